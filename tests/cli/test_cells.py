@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from deciban import load
-from deciban.schema.looks_like import MeantAs
+from deciban.schema.schema import MeantAs
 from tests.cli.conftest import HEADER, Deciban, table
 
 TEXT = table()

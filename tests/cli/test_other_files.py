@@ -110,7 +110,7 @@ def test_records_lists_and_bytes_of_parquet_are_refused_by_name(cell: object, de
     column_of(cell)
     answer = deciban("fit", "a.parquet", "-t", "kind", "-o", "m.dcb", "--plain")
     assert answer.code == 3
-    assert "a.parquet: column 'v': it holds" in answer.err
+    assert "a.parquet, column 'v': it holds" in answer.err
     assert "w" in deciban("fit", "a.parquet", "-t", "kind", "-o", "m.dcb", "--ignore", "v").out
     assert load("m.dcb").schema_.names == ("w",)
 
@@ -147,10 +147,10 @@ def test_lines_of_json(deciban: Deciban, model: str) -> None:
     Path("word.jsonl").write_text(lines + '{"age": "old", "town": "Ulm", "kind": "y"}\n')
     assert "age     string  Categorical()" in deciban("fit", "word.jsonl", "-t", "kind", "-o", "x.dcb", "--plain").out
     answer = deciban("predict", model, "word.jsonl")
-    assert (answer.code, "word.jsonl: column 'age', row 61: found 'old'" in answer.err) == (3, True)
+    assert (answer.code, "word.jsonl, column 'age', row 61: found 'old'" in answer.err) == (3, True)
     Path("deep.jsonl").write_text('{"age": {"years": 3}, "kind": "y"}\n' * 9)
     answer = deciban("fit", "deep.jsonl", "-t", "kind", "-o", "x.dcb")
-    assert (answer.code, "deep.jsonl: column 'age': it holds struct" in answer.err) == (3, True)
+    assert (answer.code, "deep.jsonl, column 'age': it holds struct" in answer.err) == (3, True)
 
 
 @pytest.mark.parametrize("before", [30, 30_000])

@@ -125,7 +125,7 @@ def test_the_row_of_a_cell_is_that_of_the_file(deciban: Deciban, codes: str) -> 
         *TARGET["evaluate"],
     )
     assert answer.code == 3
-    assert "new.jsonl: column 'level', row 4: found 'x'" in answer.err
+    assert "new.jsonl, column 'level', row 4: found 'x'" in answer.err
 
 
 def test_a_time_of_a_day_is_no_fault_among_dates(deciban: Deciban, codes: str) -> None:

@@ -10,8 +10,7 @@ from deciban import BayesClassifier
 from deciban.cli.common import columns_table
 from deciban.explain.blocks import cut_label
 from deciban.families import Gaussian, JointGaussian
-from deciban.schema.reasons import GIVEN
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import GIVEN, ColumnGroup, Schema
 
 from .conftest import Answer, Deciban
 

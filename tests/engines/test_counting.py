@@ -25,15 +25,14 @@ from deciban import (
     Text,
 )
 from deciban.errors import DataError, SchemaError
-from deciban.fitting.engines.engine import COUNTING_ENGINES
-from deciban.fitting.engines.hints import FIRST_HINTS, bundles
 from deciban.fitting.fit import count_examples
+from deciban.fitting.sql_counts.count import MAX_HINTS, bundles
 from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
 from deciban.sources.examples import LabelledStream
 from deciban.sources.open import open_table
-from deciban.tables.cell_numbers import as_numbers
+from deciban.tables.cells import as_numbers
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.table import Frame
 from tests.agree.sources import mixed
@@ -218,8 +217,7 @@ def test_numbers_of_cells_are_those_of_reading(database: Database) -> None:
         cells["decimal"] = pa.array(numbers, pa.decimal128(18, 4))
     table = database.table(pa.table({"place": pa.array(range(5)), **cells}))
     with table.sql() as rows:
-        engine = COUNTING_ENGINES[rows.dialect.name]
-        numbers = [engine.number(rows.columns[name]) for name in cells]
+        numbers = [rows.dialect.as_number(rows.columns[name].sql, rows.columns[name].type) for name in cells]
         shown = ", ".join(f"{sql} AS v{k}" for k, sql in enumerate(numbers))
         order = rows.columns["place"].sql
         answer = rows.ask(f"SELECT {shown} FROM {table.source} ORDER BY {order}")
@@ -241,7 +239,7 @@ def test_bins_are_as_fine_as_all_rows_allow(database: Database) -> None:
         "tiny": x * 1e-300,
         "huge": x * 1e130,
         "gaps": np.where(rng.random(rows) < 0.1, np.nan, x),
-        "late": rng.integers(0, 3, rows) * np.where(np.arange(rows) < FIRST_HINTS, 1.0, 1e6),
+        "late": rng.integers(0, 3, rows) * np.where(np.arange(rows) < MAX_HINTS, 1.0, 1e6),
     }
     cells = labelled({name: pa.array(values) for name, values in columns.items()})
     days = pa.array([dt.date(1950, 1, 1) + dt.timedelta(int(day)) for day in rng.integers(0, 30_000, rows)])

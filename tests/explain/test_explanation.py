@@ -15,8 +15,7 @@ from deciban.datasets import messages, weather
 from deciban.explain.explanation import Explanation
 from deciban.model.counts import Counts
 from deciban.model.model import estimate
-from deciban.schema.reasons import GIVEN
-from deciban.schema.schema import ColumnGroup
+from deciban.schema.schema import GIVEN, ColumnGroup
 from deciban.tables.table import Frame
 from deciban.util.text_tables import width_of
 from tests import textbook

@@ -7,7 +7,7 @@ import pytest
 
 from deciban import BayesClassifier, load
 from deciban.schema.infer import Defaults, infer_schema
-from deciban.schema.looks_like import MeantAs
+from deciban.schema.schema import MeantAs
 from deciban.store.layout import ArrayReader, Content
 from deciban.store.values import pack, unpack
 from deciban.tables.convert import as_table

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from deciban import BayesClassifier, Binned, Gaussian, load
-from deciban.schema.reasons import GIVEN, ChosenBy, Reason
-from deciban.schema.schema import Schema
+from deciban.schema.schema import GIVEN, ChosenBy, Reason, Schema
 from deciban.store.layout import ArrayReader, Content
 from deciban.store.values import pack, unpack
 from tests.store.make_golden import GOLDEN

@@ -4,10 +4,7 @@ import pytest
 
 from deciban import Categorical, Gaussian, JointGaussian, JointTable, Multinomial, SchemaError
 from deciban.families import Family
-from deciban.schema.looks_like import MeantAs
-from deciban.schema.reasons import GIVEN, ChosenBy, Reason
-from deciban.schema.schema import ColumnGroup, Schema
-from deciban.schema.union import union_schemas
+from deciban.schema.schema import GIVEN, ChosenBy, ColumnGroup, MeantAs, Reason, Schema, union_schemas
 
 INFERRED = Reason(ChosenBy.INFERRED, "floating point")
 

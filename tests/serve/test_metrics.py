@@ -14,19 +14,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from deciban import BayesClassifier, Gaussian
 from deciban.decisions.shift import estimate_shares
 from deciban.errors import UsageError
-from deciban.scoring.outliers import Strangers
+from deciban.scoring.outliers import OutlierDetector, without_cells
 from deciban.scoring.unknown_cells import UnknownCells
 from deciban.serve import watch
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.metrics import MOST_LABELS, Metrics
 from deciban.serve.reader import State
 from deciban.serve.worker_metrics import FOLDER_VARIABLE, shared_folder
+from deciban.tables.table import Frame
 
 
 @dataclass
@@ -205,10 +207,10 @@ def test_names_of_columns_and_classes_are_bounded(metrics: Metrics) -> None:
     assert found["cells_missing_total", "wide", "other"] == 400
 
 
-# strangers
+# outliers
 
 
-def share_of_strangers(clf: BayesClassifier, frame: pd.DataFrame) -> float:
+def share_of_outliers(clf: BayesClassifier, frame: pd.DataFrame) -> float:
     made = Metrics()
     state = State(clf._fitted(), "v", 0, 0.0)
     records = [{k: None if v is None or v != v else v for k, v in row.items()} for row in frame.to_dict("records")]
@@ -242,23 +244,23 @@ LACKING = [[], ["length"], ["coarse"], ["fine"], ["coarse", "fine"], ["fine", "c
 
 
 @pytest.mark.parametrize("gone", LACKING, ids="+".join)
-def test_about_one_in_a_thousand_of_the_model_s_own_rows_is_a_stranger(
+def test_about_one_in_a_thousand_of_the_model_s_own_rows_is_an_outlier(
     measured: BayesClassifier, gone: list[str]
 ) -> None:
-    """Whatever cells are missing: without `fine` all rows would be strangers, without `coarse` none, if rows that lack
+    """Whatever cells are missing: without `fine` all rows would be outliers, without `coarse` none, if rows that lack
     cells were judged by those that have them all."""
     own = measured.sample(20_000, random_state=8)[0].to_pandas()
     own[gone] = None
-    assert 0.0003 < share_of_strangers(measured, own) < 0.0025
+    assert 0.0003 < share_of_outliers(measured, own) < 0.0025
 
 
 @pytest.mark.parametrize("gone", [lacking for lacking in LACKING if "length" not in lacking], ids="+".join)
-def test_missing_cells_hide_no_strangers(measured: BayesClassifier, gone: list[str]) -> None:
+def test_missing_cells_hide_no_outliers(measured: BayesClassifier, gone: list[str]) -> None:
     """A length six deviations off costs a row 18 nats; that `coarse` is missing would give it back 12."""
     strange = measured.sample(500, random_state=9)[0].to_pandas()
     strange["length"] = 7.0
     strange[gone] = None
-    assert share_of_strangers(measured, strange) > 0.95
+    assert share_of_outliers(measured, strange) > 0.95
 
 
 @pytest.mark.parametrize("unseen", ["ignore", "smooth"])
@@ -269,33 +271,42 @@ def test_a_value_never_seen_is_left_out_of_the_judgement(unseen: str) -> None:
     frame = pd.DataFrame({"length": rng.normal(size=200_000), "country": country})
     clf = BayesClassifier(tune=None, unseen=unseen).fit(frame, rng.choice(["a", "b"], 200_000))
     own = clf.sample(20_000, random_state=10)[0].to_pandas().assign(country="nowhere")
-    assert 0.0003 < share_of_strangers(clf, own) < 0.0025
-    assert share_of_strangers(clf, own.head(100).assign(length=12.0)) == 1.0
+    assert 0.0003 < share_of_outliers(clf, own) < 0.0025
+    assert share_of_outliers(clf, own.head(100).assign(length=12.0)) == 1.0
 
 
-def test_strangers_are_those_of_low_density(clf: BayesClassifier) -> None:
+def test_outliers_are_those_of_low_density(clf: BayesClassifier) -> None:
     """Without missing cells the rule is that of `log_density`, with a limit from rows of the model itself."""
     rng = np.random.default_rng(11)
     frame = rows_of(rng, 3000).drop(columns="label")
     frame["length"] += rng.normal(0, 1.5, 3000)
     limit = np.quantile(clf.log_density(clf.sample(200_000, random_state=12)[0]), 0.001)
-    assert share_of_strangers(clf, frame) == pytest.approx((clf.log_density(frame) < limit).mean(), rel=0.25)
+    assert share_of_outliers(clf, frame) == pytest.approx((clf.log_density(frame) < limit).mean(), rel=0.25)
+
+
+def test_unseen_values_in_columns_of_views_are_taken_out() -> None:
+    """DuckDB and Arrow have text as views, for which Arrow cannot choose between cells."""
+    cells = pa.chunked_array([pa.array(["a", "b", "c"], pa.string_view())])
+    gone = np.array([[False], [True], [False]])
+    left = without_cells(Frame(pa.table({"x": cells})), gone)
+    assert isinstance(left, Frame)
+    assert left.table["x"].to_pylist() == ["a", None, "c"]
 
 
 def test_many_sets_of_missing_cells_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(13)
     frame = pd.DataFrame(rng.normal(size=(200, 12)), columns=[f"c{k}" for k in range(12)])
     clf = BayesClassifier(tune=None).fit(frame, np.arange(200) % 2)
-    strangers = Strangers(clf._fitted())
+    outliers = OutlierDetector(clf._fitted())
     kinds = (rng.random((1000, 12)) < 0.5).astype(np.int8)
     kinds[:300] = 0
     table = table_of_records(clf.schema_, frame.sample(1000, replace=True, random_state=0).to_dict("records"))
-    judged, _ = strangers.judge(table, kinds)
+    judged, _ = outliers.count(table, kinds)
     assert 300 <= judged < 1000
-    assert len(strangers._limits) == 16
+    assert len(outliers._limits) == 16
 
 
-def test_a_model_without_samples_has_no_strangers(
+def test_a_model_without_samples_has_no_outliers(
     metrics: Metrics, clf: BayesClassifier, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*arguments: Any) -> Any:
@@ -331,8 +342,8 @@ def test_a_model_that_is_learned_on_line_is_judged_by_an_old_one_for_a_while(
     metrics: Metrics, clf: BayesClassifier, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Any] = []
-    real = watch.Strangers
-    monkeypatch.setattr(watch, "Strangers", lambda fitted: (made.append(fitted), real(fitted))[1])
+    real = watch.OutlierDetector
+    monkeypatch.setattr(watch, "OutlierDetector", lambda fitted: (made.append(fitted), real(fitted))[1])
     frame = rows_of(np.random.default_rng(14), 30).drop(columns="label")
     states = [State(state.fitted.with_settings(state.fitted.settings), f"v{k}", k, 0.0) for k in range(5)]
     for one in states:

@@ -176,6 +176,17 @@ def test_ignored_columns_of_tables_are_in_a_header(opened: Opened) -> None:
     assert found.headers["deciban-ignored"] == "%C3%A4%20b,c"
 
 
+def test_a_column_with_an_apostrophe_keeps_its_place(tmp_path: Path) -> None:
+    table = pa.table({"it's": [1.5, 2.5, 3.5, 4.5], "kind": ["a", "b", "a", "b"]})
+    for client in learning(table, "kind", tmp_path):
+        for path in ("/predict", "/learn"):
+            wrong = pa.table({"it's": ["1.5", "soon"], "kind": ["a", "b"]})
+            status, told = send(client, path, wrong)
+            assert (status, told["place"]) == (422, "rows[1].it's")
+        status, told = send(client, "/predict", "it's\n1.5\nsoon\n")
+        assert (status, told["place"]) == (422, 'the body, line 3, column "it\'s"')
+
+
 def test_remedies_are_for_clients(opened: Opened) -> None:
     client = opened("mixed.dcb")
     assert send(client, "/predict", "age\nsoon\n")[1]["remedy"] == "correct the cell, or leave it out"

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from deciban.statistics.decimals import as_doubles
 from deciban.statistics.levels import as_values
-from deciban.tables.cell_numbers import as_numbers
+from deciban.tables.cells import as_numbers
 
 
 def expected(cells: list[Decimal | None]) -> list[float | None]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from deciban.errors import BadCell
-from deciban.tables.cell_numbers import as_numbers, from_numbers
+from deciban.tables.cells import as_numbers, from_numbers
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 from sklearn.datasets import load_diabetes, load_digits
 
 from deciban import BayesClassifier, DataError
-from deciban.tables.label_warnings import too_many
-from deciban.tables.labels import Labels
+from deciban.tables.labels import Labels, too_many
 from tests.cli.conftest import Deciban, deciban  # noqa: F401 - a fixture
 
 

@@ -12,8 +12,7 @@ import pytest
 
 import deciban
 from deciban import BayesClassifier, Gaussian
-from deciban.schema.reasons import GIVEN
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import GIVEN, ColumnGroup, Schema
 from deciban.sources.csv import CsvRead, CsvScan
 from deciban.sources.source import ColumnType
 from deciban.sources.write import to_stream

@@ -10,7 +10,7 @@ from deciban.sources.addresses import is_address
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
-    from deciban.schema.looks_like import LooksLike, MeantAs
+    from deciban.schema.schema import LooksLike, MeantAs
     from deciban.sources.source import Source
 
 # How SQL reads the numbers and dates in texts.

@@ -13,8 +13,7 @@ from click.shell_completion import CompletionItem
 from deciban.cli.outputs import check_output
 from deciban.errors import UsageError
 from deciban.sources.addresses import HIDDEN, without_passwords
-from deciban.util.plain_json import plain_json
-from deciban.util.text_tables import aligned, class_name, counted, shortened, width_of
+from deciban.util.text_tables import aligned, class_name, counted, plain_json, shortened, width_of
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted

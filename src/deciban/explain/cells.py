@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.tables.arrow import decoded_cells
-from deciban.tables.cell_numbers import is_text
-from deciban.tables.table import Table
+from deciban.tables.cells import is_text
+from deciban.tables.table import Table, decoded_cells
 from deciban.util.text_tables import as_written, shortened, whole
 
 # Characters of a cell that are shown.

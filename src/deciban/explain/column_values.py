@@ -13,8 +13,7 @@ from deciban.families import Likelihood
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.schema.schema import ColumnGroup
-from deciban.tables.cell_numbers import as_numbers, from_numbers
-from deciban.tables.text_types import kind_of
+from deciban.tables.cells import as_numbers, from_numbers, kind_of
 from deciban.util.arrays import Flags, Floats
 from deciban.util.text_tables import as_written, class_name
 

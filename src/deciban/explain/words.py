@@ -11,8 +11,7 @@ from deciban.errors import Argument, UsageError
 from deciban.families.text.family import KnownWords, TextColumn
 from deciban.families.text.tokens import Tokens, folded_text
 from deciban.model.model import Model
-from deciban.tables.arrow import decoded_cells
-from deciban.tables.table import Table
+from deciban.tables.table import Table, decoded_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, aligned, amount, counted
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from deciban.schema.schema import Schema
-from deciban.tables.text_types import kind_of
+from deciban.tables.cells import kind_of
 
 # What cells of a column are read as, by the type that it was learned with; others are taken as they are.
 READ_AS = {"DOUBLE": "number", "BOOLEAN": "flag", "TIMESTAMP": "date", "TIME": "time"}

@@ -38,7 +38,7 @@ from deciban.model.model import Model
 from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import Schema
 from deciban.statistics import Scatter
-from deciban.tables.text_types import kind_of
+from deciban.tables.cells import kind_of
 from deciban.util.arrays import Floats, Integers, log
 
 # What cells are read as, by the type that the column was learned with; others are texts.

@@ -10,7 +10,7 @@ from deciban.families.bernoulli import Exchange
 from deciban.families.text.family import TextColumn
 from deciban.families.text.tokens import Tokens
 from deciban.statistics.vocabulary import BUCKET_SEEDS, buckets_beyond
-from deciban.tables.arrow import decoded_cells
+from deciban.tables.table import decoded_cells
 from deciban.util.arrays import Floats
 
 

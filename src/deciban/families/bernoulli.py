@@ -25,7 +25,7 @@ from deciban.families.base.smoothing import fraction, smoothed
 from deciban.families.base.sql_questions import Flag, Later, SqlQuestions
 from deciban.families.categorical import add_share_variance, counted_left_out
 from deciban.statistics import Totals
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.util.sparse import SparseRows, dense_row
 

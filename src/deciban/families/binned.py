@@ -28,7 +28,7 @@ from deciban.families.base.variance import vary
 from deciban.families.categorical import add_share_variance, lookup_left_out, lookup_terms
 from deciban.statistics import Bins, Combined, Moments
 from deciban.statistics.bins import Column
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 
 # The most binary digits of a bin's number in a likelihood.

@@ -34,7 +34,7 @@ from deciban.families.base.variance import rounding_variance, vary
 from deciban.families.log_normal import positive_log
 from deciban.statistics import Combined, Moments
 from deciban.statistics.moments import MomentValues
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers
 from deciban.util.text_tables import as_written, digits
 

@@ -34,7 +34,7 @@ from deciban.families.base.variance import (
     vary,
 )
 from deciban.statistics import Moments
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers
 from deciban.util.text_tables import as_written, digits
 

@@ -31,7 +31,7 @@ from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.base.variance import PerClass, Spread, check_spread, spread_errors, vary
 from deciban.families.gaussian import Gaussian
 from deciban.statistics import Scatter
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import TILE_PITCH, TILE_ROWS, Codes, Flags, Floats, Integers, Numbers
 from deciban.util.text_tables import as_written, digits
 

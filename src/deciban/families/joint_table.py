@@ -42,7 +42,7 @@ from deciban.families.base.smoothing import draw, fraction, smoothed
 from deciban.families.base.sql_questions import Interval, Later, SqlQuestions
 from deciban.families.categorical import Categorical, add_share_variance
 from deciban.statistics import Tuples
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, in_lanes, log
 
 Cuts = tuple[tuple[float, ...] | None, ...] | None

@@ -30,7 +30,7 @@ from deciban.families.base.smoothing import draw_counts, fraction, smoothed
 from deciban.families.base.sql_questions import Amount, Later, SqlQuestions
 from deciban.families.poisson import Poisson
 from deciban.statistics import Totals
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, in_lanes, kernel_view, log
 from deciban.util.sparse import SparseRows, dense_row
 from deciban.util.text_tables import digits

@@ -28,7 +28,7 @@ from deciban.families.base.sql_questions import Event, Later, SqlQuestions
 from deciban.statistics import Totals
 from deciban.statistics.base import FUZZ
 from deciban.statistics.moments import refuse_too_large
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import LARGEST, Codes, Floats, Integers, Numbers, log
 from deciban.util.text_tables import as_written, digits
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, DataError, UsageError, warn_user
-from deciban.fitting.engines.count import count_in_engine
+from deciban.fitting.sql_counts.count import count_in_engine
 from deciban.fitting.tune.correct import correct, may_correct, rows_to_correct, with_cap
 from deciban.fitting.tune.partial import learn_partial_rows
 from deciban.fitting.tune.propose import Proposal, propose, reweigh
@@ -31,9 +31,8 @@ from deciban.sources.examples import Examples, LabelledStream, Where
 from deciban.sources.open import found_rows, open_rows, open_table
 from deciban.sources.source import Source, Stream, Work
 from deciban.store.model_file import content, from_content
-from deciban.tables.label_warnings import cut_off, spellings, too_many
 from deciban.tables.labelled import LabelledTable
-from deciban.tables.labels import LabelArray, encode_labels
+from deciban.tables.labels import LabelArray, cut_off, encode_labels, spellings, too_many
 from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Integers
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.statistics.levels import encode
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import Flags, Floats, Integers, scatter_to, summed_cells
 from deciban.util.text_tables import as_written
 

@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from deciban.errors import Argument, BadCell, DataError, ForgetError, Labels, UsageError
-from deciban.schema.schema import Schema
-from deciban.schema.union import union_schemas
+from deciban.schema.schema import Schema, union_schemas
 from deciban.statistics import Statistic
 from deciban.statistics.base import remaining
 from deciban.tables.labels import LabelArray

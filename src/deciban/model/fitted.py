@@ -12,7 +12,7 @@ from deciban.model.model import Model, estimate
 from deciban.model.priors import Prior, parse_prior
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import ColumnSpec, Schema
-from deciban.tables.cell_formats import CellHabits
+from deciban.tables.cells import CellHabits
 from deciban.tables.labels import LabelArray, label_type
 from deciban.util.arrays import Floats
 

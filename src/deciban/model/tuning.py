@@ -15,8 +15,7 @@ from deciban.model.counts import Counts, column_places
 from deciban.model.folds_by_content import copies_in_words
 from deciban.model.model import Model, estimate
 from deciban.model.partial_rows import PartialRows
-from deciban.schema.reasons import ChosenBy, Reason
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.tables.labels import Labels
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import aligned, counted

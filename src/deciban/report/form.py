@@ -12,7 +12,7 @@ from deciban.export.javascript import scorer_source
 from deciban.export.model_json import model_as_json
 from deciban.report.figures import MAX_TERMS_TOLD, OPEN_COLUMNS, ColumnFigures, ReportFigures
 from deciban.report.svg import BAR_STEP, LABEL_ROOM, NUMBER_ROOM, WIDE
-from deciban.tables.text_types import kind_of
+from deciban.tables.cells import kind_of
 from deciban.util.text_tables import as_written, class_name
 from deciban.web.html import Html, note, paragraph, tag
 from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR, class_colours

@@ -16,8 +16,7 @@ from deciban.report.sections import (
     rows_section,
 )
 from deciban.sources.write import replacing
-from deciban.util.plain_json import plain_json
-from deciban.util.text_tables import counted
+from deciban.util.text_tables import counted, plain_json
 from deciban.web.html import Html, common_css, joined_markup, page_head, paragraph, tag
 from deciban.web.scripts import content_policy
 

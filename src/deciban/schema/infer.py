@@ -1,4 +1,7 @@
-"""Which family each column of a table has: the one that the user gives, or else the one that its cells suggest."""
+"""Which family each column of a table has: the one that the user gives, or else the one that its cells suggest.
+
+`MeantAs` marks columns that look like something else: texts that are numbers or dates, and identifiers.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,14 +15,10 @@ import pyarrow.compute as pc
 from deciban.errors import Argument, UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.base.checks import Unseen
-from deciban.schema.looks_like import MeantAs, number_things, texts_meant_as
-from deciban.schema.reasons import GIVEN, ChosenBy, Reason
-from deciban.schema.schema import ColumnGroup, ColumnSpec, Schema
-from deciban.schema.union import union_schemas
-from deciban.tables.arrow import decoded_cells, take_cells
-from deciban.tables.cell_numbers import DATE_ORIGIN, TIME_ORIGIN, is_text
+from deciban.schema.schema import GIVEN, ChosenBy, ColumnGroup, ColumnSpec, MeantAs, Reason, Schema, union_schemas
+from deciban.tables.cells import DATE_ORIGIN, LEADING_ZERO, NUMBER_PATTERN, TIME_ORIGIN, are_dates, is_text
 from deciban.tables.row_sampling import places_by_content
-from deciban.tables.table import Frame, Matrix, Table
+from deciban.tables.table import Frame, Matrix, Table, decoded_cells, take_cells
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import counted, listed
 
@@ -29,11 +28,55 @@ MOST_CODES = 10
 # A column of text is probably meant as texts if its cells have so many words on average (or letters of scripts without
 # spaces) and half of them are different; so many cells are looked at.
 TEXT_WORDS = 3.0
+
 TEXT_LETTERS = 8.0
+
 LOOKED_AT = 200
 
 # Letters of scripts that put no spaces between words: Thai, Lao, Khmer, kana, Chinese characters.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+
+# Texts of fewer distinct values than this are categories, whatever they look like.
+FEWEST_MEANT_TEXTS = 11
+
+# So many cells or more may be identifiers: text of which nearly all are different, or whole numbers that all are, if
+# they look like it.
+FEWEST_NAMES = 50
+
+NAMES_SHARE = 0.9
+
+LEAST_LONG_IDENTIFIER = 10**8
+
+# Of rows that are numbered, some may have been removed since; what is distinct by chance once in e**CHANCE tables.
+GAPS = 1.25
+
+CHANCE = 10.0
+
+# A column of text is probably meant as numbers, or as dates, if this share of its values are.
+MEANT_SHARE = 0.9
+
+# The most characters of a cell that is shown as an example.
+EXAMPLE_LENGTH = 20
+
+# Forms of dates that are not ISO's, and what strptime calls them.
+DATE_FORMS = {
+    r"^\d{1,2}\.\d{1,2}\.\d{4}$": ("%d.%m.%Y",),
+    r"^\d{1,2}/\d{1,2}/\d{4}$": ("%d/%m/%Y", "%m/%d/%Y"),
+    r"^\d{1,2}-\d{1,2}-\d{4}$": ("%d-%m-%Y", "%m-%d-%Y"),
+    r"^\d{4}/\d{1,2}/\d{1,2}$": ("%Y/%m/%d",),
+}
+
+
+# Numbers with a unit behind, or a sign of money in front.
+AMOUNT = r"[-+]?(?:\d+[.,]?\d*|[.,]\d+)"
+
+WITH_UNIT = (
+    rf"^\s*{AMOUNT}\s*(?P<unit>[^\d\s.,+\-][^\d\s]{{0,9}})\s*$",
+    rf"^\s*[-+]?(?P<unit>[^\w\s.,+\-]|[A-Z]{{3}}\s)\s*{AMOUNT}\s*$",
+)
+
+
+COMMA_BEFORE_DECIMALS = re.compile(r"\d,\d{1,2}(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -278,3 +321,90 @@ def _of_categories(array: pa.Array, categorical: Categorical, different: int) ->
     values = pc.unique(array.cast(pa.string()).drop_null())
     text = f"text, {len(values):,} distinct in {counted(len(array), 'row')}"
     return Inferred(categorical, text, texts_meant_as(values, different))
+
+
+def texts_meant_as(values: pa.Array, cells: int) -> MeantAs | None:
+    """What the distinct texts of so many cells, without those of copied rows, are probably meant as; None where they
+    are categories."""
+    if len(values) < FEWEST_MEANT_TEXTS:
+        return None
+    if form := date_form(values):
+        return MeantAs("dates", form)
+    if sign := thousands_sign(values):
+        return MeantAs("thousands", sign)
+    if len(values) >= FEWEST_NAMES and (numbers := mostly_numbers(values)) is not None:
+        return numbers
+    if (amounts := mostly_with_unit(values)) is not None:
+        return amounts
+    return MeantAs("identifier") if len(values) >= max(NAMES_SHARE * cells, FEWEST_NAMES) else None
+
+
+def number_things(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
+    """Whether whole numbers, with these distinct values and drawn by lot from so many rows, number things: one by one,
+    or of many digits.
+
+    Numbers that are drawn from hardly more values than there are rows would not all be distinct by chance, unless there
+    are very many rows; then they number things if they only grow.
+    """
+    if not values.size == cells.size >= FEWEST_NAMES:
+        return False
+    if np.abs(values).min() >= LEAST_LONG_IDENTIFIER:
+        return True
+    span = int(values[-1]) - int(values[0]) + 1
+    if span == values.size or rows <= values.size:
+        return span == values.size
+    return span <= GAPS * rows and (values.size**2 > 2.0 * CHANCE * span or bool((np.diff(cells) > 0).all()))
+
+
+def mostly_numbers(values: pa.Array) -> MeantAs | None:
+    """Numbers, if nearly all of these texts are; None where they are not."""
+    if pc.any(pc.match_substring_regex(values, LEADING_ZERO)).as_py():
+        return None  # codes
+    numbers = pc.match_substring_regex(values, NUMBER_PATTERN.replace("POINT", "[.,]"))
+    others = values.filter(pc.invert(numbers))
+    if len(others) > (1.0 - MEANT_SHARE) * len(values):
+        return None
+    if len(others):
+        return MeantAs("numbers", _example(others))
+    return MeantAs("numbers", decimal_comma=bool(pc.any(pc.match_substring(values, ",")).as_py()))
+
+
+def date_form(values: pa.Array) -> str:
+    """The form in which nearly all of these texts are dates, as strptime has it; nothing if they are none."""
+    for pattern, forms in DATE_FORMS.items():
+        if _share(values, pattern) >= MEANT_SHARE:
+            known = values.filter(pc.match_substring_regex(values, pattern))
+            return next((form for form in forms if are_dates(known, form)), forms[0])
+    return ""
+
+
+def thousands_sign(values: pa.Array) -> str:
+    """The sign between the thousands of numbers, if nearly all of these texts are such; else nothing."""
+    for sign, point in ((",", "."), (".", ","), ("'", "."), (" ", ".")):
+        apart = rf"^\s*[-+]?[1-9]\d{{0,2}}({re.escape(sign)}\d{{3}})+({re.escape(point)}\d*)?\s*$"
+        plain = rf"^\s*[-+]?\d+({re.escape(point)}\d*)?\s*$"
+        if _share(values, apart) > 0.0 and _share(values, f"{apart}|{plain}") >= MEANT_SHARE:
+            return sign
+    return ""
+
+
+def mostly_with_unit(values: pa.Array) -> MeantAs | None:
+    """Numbers with a unit, if nearly all of these texts are, with the same one; None where they are not."""
+    for pattern in WITH_UNIT:
+        units = pc.struct_field(pc.extract_regex(values, pattern), "unit").drop_null()
+        most = max((found["counts"].as_py() for found in pc.value_counts(units)), default=0)
+        if most >= MEANT_SHARE * len(values):
+            cell = _example(values)
+            return MeantAs("units", cell, decimal_comma=COMMA_BEFORE_DECIMALS.search(cell) is not None)
+    return None
+
+
+def _example(cells: pa.Array) -> str:
+    """The first of the cells, cut off where it is long."""
+    cell = str(cells[0].as_py())
+    return cell if len(cell) <= EXAMPLE_LENGTH else cell[: EXAMPLE_LENGTH - 1] + "…"
+
+
+def _share(values: pa.Array, pattern: str) -> float:
+    """The share of the texts that match a pattern."""
+    return float(pc.mean(pc.match_substring_regex(values, pattern).cast(pa.float64())).as_py() or 0.0)

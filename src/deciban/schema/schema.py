@@ -1,25 +1,98 @@
-"""What each column of a table is: its family and why, its type, and the block that it is scored in."""
+"""What each column of a table is: its family and why, its type, what else it looks like, the block it is scored in.
+
+`union_schemas` is the schema of two tables together.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import BadCell, SchemaError
+from deciban.errors import Argument, BadCell, SchemaError
 from deciban.families import Family
-from deciban.schema.looks_like import LooksLike, MeantAs
-from deciban.schema.reasons import ChosenBy, Reason
-from deciban.tables.learned_types import as_learned, fits
+from deciban.tables.cells import as_learned, fits
 from deciban.tables.table import NO_COLUMN, Frame, Table
 from deciban.util.arrays import Integers
 from deciban.util.text_tables import aligned, listed
 
 # The type of a column that has no cells yet.
 NO_TYPE = "null"
+
+ColumnSpec = Mapping[Any, Family] | Family | None
+
+Fact = TypeVar("Fact")
+
+
+class ChosenBy(Enum):
+    """Who chose the family of a column: the user gave it, its cells suggest it, or tuning preferred it."""
+
+    GIVEN = "given"
+    INFERRED = "inferred"
+    TUNED = "tuned"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Who chose a family and why; `note` says what else is to be known of the column, such as cells read as missing.
+
+    >>> str(Reason(ChosenBy.INFERRED, "floating point", "2 cells read as missing"))
+    'floating point, 2 cells read as missing'
+    """
+
+    source: ChosenBy
+    text: str
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text}, {self.note}" if self.note else self.text
+
+    def with_note(self, note: str) -> "Reason":
+        """The same reason with another note; an empty one changes nothing."""
+        return replace(self, note=note) if note else self
+
+
+# The user said so.
+GIVEN = Reason(ChosenBy.GIVEN, "given")
+
+
+# An identifier is a name or number of each row; the others are texts: numbers, such with signs between thousands or
+# with a unit, and dates in another form than ISO's.
+LooksLike = Literal["identifier", "numbers", "thousands", "units", "dates"]
+
+
+@dataclass(frozen=True)
+class MeantAs:
+    """What a column may be meant as.
+
+    detail: the form of dates, as strptime has it; the sign between thousands; of numbers a cell that is none, or None
+    if all are; of numbers with a unit any cell. decimal_comma: whether numbers do.
+
+    >>> str(MeantAs("numbers", "many"))
+    "numbers but for cells like 'many'"
+    """
+
+    kind: LooksLike
+    detail: str | None = None
+    decimal_comma: bool = False
+
+    def __str__(self) -> str:
+        if self.kind == "identifier":
+            return "which looks like an identifier"
+        if self.kind == "dates":
+            return f"dates written {self.detail}"
+        if self.kind == "thousands":
+            return f"numbers with thousands written {self.detail!r}"
+        if self.kind == "units":
+            return f"numbers with a unit, such as {self.detail!r}"
+        if self.detail is not None:
+            return f"numbers but for cells like {self.detail!r}"
+        return "numbers with decimal commas" if self.decimal_comma else "numbers written as text"
+
 
 # The most lines of a printed schema, and how many of them are its last ones.
 SCHEMA_LINES, LAST_SCHEMA_LINES = 61, 2
@@ -262,4 +335,117 @@ def _numbered(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-ColumnSpec = Mapping[Any, Family] | Family | None
+def union_schemas(one: Schema, other: Schema) -> Schema:
+    """The columns of both, those of `one` first; a SchemaError where the two disagree about a column."""
+    if one == other:
+        return one
+    _refuse_other_shape(one, other)
+    mine, theirs = _keys(one), _keys(other)
+    place: dict[Any, int] = {key: k for k, key in enumerate(dict.fromkeys([*mine, *theirs]))}
+    groups = list(one.plain.groups)
+    for group in _moved(other.plain.groups, theirs, place):
+        groups = _with_group(groups, group, list(place))
+    ours, more = _moved(one.groups, mine, place), _moved(other.groups, theirs, place)
+    kept = _counted_by_both(ours, more)
+    groups += kept + [group for group in _counted_by_both(more, ours) if group not in kept]
+    types = _known_of_either(place, NO_TYPE, (mine, one.types), (theirs, other.types))
+    looks = _known_of_either(place, None, (mine, one.looks_like), (theirs, other.looks_like))
+    return Schema(tuple(place) if one.names is not None else None, len(place), tuple(groups), types, looks)
+
+
+def _refuse_other_shape(one: Schema, other: Schema) -> None:
+    """A SchemaError where nothing shows which columns of two tables are the same."""
+    if (one.names is None) != (other.names is None) or (one.names is None and one.width != other.width):
+        raise SchemaError(
+            f"the tables do not fit together: {one.width} and {other.width} columns, "
+            f"{'with' if one.names else 'without'} and {'with' if other.names else 'without'} names"
+        )
+
+
+def _keys(schema: Schema) -> list[Any]:
+    """What tells the columns of a schema from others: their names, or else their positions."""
+    return list(schema.names) if schema.names is not None else list(range(schema.width))
+
+
+def _moved(groups: Iterable[ColumnGroup], keys: list[Any], place: dict[Any, int]) -> list[ColumnGroup]:
+    """The groups with the places that their columns have in the union."""
+    return [replace(group, columns=tuple(place[keys[column]] for column in group.columns)) for group in groups]
+
+
+def _known_of_either(
+    keys: Iterable[Any], unknown: Fact, *known: tuple[list[Any], tuple[Fact, ...] | None]
+) -> tuple[Fact, ...] | None:
+    """What is known of each column, by the first of the schemas that knows something of it; None if neither does."""
+    if all(facts is None for _, facts in known):
+        return None
+    found = dict.fromkeys(keys, unknown)
+    for columns, facts in reversed(known):
+        found.update((key, fact) for key, fact in zip(columns, facts or (), strict=False) if fact != unknown)
+    return tuple(found.values())
+
+
+def _with_group(groups: list[ColumnGroup], group: ColumnGroup, names: list[Any]) -> list[ColumnGroup]:
+    """`groups`, and the columns of a group of the other schema that they do not have yet."""
+    columns = set(group.columns)
+    hosts = [host for host in groups if not columns.isdisjoint(host.columns)]
+    _refuse_other_families(hosts, group, names)
+    known = {column for host in hosts for column in host.columns}
+    if group.family.joint and hosts:
+        _refuse_other_blocks(hosts, group, known, names)
+    new = [k for k, column in enumerate(group.columns) if column not in known]
+    if not new:
+        return groups
+    added = group.subset(new)
+    joint_host = hosts[0] if group.family.joint and hosts else None
+    host = joint_host or next((host for host in groups if _may_join(group, host)), None)
+    if host is None:
+        return [*groups, added]
+    grown = replace(host, columns=host.columns + added.columns, reasons=host.reasons + added.reasons)
+    return [grown if one is host else one for one in groups]
+
+
+def _may_join(group: ColumnGroup, host: ColumnGroup) -> bool:
+    """Whether the columns of a group go with those of another one, of which they are none."""
+    if group.family.joint:
+        return group.open and host.open and host.family.counts == group.family.counts
+    return host.family == group.family
+
+
+def _refuse_other_families(hosts: Sequence[ColumnGroup], group: ColumnGroup, names: list[Any]) -> None:
+    for host in hosts:
+        if host.family.counts != group.family.counts:
+            column = next(column for column in group.columns if column in host.columns)
+            raise SchemaError(
+                f"column {names[column]!r} is {host.family} in one and {group.family} in the other",
+                remedy=("fit both with the same ", Argument("columns")),
+            )
+
+
+def _refuse_other_blocks(hosts: Sequence[ColumnGroup], group: ColumnGroup, known: set[int], names: list[Any]) -> None:
+    grows = group.open and hosts[0].open
+    if len(hosts) > 1 or not (grows or known == set(group.columns)):
+        shown = ", ".join(repr(names[column]) for column in group.columns[:6])
+        raise SchemaError(
+            f"the columns {shown} form one block in one and not in the other",
+            remedy=("use the same ", Argument("columns")),
+        )
+
+
+def _counted_by_both(mine: list[ColumnGroup], theirs: list[ColumnGroup]) -> list[ColumnGroup]:
+    """The auxiliary groups of one schema, as far as the other has counted them too: a column that the other does not
+    know counts as missing there."""
+    known = {column for group in theirs for column in group.columns}
+    kept = []
+    for group in mine:
+        if not group.auxiliary:
+            continue
+        alike = [set(p.columns) for p in theirs if p.auxiliary and p.family.counts == group.family.counts]
+        if group.family.joint:
+            whole = set(group.columns) in alike or not known.issuperset(group.columns)
+            held = list(range(len(group.columns))) if whole else []
+        else:
+            counted = set[int]().union(*alike)
+            held = [k for k, column in enumerate(group.columns) if column in counted or column not in known]
+        if held:
+            kept.append(group.subset(held))
+    return kept

@@ -1,79 +1,50 @@
-"""Strangers: rows that are less probable than nearly all that the model itself would produce.
+"""Outliers: rows that are less probable than nearly all rows drawn from the model itself.
 
-The rule: a row is a stranger if its density under plain Bayes is lower than that of all but 1 in 1,000 rows drawn from
+The rule: a row is an outlier if its density under plain Bayes is lower than that of all but 1 in 1,000 rows drawn from
 plain Bayes itself. A cell that is missing, or holds a value never seen, adds nothing to a density, which may make it
-higher or lower; so such a row is compared with drawn rows that lack the same cells. A missing cell neither makes a
-stranger nor hides one: what is known of the row is judged by itself.
+higher or lower; so such a row is compared with drawn rows that lack the same cells. A missing cell neither makes an
+outlier nor hides one: only the known cells of the row are judged.
 """
 
 from collections import OrderedDict
-from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.errors import BadCell, DecibanError
+from deciban.errors import DecibanError
 from deciban.families.base.contract import by_pattern
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.model.posterior import log_normalize
 from deciban.scoring.scoring import score_table
 from deciban.scoring.simulate import sample_rows
-from deciban.statistics.levels import encode
+from deciban.scoring.unknown_cells import UNSEEN, Kinds
 from deciban.tables.convert import as_table
 from deciban.tables.table import Frame, Matrix, Table
 from deciban.util.arrays import Flags, Floats
 
-# The share of rows drawn from the model that would count as strangers.
-STRANGE_SHARE = 0.001
+# The share of rows drawn from the model that would count as outliers.
+OUTLIER_SHARE = 0.001
 
-# Rows that are drawn to know how low densities are, if that can be done in about `SECONDS_OF_DRAWING`; else fewer.
-DRAWN_ROWS, FEWEST_DRAWN_ROWS, TRIAL_ROWS, SECONDS_OF_DRAWING = 20_000, 2_000, 500, 1.0
+# Rows drawn to know how low densities are, unless they take longer than `DRAWING_SECONDS`; then fewer, but not below
+# the minimum. The time is estimated from a trial.
+MAX_DRAWN_ROWS = 20_000
+MIN_DRAWN_ROWS = 2_000
+TRIAL_ROWS = 500
+DRAWING_SECONDS = 1.0
 
-# Sets of missing cells whose limits are remembered, and how many new ones are worked out for one table.
-MOST_PATTERNS, MOST_NEW_PATTERNS = 256, 16
+# Sets of missing cells whose limits are remembered.
+MAX_PATTERNS = 256
 
-# What a cell is: evidence, missing, or a value that was never seen.
-MISSING, UNSEEN = 1, 2
-
-Kinds = npt.NDArray[np.int8]
-
-
-class CellKinds:
-    """Says which cells are missing, or hold a value never seen, as `UnknownCells` does; row by column."""
-
-    def __init__(self, model: Model) -> None:
-        self._levels: dict[int, pa.Array] = {}
-        for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
-            if (known := likelihood.known_values()) is not None:
-                self._levels.update(zip(group.columns, known, strict=True))
-
-    def of(self, table: Table) -> Kinds:
-        """0, `MISSING` or `UNSEEN` for each cell of a table with the columns of the model."""
-        kinds = np.zeros((table.rows, table.width), dtype=np.int8)
-        if isinstance(table, Frame):
-            for column in range(table.width):
-                kinds[:, column] = self._of_column(table.values([column])[0], column)
-        elif isinstance(table, Matrix) and table.array.dtype.kind == "f":
-            kinds[np.isnan(table.array)] = MISSING
-        return kinds
-
-    def _of_column(self, cells: pa.Array, column: int) -> Kinds:
-        kinds = np.zeros(len(cells), dtype=np.int8)
-        if column in self._levels:
-            with suppress(BadCell):  # a row that cannot be scored was not predicted
-                kinds[encode(cells, self._levels[column]) == -2] = UNSEEN
-        if cells.null_count or pa.types.is_floating(cells.type):
-            kinds[np.asarray(pc.is_null(cells, nan_is_null=True))] = MISSING
-        return kinds
+# New sets of missing cells whose limits are estimated for one table.
+MAX_NEW_PATTERNS = 16
 
 
-class Strangers:
-    """Judges rows by one model; it knows rows drawn from it, and how low their densities are.
+class OutlierDetector:
+    """Counts outliers by one model: compares the density of rows with that of rows drawn from the model.
 
     can_judge: whether rows can be drawn from the model; if not, no row is judged.
     """
@@ -85,24 +56,24 @@ class Strangers:
         self._drawn = _drawn_rows(plain)
         self.can_judge = self._drawn is not None
 
-    def judge(self, table: Table, kinds: Kinds) -> tuple[int, int]:
-        """How many rows could be judged, and how many of them are strangers.
+    def count(self, table: Table, kinds: Kinds) -> tuple[int, int]:
+        """Return how many rows could be judged, and how many of them are outliers.
 
-        A row with a set of missing cells that is rare and new is not judged, where a table has many of those.
+        A row with a rare and new set of missing cells is not judged if the table has many of those.
         """
         known = without_cells(table, kinds == UNSEEN)
         density = log_density(self._model, known)
-        judged = strange = new = 0
+        judged = outliers = new = 0
         patterns = sorted(by_pattern(kinds != 0), key=lambda found: -found[1].size)
         for pattern, rows in patterns:
             key = np.packbits(pattern).tobytes()
             if key not in self._limits:
                 new += 1
-                if new > MOST_NEW_PATTERNS:
+                if new > MAX_NEW_PATTERNS:
                     continue
             judged += rows.size
-            strange += int((density[rows] < self._limit(key, pattern)).sum())
-        return judged, strange
+            outliers += int((density[rows] < self._limit(key, pattern)).sum())
+        return judged, outliers
 
     def _limit(self, key: bytes, pattern: Flags) -> float:
         """The density that all but 1 in 1,000 of the drawn rows have, without the cells of the pattern."""
@@ -110,9 +81,9 @@ class Strangers:
             assert self._drawn is not None, "there are rows to compare with"
             lacking = np.broadcast_to(pattern, (self._drawn.rows, pattern.size))
             density = np.sort(log_density(self._model, without_cells(self._drawn, lacking)))
-            lowest = float(density[int(STRANGE_SHARE * density.size)])
+            lowest = float(density[int(OUTLIER_SHARE * density.size)])
             self._limits[key] = lowest - 1e-9 * max(1.0, abs(lowest))  # equal but for rounding is not lower
-            if len(self._limits) > MOST_PATTERNS:
+            if len(self._limits) > MAX_PATTERNS:
                 self._limits.popitem(last=False)
         self._limits.move_to_end(key)
         return self._limits[key]
@@ -140,6 +111,8 @@ def _without(cells: pa.ChunkedArray, gone: Flags) -> pa.ChunkedArray | pa.Array:
     """The cells of a column without some of them."""
     if not gone.any():
         return cells
+    if pa.types.is_string_view(cells.type) or pa.types.is_binary_view(cells.type):  # pc.if_else has no kernel for these
+        cells = cells.cast(pa.large_string() if pa.types.is_string_view(cells.type) else pa.large_binary())
     blank = pa.nulls(len(cells), cells.type)
     return blank if gone.all() else pc.if_else(pa.array(gone), blank, cells.combine_chunks())
 
@@ -153,7 +126,7 @@ def _drawn_rows(plain: Fitted) -> Table | None:
     try:
         start = perf_counter()
         log_density(plain.model, drawn(TRIAL_ROWS))
-        possible = TRIAL_ROWS * SECONDS_OF_DRAWING / max(perf_counter() - start, 1e-9)
-        return drawn(int(min(max(possible, FEWEST_DRAWN_ROWS), DRAWN_ROWS)))
+        possible = TRIAL_ROWS * DRAWING_SECONDS / max(perf_counter() - start, 1e-9)
+        return drawn(int(min(max(possible, MIN_DRAWN_ROWS), MAX_DRAWN_ROWS)))
     except DecibanError:
         return None

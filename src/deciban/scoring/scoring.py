@@ -21,10 +21,9 @@ from deciban.model.priors import prior_variance
 from deciban.sources.open import open_rows, open_table
 from deciban.sources.source import Source, Stream
 from deciban.sources.write import Existing, FileKind, kind_of_output, refuse_inputs, written
-from deciban.tables.arrow import with_each
+from deciban.tables.cells import as_whole
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Frame, Table, with_columns
-from deciban.tables.text_types import as_whole
+from deciban.tables.table import Frame, Table, with_columns, with_each
 from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import progress

@@ -14,7 +14,7 @@ from deciban.explain.decision_curves import exact_risk
 from deciban.model.fitted import Fitted
 from deciban.model.posterior import posteriors
 from deciban.scoring.scoring import score_table
-from deciban.tables.cell_numbers import from_numbers
+from deciban.tables.cells import from_numbers
 from deciban.tables.convert import as_table
 from deciban.tables.labels import LabelArray
 

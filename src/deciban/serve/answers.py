@@ -22,8 +22,7 @@ from deciban.serve.bodies.body import ARROW_STREAM, CONTENT_TYPES, CSV, JSON
 from deciban.serve.problems import Problem
 from deciban.serve.reader import Predicted, Reader
 from deciban.sources.write import to_stream
-from deciban.util.plain_json import plain_json
-from deciban.util.text_tables import class_name
+from deciban.util.text_tables import class_name, plain_json
 
 encode_json = msgspec.json.Encoder().encode
 

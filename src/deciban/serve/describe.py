@@ -22,8 +22,8 @@ from deciban.report.form import form_data
 from deciban.report.report import report_sections
 from deciban.serve.reader import Reader
 from deciban.serve.service import ServedModel
-from deciban.tables.text_types import kind_of
-from deciban.util.plain_json import plain_json
+from deciban.tables.cells import kind_of
+from deciban.util.text_tables import plain_json
 
 # The most levels of a column that are told.
 MOST_LEVELS_TOLD = 1_000

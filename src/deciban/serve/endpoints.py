@@ -15,7 +15,7 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deciban.errors import DecibanError
+from deciban.errors import DecibanError, rendered
 from deciban.export.model_json import model_as_json
 from deciban.serve.answers import (
     answer,
@@ -36,12 +36,12 @@ from deciban.serve.answers import (
     wanted_type,
 )
 from deciban.serve.bodies.body import CSV, JSON, Body, read_body
-from deciban.serve.bodies.records import cause_and_remedy, refuse_wrong_kinds
+from deciban.serve.bodies.records import refuse_wrong_kinds
 from deciban.serve.describe import described_model, folder_page, form_of, model_page, report_fragment
 from deciban.serve.online.draft import Learned
 from deciban.serve.online.learner import Learner
 from deciban.serve.openapi import description
-from deciban.serve.problems import RETRY_AFTER, Problem
+from deciban.serve.problems import RETRY_AFTER, Problem, remedy_for_clients
 from deciban.serve.reader import Reader
 from deciban.serve.service import Service
 
@@ -323,7 +323,7 @@ async def scorer(service: Service, request: Request) -> Response:
         try:
             return encode_json(model_as_json(reader.state.fitted))
         except DecibanError as error:
-            raise Problem(404, *cause_and_remedy(str(error))) from None
+            raise Problem(404, rendered(error.cause), remedy_for_clients(error.remedy)) from None
 
     return await _unchanging(service, request, "application/json", made)
 

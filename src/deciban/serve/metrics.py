@@ -215,11 +215,11 @@ class Metrics:
             "cells_unseen", "Cells of rows watched that held a value never seen in training", of_model, "column"
         )
         self._judged = self._counter(
-            "rows_judged", "Rows watched of which it is known whether they are strangers", of_model
+            "rows_judged", "Rows watched of which it is known whether they are outliers", of_model
         )
-        self._strange = self._counter(
+        self._outliers = self._counter(
             "rows_strange",
-            "Strangers: rows less probable than all but 1 in 1,000 drawn from the model; real rows have more of them, "
+            "Outliers: rows less probable than all but 1 in 1,000 drawn from the model; real rows have more of them, "
             "so compare their share of deciban_rows_judged_total with what it was before",
             of_model,
         )
@@ -292,7 +292,7 @@ class Metrics:
                 self._child(metric, model, columns[column]).inc(number)
         if seen.judged:
             self._child(self._judged, model).inc(seen.judged)
-            self._child(self._strange, model).inc(seen.strange)
+            self._child(self._outliers, model).inc(seen.outliers)
 
     def prior_estimated(self, model: str, found: EstimatedNow) -> None:
         """The last rows show this prior."""

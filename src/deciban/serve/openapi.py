@@ -13,8 +13,8 @@ from deciban.serve.describe import kinds_and_levels
 from deciban.serve.problems import PROBLEM_JSON
 from deciban.serve.reader import Reader
 from deciban.serve.service import Service
-from deciban.tables.text_types import kind_of
-from deciban.util.plain_json import plain_json
+from deciban.tables.cells import kind_of
+from deciban.util.text_tables import plain_json
 from deciban.util.version import __version__
 
 # A part of a description.

@@ -2,8 +2,12 @@
 
 import json
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
+
+from deciban.errors import Argument, DecibanError, Message, Place, rendered
 
 PROBLEM_JSON = "application/problem+json"
 
@@ -14,6 +18,17 @@ TITLES = {413: "Content Too Large", 414: "URI Too Long", 416: "Range Not Satisfi
 RETRY_AFTER = "1"
 
 
+@dataclass(frozen=True)
+class RowPlace:
+    """A row of a request, and what is behind it: ``rows[3].age``. The row "*" stands for all of them."""
+
+    row: int | str
+    rest: str = ""
+
+    def __str__(self) -> str:
+        return f"rows[{self.row}]{self.rest}"
+
+
 class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem details)
     """A request that cannot be answered.
 
@@ -22,13 +37,24 @@ class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem 
     again.
     """
 
-    def __init__(self, status: int, cause: str, remedy: str, place: str = "", undone: bool = True) -> None:
+    def __init__(self, status: int, cause: str, remedy: str, place: str | RowPlace = "", undone: bool = True) -> None:
         super().__init__(cause)
         self.status = status
         self.cause = cause
         self.remedy = remedy
-        self.place = place
         self.undone = undone
+        self._place = place
+
+    @property
+    def place(self) -> str:
+        return str(self._place)
+
+    def in_request(self, rows: Sequence[int]) -> "Problem":
+        """Return the problem with its place in the request; rows: where each row that it may be about is there."""
+        place = self._place
+        if isinstance(place, RowPlace) and isinstance(place.row, int) and place.row < len(rows):
+            place = replace(place, row=rows[place.row])
+        return Problem(self.status, self.cause, self.remedy, place, self.undone)
 
     def as_dict(self) -> dict[str, Any]:
         """The problem as RFC 9457 writes it, with place, cause and remedy apart.
@@ -71,6 +97,33 @@ def usual_problem(status: int) -> Problem:
             return Problem(500, "the service has a fault", "tell whoever runs it, who finds more in its log")
         case _:
             return Problem(status, "the request cannot be answered", "see /openapi.json for what can be asked")
+
+
+def place_of(row: int | str, column: str, named: bool = True) -> RowPlace:
+    """Return where a cell is in a request; columns without names are known by their numbers."""
+    return RowPlace(row, f".{column}" if named else f"[{column.removeprefix('x')}]")
+
+
+def problem_of(error: DecibanError, first_row: int = 0) -> Problem:
+    """Return the problem of a request whose rows the library rejects.
+
+    first_row: the number that the error gives the first row.
+    """
+    return Problem(422, rendered(error.cause), remedy_for_clients(error.remedy), _place_in_rows(error.place, first_row))
+
+
+def _place_in_rows(place: Place, first_row: int) -> str | RowPlace:
+    row = "*" if place.row is None else place.row - first_row
+    if place.column is not None:
+        return place_of(row, place.column)
+    return place.source or "" if place.row is None else RowPlace(row)
+
+
+def remedy_for_clients(remedy: Message) -> str:
+    """Return a remedy of the library for a client, who has no arguments and no families to choose."""
+    if isinstance(remedy, tuple) and any(isinstance(part, Argument) for part in remedy):
+        return "correct the cell, or leave it out"
+    return rendered(remedy) or "correct the request"
 
 
 def without_folders(text: str, path: str) -> str:

@@ -13,17 +13,15 @@ import numpy as np
 
 from deciban.decisions.decide import Decisions, least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.errors import DecibanError, LossError
+from deciban.errors import DecibanError, LossError, rendered
 from deciban.explain.explanation import Explanation
 from deciban.model.fitted import Fitted
 from deciban.model.posterior import most_probable, posteriors
 from deciban.scoring.scoring import break_ties_as_predict, loss_for, score_table
-from deciban.serve.bodies.records import cause_and_remedy, problem_of
-from deciban.serve.problems import Problem
+from deciban.serve.problems import Problem, problem_of, remedy_for_clients
 from deciban.tables.table import Frame
 from deciban.util.arrays import Floats, Integers
-from deciban.util.plain_json import plain_json
-from deciban.util.text_tables import class_name, listed
+from deciban.util.text_tables import class_name, listed, plain_json
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ class Reader:
             return loss_for(self.state.fitted, default if costs is None else _table_of_costs(costs), reject)
         except DecibanError as error:
             remedy = f"send {{decision: {{class: cost}}}} with a finite cost for each class: {listed(self.names, 6)}"
-            raise Problem(422, cause_and_remedy(str(error))[0], remedy, self._place_in_costs(costs)) from None
+            raise Problem(422, rendered(error.cause), remedy, self._place_in_costs(costs)) from None
 
     def _place_in_costs(self, costs: Any) -> str:
         """Where costs first name something that is no class."""
@@ -129,7 +127,7 @@ class Reader:
         try:
             found = least_risk_decisions(predicted.posterior, loss, column)
         except LossError as error:
-            raise Problem(422, *cause_and_remedy(str(error)), "costs") from None
+            raise Problem(422, rendered(error.cause), remedy_for_clients(error.remedy), "costs") from None
         return break_ties_as_predict(found, predicted.best)
 
 

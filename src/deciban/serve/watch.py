@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.decisions.shift import estimate_shares
-from deciban.scoring.outliers import MISSING, UNSEEN, CellKinds, Strangers
+from deciban.scoring.outliers import OutlierDetector
+from deciban.scoring.unknown_cells import MISSING, UNSEEN, CellKinds
 from deciban.serve.reader import State
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table
@@ -56,7 +57,7 @@ class Seen:
     """What was found in rows.
 
     by_class: how many were predicted to be of each class. missing, unseen: the cells without evidence, by the number of
-    their column. judged: rows of which it is known whether they are strangers; strange: those that are.
+    their column. judged: rows of which it is known whether they are outliers; outliers: those that are.
     """
 
     state: State
@@ -65,7 +66,7 @@ class Seen:
     missing: dict[int, int]
     unseen: dict[int, int]
     judged: int
-    strange: int
+    outliers: int
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class WatchedModel:
         self._state = state
         self._renewed = time.monotonic()
         self._kinds = CellKinds(state.fitted.plain)
-        self._strangers = Strangers(state.fitted)
+        self._outliers = OutlierDetector(state.fitted)
 
     def look(self, waiting: Sequence[WaitingRows]) -> list[Seen]:
         """What is found in the rows, which are of this model, whatever it has learned between them."""
@@ -111,7 +112,7 @@ class WatchedModel:
             self._window.add(posterior, np.exp(same[0].state.fitted.log_prior))
         missing: Counter[int] = Counter()
         unseen: Counter[int] = Counter()
-        judged = strange = 0
+        judged = outliers = 0
         for table in _joined([rows.table for rows in waiting]):
             if table.width != self._state.fitted.schema.width:
                 continue  # rows of a model that has become another one since
@@ -119,11 +120,11 @@ class WatchedModel:
             for found, kind in ((missing, MISSING), (unseen, UNSEEN)):
                 number = (kinds == kind).sum(axis=0)
                 found.update({int(column): int(number[column]) for column in np.flatnonzero(number)})
-            if self._strangers.can_judge:
-                counted = self._strangers.judge(table, kinds)
-                judged, strange = judged + counted[0], strange + counted[1]
+            if self._outliers.can_judge:
+                counted = self._outliers.count(table, kinds)
+                judged, outliers = judged + counted[0], outliers + counted[1]
         rows = sum(len(rows.posterior) for rows in waiting)
-        return Seen(waiting[-1].state, rows, by_class, dict(missing), dict(unseen), judged, strange)
+        return Seen(waiting[-1].state, rows, by_class, dict(missing), dict(unseen), judged, outliers)
 
     def estimate(self) -> EstimatedNow | None:
         """The prior that the last rows show; None where no row has come since the last estimate."""

@@ -18,10 +18,8 @@ import pyarrow as pa
 from deciban.errors import Argument, BadCell, DataError, Place, UsageError, naming_source
 from deciban.sources.duckdb import Scan, column_types, files_of, rows_of_relation, select_from, select_typed
 from deciban.sources.source import ColumnType, SqlRows, TypedSource, Types, in_measured_pieces
-from deciban.tables.arrow import repeated
-from deciban.tables.cell_formats import ARROW, CellFormat
-from deciban.tables.cell_numbers import is_text, plain_type
-from deciban.tables.text_types import kind_of
+from deciban.tables.cells import ARROW, CellFormat, is_text, kind_of, plain_type
+from deciban.tables.table import repeated
 
 # What columns are converted to that are to be of another type than they are, and are no text.
 AS_ARROW = {**ARROW, "VARCHAR": pa.string(), "TIME": pa.time64("us")}

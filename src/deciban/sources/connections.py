@@ -39,7 +39,7 @@ from deciban.errors import (
 from deciban.sources.addresses import Address, without_passwords
 from deciban.sources.arrow import Answer, ArrowSource, DatabaseType, distinct_names, types_of
 from deciban.sources.duckdb import translated_errors
-from deciban.tables.text_types import as_whole
+from deciban.tables.cells import as_whole
 
 # What the driver puts before the words of libpq, and libpq before the words of the server.
 DRIVER_WORDS = re.compile(r"^(?:[A-Z_]+: )?(?:\[libpq\] )?(?:Failed to connect: )?")

@@ -28,9 +28,18 @@ from deciban.sources.duckdb import Scan, behind, files_of, list_of, literal, quo
 from deciban.sources.sniff import FileFormat, compression_of, unfinished_line
 from deciban.sources.source import ColumnType, Types
 from deciban.sources.temporary import Temporary, temporary
-from deciban.tables.arrow import with_each
-from deciban.tables.cell_formats import MARKERS, CellFormat, CellHabits, marker_note, sniffed_format
-from deciban.tables.text_types import as_days, as_whole, kind_of, text_type
+from deciban.tables.cells import (
+    MARKERS,
+    CellFormat,
+    CellHabits,
+    as_days,
+    as_whole,
+    kind_of,
+    marker_note,
+    sniffed_format,
+    text_type,
+)
+from deciban.tables.table import with_each
 from deciban.util.arrays import Bytes, Flags, Integers
 
 # Bytes of a long line, and of the longest that is read: a longer one would take gigabytes of memory.

@@ -1,106 +1,294 @@
-"""SQL as text, in the dialects of three engines: the one place where names and values are quoted."""
+"""SQL as text, in the dialects of three engines: one class each, for reading, counting and scoring.
+
+`Dialect` is DuckDB's; `PostgresDialect` and `SparkDialect` override what differs there. Their methods return
+expressions. No other module quotes a name or a value.
+"""
 
 import json
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Literal
+
+import pyarrow as pa
 
 from deciban.errors import Argument, UsageError
+from deciban.tables.cells import DAY_MICROSECONDS, SECOND_MICROSECONDS, is_text, plain_type
+from deciban.util.arrays import TOO_LARGE
+
+# Kinds of types that a column of a table may have.
+TypeKind = Literal["flag", "number", "date", "time", "text"]
+
+BACKSLASH = "\\"
 
 
-@dataclass(frozen=True)
 class Dialect:
-    """How an engine writes names, values and types.
+    """SQL as DuckDB writes it, whose arithmetic goes on with infinities and NaN.
 
-    quote: the sign around names. double, text, integer, timestamp: the names of its types. nul: whether texts may hold
-    NUL bytes. longest_name: the most bytes of a name. first: the number of the first element of an array.
+    Names and types: name of the engine; quote around names; max_name bytes of a name; nul if texts may contain NUL
+    bytes; first element of an array; double, text, integer and timestamp types; types by kind, as `is_of` matches them.
+
+    Counting: max_grouping_sets of a statement, where one costs less than a statement of its own.
+
+    Scoring: fence stands before each SELECT of a chain, so that its expressions are not copied into the next one.
+    packs: several numbers of a row are kept as one array, because a table can have few columns. min_exponent:
+    exponentials of lower numbers are 0. max_factored: columns of a joint Gaussian of which rows may miss some; such a
+    row eliminates the covariance of its block, about columns**3 / 6 products for each class. advice stands at the head
+    of a statement.
     """
 
-    name: str
-    quote: str = '"'
-    double: str = "DOUBLE"
-    text: str = "VARCHAR"
-    integer: str = "BIGINT"
-    nul: bool = True
-    timestamp: str = "TIMESTAMP"
-    longest_name: int = 1 << 16
-    first: int = 1
+    name = "DuckDB"
+    quote = '"'
+    max_name = 1 << 16
+    nul = True
+    first = 1
+    double, text, integer, timestamp = "DOUBLE", "VARCHAR", "BIGINT", "TIMESTAMP"
+    types: ClassVar[dict[TypeKind, str]] = {
+        "flag": "BOOLEAN",
+        "number": "U?(TINY|SMALL|BIG|HUGE)?INT|DECIMAL|FLOAT|DOUBLE",
+        "date": "DATE|TIMESTAMP",
+        "time": "TIME$|TIME_|TIME |INTERVAL",
+        "text": "VARCHAR",
+    }
+    max_grouping_sets = 32
+    fence = ""
+    packs = False
+    min_exponent = -746.0
+    max_factored = 32
+    advice = ""
+
+    # names and values
 
     def identifier(self, name: str) -> str:
-        """A name as SQL writes it, whatever it holds; a UsageError where the engine can have no such name."""
-        if not name or "\0" in name or len(name.encode()) > self.longest_name:
+        """Return a name in quotes, whatever it contains; raise a UsageError if the engine cannot have it."""
+        if not name or "\0" in name or len(name.encode()) > self.max_name:
             problem = "is empty" if not name else "holds a NUL byte" if "\0" in name else "is too long"
-            raise UsageError(f"the name {name[:60]!r} {problem} for {self.name}; rename it")
+            raise UsageError(f"the name {name[:60]!r} {problem} for {self.name}", remedy="rename it")
         return self.quoted(name)
 
     def quoted(self, name: str) -> str:
-        """A name in quotes, as it is."""
+        """Return a name in quotes, unchecked."""
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
     def possible_name(self, name: str) -> str:
-        """The name, or one like it that `identifier` accepts whatever its length."""
+        """Return the name, or one like it that `identifier` accepts if it is short enough."""
         return name.replace("\0", "\ufffd")
 
     def qualified(self, name: str) -> str:
-        """The name of a table, in which dots part the schema from the table: each part is quoted."""
+        """Return the name of a table, in which dots separate the schema from the table: each part is quoted."""
         return ".".join(self.identifier(part) for part in name.split("."))
 
     def literal(self, text: str) -> str:
-        """A text as SQL writes it; a UsageError where the engine can hold no such text."""
-        if "\0" in text and not self.nul:
-            raise UsageError(f"the text {text[:60]!r} holds a NUL byte, which {self.name} has no way to write")
-        return "'" + text.replace("'", "''") + "'"
+        """Return a text; raise a UsageError if the engine cannot have it. A NUL byte would end a statement."""
+        parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\0")]
+        return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
 
     def number(self, value: float) -> str:
-        """A double, exactly: a bare 1.5 would be a decimal number."""
+        """Return a double, exactly: a bare 1.5 would be a decimal number."""
         return _exact(value) if math.isfinite(value) else f"CAST('{_named(value)}' AS {self.double})"
 
     def value(self, value: str | float | int) -> str:
-        """A text, a double or a whole number."""
+        """Return a text, a double or a whole number."""
         if isinstance(value, str):
             return self.literal(value)
         return self.number(value) if isinstance(value, float) else f"CAST('{value}' AS {self.integer})"
 
     def doubles(self, values: Iterable[float]) -> str:
-        """An array of doubles, exactly; `(array)[k]` is an element of it."""
-        return self._numbers(_listed(values), self.double)
+        """Return an array of doubles, exactly; `(array)[k]` is an element of it."""
+        shown = (repr(float(value)) if math.isfinite(value) else _named(value) for value in values)
+        return self._numbers(",".join(shown), self.double)
 
     def integers(self, values: Iterable[int]) -> str:
-        """An array of whole numbers."""
+        """Return an array of whole numbers."""
         return self._numbers(",".join(map(str, values)), self.integer)
 
+    def _numbers(self, listed: str, kind: str) -> str:
+        """Return an array of numbers from one text, which engines read faster than many numbers."""
+        return f"CAST('[{listed}]' AS {kind}[])"
+
     def texts(self, values: Iterable[str | None]) -> str:
-        """An array of texts."""
+        """Return an array of texts."""
         return f"[{', '.join(map(self._literal_or_null, values))}]"
 
     def _literal_or_null(self, text: str | None) -> str:
         return "NULL" if text is None else self.literal(text)
 
-    def _numbers(self, listed: str, kind: str) -> str:
-        """An array of numbers as one text, which engines read faster than many numbers."""
-        return f"CAST('[{listed}]' AS {kind}[])"
-
     def rows_of(self, numbers: Iterable[int]) -> str:
-        """A query for whole numbers, one a row."""
+        """Return a query for whole numbers, one per row."""
         return f"SELECT unnest({self.integers(numbers)})"
+
+    def keys(self, array: str, first: int, size: int, table: str) -> str:
+        """Return a table of the elements of an array (level) and whole numbers from the first on (place)."""
+        return f"(SELECT unnest({array}) AS level, unnest(range({first}, {first + size})) AS place) AS {table}"
+
+    # cells as numbers and as values
+
+    def as_number(self, sql: str, kind: pa.DataType) -> str | None:
+        """Return cells as doubles, as `as_numbers` reads cells of this Arrow type; None if SQL cannot."""
+        kind = plain_type(kind)
+        if pa.types.is_float64(kind):
+            return sql
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            return self.as_double(sql)
+        if pa.types.is_boolean(kind):
+            return self.as_double(f"CAST({sql} AS INTEGER)")
+        if pa.types.is_date32(kind):
+            return self.as_double(self._days(sql))
+        if pa.types.is_timestamp(kind):
+            return self.days(self.microseconds(sql, kind.tz is not None))
+        if kind == pa.time64("us"):
+            return self.seconds(self.time_microseconds(sql))
+        return None
+
+    def as_value(self, sql: str, kind: pa.DataType) -> str | None:
+        """Return cells that are equal only if they are the same; None if they are not single values."""
+        plain = plain_type(kind)
+        if is_text(plain):
+            return sql if pa.types.is_dictionary(kind) else self._bytewise(sql)
+        numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+        timed = (pa.types.is_date, pa.types.is_timestamp, pa.types.is_time)
+        return sql if any(is_kind(plain) for is_kind in (*numeric, *timed)) else None
+
+    def _bytewise(self, text: str) -> str:
+        return f"(CAST({text} AS VARCHAR) COLLATE C)"
+
+    def as_double(self, number: str) -> str:
+        """Return a number as a double."""
+        return f"CAST({number} AS {self.double})"
+
+    def not_nan(self, number: str) -> str:
+        """Return a double, NULL if it is NaN, which equals itself in every engine."""
+        return f"NULLIF({number}, {self.number(math.nan)})"
+
+    def flag(self, cell: str) -> str:
+        """Return true and false, or the numbers 1 and 0, as a double."""
+        return self.as_double(cell)
+
+    def days(self, microseconds: str) -> str:
+        """Return microseconds as days."""
+        return f"{self.as_double(microseconds)} / {self.number(DAY_MICROSECONDS)}"
+
+    def seconds(self, microseconds: str) -> str:
+        """Return microseconds as seconds."""
+        return f"{self.as_double(microseconds)} / {self.number(SECOND_MICROSECONDS)}"
+
+    def microseconds(self, moment: str, zoned: bool | None = None) -> str:
+        """Return the microseconds of a timestamp since 1970.
+
+        zoned: whether the timestamp has a time zone. None if only the engine knows; then the cell may also be a date.
+        """
+        return f"epoch_us({moment})"
+
+    def time_microseconds(self, time: str) -> str:
+        """Return the microseconds of a time since midnight."""
+        return f"epoch_us({time})"
+
+    def _days(self, date: str) -> str:
+        return f"CASE WHEN isfinite({date}) THEN {date} - DATE '1970-01-01' END"
+
+    # the types of cells that are known to the engine alone
+
+    def is_of(self, cell: str, *kinds: TypeKind) -> str:
+        """Return a condition: the type of a column is of one of these kinds. Engines know it before they read rows."""
+        return f"regexp_matches(typeof({cell}), '^({'|'.join(self.types[kind] for kind in kinds)})')"
+
+    def is_not_number(self, cell: str, flag: bool) -> str:
+        """Return a condition: a cell is not a number (or a flag), and a cast would not end the query with the name of
+        the column; empty if casts always do."""
+        return ""
+
+    def fail(self, message: str, seen: str, kind: str) -> str:
+        """Return an expression of a type (kind) that ends the query with a message if a row needs its value.
+
+        seen: an expression of the row, without which engines may evaluate this before there is a row.
+        """
+        return f"CAST(error({self.literal(message)}) AS {kind})"
+
+    # arithmetic
 
     def is_whole(self, number: str) -> str:
         """Return a condition: a double has no fraction."""
         return f"{number} = floor({number})"
 
+    def floor(self, number: str) -> str:
+        """Return the largest whole number not above a double, as a double."""
+        return f"floor({number})"
 
-class DuckDbDialect(Dialect):
-    """DuckDB; a NUL byte ends a statement there."""
+    def scaled(self, number: str, exponent: int) -> str:
+        """Return a double times 2**exponent, exactly; no factor is too large."""
+        steps = []
+        while abs(exponent) > 1000:
+            steps.append(math.copysign(600, exponent))
+            exponent -= int(steps[-1])
+        return number + "".join(f" * {self.number(2.0**step)}" for step in (*steps, exponent))
 
-    def literal(self, text: str) -> str:
-        parts = [super(DuckDbDialect, self).literal(part) for part in text.split("\0")]
-        return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
+    def product(self, one: str, other: str) -> str:
+        """Return the product of two doubles, whatever they are; 0 if it is too small for a double."""
+        return f"{one} * {other}"
+
+    def within(self, number: str, most: float) -> str:
+        """Return a number whose products and squares are possible as long as its size is at most this."""
+        return number
+
+    def nudged(self, distance: str, factor: float) -> str:
+        """Return a distance that is to be multiplied by a factor and squared."""
+        return distance
+
+    def amount(self, number: str, most: float, factor: float) -> str:
+        """Return a number above 0, limited to `most`, that is to be multiplied by a factor of at most this size."""
+        return f"LEAST({number}, {self.number(most)})" if most < math.inf else number
+
+    def cuts_below(self, number: str, cuts: Sequence[float], first: int) -> str:
+        """Return first + how many of the rising cuts do not lie above a number, found by halving."""
+        if not cuts:
+            return str(first)
+        half = len(cuts) // 2
+        below = self.cuts_below(number, cuts[:half], first)
+        above = self.cuts_below(number, cuts[half + 1 :], first + half + 1)
+        return f"CASE WHEN {number} < {self.number(cuts[half])} THEN {below} ELSE {above} END"
+
+    def digits(self, word: str, shift: int, mask: int) -> str:
+        """Return some of the binary digits of a whole number of 64 bits, as the index of an array."""
+        return f"(({word} >> {shift}) & {mask})"
+
+    # rows
+
+    def whole_row(self, table: str) -> str:
+        """Return all cells of a row, as one value."""
+        return table
+
+    def expanded(self, row: str) -> str:
+        """Return the columns that such a value was made of."""
+        return f"{row}.*"
 
 
 class PostgresDialect(Dialect):
-    """PostgreSQL, whether or not backslashes in plain literals are escapes there."""
+    """PostgreSQL, in which results that are too large, or too small, for a double are errors.
+
+    It has no parallel plan for grouping sets. A subquery with a WITH of its own is not merged into the one around it,
+    and unlike one with OFFSET it may run in parallel.
+    """
+
+    name = "PostgreSQL"
+    max_name = 63
+    nul = False
+    double, text = "float8", "text"
+    types: ClassVar[dict[TypeKind, str]] = {
+        "flag": "bool",
+        "number": "int2,int4,int8,numeric,float4,float8",
+        "date": "date,timestamp,timestamptz",
+        "time": "time,timetz,interval",
+        "text": "text,varchar,bpchar",
+    }
+    max_grouping_sets = 1
+    fence = "WITH fence AS (SELECT 1) "
+    packs = True
+    min_exponent = -700.0
+    advice = "; SET jit = off before, as compiling it would take longer than running it"
 
     def literal(self, text: str) -> str:
+        """Whether or not backslashes in plain literals are escapes there."""
+        if "\0" in text:
+            raise UsageError(f"the text {text[:60]!r} holds a NUL byte, which {self.name} has no way to write")
         written = super().literal(text)
         return f"E{written.replace(BACKSLASH, 2 * BACKSLASH)}" if BACKSLASH in text else written
 
@@ -108,22 +296,112 @@ class PostgresDialect(Dialect):
         shown = _exact(value) if math.isfinite(value) else _named(value)
         return f"'{shown}'::float8"
 
-    def texts(self, values: Iterable[str | None]) -> str:
-        return f"CAST(ARRAY[{', '.join(map(self._literal_or_null, values))}] AS text[])"
-
     def _numbers(self, listed: str, kind: str) -> str:
         return f"'{{{listed}}}'::{kind}[]"
 
+    def texts(self, values: Iterable[str | None]) -> str:
+        return f"CAST(ARRAY[{', '.join(map(self._literal_or_null, values))}] AS text[])"
+
+    def keys(self, array: str, first: int, size: int, table: str) -> str:
+        numbered = f"unnest({array}) WITH ORDINALITY AS u (level, number)"
+        return f"(SELECT level, CAST(number + {first - 1} AS integer) AS place FROM {numbered}) AS {table}"
+
+    def _bytewise(self, text: str) -> str:
+        return f'(CAST({text} AS text) COLLATE "C")'
+
+    def flag(self, cell: str) -> str:
+        """By the text, which both kinds of columns have: no cast leads from true and false to a double."""
+        text = f"CAST({cell} AS text)"
+        return f"CASE {text} WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE CAST({text} AS float8) END"
+
+    def microseconds(self, moment: str, zoned: bool | None = None) -> str:
+        """Seconds are doubles, which have all microseconds from 1684 to 2255; decimal numbers take twice as long.
+
+        Cells of an unknown type are exact, and infinite ones are missing.
+        """
+        if zoned is None:
+            exact = f"CAST(extract(epoch FROM {moment}) * 1000000 AS bigint)"
+            return f"CASE WHEN isfinite({moment}) THEN {exact} END"
+        return f"round(date_part('epoch', {moment}) * {self.number(SECOND_MICROSECONDS)})"
+
+    def time_microseconds(self, time: str) -> str:
+        return f"CAST({self.microseconds(time, zoned=False)} AS bigint)"
+
+    def is_of(self, cell: str, *kinds: TypeKind) -> str:
+        return f"pg_typeof({cell}) = ANY('{{{','.join(self.types[kind] for kind in kinds)}}}'::regtype[])"
+
+    def is_not_number(self, cell: str, flag: bool) -> str:
+        """The error of a cast from text does not name the column."""
+        words = "|true|false" if flag else ""
+        readable = rf"^\s*([-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf|[-+]?infinity|nan{words})\s*$"
+        return f"{self.is_of(cell, 'text')} AND CAST({cell} AS text) !~* {self.literal(readable)}"
+
+    def fail(self, message: str, seen: str, kind: str) -> str:
+        """By a cast that cannot succeed: its message has the text."""
+        text = f"concat({self.literal(message)}, left(CAST({seen} AS text), 0))"
+        return f"CAST(CAST(CAST({text} AS integer) AS text) AS {kind})"
+
+    def scaled(self, number: str, exponent: int) -> str:
+        made = super().scaled(number, exponent)
+        if exponent >= 0:
+            return made
+        least = self.number(2.0 ** (-1075 - exponent))  # what is no larger becomes 0
+        return f"CASE WHEN abs({number}) > {least} THEN {made} ELSE {number} * 0 END"
+
+    def product(self, one: str, other: str) -> str:
+        """Without numbers so small that their product would be too small."""
+        least = self.number(1.0 / float(TOO_LARGE))
+        large = (f"(CASE WHEN abs({number}) < {least} THEN 0 ELSE {number} END)" for number in (one, other))
+        return " * ".join(large)
+
+    def within(self, number: str, most: float) -> str:
+        """Infinite beyond that: all arithmetic is possible with infinities."""
+        largest = self.number(min(most, 1e308))
+        return f"CASE WHEN abs({number}) > {largest} THEN {self.number(math.inf)} ELSE {number} END"
+
+    def nudged(self, distance: str, factor: float) -> str:
+        """By so little that only a distance is changed whose square would be too small."""
+        return f"({distance} + {self.number(min(1e-150 / abs(factor), 1.0))})" if factor else distance
+
+    def amount(self, number: str, most: float, factor: float) -> str:
+        least, most = 1e-200, min(most, 1e300 / max(abs(factor), 1e-8))
+        return f"LEAST(GREATEST({number}, {self.number(least)}), {self.number(most)})"
+
+    def cuts_below(self, number: str, cuts: Sequence[float], first: int) -> str:
+        return f"{first} + width_bucket({number}, {self.doubles(cuts)})" if cuts else str(first)
+
+    def digits(self, word: str, shift: int, mask: int) -> str:
+        return f"CAST(({word} >> {shift}) & {mask} AS integer)"
+
+    def expanded(self, row: str) -> str:
+        return f"({row}).*"
+
 
 class SparkDialect(Dialect):
-    """Spark SQL, in which what a quote or a backslash means in a literal depends on settings and on the version.
+    """Spark SQL, in which the meaning of a quote or a backslash in a literal depends on settings and on the version.
 
-    It replaces ${name} by the value of a setting before it parses a statement, within quotes too.
+    It replaces ${name} by the value of a setting before it parses a statement, within quotes too. An instant is read in
+    universal time, a date or a local time as it stands. Floor is a whole number of 64 bits, and an error beyond.
     """
+
+    name = "Spark"
+    quote = "`"
+    first = 0
+    text, timestamp = "STRING", "TIMESTAMP_NTZ"
+    types: ClassVar[dict[TypeKind, str]] = {
+        "flag": "boolean",
+        "number": "tinyint|smallint|int|bigint|decimal|float|double",
+        "date": "date|timestamp",
+        "time": "time($|[^s])|interval",
+        "text": "string|char|varchar",
+    }
+    max_factored = 16  # thirty columns take more than the gigabyte that a driver has by default
+    advice = "; SET spark.sql.subexpressionElimination.enabled = false before: it takes long to look for any"
 
     def identifier(self, name: str) -> str:
         if "${" in name:
-            raise UsageError(f"the name {name[:60]!r} holds '${{', which Spark replaces by a setting; rename it")
+            cause = f"the name {name[:60]!r} holds '${{', which Spark replaces by a setting"
+            raise UsageError(cause, remedy="rename it")
         return super().identifier(name)
 
     def possible_name(self, name: str) -> str:
@@ -137,48 +415,86 @@ class SparkDialect(Dialect):
     def number(self, value: float) -> str:
         return f"{_exact(value)}D" if math.isfinite(value) else f"double('{_named(value)}')"
 
+    def _numbers(self, listed: str, kind: str) -> str:
+        return f"CAST(split('{listed}', ',') AS ARRAY<{kind}>)" if listed else f"CAST(array() AS ARRAY<{kind}>)"
+
     def texts(self, values: Iterable[str | None]) -> str:
         """As JSON: thousands of literals would take long to be read."""
         return f"from_json({self.literal(json.dumps(list(values)))}, 'array<string>')"
 
-    def _numbers(self, listed: str, kind: str) -> str:
-        return f"CAST(split('{listed}', ',') AS ARRAY<{kind}>)" if listed else f"CAST(array() AS ARRAY<{kind}>)"
-
     def rows_of(self, numbers: Iterable[int]) -> str:
         return f"SELECT explode({self.integers(numbers)})"
 
+    def keys(self, array: str, first: int, size: int, table: str) -> str:
+        spread = f"SELECT posexplode({array}) AS (number, level)"
+        return f"(SELECT level, number + {first} AS place FROM ({spread})) AS {table}"
+
+    def _bytewise(self, text: str) -> str:
+        return text
+
+    def microseconds(self, moment: str, zoned: bool | None = None) -> str:
+        if zoned is not None:
+            return f"unix_micros({moment})" if zoned else _local_microseconds(moment)
+        local = _local_microseconds(f"CAST({moment} AS TIMESTAMP_NTZ)")
+        instant = f"unix_micros(CAST({moment} AS TIMESTAMP))"
+        return f"CASE WHEN typeof({moment}) = 'timestamp' THEN {instant} ELSE {local} END"
+
+    def time_microseconds(self, time: str) -> str:
+        return _local_microseconds(f"CAST(concat('1970-01-01 ', CAST({time} AS STRING)) AS TIMESTAMP_NTZ)")
+
+    def _days(self, date: str) -> str:
+        return f"unix_date({date})"
+
+    def is_of(self, cell: str, *kinds: TypeKind) -> str:
+        return f"typeof({cell}) RLIKE '^({'|'.join(self.types[kind] for kind in kinds)})'"
+
+    def is_not_number(self, cell: str, flag: bool) -> str:
+        """The number of a timestamp is its seconds, and casts may make unreadable texts missing."""
+        unreadable = f"{self.is_of(cell, 'text')} AND try_cast(CAST({cell} AS STRING) AS DOUBLE) IS NULL"
+        return f"({self.is_of(cell, 'date', 'time')} OR {unreadable})"
+
+    def fail(self, message: str, seen: str, kind: str) -> str:
+        return f"CAST(raise_error({self.literal(message)}) AS {kind})"
+
     def is_whole(self, number: str) -> str:
-        """By rint, which is a double: floor is a whole number of 64 bits there, and an error beyond."""
+        """By rint, which is a double."""
         return f"{number} = rint({number})"
 
+    def floor(self, number: str) -> str:
+        return self.as_double(f"floor({number})")
 
-BACKSLASH = "\\"
+    def digits(self, word: str, shift: int, mask: int) -> str:
+        return f"CAST(shiftright({word}, {shift}) & {mask} AS INT)"
 
-DUCKDB = DuckDbDialect("DuckDB")
-POSTGRES = PostgresDialect("PostgreSQL", double="float8", text="text", nul=False, longest_name=63)
-SPARK = SparkDialect("Spark", quote="`", text="STRING", timestamp="TIMESTAMP_NTZ", first=0)
+    def whole_row(self, table: str) -> str:
+        return f"struct({table}.*)"
+
+
+def _local_microseconds(stamp: str) -> str:
+    """Return the microseconds of a timestamp of Spark without a time zone."""
+    day = f"unix_date(CAST({stamp} AS DATE)) * 86400000000"
+    seconds = f"hour({stamp}) * 3600 + minute({stamp}) * 60 + extract(SECOND FROM {stamp})"
+    return f"({day} + CAST(({seconds}) * 1000000 AS BIGINT))"
+
+
+def _exact(value: float) -> str:
+    """Return a finite double with an exponent, and with enough digits to be exact."""
+    shown = repr(float(value))
+    return shown if "e" in shown else f"{shown}e0"
+
+
+def _named(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+DUCKDB, POSTGRES, SPARK = Dialect(), PostgresDialect(), SparkDialect()
 
 # The dialects by the names that users give.
 DIALECTS: dict[str, Dialect] = {"duckdb": DUCKDB, "postgres": POSTGRES, "spark": SPARK}
 
 
 def dialect_of(name: str) -> Dialect:
-    """The dialect of a name; a UsageError that lists them where there is none."""
+    """Return the dialect of a name; raise a UsageError that lists them if there is none."""
     if name not in DIALECTS:
         raise UsageError(f"choose one of {', '.join(map(repr, DIALECTS))}", parameter=Argument("dialect", name))
     return DIALECTS[name]
-
-
-def _exact(value: float) -> str:
-    """A finite double with an exponent, and as many digits as tell it from all others."""
-    shown = repr(float(value))
-    return shown if "e" in shown else f"{shown}e0"
-
-
-def _listed(values: Iterable[float]) -> str:
-    """Doubles within the text of an array."""
-    return ",".join(repr(float(value)) if math.isfinite(value) else _named(value) for value in values)
-
-
-def _named(value: float) -> str:
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

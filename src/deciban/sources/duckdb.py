@@ -22,11 +22,11 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from deciban.errors import DataError, DecibanError, UsageError, naming_source
+from deciban.errors import DataError, DecibanError, Place, UsageError, naming_source
 from deciban.sources.dialects import DUCKDB
 from deciban.sources.source import VECTOR_ROWS, Source, SqlRows, TypedSource, Types, in_pieces, rows_of_piece
 from deciban.sources.temporary import spill_folder
-from deciban.tables.arrow import repeated
+from deciban.tables.table import repeated
 from deciban.util.arrays import CORES
 
 if TYPE_CHECKING:
@@ -257,8 +257,9 @@ def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[s
     if bad := CONVERTED.search(text):
         column = header.get(bad[1], bad[1])
         return DataError(
-            f"{place}, column {column!r}: found {_cut(bad[2])!r}, expected {EXPECTED_TYPES.get(bad[3], bad[3])}; "
-            f"correct the cell, leave it empty, name it as missing, or read the column as text"
+            f"found {_cut(bad[2])!r}, expected {EXPECTED_TYPES.get(bad[3], bad[3])}",
+            place=Place(place, column),
+            remedy="correct the cell, leave it empty, name it as missing, or read the column as text",
         )
     if "unicode" in text.lower():
         return DataError(f"{place}: this is not UTF-8 text ({shown!r}); say how the file is encoded, such as latin-1")

@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from deciban.errors import DataError, UsageError
 from deciban.sources.source import Source, Stream
-from deciban.tables.cell_formats import CellHabits
+from deciban.tables.cells import CellHabits, as_whole
 from deciban.tables.labelled import LabelledTable, find_column, rows_to_sample
 from deciban.tables.labels import LabelArray, Labels, encode_labels
 from deciban.tables.table import Frame
-from deciban.tables.text_types import as_whole
 from deciban.util.progress import progress
 
 # The rows that are looked at before all are read, to see what cannot be meant.

@@ -37,10 +37,9 @@ from deciban.sources.sniff import FileFormat, sniff
 from deciban.sources.source import Source, Stream, TypedSource
 from deciban.sources.spark import SparkRows, is_spark_table
 from deciban.sources.temporary import STANDARD_INPUT, spooled
-from deciban.tables.cell_formats import CellHabits
+from deciban.tables.cells import TYPES, CellHabits
 from deciban.tables.convert import as_table
 from deciban.tables.table import Frame, Table
-from deciban.tables.text_types import TYPES
 
 # What is taken for a database, by what its class can do: a table in memory may have a column of such a name.
 CONNECTION = "cursor"

@@ -36,8 +36,8 @@ from deciban.sources.connections import cannot_connect, server_errors
 from deciban.sources.dialects import POSTGRES
 from deciban.sources.source import SqlColumn, SqlRows, in_measured_pieces, sample_by_content
 from deciban.sources.write import Existing
-from deciban.tables.arrow import like_first, with_each
-from deciban.tables.cell_numbers import DAY_MICROSECONDS, SECOND_MICROSECONDS, is_text, plain_type
+from deciban.tables.cells import is_text, plain_type
+from deciban.tables.table import like_first, with_each
 from deciban.util import shutdown
 from deciban.util.arrays import CONTENT_SEED
 from deciban.util.progress import Advance
@@ -453,22 +453,9 @@ def _content(columns: Sequence[SqlColumn]) -> str:
 
 def _hashed_as(column: SqlColumn) -> str:
     """A cell as a text or as the double that it is read as; NULL where it is missing."""
-    kind, sql = plain_type(column.type), column.sql
-    if is_text(kind):
-        return f'CAST({sql} AS text) COLLATE "C"'
-    if pa.types.is_boolean(kind):
-        sql = f"CAST({sql} AS int)"
-    elif pa.types.is_date(kind):
-        sql = f"CASE WHEN isfinite({sql}) THEN {sql} - DATE '1970-01-01' END"
-    elif pa.types.is_timestamp(kind):
-        sql = f"CASE WHEN isfinite({sql}) THEN {_microseconds(sql)} / {POSTGRES.number(DAY_MICROSECONDS)} END"
-    elif pa.types.is_time(kind):
-        sql = f"{_microseconds(sql)} / {POSTGRES.number(SECOND_MICROSECONDS)}"
-    return f"NULLIF(CAST({sql} AS float8), 'NaN')"
-
-
-def _microseconds(moment: str) -> str:
-    return f"round(date_part('epoch', {moment}) * {POSTGRES.number(1e6)})"
+    if is_text(plain_type(column.type)):
+        return f'CAST({column.sql} AS text) COLLATE "C"'
+    return POSTGRES.not_nan(POSTGRES.as_number(column.sql, column.type) or column.sql)
 
 
 def open_postgres(connections: Connections, where: str, query: str | None, table: str | None) -> PostgresSource:

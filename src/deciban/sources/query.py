@@ -22,7 +22,7 @@ from deciban.sources.duckdb import (
     translated_errors,
 )
 from deciban.sources.source import ColumnType, Types
-from deciban.tables.text_types import text_type
+from deciban.tables.cells import text_type
 
 SQL = "sql:"
 

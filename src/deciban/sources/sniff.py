@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from deciban.errors import Argument, DataError, Place, UsageError
-from deciban.tables.arrow import repeated
+from deciban.tables.table import repeated
 
 # How much of a file is looked at; a header has to end before.
 SNIFF_BYTES = 1 << 20

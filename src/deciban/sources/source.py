@@ -22,10 +22,9 @@ import pyarrow as pa
 from deciban.errors import Argument, DecibanError, UsageError, naming_source
 from deciban.sources.dialects import Dialect
 from deciban.sources.temporary import STANDARD_INPUT
-from deciban.tables.cell_formats import CellFormat, CellHabits
+from deciban.tables.cells import CellFormat, CellHabits, kind_of
 from deciban.tables.row_sampling import LONG_ROWS, RowSampler, lowest_priorities, rows_that_fit
 from deciban.tables.table import Frame
-from deciban.tables.text_types import kind_of
 from deciban.util.arrays import Integers
 from deciban.util.progress import Advance
 
@@ -226,9 +225,9 @@ class Source(Stream):
         try:
             yield
         except DecibanError as problem:
-            if problem.names_source:
-                raise
-            raise naming_source(type(problem)(f"{self.name}: {problem}")) from problem
+            if not problem.names_source:
+                naming_source(problem.about(source=self.name))
+            raise
 
 
 @dataclass(frozen=True)

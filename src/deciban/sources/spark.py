@@ -17,8 +17,8 @@ import pyarrow as pa
 from deciban.errors import Argument, DataError, DecibanError, UsageError
 from deciban.sources.dialects import SPARK
 from deciban.sources.source import Source, SqlRows, Work
-from deciban.tables.arrow import repeated, with_each
 from deciban.tables.row_sampling import LONG_ROWS, rows_that_fit
+from deciban.tables.table import repeated, with_each
 from deciban.util.progress import Advance
 
 # What a task answers: the number of its part of the rows, and what it made of them or the error that stopped it.

@@ -27,8 +27,8 @@ from deciban.errors import Argument, UsageError
 from deciban.sources.addresses import is_address
 from deciban.sources.duckdb import connect, interrupts
 from deciban.sources.temporary import STANDARD_INPUT
-from deciban.tables.arrow import like_first, with_each
-from deciban.tables.cell_numbers import plain_type
+from deciban.tables.cells import plain_type
+from deciban.tables.table import like_first, with_each
 from deciban.util import shutdown
 
 # What the files that are written beside others are called.

@@ -27,14 +27,12 @@ from deciban.model.fitted import Origin
 from deciban.model.partial_rows import PartialRows
 from deciban.model.priors import Empirical, Uniform
 from deciban.model.tuning import Choice, Tuning
-from deciban.schema.looks_like import MeantAs
-from deciban.schema.reasons import Reason
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import ColumnGroup, MeantAs, Reason, Schema
 from deciban.statistics import STATISTICS, Statistic, Vocabulary
 from deciban.statistics.bins import Column
 from deciban.statistics.exact import ExactSums
 from deciban.store.layout import ARRAY_TYPES, ArrayReader
-from deciban.tables.cell_formats import CellHabits
+from deciban.tables.cells import CellHabits
 from deciban.util.sparse import SparseRows
 
 # Everything that a model file may hold besides numbers, text, lists and arrays.

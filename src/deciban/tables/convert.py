@@ -10,9 +10,8 @@ import pyarrow as pa
 import scipy
 
 from deciban.errors import DataError, UsageError
-from deciban.tables.arrow import repeated
-from deciban.tables.cell_numbers import is_text, plain_type
-from deciban.tables.table import NO_COLUMN, Frame, Matrix, SparseMatrix, Table
+from deciban.tables.cells import is_text, plain_type
+from deciban.tables.table import NO_COLUMN, Frame, Matrix, SparseMatrix, Table, repeated
 from deciban.util.sparse import SparseRows
 
 # Half of a pair that would be a character; no file can hold it.
@@ -20,7 +19,6 @@ HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 # What pyarrow and pandas raise for a column they cannot convert.
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
-
 
 # Packages whose tables are neither in memory nor read by this one, and what to do with one.
 NOT_IN_MEMORY = {

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.errors import Argument, SchemaError, UsageError
-from deciban.tables.cell_formats import CellHabits
+from deciban.tables.cells import CellHabits
 from deciban.tables.labels import Labels, check_weights, encode_labels
 from deciban.tables.row_sampling import HASHED_ROWS, RowHashes, RowSampler, rows_that_fit, with_cells
 from deciban.tables.table import Frame, Table

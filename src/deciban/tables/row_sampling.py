@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.errors import BadCell
-from deciban.tables.cell_numbers import as_numbers, is_numeric
+from deciban.tables.cells import as_numbers, is_numeric
 from deciban.util.arrays import SLOTS_PER_CONTENT, SPARE, Floats, Integers
 from deciban.util.sparse import SparseRows
 

@@ -1,22 +1,45 @@
-"""Tables in memory: a matrix, a sparse matrix, or Arrow columns, seen as families need them."""
+"""Rows in memory, whatever they were given as: a matrix, a sparse matrix, or columns of Arrow.
 
-from collections.abc import Sequence
+`Readable` is what families ask of them, `Table` what the rest of the program does. Some functions stand in where Arrow
+alone would be slow or would raise.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.errors import BadCell
-from deciban.tables.arrow import with_each
-from deciban.tables.cell_numbers import as_numbers, is_text, plain_type
-from deciban.tables.readable import Readable
+from deciban.errors import BadCell, DataError
+from deciban.tables.cells import as_numbers, is_text, plain_type
 from deciban.tables.row_sampling import RowHashes, content_hashes, matrix_hashes, sparse_hashes
 from deciban.util.arrays import Flags, Floats, Integers, Numbers, kernel_view
 from deciban.util.sparse import SparseRows
 from deciban.util.text_tables import class_name
+
+Name = TypeVar("Name", bound=Hashable)
+
+# The name of the one column, all of it missing, that rows without any column have: Arrow and DuckDB need one.
+NO_COLUMN = " "
+
+
+class Readable(Protocol):
+    """Rows of a table, seen as one of the things that families count."""
+
+    def numbers(self, columns: Sequence[int]) -> Numbers:
+        """The cells as a C-ordered matrix of real numbers, NaN where one is missing."""
+        ...
+
+    def values(self, columns: Sequence[int]) -> Numbers | list[pa.Array]:
+        """The cells as they are: a matrix of numbers, or an Arrow array for each column."""
+        ...
+
+    def amounts(self, columns: Sequence[int]) -> Numbers | SparseRows:
+        """The cells as numbers, of which most may be zero: a matrix, dense or in CSR form."""
+        ...
 
 
 class Table(Readable, Protocol):
@@ -42,15 +65,6 @@ class Table(Readable, Protocol):
     def hashes(self) -> RowHashes:
         """A hash of what each row holds."""
         ...
-
-
-def _is_all(columns: Sequence[int], width: int) -> bool:
-    """Whether `columns` (in order, each at most once) are all there are."""
-    return len(columns) == width
-
-
-# The name of the one column, all of it missing, that rows without any column have: Arrow and DuckDB need one.
-NO_COLUMN = " "
 
 
 @dataclass(frozen=True)
@@ -259,3 +273,51 @@ def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
         kind = pa.string() if cells.dtype.kind in "OU" else None
         columns.append(pa.array(cells.tolist() if kind else cells, kind))
     return pa.Table.from_arrays(columns, names=names)
+
+
+def with_each(table: pa.Table, change: Callable[[pa.ChunkedArray], Any]) -> pa.Table:
+    """The table with `change` of each column, made at once: setting a single one takes as long as there are columns."""
+    before = table.columns
+    after = [change(column) for column in before]
+    if all(one is other for one, other in zip(before, after, strict=True)):
+        return table
+    return pa.Table.from_arrays(after, names=table.column_names)
+
+
+def like_first(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
+    """A table with the types of the first one, for what it is written to, in which a column has one type."""
+    if table.schema == schema:
+        return table
+    cast = table.cast(schema)
+    for name, here, there in zip(table.column_names, table.schema.types, cast.schema.types, strict=True):
+        if pa.types.is_timestamp(here) and pa.types.is_date(there) and cast[name].cast(here) != table[name]:
+            raise DataError(f"column {name!r} has dates first and times of the day later; write a .csv or .jsonl file")
+    return cast
+
+
+def take_cells(array: pa.Array, rows: Any) -> pa.Array:
+    """Some cells of an Arrow array, also of text that is stored as views, of which Arrow can take none."""
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    return array.take(pa.array(rows))
+
+
+def decoded_cells(array: pa.Array) -> list[str | None]:
+    """Cells of text as Python has them; bytes that are no UTF-8, which Arrow does not refuse, are replaced."""
+    cells = array.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
+    return [None if cell is None else cell.decode(errors="replace") for cell in cells]
+
+
+def repeated(names: Iterable[Name]) -> Name | None:
+    """The first of the names that is there more than once."""
+    seen = set[Name]()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def _is_all(columns: Sequence[int], width: int) -> bool:
+    """Whether `columns` (in order, each at most once) are all there are."""
+    return len(columns) == width

@@ -1,8 +1,9 @@
-"""Tables and numbers as people read them in a terminal."""
+"""Tables, numbers and names as people read them in a terminal, and values as programs read them in JSON."""
 
 import math
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 # Evidence in nats times this is in decibans: ten times the common logarithm of odds.
 DECIBANS = 10.0 / math.log(10.0)
@@ -147,3 +148,20 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def plain_json(value: Any) -> Any:
+    """A value as JSON has it: numbers that it does not have are null, dates and the like are text.
+
+    >>> plain_json({True: (1, float("inf"))})
+    {'true': [1, None]}
+    """
+    if isinstance(value, dict):
+        return {class_name(plain_json(key)): plain_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(item) for item in value]
+    if hasattr(value, "tolist"):  # of NumPy
+        return plain_json(value.tolist())
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None  # NaN is not below either
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

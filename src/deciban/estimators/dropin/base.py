@@ -22,8 +22,7 @@ from deciban.model.fitted import Fitted, refuse_no_weight
 from deciban.model.model import Model, estimate
 from deciban.model.posterior import log_normalize, most_probable, posteriors
 from deciban.model.priors import log_prior
-from deciban.schema.reasons import GIVEN
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import GIVEN, ColumnGroup, Schema
 from deciban.scoring.scoring import score_table
 from deciban.tables.convert import as_table
 from deciban.tables.labelled import LabelledTable

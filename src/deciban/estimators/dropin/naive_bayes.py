@@ -20,8 +20,7 @@ from deciban.families.base.checks import refuse_unless
 from deciban.families.categorical import CategoricalLikelihood
 from deciban.model.counts import Counts
 from deciban.statistics import Levels, Moments
-from deciban.tables.readable import Readable
-from deciban.tables.table import Matrix, SparseMatrix
+from deciban.tables.table import Matrix, Readable, SparseMatrix
 from deciban.util.arrays import LARGEST, Floats, Numbers, log, scatter_to
 
 # Below this, scikit-learn replaces a smoothing unless it is forced to keep it.

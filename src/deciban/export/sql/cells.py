@@ -1,12 +1,16 @@
-"""The cells of a row, each read once, and the places of these."""
+"""The cells of a row as named expressions, and the chain of subqueries that computes them.
+
+`Stages` gives each expression a name and puts it into the first subquery in which all names that it mentions are known.
+`Cells` reads each cell of the table once, as its type demands, and finds its place among levels and cuts.
+"""
 
 import math
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from deciban.export.ir import TermModel
-from deciban.export.sql.engines import Reading
-from deciban.export.sql.stages import Stages
+from deciban.export.ir import Column, ReadAs, TermModel
 from deciban.families.base.lowering import (
     MISSING_PLACE,
     OTHER_PLACE,
@@ -17,9 +21,22 @@ from deciban.families.base.lowering import (
     TuplePlace,
     reject_infinite,
 )
+from deciban.sources.dialects import Dialect
+
+# What a cell is needed as: a double, a whole number, microseconds since 1970 or since midnight, or a text.
+Reading = Literal["number", "integer", "micros", "text"]
+
+# What a table is expected to hold in a column that is read as this.
+EXPECTED: dict[ReadAs, str] = {
+    "number": "numbers",
+    "flag": "true and false, or 1 and 0",
+    "date": "dates or timestamps",
+    "time": "times of day",
+    "text": "text",
+}
 
 # Of more levels than this the places are looked up in a table that is joined, of fewer in a CASE.
-MOST_CASES = 64
+MAX_CASES = 64
 
 # The name of the table within the statement, which no column has: it stands for a whole row too.
 SCORED_TABLE = "_deciban_rows"
@@ -27,6 +44,7 @@ SCORED_TABLE = "_deciban_rows"
 # Texts that mean true and false; engines that read files take some of them for that.
 FLAG_LEVELS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("on", "off"), ("1", "0"))
 
+# How the levels of a place are compared.
 READINGS: dict[str, Reading] = {
     "number": "number",
     "integer": "integer",
@@ -35,21 +53,160 @@ READINGS: dict[str, Reading] = {
     "time": "micros",
 }
 
+# The names that expressions are given: columns of the table are read in the first subquery alone, by other names.
+NAME = re.compile(r"\b_[a-z]+[0-9]+\b")
+
+# Expressions that are added up in one: engines that compile expressions fail at long ones.
+MAX_TERMS_OF_SUM = 16
+
+
+@dataclass
+class Stage:
+    """One subquery: expressions by their names, the names that each of these mentions, and the tables that it joins, by
+    the names of their keys."""
+
+    named: dict[str, str] = field(default_factory=dict)
+    mentions: dict[str, set[str]] = field(default_factory=dict)
+    joins: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Stages:
+    """Expressions that are worked out once each, and are then known by a name.
+
+    An expression stands in the first subquery in which all names that it mentions are known.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._stages: list[Stage] = []
+        self._known: dict[str, str] = {}
+        self._stage_of: dict[str, int] = {}
+
+    def read(self, prefix: str, expression: str) -> str:
+        """The name of an expression of cells of the table, whatever these are called."""
+        return self._known.get(expression) or self._put(prefix, expression, set())
+
+    def name(self, prefix: str, expression: str) -> str:
+        """The name of an expression, the same for the same one. (A text in it that looks like a name does no harm.)"""
+        return self._known.get(expression) or self._put(prefix, expression, self._mentioned(expression))
+
+    def names(self, prefix: str, expressions: Sequence[str]) -> list[str]:
+        """The names of several expressions that are needed together, or where they stand in one array."""
+        if not self.dialect.packs or len(expressions) < 3:
+            return [self.name(prefix, expression) for expression in expressions]
+        array = self.name(prefix, f"ARRAY[{', '.join(expressions)}]")
+        return [f"{array}[{k + self.dialect.first}]" for k in range(len(expressions))]
+
+    def sum(self, prefix: str, terms: Sequence[str]) -> str:
+        """The sum of some expressions; of many, the sum of sums that have names."""
+        while len(terms) > MAX_TERMS_OF_SUM:
+            pieces = [terms[k : k + MAX_TERMS_OF_SUM] for k in range(0, len(terms), MAX_TERMS_OF_SUM)]
+            terms = [self.name(prefix, total(some)) if len(some) > 1 else some[0] for some in pieces]
+        return total(terms)
+
+    def joined(self, prefix: str, key: str, array: str, first: int, size: int) -> str:
+        """The name of the place of a key in an array of so many elements, from the first one on; NULL where it is none
+        of them."""
+        table = f"_t{len(self._known)}"
+        found = self._put(prefix, f"{table}.place", {key})
+        join = f"LEFT JOIN {self.dialect.keys(array, first, size, table)} ON {key} = {table}.level"
+        self._stages[self._stage_of[found]].joins.append((key, join))
+        return found
+
+    def _put(self, prefix: str, expression: str, mentioned: set[str]) -> str:
+        name, stage = f"_{prefix}{len(self._known)}", max((1 + self._stage_of[one] for one in mentioned), default=0)
+        while len(self._stages) <= stage:
+            self._stages.append(Stage())
+        self._stages[stage].named[name], self._stages[stage].mentions[name] = expression, mentioned
+        self._known[expression], self._stage_of[name] = name, stage
+        return name
+
+    def _mentioned(self, expression: str) -> set[str]:
+        return {name for name in NAME.findall(expression) if name in self._stage_of}
+
+    def statement(self, table: str, answers: Sequence[str]) -> str:
+        """One SELECT of the answers; a table is given as FROM takes it."""
+        needed = set().union(*map(self._mentioned, answers))
+        parts: list[str] = []
+        last = len(self._stages) - 1
+        for k in range(last, -1, -1):
+            stage = self._stages[k]
+            used = [name for name in stage.named if name in needed]
+            carried = sorted(needed - set(used))
+            shown = [f"{stage.named[name]} AS {name}" for name in used]
+            source = " ".join([f"_stage{k - 1}" if k else table, *(join for _, join in stage.joins)])
+            parts.append(f"_stage{k} AS (\n{self.dialect.fence}SELECT {_lines([*carried, *shown])}\nFROM {source}\n)")
+            needed = {*carried, *(key for key, _ in stage.joins)}.union(*(stage.mentions[name] for name in used))
+        chain = ",\n".join(reversed(parts))
+        return f"WITH {chain}\nSELECT {_lines(answers)}\nFROM _stage{last}\n"
+
+
+def _lines(expressions: Iterable[str]) -> str:
+    return ",\n  ".join(expressions)
+
+
+def total(terms: Sequence[str]) -> str:
+    """The sum of some expressions, as a tree without deep branches.
+
+    >>> total(["a", "b", "c"])
+    '(a + (b + c))'
+    """
+    if len(terms) <= 1:
+        return terms[0] if terms else "0"
+    half = len(terms) // 2
+    return f"({total(terms[:half])} + {total(terms[half:])})"
+
 
 class Cells:
     """Expressions of the cells of a row; places are numbered from the first element of an array on."""
 
     def __init__(self, model: TermModel, stages: Stages) -> None:
         self.model, self.stages = model, stages
-        self.engine, self.dialect = stages.engine, stages.engine.dialect
-        self.first = self.dialect.first
+        self.dialect, self.first = stages.dialect, stages.dialect.first
 
     def cell(self, column: int, reading: Reading) -> str:
         """A cell of the table, NULL where it is missing."""
         known = self.model.columns[column]
         written = f"{SCORED_TABLE}.{self.dialect.identifier(known.name)}"
-        flags = self._flags(column) if reading == "text" else None
-        return self.stages.read("x", self.engine.cell(written, known, reading, flags))
+        return self.stages.read("x", self._checked(written, column, known, reading))
+
+    def _checked(self, cell: str, column: int, known: Column, reading: Reading) -> str:
+        """A cell as it is needed; a column of another type than was learned ends the query, with its name."""
+        cases, wrong = [], self._is_wrong(cell, known)
+        if reading == "text" and (flags := self._flags(column)) is not None:
+            yes, no = map(self.dialect.literal, flags)
+            words = f"CASE CAST({cell} AS {self.dialect.text}) WHEN 'true' THEN {yes} WHEN 'false' THEN {no} END"
+            cases.append(f"WHEN {self.dialect.is_of(cell, 'flag')} THEN {words}")
+        if wrong:
+            name = known.name.replace("\0", "\ufffd")
+            message = f"deciban: column {name!r}: expected {EXPECTED[known.read_as]}, found another type or cell"
+            kind = {"number": self.dialect.double, "text": self.dialect.text}.get(reading, self.dialect.integer)
+            cases.append(f"WHEN {cell} IS NOT NULL AND {wrong} THEN {self.dialect.fail(message, cell, kind)}")
+        plain = self._plain(cell, known.read_as, reading)
+        return f"CASE {' '.join(cases)} ELSE\n{plain} END" if cases else plain
+
+    def _is_wrong(self, cell: str, known: Column) -> str:
+        """A condition: a cell is not what is expected, though it could be cast. Empty where there is none: other casts
+        fail, with the name of the column."""
+        if known.read_as == "text":
+            return self.dialect.is_of(cell, "flag", "number", "date", "time")
+        if known.read_as in ("date", "time"):
+            return self.dialect.is_of(cell, "time" if known.read_as == "date" else "date")
+        return self.dialect.is_not_number(cell, known.read_as == "flag")
+
+    def _plain(self, cell: str, read_as: ReadAs, reading: Reading) -> str:
+        """A cell of the type that is expected; NULL where it is missing or NaN."""
+        if reading == "text":
+            return f"CAST({cell} AS {self.dialect.text})"
+        if reading == "integer":
+            return f"CAST({cell} AS {self.dialect.integer})"
+        if read_as == "date":
+            micros = self.dialect.microseconds(cell)
+            return micros if reading == "micros" else self.dialect.days(micros)
+        if read_as == "time":
+            micros = self.dialect.time_microseconds(cell)
+            return micros if reading == "micros" else self.dialect.seconds(micros)
+        return self.dialect.not_nan(self.dialect.flag(cell) if read_as == "flag" else self.dialect.as_double(cell))
 
     def _flags(self, column: int) -> tuple[str, str] | None:
         """The levels of a column of texts that mean true and false; None where there are none, or more than one."""
@@ -70,7 +227,7 @@ class Cells:
 
     def bounded(self, column: int, most: float) -> str:
         """A number that is to be squared, as long as its size is at most this."""
-        return self.stages.name("x", self.engine.within(self.number(column), most))
+        return self.stages.name("x", self.dialect.within(self.number(column), most))
 
     def log(self, column: int) -> str:
         """The logarithm of a number; NULL where it is not above 0."""
@@ -85,7 +242,7 @@ class Cells:
             return self.stages.name("p", f"{self.first} + {digits}")
         if isinstance(place, CutPlace):
             number = self.number(place.column)
-            found = self.engine.cuts_below(number, place.cuts, self.first + 1)
+            found = self.dialect.cuts_below(number, place.cuts, self.first + 1)
             return self.stages.name("p", f"CASE WHEN {number} IS NULL THEN {self.first} ELSE {found} END")
         return self._level(place)
 
@@ -93,7 +250,7 @@ class Cells:
         cell = self.cell(place.column, READINGS[place.kind])
         missing, other = self.first + MISSING_PLACE, self.first + (MISSING_PLACE if place.merged else OTHER_PLACE)
         first = self.first + place.first
-        if len(place.levels) > MOST_CASES:
+        if len(place.levels) > MAX_CASES:
             joined = self.stages.joined("p", cell, self._array(place), first, len(place.levels))
             found = f"COALESCE({joined}, {other})"
         else:

@@ -7,8 +7,7 @@ from math import prod
 import numpy as np
 
 from deciban.export.ir import CorrectionTables
-from deciban.export.sql.cells import Cells
-from deciban.export.sql.stages import total
+from deciban.export.sql.cells import Cells, total
 from deciban.model.corrections import AveragedTable
 from deciban.util.arrays import Floats, Integers
 
@@ -156,7 +155,7 @@ def _indexes(cells: Cells, tables: CorrectionTables, word: Sequence[Answered], e
         for column, numbers in answers.items()
     ]
     name = cells.stages.name("a", total(parts))
-    digits = (cells.engine.digits(name, shift, (1 << size) - 1) for shift, size in zip(shifts, sizes, strict=True))
+    digits = (cells.dialect.digits(name, shift, (1 << size) - 1) for shift, size in zip(shifts, sizes, strict=True))
     return [f"{cells.first} + {one}" for one in digits]
 
 

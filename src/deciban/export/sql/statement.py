@@ -1,25 +1,28 @@
-"""A model as one SELECT statement, which scores a table where it is."""
+"""A model as one SELECT statement, which scores a table where it is.
+
+`to_sql` adds up the evidence of each class (`Sums`), scaled by how much of a row is known (`KnownCells`), and selects
+the class, its probability and an explanation (`Answers`).
+"""
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
 
 from deciban.errors import Argument, UsageError
 from deciban.export.ir import CorrectionTables, TermModel
 from deciban.export.lower import fold_model
-from deciban.export.sql.answers import Answers, Names
-from deciban.export.sql.cells import SCORED_TABLE, Cells
+from deciban.export.sql.cells import EXPECTED, SCORED_TABLE, Cells, Reading, Stages, total
 from deciban.export.sql.corrections import add_corrections
-from deciban.export.sql.engines import EXPECTED, SCORING_ENGINES
-from deciban.export.sql.evidence import block_evidence
-from deciban.export.sql.joint_normals import fail_at_holes, may_miss
-from deciban.export.sql.joint_shares import block_shares
-from deciban.export.sql.partial_rows import KnownCells
-from deciban.export.sql.stages import Stages
-from deciban.families.base.lowering import JointNormalTerm
+from deciban.export.sql.terms import block_evidence, block_shares, fail_at_holes, may_miss
+from deciban.families.base.lowering import JointNormalTerm, LevelPlace
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
-from deciban.sources.dialects import dialect_of
-from deciban.util.text_tables import class_name
+from deciban.sources.dialects import Dialect, dialect_of
+from deciban.tables.labels import LabelArray
+from deciban.util.text_tables import DECIBANS, class_name, evidence_name
 from deciban.util.version import __version__
 
 # The part of a correction that is all of it.
@@ -61,7 +64,7 @@ def to_sql(
 
     See Also
     --------
-    deciban.export.model_terms.model_as_terms : What it is made of.
+    deciban.export.lower.fold_model : What it is made of.
 
     Examples
     --------
@@ -73,13 +76,12 @@ def to_sql(
     >>> duckdb.sql(statement).columns[:6]
     ['predicted', 'P(no)', 'P(yes)', 'against', 'decibans', 'decibans of prior']
     """
-    dialect_of(dialect)
+    write = dialect_of(dialect)
     if isinstance(keep, str):
         raise UsageError("give the names of the columns in a list", parameter=Argument("keep", keep))
-    engine = SCORING_ENGINES[dialect]
     model = fitted.model if isinstance(fitted, Fitted) else fitted
     terms = fold_model(fitted)
-    cells = Cells(terms, Stages(engine))
+    cells = Cells(terms, Stages(write))
     kept = _kept(cells, keep)
     sums = Sums(cells, model, terms, explain)
     answers = Answers(cells, terms, sums.joint(), _refused(cells, terms))
@@ -88,15 +90,15 @@ def to_sql(
     named += [(f"P({label})", one) for label, one in zip(labels, answers.probabilities(), strict=True)]
     if explain:
         named += answers.explanation(sums.columns())
-    names = Names(engine.dialect, [*(keep or ()), *model.schema.column_names])
+    names = Names(write, [*(keep or ()), *model.schema.column_names])
     shown = [f"{expression} AS {names.new(name)}" for name, expression in named]
-    statement = cells.stages.statement(f"{engine.dialect.qualified(table)} AS {SCORED_TABLE}", [*kept, *shown])
+    statement = cells.stages.statement(f"{write.qualified(table)} AS {SCORED_TABLE}", [*kept, *shown])
     return f"{_head(cells, terms)}{statement}"
 
 
 def _head(cells: Cells, terms: TermModel) -> str:
     """The comment before the statement: the types that the columns of the table must have, and what ends the query."""
-    lines = [f"a model of deciban {__version__}{cells.engine.advice}", "it reads these columns of the table:"]
+    lines = [f"a model of deciban {__version__}{cells.dialect.advice}", "it reads these columns of the table:"]
     lines += [f"  {json.dumps(one.name)}: {EXPECTED[one.read_as]}" for one in terms.columns.values()]
     lines.append("a column of another type ends the query with an error that names it")
     for block in terms.blocks:
@@ -109,7 +111,7 @@ def _head(cells: Cells, terms: TermModel) -> str:
 def _kept(cells: Cells, keep: Sequence[str] | None) -> list[str]:
     """The columns of the table that are passed on: all, or some."""
     if keep is None:
-        return [cells.engine.expanded(cells.stages.read("row", cells.engine.whole_row(SCORED_TABLE)))]
+        return [cells.dialect.expanded(cells.stages.read("row", cells.dialect.whole_row(SCORED_TABLE)))]
     quoted = [cells.dialect.identifier(name) for name in keep]
     return [f"{cells.stages.read('row', f'{SCORED_TABLE}.{one}')} AS {one}" for one in quoted]
 
@@ -182,3 +184,182 @@ class Sums:
             shares = self._of(self.shares, column)
             found[known.name] = [self.known.scaled([*a, *b]) for a, b in zip(alone, shares, strict=True)]
         return found
+
+
+class Names:
+    """Names of answers: no longer than the engine can have them, and none that is taken."""
+
+    def __init__(self, dialect: Dialect, taken: Iterable[str]) -> None:
+        self.dialect = dialect
+        self._taken = {name.casefold() for name in taken}
+
+    def new(self, wanted: str) -> str:
+        """A name like the one that is wanted, as SQL writes it."""
+        name = self.dialect.possible_name(wanted)
+        shown, more = self._cut(name, 0), 0
+        while shown.casefold() in self._taken:
+            more += 1
+            shown = self._cut(name, more) + "_" * more
+        self._taken.add(shown.casefold())
+        return self.dialect.identifier(shown)
+
+    def _cut(self, name: str, less: int) -> str:
+        return name.encode()[: self.dialect.max_name - less].decode(errors="ignore")
+
+
+def label_literals(dialect: Dialect, classes: LabelArray) -> list[str]:
+    """The labels of the classes, in their type."""
+    kind, labels = classes.dtype.kind, classes.tolist()
+    if kind == "b":
+        return [str(label).upper() for label in labels]
+    if kind in "iu":
+        return [f"CAST('{label}' AS {dialect.integer})" for label in labels]
+    if kind == "M":
+        days = classes.dtype == np.dtype("M8[D]")
+        shown = np.datetime_as_string(classes, unit="D" if days else "us")
+        return [f"CAST('{label.replace('T', ' ')}' AS {'DATE' if days else dialect.timestamp})" for label in shown]
+    return [dialect.literal(label if isinstance(label, str) else class_name(label)) for label in labels]
+
+
+class Answers:
+    """What is answered of a row, given the log joint of each class; of a row that is `refused` all is NULL."""
+
+    def __init__(self, cells: Cells, model: TermModel, sums: Sequence[Sequence[str]], refused: str | None) -> None:
+        self.cells, self.model, self.stages = cells, model, cells.stages
+        self.number, self.first = cells.dialect.number, cells.first
+        self.labels = label_literals(cells.dialect, model.classes)
+        self.joint = self.stages.names("j", [self.stages.sum("k", parts) for parts in sums])
+        top = self._greatest(self.joint)
+        if refused is not None:
+            top = f"CASE WHEN {self.stages.name('r', refused)} THEN NULL ELSE {top} END"
+        self.top = self.stages.name("m", top)
+        self.impossible = f"{self.top} = {self.number(-math.inf)}"
+        best = " ".join(f"WHEN {one} = {self.top} THEN {c}" for c, one in enumerate(self.joint, self.first))
+        likely = self.first + int(model.log_prior.argmax())
+        self.best = self.stages.name("c", f"CASE WHEN {self.impossible} THEN {likely} {best} END")
+
+    def _greatest(self, numbers: Sequence[str]) -> str:
+        return f"GREATEST({', '.join(numbers)})" if len(numbers) > 1 else numbers[0]
+
+    def predicted(self) -> str:
+        """The label of the most probable class."""
+        return self._label(self.best)
+
+    def _label(self, place: str) -> str:
+        cases = " ".join(f"WHEN {c} THEN {label}" for c, label in enumerate(self.labels, self.first))
+        return f"CASE {place} {cases} END"
+
+    def probabilities(self) -> list[str]:
+        """The posterior of each class; the prior where every class has probability 0."""
+        least, zero = self.number(self.cells.dialect.min_exponent), self.number(0.0)
+        behind = [f"{one} - {self.top}" for one in self.joint]
+        shares = self.stages.names(
+            "q", [f"CASE WHEN {one} < {least} THEN {zero} ELSE exp({one}) END" for one in behind]
+        )
+        whole = self.stages.name("q", total(shares))
+        priors = [self.number(math.exp(value)) for value in self.model.log_prior]
+        return [
+            f"CASE WHEN {self.impossible} THEN {prior} ELSE {share} / {whole} END"
+            for prior, share in zip(priors, shares, strict=True)
+        ]
+
+    def against(self) -> str:
+        """The place of the next best class; NULL where there is none, or every class has probability 0."""
+        if len(self.joint) == 1:
+            return f"CAST(NULL AS {self.cells.dialect.integer})"
+        others = [
+            f"CASE WHEN {self.best} = {c} THEN {self.number(-math.inf)} ELSE {one} END"
+            for c, one in enumerate(self.joint, self.first)
+        ]
+        second = self.stages.name("m", self._greatest(others))
+        cases = " ".join(
+            f"WHEN {self.best} <> {c} AND {one} = {second} THEN {c}" for c, one in enumerate(self.joint, self.first)
+        )
+        return self.stages.name("c", f"CASE WHEN {self.impossible} THEN NULL {cases} END")
+
+    def explanation(self, columns: Mapping[str, Sequence[Sequence[str]]]) -> list[tuple[str, str]]:
+        """(name, expression): the class that speaks against the best one, and in decibans the sum of what speaks for
+        the best one, the prior and what each of the columns says."""
+        other = self.against()
+        start = [[self.number(value)] for value in self.model.log_prior.tolist()]
+        found = [("against", self._label(other)), ("decibans", self._decibans([[one] for one in self.joint], other))]
+        found.append((evidence_name("prior"), self._decibans(start, other)))
+        found += [(evidence_name(name), self._decibans(sums, other)) for name, sums in columns.items()]
+        return found
+
+    def _decibans(self, sums: Sequence[Sequence[str]], other: str) -> str:
+        """How far the best class is ahead of another."""
+        if len(self.joint) == 1:
+            return f"CAST(NULL AS {self.cells.dialect.double})"
+        each = [total(parts) if parts else self.number(0.0) for parts in sums]
+        if len(each) == 2:
+            ahead, behind = self.number(DECIBANS), self.number(-DECIBANS)
+            sign = f"CASE {other} WHEN {self.first} THEN {ahead} WHEN {self.first + 1} THEN {behind} END"
+            return f"{self.stages.name('g', sign)} * ({each[1]} - {each[0]})"
+        names = self.stages.names("v", each)
+        return f"{self.number(DECIBANS)} * ({self._element(names, self.best)} - {self._element(names, other)})"
+
+    def _element(self, names: Sequence[str], place: str) -> str:
+        cases = " ".join(f"WHEN {c} THEN {one}" for c, one in enumerate(names, self.first))
+        return f"CASE {place} {cases} END"
+
+
+class KnownCells:
+    """What is known of a row: offsets of columns, whether missing cells are evidence, and the scale of the sums.
+
+    enough: whether enough is known for the missing cells of some columns to be evidence; None where they never are.
+    """
+
+    def __init__(self, cells: Cells, terms: TermModel) -> None:
+        self.cells, self.partial, self.presence = cells, terms.partial, terms.presence
+        self.enough: str | None = None
+        self.share: str | None = None
+        if self.partial is not None and self.presence:
+            number = cells.dialect.number
+            parts = [
+                f"CASE WHEN {self._is_missing(column)} THEN {number(0.0)} ELSE {number(float(share))} END"
+                for column in self.presence
+                if (share := self.partial.shares[column]) > 0.0
+            ]
+            self.share = cells.stages.name("h", cells.stages.sum("k", parts)) if parts else number(0.0)
+            if self.partial.informative.size:
+                self.enough = cells.stages.name("h", f"{self.share} >= {number(self.partial.least)}")
+
+    def _is_missing(self, column: int) -> str:
+        place = self.presence[column]
+        reading: Reading = "text" if isinstance(place, LevelPlace) else "number"
+        return f"{self.cells.cell(column, reading)} IS NULL"
+
+    def offsets(self) -> Iterator[tuple[int, list[str | None]]]:
+        """What each known column adds to each class."""
+        if self.partial is None:
+            return
+        number = self.cells.dialect.number
+        for column in self.presence:
+            unknown = self._is_missing(column)
+            if self.enough is not None and column in self.partial.informative:
+                unknown = f"({unknown} AND NOT {self.enough})"
+            relative = (self.partial.offsets[column] - self.partial.offsets[column, 0]).tolist()
+            yield (
+                column,
+                [
+                    f"CASE WHEN {unknown} THEN {number(0.0)} ELSE {number(value)} END" if value else None
+                    for value in relative
+                ],
+            )
+
+    def scaled(self, sums: list[str]) -> list[str]:
+        """The terms of a sum, scaled by how much is known, as one term; as they are where nothing is scaled."""
+        if self.partial is None or self.share is None or not sums:
+            return sums
+        return [f"{self._scale()} * {self.cells.stages.name('k', self.cells.stages.sum('k', sums))}"]
+
+    def _scale(self) -> str:
+        assert self.partial is not None, "there are scales"
+        number = self.cells.dialect.number
+        cases = []
+        for (low, before), (high, after) in pairwise(self.partial.scale_points):
+            slope = number((after - before) / (high - low))
+            line = f"{number(before)} + {slope} * ({self.share} - {number(low)})"
+            cases.append(f"WHEN {self.share} < {number(high)} THEN {line}")
+        return self.cells.stages.name("h", f"CASE {' '.join(cases)} ELSE {number(1.0)} END")

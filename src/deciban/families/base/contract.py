@@ -18,8 +18,7 @@ from deciban.families.base.checks import VALUES, Support
 from deciban.families.base.lowering import ExportedColumns, Lowered
 from deciban.families.base.shapley import Shares
 from deciban.families.base.sql_questions import Later, SqlQuestions
-from deciban.tables.arrow import take_cells
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable, take_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.sparse import SparseRows
 

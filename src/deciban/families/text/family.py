@@ -31,8 +31,7 @@ from deciban.families.text.tokens import as_text, present_texts
 from deciban.kernels.text_arrays import LabelledTexts, LeftOutTexts, UnknownWords
 from deciban.statistics.vocabulary import BUCKET_SEEDS, Vocabulary, bucket_number, buckets_beyond, shown_word
 from deciban.statistics.words import Words, counts_by_class, counts_by_text
-from deciban.tables.arrow import decoded_cells, take_cells
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable, decoded_cells, take_cells
 from deciban.util.arrays import CORES, Codes, Floats, Integers
 from deciban.util.sparse import SparseRows
 

@@ -8,8 +8,7 @@ from deciban.families import JointGaussian
 from deciban.families.base.variance import Pooled, Shrunk
 from deciban.fitting.tune.families import ScoredGroup, least_spread
 from deciban.fitting.tune.rows import FEWEST_ROWS, Rows, is_number, left_out_evidence
-from deciban.schema.reasons import ChosenBy, Reason
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 
 # The widest joint Gaussian, the largest share of missing cells in its columns, and the multiplications that choose its
 # shrinkage.

@@ -9,8 +9,7 @@ from deciban.families import FAMILIES, Family
 from deciban.families.base.contract import ColumnNumbers
 from deciban.fitting.tune.rows import Rows, is_number, left_out_evidence, measure_of
 from deciban.model.tuning import Choice
-from deciban.schema.reasons import Reason
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import ColumnGroup, Reason, Schema
 from deciban.statistics import Moments
 from deciban.util.arrays import Floats
 

@@ -13,7 +13,7 @@ from deciban.families.base.contract import LeftOut, Measure, cells_of
 from deciban.model.counts import Counts
 from deciban.model.folds_by_content import Copies, find_copies
 from deciban.model.posterior import log_normalize
-from deciban.tables.cell_numbers import is_numeric
+from deciban.tables.cells import is_numeric
 from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import SparseMatrix, Table

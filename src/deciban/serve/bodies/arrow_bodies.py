@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.serve.bodies.checks import place_of, refuse_columns, refuse_rows
-from deciban.serve.problems import Problem
+from deciban.serve.bodies.checks import refuse_columns, refuse_rows
+from deciban.serve.problems import Problem, place_of
 from deciban.serve.settings import ServeSettings
-from deciban.tables.arrow import repeated
-from deciban.tables.cell_numbers import is_numeric, is_text
+from deciban.tables.cells import is_numeric, is_text
+from deciban.tables.table import repeated
 
 # The seconds of the years 1 to 9999, and those that a duration may have; a zone moves a time by a day at most.
 FIRST_SECOND, LAST_SECOND, DAY_SECONDS = -62_135_596_800, 253_402_300_799, 86_400

@@ -26,12 +26,11 @@ from deciban.serve.bodies.records import (
     RecordFrame,
     cells_of_column,
     labels_of_column,
-    problem_of,
     records_of_table,
     table_of_records,
 )
 from deciban.serve.bodies.strict_json import decoded_json, refuse_repeated_names
-from deciban.serve.problems import Problem
+from deciban.serve.problems import Problem, problem_of
 from deciban.serve.settings import ServeSettings
 from deciban.tables.table import Frame
 from deciban.util.arrays import Floats

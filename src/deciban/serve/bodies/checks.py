@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.serve.problems import Problem
+from deciban.serve.problems import Problem, place_of
 from deciban.serve.settings import ServeSettings
-from deciban.tables.arrow import repeated
+from deciban.tables.cells import kind_of
 from deciban.tables.labels import MOST_REPETITIONS
-from deciban.tables.text_types import kind_of
+from deciban.tables.table import repeated
 
 # A row as JSON has it: cells by the names of columns, or, where columns have no names, in their order.
 Record = Mapping[str, Any] | Sequence[Any]
@@ -158,11 +158,6 @@ CELL_REMEDIES = {
 }
 
 JSON_NULL = type(None)
-
-
-def place_of(row: int | str, name: str, named: bool = True) -> str:
-    """Where a cell is in a request; columns without names are known by their numbers."""
-    return f"rows[{row}].{name}" if named else f"rows[{row}][{name.removeprefix('x')}]"
 
 
 def refuse_other_kinds(name: str, cells: Sequence[Any], learned: str, named: bool, kinds: Iterable[type]) -> None:

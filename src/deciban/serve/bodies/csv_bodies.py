@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from deciban.errors import DataError, DecibanError
+from deciban.errors import DecibanError
 from deciban.model.fitted import Fitted
 from deciban.serve.bodies.checks import refuse_columns, refuse_rows
-from deciban.serve.bodies.records import problem_of
-from deciban.serve.problems import Problem
+from deciban.serve.problems import Problem, problem_of
 from deciban.serve.settings import ServeSettings
 from deciban.sources.csv import MISSING_WORDS, open_csv, recoded
 from deciban.sources.duckdb import translated_errors
@@ -20,7 +19,7 @@ from deciban.sources.open import open_rows
 from deciban.sources.sniff import compression_of, sniff
 from deciban.sources.source import Source
 from deciban.sources.temporary import Temporary, temporary
-from deciban.tables.cell_formats import CellHabits
+from deciban.tables.cells import CellHabits
 
 # What messages call the file that the body is read from.
 CALLED = "the body"
@@ -50,7 +49,7 @@ def table_of_csv(
         types = {**fitted.column_types(target), **dict.fromkeys(numbers, "double")}
         return _read(body, fitted, types, target, kept)
     except DecibanError as error:
-        raise _without_name(error) from None
+        raise _problem_of(error) from None
     except OSError:  # there is no room for it, or no more files can be opened
         raise Problem(503, "the body cannot be put down to be read", "try again later, or send JSON") from None
     finally:
@@ -74,7 +73,7 @@ def _read(body: bytes, fitted: Fitted, types: Mapping[str, str], target: str | N
     with translated_errors(CALLED):
         form = sniff(path, CALLED)
     if form.kind != "csv":
-        raise DataError(f"{CALLED}: this is {form.kind.upper()} and no CSV; send its own content type")
+        raise Problem(422, f"this is {form.kind.upper()} and no CSV", "send its own content type", CALLED)
     if form.mixed_ends:
         kept.append(recoded(path, CALLED, form))
         path = Path(kept[-1].name)
@@ -91,14 +90,13 @@ def _read(body: bytes, fitted: Fitted, types: Mapping[str, str], target: str | N
         return source.table()
 
 
-def _without_name(error: DecibanError) -> Problem:
-    """The problem, whose place is in the body."""
+def _problem_of(error: DecibanError) -> Problem:
+    """Return the problem, whose place is in the body; the path of the temporary file is not for clients."""
     text = str(error)
-    for path in ("/proc/self/fd/", os.sep + "tmp"):
-        if path in text:  # never told to a client
-            return Problem(422, "this cannot be read as CSV", "send a header and rows with commas between", CALLED)
-    if not text.startswith(f"{CALLED}"):
-        return problem_of(error, 1)
-    found = problem_of(type(error)(text.removeprefix(CALLED).lstrip(":, ")), 1)
-    found.place = found.place or CALLED
-    return found
+    if "/proc/self/fd/" in text or os.sep + "tmp" in text:
+        return Problem(422, "this cannot be read as CSV", "send a header and rows with commas between", CALLED)
+    found = problem_of(error, 1)
+    if error.place.row is not None or (error.place and error.place.source is None):
+        return found
+    remedy = found.remedy if error.place.column is None else "correct the cell, or leave it out"
+    return Problem(422, found.cause, remedy, str(error.place) or CALLED)

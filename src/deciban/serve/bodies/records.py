@@ -3,7 +3,6 @@
 Rows as JSON has them (records of a model with names, lists of one without) as a table that the model reads.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -16,13 +15,10 @@ import pyarrow as pa
 
 from deciban.errors import BadCell, DecibanError, rendered
 from deciban.schema.schema import NO_TYPE, Schema
-from deciban.serve.bodies.checks import CELL_REMEDIES, JSON_KINDS, Record, place_of, refuse_other_kinds
-from deciban.serve.problems import Problem
-from deciban.tables.arrow import decoded_cells
-from deciban.tables.cell_numbers import as_numbers, is_text, plain_type
-from deciban.tables.learned_types import as_learned, fits
-from deciban.tables.table import Frame
-from deciban.tables.text_types import as_whole, kind_of
+from deciban.serve.bodies.checks import CELL_REMEDIES, JSON_KINDS, Record, refuse_other_kinds
+from deciban.serve.problems import Problem, RowPlace, place_of, problem_of
+from deciban.tables.cells import as_learned, as_numbers, as_whole, fits, is_text, kind_of, plain_type
+from deciban.tables.table import Frame, decoded_cells
 from deciban.util.arrays import Floats
 
 # How cells that JSON does not have are written in it, so that they are read again as what they are.
@@ -88,12 +84,6 @@ NUMERIC_KINDS = ("DOUBLE", "BOOLEAN")
 
 # What the columns of a model were learned as that has types of none of them: a matrix.
 MATRIX_TYPE = "double"
-
-# How errors of the engine name a cell.
-CELL = re.compile(r"column '(.*?)'(?:, row (\d+))?: (.*)", re.DOTALL)
-
-# Remedies of the engine that are for whoever makes a model: families, parameters and options.
-NOT_FOR_CLIENTS = re.compile(r"\(\)|--|\w=|as missing|the column as|the column into|\bX\b|\bfit")
 
 
 class RecordFrame(Frame):
@@ -201,25 +191,6 @@ def _columns_of(schema: Schema, records: Sequence[Record]) -> tuple[Sequence[tup
     return columns, whole, schema.types or (MATRIX_TYPE,) * len(names)
 
 
-def problem_of(error: DecibanError, first_row: int = 0) -> Problem:
-    """The problem of a request whose rows the engine refuses. first_row: the number that it gives the first row."""
-    found = CELL.fullmatch(str(error))
-    place = ""
-    text = str(error)
-    if found is not None:
-        row = "*" if found[2] is None else str(int(found[2]) - first_row)
-        place, text = f"rows[{row}].{found[1]}", found[3]
-    return Problem(422, *cause_and_remedy(text), place)
-
-
-def cause_and_remedy(message: str) -> tuple[str, str]:
-    """The two halves of an error of the engine, which has both in one line."""
-    cause, _, remedy = message.rpartition("; ")
-    if not cause:
-        return message, "correct the request"
-    return cause, "correct the cell, or leave it out" if NOT_FOR_CLIENTS.search(remedy) else remedy
-
-
 def _columns_by_name(records: Sequence[Record], names: Sequence[str]) -> tuple[Sequence[tuple[Any, ...]], bool]:
     """The cells of each column, and whether every record has all of them."""
     if len(names) > 1 and records:
@@ -230,7 +201,7 @@ def _columns_by_name(records: Sequence[Record], names: Sequence[str]) -> tuple[S
     for row, record in enumerate(records):
         if type(record) is not dict:
             found = JSON_KINDS.get(type(record), "null")
-            raise Problem(422, f"found {found}, expected an object", "send {column: value, ...}", f"rows[{row}]")
+            raise Problem(422, f"found {found}, expected an object", "send {column: value, ...}", RowPlace(row))
     found_cells = [tuple([record.get(name) for record in records]) for name in names]  # type: ignore[union-attr]
     return found_cells, False
 
@@ -240,10 +211,10 @@ def _columns_by_place(records: Sequence[Record], width: int) -> Sequence[tuple[A
         if type(record) is not list:
             found = JSON_KINDS.get(type(record), "null")
             remedy = f"the columns of this model have no names: send {width} cells in their order"
-            raise Problem(422, f"found {found}, expected a list", remedy, f"rows[{row}]")
+            raise Problem(422, f"found {found}, expected a list", remedy, RowPlace(row))
         if len(record) != width:
             remedy = f"send {width} cells, null where one is missing"
-            raise Problem(422, f"found {len(record)} cells, expected {width}", remedy, f"rows[{row}]")
+            raise Problem(422, f"found {len(record)} cells, expected {width}", remedy, RowPlace(row))
     return list(zip(*records, strict=True)) if records else [()] * width
 
 

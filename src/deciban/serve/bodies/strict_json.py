@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from deciban.serve.problems import Problem
-from deciban.tables.arrow import repeated
+from deciban.tables.table import repeated
 
 # Where msgspec says that it stopped: a byte, or a path.
 AT_BYTE = re.compile(r" \(byte (\d+)\)$")

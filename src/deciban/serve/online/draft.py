@@ -7,7 +7,6 @@ What is written down of requests before they are committed.
 Requests to learn and to forget: what they hold is checked, and written down row by row.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from copy import copy
@@ -26,10 +25,10 @@ from deciban.model.counting import add_up
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
 from deciban.serve.bodies.checks import JSON_KINDS, Record, row_id, row_weight
-from deciban.serve.bodies.records import CELL, cause_and_remedy, table_of_records
+from deciban.serve.bodies.records import table_of_records
 from deciban.serve.online.journal import Journal, KeptRow, Numbers, as_json, pending_bytes
 from deciban.serve.online.settings import LearnSettings
-from deciban.serve.problems import Problem
+from deciban.serve.problems import Problem, problem_of
 from deciban.serve.reader import State
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray, encode_labels
@@ -142,9 +141,6 @@ T = TypeVar("T")
 # What sums of weights may be wrong by, as a share of all weight that was ever in them.
 ROUNDING = 1e-12
 
-# Where a message of a table made of records says what it is about.
-ROW_PLACE = re.compile(r"rows\[(\d+)\](.*)", re.DOTALL)
-
 
 class Row(NamedTuple):
     """A row with the weight it has when the decay is `decay`; place: where it is in the request."""
@@ -216,7 +212,8 @@ def _counted(fitted: Fitted, rows: Sequence[Row], labels: ClassLabels) -> Counts
         examples = LabelledTable(table, known, np.array([row.weight for row in rows]))
         return count_examples(schema, examples, 1)
     except (Problem, DecibanError) as problem:
-        raise placed(problem, [row.place for row in rows]) from None
+        found = problem if isinstance(problem, Problem) else problem_of(problem)
+        raise found.in_request([row.place for row in rows]) from None
 
 
 def by_kinds(rows: Sequence[T], record: Callable[[T], Record]) -> list[list[T]]:
@@ -227,21 +224,6 @@ def by_kinds(rows: Sequence[T], record: Callable[[T], Record]) -> list[list[T]]:
         found = cells.items() if isinstance(cells, Mapping) else enumerate(cells)
         parts.setdefault(frozenset((name, JSON_KINDS.get(type(cell))) for name, cell in found), []).append(row)
     return sorted(parts.values(), key=len, reverse=True)
-
-
-def placed(problem: Problem | DecibanError, places: Sequence[int]) -> Problem:
-    """The problem with its place in the request; places: where each of the rows it may be about is."""
-    if isinstance(problem, Problem):
-        status, cause, remedy, place = problem.status, problem.cause, problem.remedy, problem.place
-    else:
-        status, (cause, remedy), place = 422, cause_and_remedy(str(problem)), ""
-    found = CELL.fullmatch(cause)
-    if found is not None and (found[2] is None or int(found[2]) < len(places)):
-        row = "*" if found[2] is None else places[int(found[2])]
-        place, cause = f"rows[{row}].{found[1]}", found[3]
-    elif (found := ROW_PLACE.fullmatch(place)) is not None and int(found[1]) < len(places):
-        place = f"rows[{places[int(found[1])]}]{found[2]}"
-    return Problem(status, cause, remedy, place)
 
 
 LEARNED, ALREADY, RELEARNED, FORGOTTEN, NOT_KNOWN = (

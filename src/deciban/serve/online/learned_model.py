@@ -23,7 +23,7 @@ import msgspec
 from deciban.errors import DecibanError, ModelFileError, naming_source
 from deciban.model.fitted import Fitted
 from deciban.model.tuning import Tuning
-from deciban.serve.online.draft import ClassLabels, Delta, Draft, Request, Row, applied, known_columns, placed
+from deciban.serve.online.draft import ClassLabels, Delta, Draft, Request, Row, applied, known_columns
 from deciban.serve.online.journal import (
     DECAY,
     DROPPED_AT_ONCE,
@@ -39,7 +39,7 @@ from deciban.serve.online.journal import (
     used_bytes,
 )
 from deciban.serve.online.settings import LearnSettings
-from deciban.serve.problems import Problem
+from deciban.serve.problems import Problem, problem_of
 from deciban.serve.reader import State
 from deciban.sources.write import replacing
 from deciban.store import layout, model_file
@@ -323,7 +323,7 @@ class LearnedModel:
         except Problem as problem:
             return draft, fitted, problem
         except DecibanError as problem:
-            return draft, fitted, placed(problem, [])
+            return draft, fitted, problem_of(problem)
         except sqlite3.Error:
             raise
         except Exception as problem:  # of our own making: the others are none the worse for it

@@ -1,27 +1,81 @@
-"""The questions of all column groups about an engine's rows: each is asked once, whoever needs the answer."""
+"""The questions of all column groups about rows in an SQL engine: each is asked once, whoever needs the answer.
 
-from collections.abc import Callable, Hashable, Sequence
+`Columns` tells how SQL writes the cells, `GroupQuestions` is what the families ask (`families.base.sql_questions`).
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from deciban.families.base.sql_questions import DistinctRows, Number
-from deciban.fitting.engines.columns import Columns
+from deciban.fitting.sql_counts.statements import EngineRows
+from deciban.schema.schema import Schema
 from deciban.statistics import Bins, Moments, Scatter, Totals
 from deciban.statistics.bins import Column
+from deciban.tables.cells import fits, plain_type
+from deciban.tables.table import Frame
 
 Item = TypeVar("Item", bound=Hashable)
 
 
+@dataclass(frozen=True)
+class Columns:
+    """How SQL writes the cells of columns, by their places in the schema.
+
+    numbers: as doubles, where they are numbers. values: as they are. floating: those that may hold NaN. absent: those
+    that the rows do not have, of which all cells are missing.
+    """
+
+    numbers: Mapping[int, str]
+    values: Mapping[int, str]
+    floating: frozenset[int]
+    absent: frozenset[int]
+
+    @classmethod
+    def of(cls, asked: EngineRows, schema: Schema) -> "Columns":
+        """Raise a SchemaError, or a UsageError of a family, if reading an empty table of such columns raises one.
+
+        Cells that are not of the type that was learned are left out: reading converts or rejects them.
+        """
+        here = {
+            name: column
+            for name, column in asked.rows.columns.items()
+            if name not in (asked.examples.target, asked.examples.weight)
+        }
+        nothing = {name: pa.array([], column.type) for name, column in here.items()}
+        table = schema.table_as_learned(Frame(pa.table(nothing)))
+        for group in schema.groups:
+            group.family.read(table, group.columns)
+        missing = asked.dialect.as_double("NULL")
+        numbers, values, floating, absent = {}, {}, set(), set()
+        for place, name in enumerate(schema.names or here):  # by their places where they were learned without names
+            if name not in here:
+                absent.add(place)
+                numbers[place] = values[place] = missing
+                continue
+            column = here[name]
+            if schema.types is not None and not fits(str(plain_type(column.type)), schema.types[place]):
+                continue
+            if (number := asked.dialect.as_number(column.sql, column.type)) is not None:
+                numbers[place] = number
+            if (value := asked.dialect.as_value(column.sql, column.type)) is not None:
+                values[place] = value
+            if pa.types.is_floating(column.type):
+                floating.add(place)
+        return cls(numbers, values, frozenset(floating), frozenset(absent))
+
+
 class Listed(Generic[Item]):
-    """Things in a list, each once."""
+    """Items in the order in which they were entered, each once."""
 
     def __init__(self) -> None:
         self._places: dict[Item, int] = {}
 
     def place(self, item: Item) -> int:
-        """The place of a thing, which is entered if it is new."""
+        """Return the place of an item, which is entered if it is new."""
         return self._places.setdefault(item, len(self._places))
 
     @property
@@ -60,7 +114,7 @@ class Answers:
 
 
 class NotInSql(Exception):  # noqa: N818 - never leaves this package
-    """SQL cannot tell the numbers or the values of a column."""
+    """SQL cannot give the numbers or the values of a column."""
 
 
 class GroupQuestions:

@@ -1,7 +1,7 @@
-"""What is asked of columns of numbers: ranges, totals and moments of each class.
+"""Moments, totals, scatter matrices and bins of numbers, each by class, made of the answers to SQL statements.
 
-Sums of squares are never of the cells themselves but of how far they are from a number near their mean: a guess from
-some rows or, where that was far off in some class, the mean of that class, which the statement finds first.
+Sums of squares are never of the cells themselves but of their distances from a number near their mean: a guess from
+some rows or, if that was far off in some class, the mean of that class, which the statement finds first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,10 +11,21 @@ import numpy as np
 
 from deciban.errors import BadCell
 from deciban.families.base.contract import Family
-from deciban.families.base.sql_questions import Number
-from deciban.fitting.engines.asking import MOST_AGGREGATES, Classes, EngineRows, mean_of, minus
-from deciban.fitting.engines.sums import Aggregate, Sums
-from deciban.statistics import Moments, Totals
+from deciban.families.base.sql_questions import DistinctRows, Number
+from deciban.fitting.sql_counts.statements import (
+    MAX_AGGREGATES,
+    Aggregate,
+    Classes,
+    EngineRows,
+    Keys,
+    Sums,
+    as_floats,
+    mean_of,
+    minus,
+)
+from deciban.sources.dialects import Dialect
+from deciban.statistics import Bins, Moments, Scatter, Totals
+from deciban.statistics.bins import Column, edges_of
 from deciban.statistics.exact import two_sum
 from deciban.tables.table import Matrix
 from deciban.util.arrays import Flags, Floats
@@ -25,6 +36,9 @@ FAR_FOLLOWED, FAR_ADDED = 16.0, 2.0
 
 # The share of a sum that may be lost grows as the root of the number of rows: this is that of one row.
 LOST = 2.0**-52
+
+# Numbers beyond 2 to this power, in widths of a bin, are edges of bins themselves.
+WHOLE_DIGITS = 52
 
 
 @dataclass(frozen=True)
@@ -84,9 +98,7 @@ def ask_numbers(
     """What is asked of columns, which are given as doubles; and the classes, if they are not known."""
     sums = Sums()
     ranges = {column: sums.add(sql[column], *_range(asked, whole)) for column, whole in wanted.ranges.items()}
-    values = {
-        number: number.sql(asked.engine.dialect, sql[number.column]) for number in (*wanted.moments, *wanted.totals)
-    }
+    values = {number: number.sql(asked.dialect, sql[number.column]) for number in (*wanted.moments, *wanted.totals)}
     weights = {number: sums.add(values[number], asked.present) for number in wanted.moments}
     about = {
         number: sums.add(minus(asked, values[number], near), *_two(asked)) for number, near in wanted.moments.items()
@@ -104,11 +116,7 @@ def ask_numbers(
 def _range(asked: EngineRows, whole: bool) -> list[Aggregate]:
     """The least and the greatest number; and one that is not whole, if that matters."""
     ends: list[Aggregate] = ["min({})".format, "max({})".format]
-    return (
-        [*ends, lambda v: f"min(CASE WHEN {asked.engine.dialect.is_whole(v)} THEN NULL ELSE {v} END)"]
-        if whole
-        else ends
-    )
+    return [*ends, lambda v: f"min(CASE WHEN {asked.dialect.is_whole(v)} THEN NULL ELSE {v} END)"] if whole else ends
 
 
 def _two(asked: EngineRows) -> list[Aggregate]:
@@ -126,7 +134,7 @@ def moments_of(asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found:
         sums[:, :, k], constant[:, k] = found.sums[number], found.constant(number)
     array, far = _moments(asked, sums, np.array(list(wanted.moments.values())), classes)
     if (again := np.flatnonzero((far & np.isnan(constant)).any(axis=0))).size:
-        values = [numbers[k].sql(asked.engine.dialect, sql[numbers[k].column]) for k in again]
+        values = [numbers[k].sql(asked.dialect, sql[numbers[k].column]) for k in again]
         array[:, :, again] = _moments_about_means(asked, values, classes)
     n, mean, low, scatter, error = _with_constants(array, constant)
     return Moments.of_values(n, (mean, low), scatter, error)
@@ -134,7 +142,7 @@ def moments_of(asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found:
 
 def _moments_about_means(asked: EngineRows, values: Sequence[str], classes: Classes) -> Floats:
     """The array of moments of values, whose means are found first."""
-    size, parts = MOST_AGGREGATES // 4, []
+    size, parts = MAX_AGGREGATES // 4, []
     for first in range(0, len(values), size):
         some = values[first : first + size]
         named = [f"v{k}" for k in range(len(some))]
@@ -196,3 +204,90 @@ def reject_unusable(family: Family, found: Numbers, columns: Sequence[int]) -> N
     except BadCell as bad:
         bad.row = None
         raise
+
+
+def ask_scatter(asked: EngineRows, values: Sequence[str], guess: Floats, constant: Floats, classes: Classes) -> Scatter:
+    """The scatter matrices of values: about a guess of their means or, where that is far off, about the means.
+
+    constant: what a value is in each class where it is always the same, NaN elsewhere.
+    """
+    about = [minus(asked, value, near) for value, near in zip(values, guess, strict=True)]
+    near = np.broadcast_to(guess, constant.shape)
+    products = Products.of(asked, asked.cells(about, complete=True), len(values), classes)
+    if (products.far & np.isnan(constant)).any():
+        source = asked.about_means(values, complete=True)
+        means = [f"max({mean_of(f'v{k}')})" for k in range(len(values))]
+        near = np.nan_to_num(asked.of_each_class(source, means, classes)[0].T)
+        products = Products.of(asked, source, len(values), classes)
+    return products.scatter(near, constant, classes)
+
+
+class Products:
+    """The weight of each class, the sums of its values, and those of the products of two."""
+
+    def __init__(self, weight: Floats, first: Floats, second: Floats) -> None:
+        self.weight, self.first, self.second = weight, first, second
+        self.step = first / np.where(weight > 0.0, weight, 1.0)[:, None]
+        self.scattered = second - first[:, :, None] * self.step[:, None, :]
+
+    @classmethod
+    def of(cls, asked: EngineRows, source: str, size: int, classes: Classes) -> "Products":
+        values = [f"v{k}" for k in range(size)]
+        rows, columns = np.triu_indices(size)
+        products = [asked.product(values[i], values[j]) for i, j in zip(rows, columns, strict=True)]
+        aggregates = [asked.amount, *map(asked.total, (*values, *products))]
+        found = np.nan_to_num(asked.of_each_class(source, aggregates, classes)[0])
+        second = np.zeros((classes.labels.size, size, size))
+        second[:, rows, columns] = second[:, columns, rows] = found[1 + size :].T
+        return cls(found[0], found[1 : 1 + size].T, second)
+
+    @property
+    def far(self) -> Flags:
+        """Where values were too far from zero, beside their deviation, for the squares to be exact."""
+        own = np.diagonal(self.scattered, axis1=1, axis2=2)
+        return np.asarray(self.first * self.step > FAR_ADDED**2 * own)
+
+    def scatter(self, near: Floats, constant: Floats, classes: Classes) -> Scatter:
+        """The statistic of values that these sums are about `near`."""
+        there, same = (self.weight > 0.0)[:, None], ~np.isnan(constant)
+        mean, low = two_sum(near, self.step)
+        mean, low = np.where(same, constant, mean), np.where(same, 0.0, low)
+        matrix = np.where(same[:, :, None] | same[:, None, :], 0.0, self.scattered)
+        squares = np.diagonal(self.second, axis1=1, axis2=2)
+        error = np.where(same, 0.0, lost(self.weight, classes)[:, None] * squares)
+        mean, low, error = (np.where(there, array, 0.0) for array in (mean, low, error))
+        matrix = np.where(there[:, :, None], matrix, 0.0)
+        return Scatter.of_values(self.weight, (mean, low), matrix, error)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """How a column is binned. by_value: bins are so fine that cells are grouped by themselves."""
+
+    exponent: int
+    by_value: bool
+
+    @classmethod
+    def of(cls, some: Floats, largest: float) -> "Grouping":
+        """With bins at least as fine as all rows of a column allow, and not much finer.
+
+        some: the numbers of some of the rows, which allow finer ones. largest: the largest size of all.
+        """
+        alike = np.zeros(len(some), dtype=np.int32), np.ones(len(some))
+        exponent = Bins.count(some[:, None], *alike, 1).columns[0].exponent
+        return cls(exponent, int(np.frexp(largest)[1]) - exponent > WHOLE_DIGITS)
+
+    def key(self, dialect: Dialect, value: str) -> Keys:
+        """The cell itself, or the number of the bin that it is in."""
+        return (value if self.by_value else dialect.floor(dialect.scaled(value, -self.exponent)),)
+
+    def column(self, rows: DistinctRows) -> Column:
+        """The bins of a column, of which cells are grouped; coarser where these are too many."""
+        numbers = as_floats(rows.cells[0])
+        there = np.flatnonzero(~np.isnan(numbers))
+        values = numbers[there]
+        values = edges_of(values, self.exponent) if self.by_value else np.ldexp(values, self.exponent) + 0.0
+        edges, place = np.unique(values, return_inverse=True)
+        table = np.zeros((rows.classes, edges.size))
+        np.add.at(table, (rows.labels[there], place.ravel()), rows.weights[there])
+        return Column(self.exponent, edges, table).few_enough()

@@ -1,0 +1,418 @@
+"""The SQL of each term of a model: `TERMS_IN_SQL` lists them, each as one expression per class.
+
+Then joint normal distributions, of rows with and without missing cells, and last, for explanations, the share that each
+column of a joint block has of its evidence.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from deciban.errors import UsageError
+from deciban.export.ir import Block, ExpandedTerm
+from deciban.export.lower import REMEDY
+from deciban.export.sql.cells import Cells, total
+from deciban.export.term_shares import Polynomials, normal_shares, table_shares
+from deciban.families.base.lowering import (
+    HalfLineTerm,
+    JointNormalTerm,
+    LinearTerm,
+    LookupTerm,
+    NarrowGammaTerm,
+    NormalTerm,
+    Term,
+    WhitenedForm,
+)
+from deciban.model.model import Model
+from deciban.util.arrays import LARGEST, TOO_LARGE, Floats
+
+# An expression for each class; None adds nothing.
+Evidence = list[str | None]
+
+# Shares that are larger than this are beyond what can be added up.
+VAST_SHARES = 1e300
+
+# What shares of evidence may leave of it, in proportion: more than rounding would.
+LEFT_OVER = 1e-6
+
+
+def block_evidence(cells: Cells, block: Block) -> Evidence:
+    """What a block adds to the log joint of each class, within its cap."""
+    each = sum_of_terms(cells, block)
+    if block.cap == np.inf:
+        return each
+    full = [one or cells.dialect.number(0.0) for one in each]
+    return capped(cells, full, block.cap) if len(full) == 2 else capped_among(cells, full, block.cap)
+
+
+def sum_of_terms(cells: Cells, block: Block) -> Evidence:
+    """The sum of the terms of a block."""
+    parts = [TERMS_IN_SQL[type(term)](cells, term) for term in block.terms]
+    return [_sum_of(part[c] for part in parts) for c in range(len(parts[0]))]
+
+
+def _sum_of(parts: Any) -> str | None:
+    present = [part for part in parts if part is not None]
+    return total(present) if present else None
+
+
+def contrast(cells: Cells, each: Sequence[str]) -> str:
+    """By how much the second class is ahead of the first, 0 where both have probability 0."""
+    nan = cells.dialect.number(np.nan)
+    return cells.stages.name("d", f"COALESCE(NULLIF({each[1]} - {each[0]}, {nan}), {cells.dialect.number(0.0)})")
+
+
+def capped(cells: Cells, each: Sequence[str], cap: float) -> Evidence:
+    """Of two classes: how much the second is ahead, within the cap."""
+    number = cells.dialect.number
+    return [None, f"LEAST(GREATEST({contrast(cells, each)}, {number(-cap)}), {number(cap)})"]
+
+
+def capped_among(cells: Cells, each: Sequence[str], cap: float) -> Evidence:
+    """Of several classes: how far each is behind the best one, within the cap."""
+    number = cells.dialect.number
+    names, top = behind_best(cells, each)
+    behind = (f"GREATEST({name} - {top}, {number(-cap)})" for name in names)
+    return [f"CASE WHEN {top} = {number(-np.inf)} THEN {number(0.0)} ELSE {one} END" for one in behind]
+
+
+def behind_best(cells: Cells, each: Sequence[str]) -> tuple[list[str], str]:
+    """The evidence of each class, and the best of it."""
+    names = cells.stages.names("e", each)
+    return names, cells.stages.name("e", f"GREATEST({', '.join(names)})")
+
+
+def lookup(cells: Cells, index: str, table: Floats) -> Evidence:
+    """A row of a table, place by class; relative to the first class where that has no probability of 0."""
+    if np.isfinite(table).all():
+        table = table - table[:, :1]
+    return [element(cells, index, column) for column in table.T]
+
+
+def element(cells: Cells, index: str, column: Floats) -> str | None:
+    """An element of a column of a table; None where all are 0."""
+    return f"({cells.dialect.doubles(column.tolist())})[{index}]" if column.any() else None
+
+
+def _lookup(cells: Cells, term: LookupTerm) -> Evidence:
+    return lookup(cells, cells.place(term.place), term.table)
+
+
+def _normal(cells: Cells, term: NormalTerm) -> Evidence:
+    if not term.root.any() and not term.offset.any() and not term.impossible:  # a column that never had a value
+        return [None] * term.root.size
+    most = 1e152 / max(float(term.root.max()), 1e-150)
+    x = cells.log(term.column) if term.of_log else cells.bounded(term.column, most)
+    number, found = cells.dialect.number, []
+    for mean, root, offset in zip(term.mean.tolist(), term.root.tolist(), term.offset.tolist(), strict=True):
+        if not root:  # a class without values: infinity times 0 would be NaN
+            found.append(f"CASE WHEN {x} IS NOT NULL THEN {number(offset)} END")
+            continue
+        distance = cells.dialect.nudged(f"({x} - {number(term.centre)} - {number(mean)})", root)
+        z = f"({distance} * {number(root)})"
+        found.append(f"{number(offset)} - {z} * {z}")
+    if not term.impossible:
+        return [f"COALESCE({one}, {number(0.0)})" for one in found]
+    return _where_inside(cells, term, f"{x} IS NOT NULL", found)
+
+
+def _where_inside(
+    cells: Cells, term: NormalTerm | HalfLineTerm | NarrowGammaTerm, inside: str, found: Sequence[str]
+) -> Evidence:
+    """The evidence of a number inside the support; of others nothing, or that no class can be."""
+    number = cells.dialect.number
+    outside = f" WHEN {cells.number(term.column)} IS NOT NULL THEN {number(-np.inf)}" if term.impossible else ""
+    return [f"CASE WHEN {inside} THEN {one}{outside} ELSE {number(0.0)} END" for one in found]
+
+
+def _half_line(cells: Cells, term: HalfLineTerm) -> Evidence:
+    x, log, number, found = cells.number(term.column), cells.log(term.column), cells.dialect.number, []
+    steepest = float(np.abs(term.slope[np.isfinite(term.slope)]).max(initial=0.0))
+    amount = cells.dialect.amount(x, float(LARGEST), steepest)
+    for offset, power, slope in zip(term.offset.tolist(), term.power.tolist(), term.slope.tolist(), strict=True):
+        parts = [number(offset)]
+        parts += [f"{number(power)} * {log}"] if power else []
+        parts += [f"{number(slope)} * {amount}"] if slope else []
+        rest = f"CASE WHEN {log} IS NULL THEN {number(offset)} ELSE {' + '.join(parts)} END"
+        found.append(rest if term.counts else " + ".join(parts))
+    inside = f"{x} >= {number(0.0)} AND {cells.dialect.is_whole(x)}" if term.counts else f"{log} IS NOT NULL"
+    return _where_inside(cells, term, inside, found)
+
+
+def _narrow_gamma(cells: Cells, term: NarrowGammaTerm) -> Evidence:
+    """log(1 + u) is log(w) * u / (w - 1) for w = 1 + u as it is rounded, which keeps all digits."""
+    x, log, number, found = cells.number(term.column), cells.log(term.column), cells.dialect.number, []
+    one, half, far = number(1.0), number(0.5), number(1e250)
+    for c, mean in enumerate(term.mean.tolist()):
+        away = f"(({cells.dialect.amount(x, np.inf, 1e50 / mean)} - {number(mean)}) - {number(term.mean_low[c])})"
+        u = cells.stages.name("u", f"LEAST({away} / {number(mean)}, {far})")
+        exact = f"CASE WHEN {one} + {u} = {one} THEN {u} ELSE ln({one} + {u}) * {u} / (({one} + {u}) - {one}) END"
+        ratio = f"CASE WHEN abs({u}) < {half} THEN {exact} ELSE {log} - {number(np.log(mean))} END"
+        found.append(f"{number(term.peak[c])} + {number(term.shape[c])} * (({ratio}) - {u})")
+    return _where_inside(cells, term, f"{log} IS NOT NULL", found)
+
+
+def _linear(cells: Cells, term: LinearTerm) -> Evidence:
+    x, number = cells.number(term.column), cells.dialect.number
+    amount, zero = cells.dialect.amount(x, float(TOO_LARGE), 1.0), number(0.0)
+    return [
+        f"CASE WHEN {x} > {zero} THEN {amount} * {number(slope)} ELSE {zero} END" if slope else None
+        for slope in term.slope.tolist()
+    ]
+
+
+def _joint_normal(cells: Cells, term: JointNormalTerm) -> Evidence:
+    """The log density of each class, 0 where all cells are missing."""
+    away, zero = distances(cells, term), cells.dialect.number(0.0)
+    whole = _whole(cells, term.form, away)
+    if len(away) == 1 or not may_miss(cells, term):  # rows that miss some of many cells end the query
+        return [f"CASE WHEN {away[0]} IS NULL THEN {zero} ELSE {one} END" for one in whole]
+    complete = is_complete(cells, away)
+    parts = zip(whole, _holed(cells, term, away, complete), strict=True)
+    return [f"CASE WHEN {complete} THEN {one} ELSE {other} END" for one, other in parts]
+
+
+def distances(cells: Cells, term: JointNormalTerm) -> list[str]:
+    """How far each column is from its centre; NULL where it is missing."""
+    number, found = cells.dialect.number, []
+    for k, (column, centre) in enumerate(zip(term.columns, term.centre.tolist(), strict=True)):
+        largest = float(np.abs(term.form.whiten[:, :, k]).max())
+        x = cells.bounded(column, 1e152 / (len(term.columns) ** 1.5 * largest))
+        found.append(cells.stages.name("z", cells.dialect.nudged(f"({x} - {number(centre)})", largest)))
+    return found
+
+
+def is_complete(cells: Cells, away: Sequence[str]) -> str:
+    """Whether no cell is missing."""
+    return cells.stages.name("h", " AND ".join(f"{one} IS NOT NULL" for one in away))
+
+
+def may_miss(cells: Cells, term: JointNormalTerm) -> bool:
+    """Return True if rows may miss some of the cells."""
+    return len(term.columns) <= cells.dialect.max_factored
+
+
+def fail_at_holes(cells: Cells, block: Block, term: JointNormalTerm) -> str:
+    """A condition that fails, with the name of the block, at a row that misses some but not all of too many columns.
+
+    A UsageError if rows are known to miss some.
+    """
+    size = len(term.columns)
+    if term.holed:
+        raise UsageError(
+            f"block {block.name!r}: {size} columns with missing cells in the training rows are more than the "
+            f"{cells.dialect.max_factored} that {cells.dialect.name} supports",
+            remedy=REMEDY,
+        )
+    first, last = (cells.model.columns[term.columns[k]].name.replace("\0", "\ufffd") for k in (0, -1))
+    message = (
+        f"deciban: a cell of the joint block of {size} columns from {first!r} to {last!r} is missing; "
+        f"{cells.dialect.name} supports missing cells of blocks of up to {cells.dialect.max_factored} columns; "
+        f"fill in the cell, or score the row with deciban"
+    )
+    away = distances(cells, term)
+    nothing = cells.stages.name("h", " AND ".join(f"{one} IS NULL" for one in away))
+    complete = is_complete(cells, away)
+    fails = cells.dialect.fail(message, complete, cells.dialect.integer)
+    return f"CASE WHEN {complete} OR {nothing} THEN 0 ELSE {fails} END = 1"
+
+
+def _whole(cells: Cells, form: WhitenedForm, away: Sequence[str]) -> list[str]:
+    """The log densities of rows that miss nothing."""
+    number = cells.dialect.number
+
+    def coordinate(factors: Floats) -> str:
+        used = [f"{number(factor)} * {away[k]}" for k, factor in enumerate(factors.tolist()) if factor]
+        return cells.stages.name("w", total(used))
+
+    white = [[coordinate(row) for row in matrix] for matrix in form.whiten]
+    found = []
+    for offset, g, mean in zip(form.offset.tolist(), form.group.tolist(), form.mean.tolist(), strict=True):
+        apart = (f"({one} - {number(value)})" for one, value in zip(white[g], mean, strict=True))
+        found.append(f"({number(offset)} - {_distance(cells, [f'{one} * {one}' for one in apart])})")
+    return found
+
+
+def _distance(cells: Cells, squares: Sequence[str]) -> str:
+    """The sum of some squares; infinite where infinite parts have cancelled out before."""
+    number = cells.dialect.number
+    return f"COALESCE(NULLIF({total(squares)}, {number(np.nan)}), {number(np.inf)})"
+
+
+def _holed(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: str) -> list[str]:
+    """The log densities of the cells that are there; NULL for rows that miss nothing.
+
+    They follow from eliminating the covariance. A missing cell has variance 1, no covariance and distance 0 from the
+    mean, so that it changes nothing. Column by column, what is left of the covariance, of the distances of each class
+    and of the sums is worked out from what was left before: only that is carried from subquery to subquery.
+    """
+    number, names, group = cells.dialect.number, cells.stages.names, term.form.group
+    half, size = number(-0.5 * term.weight), len(away)
+    one, zero = number(1.0), number(0.0)
+    there = names("h", [f"CASE WHEN {complete} THEN NULL WHEN {z} IS NULL THEN {zero} ELSE {one} END" for z in away])
+    found = [""] * group.size
+    for g in np.unique(group).tolist():
+        matrix, members = term.covariance[g], np.flatnonzero(group == g).tolist()
+        left = {
+            (a, b): f"{there[a]} * {there[b]} * {number(matrix[a, b])}"
+            if a != b
+            else f"({there[a]} * {number(matrix[a, a])} + ({one} - {there[a]}))"
+            for b in range(size)
+            for a in range(b, size)
+        }
+        units, means = term.unit.tolist(), term.mean.tolist()
+        apart = {
+            (c, a): f"CASE WHEN {complete} THEN NULL WHEN {away[a]} IS NULL THEN {zero} "
+            f"ELSE {away[a]} / {number(units[a])} - {number(means[c][a])} END"
+            for c in members
+            for a in range(size)
+        }
+        sums = dict.fromkeys([*members, -1], zero)  # squares of each class, and at -1 the logarithms of the pivots
+        for b in range(size):
+            left = dict(zip(left, names("y", list(left.values())), strict=True))
+            apart = dict(zip(apart, names("v", list(apart.values())), strict=True))
+            sums = dict(zip(sums, names("t", list(sums.values())), strict=True))
+            pivot = left[b, b]
+            squares = {c: f"{sums[c]} + {apart[c, b]} * {apart[c, b]} / {pivot}" for c in members}
+            sums = {**squares, -1: f"{sums[-1]} + ln({pivot})"}
+            apart = {(c, a): f"{apart[c, a]} - {left[a, b]} * {apart[c, b]} / {pivot}" for c, a in apart if a > b}
+            left = {(a, k): f"{left[a, k]} - {left[a, b]} * {left[k, b]} / {pivot}" for a, k in left if k > b}
+        for c in members:
+            found[c] = f"({half} * ({sums[-1]} + {_distance(cells, [sums[c]])}))"
+    return found
+
+
+# How each term is written.
+TERMS_IN_SQL: dict[type[Term], Callable[[Cells, Any], Evidence]] = {
+    LookupTerm: _lookup,
+    ExpandedTerm: _lookup,
+    NormalTerm: _normal,
+    HalfLineTerm: _half_line,
+    NarrowGammaTerm: _narrow_gamma,
+    LinearTerm: _linear,
+    JointNormalTerm: _joint_normal,
+}
+
+
+def block_shares(cells: Cells, model: Model, block: Block) -> dict[int, Evidence]:
+    """What each column of a block of several has of its evidence, by its number."""
+    term = block.terms[0]
+    if isinstance(term, LookupTerm):
+        shares, index = table_shares(model, block, term), cells.place(term.place)
+        return {column: lookup(cells, index, shares[:, k]) for k, column in enumerate(block.columns)}
+    if isinstance(term, JointNormalTerm):
+        return _normal_shares(cells, model, block, term)
+    return {one.column: TERMS_IN_SQL[type(one)](cells, one) for one in block.terms if isinstance(one, LinearTerm)}
+
+
+def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTerm) -> dict[int, Evidence]:
+    number, away = cells.dialect.number, distances(cells, term)
+    units = term.unit.tolist()
+    scaled = [f"({z} / {number(unit)})" for z, unit in zip(away, units, strict=True)]
+    steps = [cells.stages.name("s", cells.dialect.nudged(cells.dialect.within(one, 1e100), 1e-50)) for one in scaled]
+    forms = normal_shares(model, block, term)
+    pattern = _pattern(cells, away) if len(forms) > 1 else None
+    plain = [
+        ["0", *(_polynomial(cells, forms, pattern, steps, k, c) for c in range(1, model.classes.size))]
+        for k in range(len(steps))
+    ]
+    known = _is_known(cells, block, plain)
+    there = cells.stages.name("b", total([f"CASE WHEN {one} IS NULL THEN 0 ELSE 1 END" for one in steps]))
+    whole = [None if one is None else cells.stages.name("b", one) for one in block_evidence(cells, block)]
+    within = _within_cap(cells, block, plain)
+
+    def share(k: int, c: int) -> str | None:
+        """Where it is not known how they share, the columns that are there have the same."""
+        evenly = f"WHEN NOT {known} THEN {whole[c]} / {there}"
+        told = f"CASE WHEN {steps[k]} IS NULL THEN 0 WHEN {known} THEN {within[k][c]} {evenly} END"
+        return None if whole[c] is None else told
+
+    return {column: [share(k, c) for c in range(len(whole))] for k, column in enumerate(term.columns)}
+
+
+def _pattern(cells: Cells, away: Sequence[str]) -> str:
+    """The place of the set of columns that are there: each is a binary digit, the first one the lowest."""
+    digits = " + ".join(f"CASE WHEN {one} IS NULL THEN 0 ELSE {1 << k} END" for k, one in enumerate(away))
+    return cells.stages.name("h", f"{cells.first} + {digits}")
+
+
+def _is_known(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> str:
+    """Whether the shares, column by class, add up to the evidence: those of vast evidence may have lost all digits."""
+    number = cells.dialect.number
+    each = [one or number(0.0) for one in sum_of_terms(cells, block)]
+    size = cells.stages.name("b", total([f"abs({one})" for row in plain for one in row[1:]]))
+    if len(each) == 2:
+        ahead = [contrast(cells, each)]
+    else:
+        names, _ = behind_best(cells, each)
+        ahead = [f"({one} - {names[0]})" for one in names[1:]]
+    apart = [f"abs({total([row[c] for row in plain])} - {one})" for c, one in enumerate(ahead, 1)]
+    close = f"{total(apart)} <= {number(LEFT_OVER)} * ({number(1.0)} + {size})"
+    return cells.stages.name("b", f"{size} < {number(VAST_SHARES)} AND {close}")
+
+
+def _within_cap(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The shares, column by class, where the cap makes the evidence smaller in proportion and relative to the best."""
+    number = cells.dialect.number
+    if block.cap == np.inf:
+        return [list(row) for row in plain]
+    each = [one or number(0.0) for one in sum_of_terms(cells, block)]
+    cap = number(block.cap)
+    if len(each) == 2:
+        ahead = contrast(cells, each)
+        scale = cells.stages.name(
+            "b", f"CASE WHEN abs({ahead}) > {cap} THEN {cap} / abs({ahead}) ELSE {number(1.0)} END"
+        )
+        return [["0", f"{row[1]} * {scale}"] for row in plain]
+    names, top = behind_best(cells, each)
+    scales = [
+        cells.stages.name("b", f"CASE WHEN {top} - {one} > {cap} THEN {cap} / ({top} - {one}) ELSE {number(1.0)} END")
+        for one in names
+    ]
+    best = cells.stages.name("b", f"CASE {' '.join(f'WHEN {one} = {top} THEN {c}' for c, one in enumerate(names))} END")
+    found = []
+    for row in plain:
+        cases = " ".join(f"WHEN {c} THEN {one}" for c, one in enumerate(row))
+        of_best = cells.stages.name("b", f"CASE {best} {cases} END")
+        found.append([f"({one} - {of_best}) * {scale}" for one, scale in zip(row, scales, strict=True)])
+    return found
+
+
+def _polynomial(
+    cells: Cells, forms: Sequence[Polynomials], pattern: str | None, steps: Sequence[str], k: int, c: int
+) -> str:
+    """The name of the share of a column for a class; NULL where cells are missing of more columns than have polynomials
+    for that."""
+    number, whole = cells.dialect.number, forms[0]
+    constant, linear, quadratic = whole.constant[k, c], whole.linear[k, :, c], whole.quadratic[k, :, :, c]
+    products = [[number(x) if x else None for x in row] for row in quadratic.tolist()]
+    full = _sum(number(constant), [number(x) for x in linear], products, steps)
+    if pattern is None:
+        return cells.stages.name("f", full)
+    size, patterns = len(steps), 1 << len(steps)
+    constants, linears = np.zeros(patterns), np.zeros((size, patterns))
+    quadratics = np.zeros((size, size, patterns))
+    for form in forms[1:]:
+        if k in form.kept:
+            kept, here, own = list(form.kept), sum(1 << one for one in form.kept), form.kept.index(k)
+            constants[here], linears[kept, here] = form.constant[own, c], form.linear[own, :, c]
+            quadratics[np.array(kept)[:, None], kept, here] = form.quadratic[own, :, :, c]
+
+    def factor(values: Floats) -> str:
+        return f"({cells.dialect.doubles(values.tolist())})[{pattern}]"
+
+    there = [f"COALESCE({one}, {number(0.0)})" for one in steps]
+    factors = [[factor(values) if values.any() else None for values in row] for row in quadratics]
+    holed = _sum(factor(constants), [factor(values) for values in linears], factors, there)
+    complete = f"{pattern} = {cells.first + patterns - 1}"
+    return cells.stages.name("f", f"CASE WHEN {complete} THEN {full} ELSE {holed} END")
+
+
+def _sum(constant: str, linear: Sequence[str], quadratic: Sequence[Sequence[str | None]], steps: Sequence[str]) -> str:
+    """constant + the sum of s[a] * (linear[a] + the sum of quadratic[a][b] * s[b])."""
+    parts = [constant]
+    for step, slope, row in zip(steps, linear, quadratic, strict=True):
+        inner = [slope, *(f"{one} * {other}" for one, other in zip(row, steps, strict=True) if one is not None)]
+        parts.append(f"{step} * {total(inner)}")
+    return total(parts)

@@ -1,0 +1,312 @@
+"""The SQL statements that count rows, and their answers by class.
+
+Every statement selects from the cells that it is about: `y` is the label of a row, `w` its weight if rows have weights,
+and `v0`, `v1` ... are the values asked about. Names of users occur only in the quotes of its source.
+
+`EngineRows` writes and asks the statements, `Sums` collects aggregates of values, `ask_groups` asks for distinct cells.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deciban.errors import DataError, Place
+from deciban.families.base.sql_questions import DistinctRows
+from deciban.sources.dialects import Dialect
+from deciban.sources.examples import LabelledStream
+from deciban.sources.source import SqlRows
+from deciban.tables.labels import MOST_REPETITIONS, UNKNOWN_LABEL, LabelArray, Labels
+from deciban.tables.table import Frame
+from deciban.util.arrays import Codes, Flags, Floats, summed_cells
+
+# Aggregates of one statement: PostgreSQL has room for 1,664.
+MAX_AGGREGATES = 480
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes, the weight of each, the number of rows with a label and a weight, and of rows with only a weight."""
+
+    labels: LabelArray
+    weight: Floats
+    rows: int
+    unlabelled: int
+
+
+@dataclass(frozen=True)
+class EngineRows:
+    """Rows in an engine, to be asked about.
+
+    label, weight: as SQL writes them; None where rows have no weights. careful: whether numbers may be such that the
+    engine cannot multiply them.
+    """
+
+    rows: SqlRows
+    examples: LabelledStream
+    label: str
+    weight: str | None
+    careful: bool
+
+    @classmethod
+    def of(cls, rows: SqlRows, examples: LabelledStream, careful: bool) -> "EngineRows":
+        """Raise a DataError if labels or weights are of an invalid type."""
+        target = rows.columns[examples.target]
+        label = rows.dialect.as_value(target.sql, target.type)
+        if label is None:
+            cause = f"Unknown label type: the labels are {target.type}"
+            raise DataError(cause, remedy="turn them into text or whole numbers")
+        if pa.types.is_floating(target.type):
+            label = rows.dialect.not_nan(rows.dialect.as_double(label))
+        weight = None if examples.weight is None else _weight(rows, examples)
+        return cls(rows, examples, label, weight, careful)
+
+    def cells(self, values: Sequence[str], complete: bool = False, everything: bool = False) -> str:
+        """What stands behind FROM: the values of the rows that have a label and a weight.
+
+        complete: of those where no value is missing. everything: of all rows.
+        """
+        shown = [f"{self.label} AS y", *([] if self.weight is None else [f"{self.weight} AS w"])]
+        shown += [f"{value} AS v{k}" for k, value in enumerate(values)]
+        cells = f"(SELECT {', '.join(shown)} FROM {self.rows.source}) AS cells"
+        if everything:
+            return cells
+        there = ["y IS NOT NULL", *([] if self.weight is None else [f"w > {self.dialect.number(0.0)}"])]
+        there += [f"v{k} IS NOT NULL" for k in range(len(values) if complete else 0)]
+        return f"(SELECT * FROM {cells} WHERE {' AND '.join(there)}) AS counted"
+
+    def about_means(self, values: Sequence[str], complete: bool = False) -> str:
+        """What stands behind FROM: the values less their means within the class of each row, and these beside them."""
+        cells, names = self.cells(values, complete), [f"v{k}" for k in range(len(values))]
+        means = ", ".join(f"{self.mean(name)} AS {mean_of(name)}" for name in names)
+        shown = ["y", *([] if self.weight is None else ["w"]), *map(mean_of, names)]
+        shown += [f"{name} - {mean_of(name)} AS {name}" for name in names]
+        found = f"(SELECT y AS k, {means} FROM {cells} GROUP BY y) AS means"
+        return f"(SELECT {', '.join(shown)} FROM {cells} JOIN {found} ON y = k) AS about"
+
+    def classes(self) -> Classes:
+        """Return the classes of all rows; raise a DataError for an invalid weight."""
+        if self.weight is None:
+            return self.of_all_classes([], [])[0]
+        least, most = map(self.dialect.number, (0.0, MOST_REPETITIONS))
+        usable = f"w >= {least} AND w <= {most}"
+        aggregates = [
+            self.dialect.as_double(f"count(CASE WHEN w > {least} THEN 1 END)"),
+            "sum(w)",
+            f"count(CASE WHEN {usable} THEN NULL ELSE 1 END)",
+            f"max(CASE WHEN {usable} THEN NULL ELSE w END)",
+        ]
+        answer = self._ask(self.cells([], everything=True), aggregates)
+        bad = np.flatnonzero(as_floats(answer.column(3)))
+        if bad.size:
+            raise self._bad_weight(answer.column(4)[int(bad[0])].as_py())
+        return self._classes(answer, as_floats(answer.column(2)))
+
+    def _bad_weight(self, found: float | None) -> DataError:
+        """The error of `check_weights`, without the row, which SQL does not tell."""
+        return DataError(
+            f"a weight is {np.nan if found is None else found}",
+            place=Place(column=self.examples.weight),
+            remedy=f"a weight is a number of repetitions: finite, not negative, at most {MOST_REPETITIONS:g}",
+        )
+
+    def _classes(self, answer: pa.Table, weight: Floats) -> Classes:
+        """The classes of an answer, which has the number of rows behind each label."""
+        labels, rows = self._labels(answer.column(0)), as_floats(answer.column(1))
+        known = labels.codes >= 0
+        total = np.bincount(labels.codes[known], weight[known], labels.classes.size).astype(np.float64)
+        return Classes(labels.classes, total, int(rows[known].sum()), int(rows[~known].sum()))
+
+    def of_all_classes(self, values: Sequence[str], aggregates: Sequence[str]) -> tuple[Classes, Floats, Flags]:
+        """The classes, and what `of_each_class` answers of values: in one statement where rows have no weights."""
+        if self.weight is not None:
+            classes = self.classes()
+            return classes, *self.of_each_class(self.cells(values), aggregates, classes)
+        rows = self.dialect.as_double("count(*)")
+        answer = self._ask(self.cells(values, everything=True), [rows, *aggregates])
+        classes = self._classes(answer, as_floats(answer.column(1)))
+        return classes, *self._by_class(answer.remove_column(1), classes)
+
+    def of_each_class(self, source: str, aggregates: Sequence[str], classes: Classes) -> tuple[Floats, Flags]:
+        """The answer to each aggregate over a source, by class, NaN where there is none; and which of them are there
+        and NaN in some class."""
+        found = [(np.zeros((0, classes.labels.size)), np.zeros(0, dtype=np.bool_))]
+        for first in range(0, len(aggregates), MAX_AGGREGATES):
+            answer = self._ask(source, aggregates[first : first + MAX_AGGREGATES])
+            found.append(self._by_class(answer, classes))
+        numbers, broken = map(np.concatenate, zip(*found, strict=True))
+        return numbers, broken
+
+    def _by_class(self, answer: pa.Table, classes: Classes) -> tuple[Floats, Flags]:
+        codes = self.codes(answer.column(0), classes)
+        there = codes >= 0
+        cells = [column.cast(pa.float64()).filter(pa.array(there)) for column in answer.columns[1:]]
+        numbers = np.full((len(cells), classes.labels.size), np.nan)
+        for k, column in enumerate(cells):
+            numbers[k, codes[there]] = as_floats(column)
+        return numbers, np.array([pc.any(pc.is_nan(column)).as_py() is True for column in cells], dtype=np.bool_)
+
+    def _ask(self, source: str, aggregates: Sequence[str]) -> pa.Table:
+        """The answers to aggregates, for each label."""
+        shown = ", ".join(("y", *(f"{aggregate} AS a{k}" for k, aggregate in enumerate(aggregates))))
+        return self.rows.ask(f"SELECT {shown} FROM {source} GROUP BY y")
+
+    def codes(self, labels: pa.ChunkedArray, classes: Classes) -> Codes:
+        """The places of labels in an answer among the classes; a DataError where one is unknown."""
+        places = self._labels(labels).places_among(classes.labels)
+        if (places == UNKNOWN_LABEL).any():
+            raise changed()
+        return places
+
+    def _labels(self, cells: pa.ChunkedArray) -> Labels:
+        """The labels in an answer, of the type that they have when they are read."""
+        kind = self.rows.columns[self.examples.target].type
+        return self.examples.labels_of(cells.cast(kind) if pa.types.is_floating(kind) else cells)
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.rows.dialect
+
+    @property
+    def amount(self) -> str:
+        """The weight of all rows of a group."""
+        return self.dialect.as_double("count(*)") if self.weight is None else "sum(w)"
+
+    def present(self, value: str) -> str:
+        """The weight of the rows where a value is there."""
+        return (
+            self.dialect.as_double(f"count({value})")
+            if self.weight is None
+            else f"sum(CASE WHEN {value} IS NOT NULL THEN w END)"
+        )
+
+    def total(self, value: str) -> str:
+        """The weighted sum of a value."""
+        return f"sum({value})" if self.weight is None else f"sum(w * {value})"
+
+    def product(self, one: str, other: str) -> str:
+        """The product of two values."""
+        return self.dialect.product(one, other) if self.careful else f"{one} * {other}"
+
+    def mean(self, value: str) -> str:
+        """A number near the weighted mean of a value."""
+        return f"avg({value})" if self.weight is None else f"({self.total(value)} / {self.present(value)})"
+
+
+def _weight(rows: SqlRows, examples: LabelledStream) -> str:
+    assert examples.weight is not None
+    column = rows.columns[examples.weight]
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    number = rows.dialect.as_number(column.sql, column.type) if any(is_kind(column.type) for is_kind in kinds) else None
+    if number is None:
+        raise DataError(f"the weights are not numbers ({column.type})", remedy="give one number a row")
+    return number
+
+
+def changed() -> DataError:
+    """Return the error for statements that do not agree with each other."""
+    return DataError("the table has changed while it was counted", remedy="count it again")
+
+
+def minus(asked: EngineRows, value: str, number: float) -> str:
+    """How far a value is from a number."""
+    return f"({value}) - {asked.dialect.number(number)}"
+
+
+def mean_of(value: str) -> str:
+    """What the mean of a value within the class of a row is called."""
+    return f"mean_{value}"
+
+
+def as_floats(column: pa.ChunkedArray | pa.Array) -> Floats:
+    """A column of numbers in an answer, NaN where there is none."""
+    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+# An aggregate in SQL, given what a value is called.
+Aggregate = Callable[[str], str]
+
+
+class Sums:
+    """What is asked of values, each of which is a number of every row."""
+
+    def __init__(self) -> None:
+        self._asked: list[tuple[str, Aggregate]] = []
+
+    def add(self, value: str, *aggregates: Aggregate) -> slice:
+        """Ask for aggregates of a value; the places of the answers."""
+        self._asked.extend((value, aggregate) for aggregate in aggregates)
+        return slice(len(self._asked) - len(aggregates), len(self._asked))
+
+    def ask(self, asked: EngineRows, classes: Classes | None) -> tuple[Classes, Floats, Flags]:
+        """The classes, which are asked for too if they are not known; the answers, by class, NaN where there is none;
+        and which of them are there and NaN in some class."""
+        numbers, broken = [], []
+        first = 0
+        while first < len(self._asked) or classes is None:
+            values, aggregates = self._statement(first)
+            if classes is None:
+                classes, found, nan = asked.of_all_classes(values, aggregates)
+            else:
+                found, nan = asked.of_each_class(asked.cells(values), aggregates, classes)
+            numbers.append(found)
+            broken.append(nan)
+            first += len(aggregates)
+        nothing = np.zeros((0, classes.labels.size)), np.zeros(0, dtype=np.bool_)
+        return classes, np.concatenate([nothing[0], *numbers]), np.concatenate([nothing[1], *broken])
+
+    def _statement(self, first: int) -> tuple[list[str], list[str]]:
+        """The values that a statement is about, and the aggregates of them, from the first one that is still open."""
+        names: dict[str, str] = {}
+        part = self._asked[first : first + MAX_AGGREGATES]
+        aggregates = [aggregate(names.setdefault(value, f"v{len(names)}")) for value, aggregate in part]
+        return list(names), aggregates
+
+
+# Cells that are grouped by, together: as SQL writes them.
+Keys = tuple[str, ...]
+
+
+def ask_groups(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> list[DistinctRows]:
+    """The groups of each set of keys."""
+    found: dict[int, DistinctRows] = {}
+    for places in _statements(sets, asked.dialect.max_grouping_sets):
+        found |= dict(zip(places, _answer(asked, [sets[place] for place in places], classes), strict=True))
+    return [found[place] for place in range(len(sets))]
+
+
+def _statements(sets: Sequence[Keys], most: int) -> Iterator[list[int]]:
+    """The places of sets that are asked for together: so many at most, and none with a key of another."""
+    left = list(range(len(sets)))
+    while left:
+        chosen: list[int] = []
+        taken: set[str] = set()
+        for place in left:
+            if len(chosen) < most and taken.isdisjoint(sets[place]):
+                chosen.append(place)
+                taken.update(sets[place])
+        yield chosen
+        left = [place for place in left if place not in set(chosen)]
+
+
+def _answer(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> Iterator[DistinctRows]:
+    """The groups of sets that have no key in common."""
+    ends = np.cumsum([len(keys) for keys in sets]).tolist()
+    names = [[f"v{k}" for k in range(end - len(keys), end)] for keys, end in zip(sets, ends, strict=True)]
+    every = [name for own in names for name in own]
+    marks = [f"GROUPING({own[0]}) AS g{k}" for k, own in enumerate(names)] if len(sets) > 1 else []
+    grouped = ", ".join(f"({', '.join(('y', *own))})" for own in names)
+    by = f"GROUPING SETS ({grouped})" if len(sets) > 1 else ", ".join(("y", *every))
+    source = asked.cells([key for keys in sets for key in keys])
+    answer = asked.rows.ask(f"SELECT {', '.join(('y', *every, *marks, asked.amount))} FROM {source} GROUP BY {by}")
+    codes, weights = asked.codes(answer.column(0), classes), as_floats(answer.column(answer.num_columns - 1))
+    if not np.allclose(summed_cells(codes, weights, classes.weight.size), len(sets) * classes.weight, rtol=1e-9):
+        raise changed()
+    for k, end in enumerate(ends):
+        here = np.arange(codes.size)
+        if marks:
+            here = np.flatnonzero(as_floats(answer.column(1 + len(every) + k)) == 0.0)
+        cells = Frame(answer.select(range(1 + end - len(sets[k]), 1 + end))).take(here)
+        yield DistinctRows(cells.values(range(len(sets[k]))), codes[here], weights[here], classes.labels.size)

@@ -1,0 +1,437 @@
+"""The cells of a column: what type they are, read from text, as numbers, as the type that they were learned with.
+
+Types are named as DuckDB and Arrow name them. Text is read by `CellFormat`: numbers and dates among words for missing
+cells, or written in other forms. Dates and times are numbers from an origin.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deciban.errors import Argument, BadCell
+from deciban.statistics.decimals import as_doubles
+from deciban.statistics.levels import as_values
+from deciban.util.arrays import Floats
+
+# What people call types, and DuckDB's names for them.
+TYPES = {"text": "VARCHAR", "number": "DOUBLE", "bool": "BOOLEAN", "date": "TIMESTAMP", "time": "TIME"}
+
+NUMBER_PATTERN = r"^\s*[-+]?(\d+POINT?\d*|POINT\d+)([eE][-+]?\d+)?\s*$|^\s*[-+]?(?i:inf|infinity|nan)\s*$"
+
+PATTERNS = {
+    "BOOLEAN": r"^(?i:true|false)$",
+    "TIMESTAMP": r"^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?$",
+    "TIMESTAMPTZ": r"^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$",
+    "TIME": r"^\d\d:\d\d(:\d\d(\.\d+)?)?$",
+}
+
+
+# Cells that are looked at before all the others.
+SEVERAL = 100
+
+LEADING_ZERO = r"^\s*[-+]?0\d"
+
+LONG_INTEGER = r"^\s*[-+]?\d{16,18}\s*$"
+
+# Words, in small letters, that mean a missing cell where the other cells are numbers or dates.
+MARKERS = (
+    *("n/a", "na", "n.a.", "n.a", "#n/a", "#na", "<na>", "nan", "#nan", "null", "(null)", "#null!", "nil", "none"),
+    *("missing", "unknown", "not available", "#value!", "#div/0!", "#ref!"),
+    *("?", "??", "-", "--", "\u2013", "\u2014", ".", "..", "\u2026"),
+)
+
+
+# What DuckDB's types are to Arrow; a time is read as that of a day.
+ARROW = {
+    "DOUBLE": pa.float64(),
+    "BIGINT": pa.int64(),
+    "BOOLEAN": pa.bool_(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "TIMESTAMPTZ": pa.timestamp("us", "UTC"),
+    "TIME": pa.timestamp("us"),
+}
+
+
+EXPECTED_CELLS = {"DOUBLE": "a number", "BIGINT": "a whole number", "BOOLEAN": "true or false", "TIME": "a time"}
+
+# What DuckDB reads as true and false.
+FLAG_WORDS = {"t": "true", "yes": "true", "y": "true", "f": "false", "no": "false", "n": "false"}
+
+# What columns of these kinds may hold besides: true and false are 1 and 0.
+TAKEN_AS_WELL = {"DOUBLE": ("BOOLEAN",), "BOOLEAN": ("DOUBLE",)}
+
+# Where the numbers made of dates and times start, as error messages and the schema say it.
+DATE_ORIGIN = "days since 1970-01-01"
+
+TIME_ORIGIN = "seconds since midnight"
+
+# The largest double that is an integer of 64 bits, and the days of the years 1 to 9999.
+LARGEST_INTEGER = 2.0**63 - 1024.0
+
+DAYS = (-719_162.0, 2_932_896.0)
+
+
+# Dates and times are counted in microseconds.
+DAY_MICROSECONDS, SECOND_MICROSECONDS = 86_400e6, 1e6
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type of cells, whatever the way they are stored."""
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether cells of this type are texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_numeric(kind: pa.DataType) -> bool:
+    """Whether cells of this type can be read as numbers."""
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_temporal(kind)
+        or pa.types.is_null(kind)
+    )
+
+
+@lru_cache(maxsize=256)
+def kind_of(name: str) -> str:
+    """What a type of DuckDB or of Arrow is read as from text; nothing where that cannot be said."""
+    lower = name.lower()
+    if lower.startswith(("varchar", "string")):
+        return "VARCHAR"
+    if lower.startswith(("bool",)):
+        return "BOOLEAN"
+    if lower.startswith(("date", "timestamp")):
+        return "TIMESTAMP"
+    if lower.startswith("time"):
+        return "TIME"
+    number = ("int", "uint", "bigint", "double", "float", "halffloat", "decimal", "hugeint", "smallint", "tinyint", "u")
+    return "DOUBLE" if lower.startswith(number) else ""
+
+
+def text_type(cells: pa.ChunkedArray, decimal: str = ".") -> str | None:
+    """DuckDB's type for what such cells of text can be read as; None where every cell is missing.
+
+    Codes with leading zeros stay text, numbers are doubles (whole ones beyond 2**53 integers), dates are ISO's.
+    """
+    there = cells.drop_null()
+    if not len(there):
+        return None
+    if len(there) > SEVERAL and text_type(there.slice(0, SEVERAL), decimal) == "VARCHAR":
+        return "VARCHAR"  # what a few cells are not, all are not
+    values = pc.unique(there)
+    if _all(values, NUMBER_PATTERN.replace("POINT", re.escape(decimal))):
+        if pc.any(pc.match_substring_regex(values, LEADING_ZERO)).as_py():
+            return "VARCHAR"
+        long = pc.match_substring_regex(values, LONG_INTEGER)
+        return "BIGINT" if pc.any(long).as_py() and _all(values, r"^\s*[-+]?\d{1,18}\s*$") else "DOUBLE"
+    return next((kind for kind, pattern in PATTERNS.items() if _all(values, pattern)), "VARCHAR")
+
+
+def _all(values: pa.Array, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(values, pattern)).as_py())
+
+
+@dataclass(frozen=True)
+class CellHabits:
+    """How people write cells of CSV files, as a model remembers it for files that it reads later.
+
+    missing: cells that mean a missing one, besides the usual ones. marked: columns of numbers or dates in which words
+    such as n/a were read as missing. thousands: the sign between them. date_format: as strptime has it.
+    """
+
+    missing: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+    thousands: str = ""
+    date_format: str = ""
+
+
+@dataclass(frozen=True)
+class CellFormat:
+    """How the cells of one column are written, and what they are read as (a type of DuckDB)."""
+
+    kind: str
+    decimal: str = "."
+    thousands: str = ""
+    date_format: str = ""
+    markers: bool = True
+
+    def read(self, cells: pa.ChunkedArray, missing: Sequence[str] = ()) -> pa.ChunkedArray:
+        """The cells as that type, without those that mean a missing one; a BadCell where one cannot be read."""
+        if missing:
+            cells = _without(cells, pc.is_in(cells, value_set=pa.array(missing, pa.string())))
+        if self.kind == "VARCHAR":
+            return cells
+        cells = pc.utf8_trim_whitespace(cells)
+        if self.markers:
+            cells = _without(cells, marked(cells))
+        cells = _without(cells, pc.equal(cells, ""))
+        if self.kind == "TIMESTAMP" and self.date_format:
+            return self._dates(cells)
+        plain = cells
+        if self.kind in ("DOUBLE", "BIGINT"):
+            plain = self.without_thousands(cells)
+            if self.decimal != ".":
+                plain = pc.replace_substring(plain, self.decimal, ".")
+        elif self.kind == "BOOLEAN":
+            plain = pc.utf8_lower(plain)
+            for word, flag in FLAG_WORDS.items():
+                plain = pc.replace_substring_regex(plain, f"^{word}$", flag)
+        elif self.kind == "TIME":
+            plain = pc.binary_join_element_wise("1970-01-01 ", plain, "")
+        elif self.kind == "TIMESTAMP":
+            plain = _in_utc(plain)
+        try:
+            found = plain.cast(ARROW[self.kind])
+        except pa.ArrowInvalid:
+            raise self._bad(cells, self._first_bad(plain)) from None
+        return found.cast(pa.time64("us")) if self.kind == "TIME" else found
+
+    def without_thousands(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Numbers whose thousands are written apart without the sign between them; other cells as they are."""
+        if not self.thousands:
+            return cells
+        sign, point = re.escape(self.thousands), re.escape(self.decimal)
+        whole = pc.match_substring_regex(cells, rf"^[-+]?[1-9]\d{{0,2}}({sign}\d{{3}})+({point}\d*)?$")
+        return pc.if_else(whole, pc.replace_substring(cells, self.thousands, ""), cells)
+
+    def _dates(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Few are different: each of them is read once."""
+        distinct = pc.unique(cells)
+        known = []
+        for cell in distinct.to_pylist():
+            try:
+                known.append(None if cell is None else date_of(cell, self.date_format))
+            except ValueError:
+                raise self._bad(cells, pc.index(cells, cell).as_py()) from None
+        place = pc.index_in(cells, value_set=distinct)
+        return pa.array(known, pa.timestamp("us")).take(
+            place.combine_chunks() if place.num_chunks != 1 else place.chunk(0)
+        )
+
+    def _first_bad(self, cells: pa.ChunkedArray) -> int:
+        for row, cell in enumerate(cells.to_pylist()):
+            try:
+                _in_utc(pa.chunked_array([[cell]], pa.string())).cast(ARROW[self.kind])
+            except pa.ArrowInvalid:
+                return row
+        return 0
+
+    def _bad(self, cells: pa.ChunkedArray, row: int) -> BadCell:
+        found = cells[row].as_py()
+        shown = found if len(found) <= 40 else found[:39] + "…"
+        wanted = EXPECTED_CELLS.get(self.kind, f"a date as {self.date_format}" if self.date_format else "a date")
+        remedy = "correct the cell, leave it empty, name it as missing, or read the column as text"
+        return BadCell(0, row, f"found {shown!r}, expected {wanted}", remedy)
+
+
+def as_whole(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Doubles that are all whole numbers as integers; other cells as they are."""
+    if not pa.types.is_float64(cells.type) or cells.null_count == len(cells):
+        return cells
+    whole = pc.and_kleene(pc.equal(cells, pc.floor(cells)), pc.less(pc.abs(cells), 2.0**53))
+    return cells.cast(pa.int64()) if pc.all(whole).as_py() else cells
+
+
+def as_days(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times that are all midnight as dates; other cells as they are."""
+    if cells.type != pa.timestamp("us") or cells.null_count == len(cells):
+        return cells
+    return cells.cast(pa.date32()) if pc.all(pc.equal(cells, pc.floor_temporal(cells))).as_py() else cells
+
+
+def date_of(cell: str, date_format: str) -> datetime:
+    """A date in this form, or in that of ISO; a ValueError where it is none."""
+    try:
+        return datetime.strptime(cell, date_format)
+    except ValueError:
+        found = datetime.fromisoformat(cell)
+        if found.tzinfo is not None:
+            raise
+        return found
+
+
+def _in_utc(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts with times; those with a time zone (Z, +02:00) as the time in UTC without one."""
+    zoned = pc.match_substring_regex(cells, PATTERNS["TIMESTAMPTZ"])
+    if not pc.any(zoned).as_py():
+        return cells
+    try:
+        moments = _without(cells, pc.invert(zoned)).cast(ARROW["TIMESTAMPTZ"]).cast(ARROW["TIMESTAMP"])
+    except pa.ArrowInvalid:
+        return cells  # the first that cannot be read is found by whoever reads them
+    return pc.if_else(zoned, moments.cast(pa.string()), cells)
+
+
+def marked(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Where cells are words that mean a missing one."""
+    small = pc.utf8_lower(pc.utf8_trim_whitespace(cells))
+    return pc.is_in(small, value_set=pa.array(MARKERS, pa.string()))
+
+
+def _without(cells: pa.ChunkedArray, missing: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.if_else(missing, pa.scalar(None, pa.string()), cells)
+
+
+def sniffed_format(cells: pa.ChunkedArray, decimal: str, thousands: str, date_format: str) -> CellFormat | None:
+    """How cells of text are written that are numbers or dates but for words that mean a missing one, or in such forms.
+
+    None where they are text, or numbers or dates that DuckDB reads by itself.
+    """
+    there = cells.drop_null()
+    some = there.slice(0, 100)
+    if not len(there) or (len(there) > len(some) and sniffed_format(some, decimal, thousands, date_format) is None
+                          and text_type(some, decimal) == "VARCHAR" and not pc.all(marked(some)).as_py()):  # fmt: skip
+        return None
+    values = pc.unique(there)
+    rest = values.filter(pc.invert(marked(values)))
+    if not len(rest):
+        return None
+    if date_format and are_dates(rest, date_format):
+        return CellFormat("TIMESTAMP", date_format=date_format)
+    plain = CellFormat("DOUBLE", decimal, thousands).without_thousands(pc.utf8_trim_whitespace(rest))
+    kind = text_type(pa.chunked_array([plain]), decimal)
+    if kind not in ("DOUBLE", "BIGINT", "TIMESTAMP") or (kind == "TIMESTAMP" and len(rest) == len(values)):
+        return None
+    number = kind != "TIMESTAMP"
+    if len(rest) == len(values) and not (number and thousands):
+        return None
+    return CellFormat(kind, decimal if number else ".", thousands if number else "")
+
+
+def are_dates(values: pa.Array, date_format: str) -> bool:
+    try:
+        for cell in values.to_pylist():
+            datetime.strptime(cell.strip(), date_format)
+    except ValueError:
+        return False
+    return True
+
+
+def marker_note(cells: pa.ChunkedArray, written: CellFormat) -> str:
+    """What is to be said of the words that are read as missing cells; nothing where there are none."""
+    words = cells.filter(marked(cells))
+    if not len(words):
+        return ""
+    number = f"{len(words):,} cells" if len(words) > 1 else "1 cell"
+    others = "dates" if written.kind == "TIMESTAMP" else "numbers"
+    return f"{number} such as {words[0].as_py()!r} read as missing, the others are {others}"
+
+
+def as_numbers(array: pa.Array, column: int = 0) -> Floats:
+    """The cells as doubles, NaN where one is missing; dates and times count from their origin."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        array = as_values(array, column)
+        kind = array.type
+    if not is_numeric(kind):
+        filled = pc.indices_nonzero(array.is_valid())
+        if not len(filled):
+            return np.full(len(array), np.nan)
+        row = filled[0].as_py()
+        problem = f"found {_shown(array[row].as_py())} ({kind}), expected a number"
+        raise BadCell(
+            column,
+            row,
+            problem,
+            ("correct the cell, leave it empty, or use ", Argument("family", "Categorical"), " for this column"),
+        )
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return _ticks(_finite(array).cast(pa.timestamp("us"), safe=False)) / DAY_MICROSECONDS
+    if pa.types.is_time(kind):
+        return _ticks(array.cast(pa.time64("us"), safe=False)) / SECOND_MICROSECONDS
+    if pa.types.is_duration(kind):
+        return _ticks(array.cast(pa.duration("us"), safe=False)) / SECOND_MICROSECONDS
+    if pa.types.is_decimal(kind):
+        array = as_doubles(array)
+    elif not pa.types.is_float64(kind):
+        array = array.cast(pa.float64(), safe=False)
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def from_numbers(numbers: Floats, kind: str) -> pa.Array:
+    """Numbers as cells of the type that they were read from; the ends of its range stand for what is beyond."""
+    array = pa.array(numbers, from_pandas=True)
+    if kind == "bool":
+        return pc.greater(array, 0.5)
+    if kind.startswith(("int", "uint")):
+        return pc.round(_within(array, -LARGEST_INTEGER, LARGEST_INTEGER)).cast(pa.int64())
+    if kind.startswith("date"):
+        return pc.floor(_within(array, *DAYS)).cast(pa.int32()).cast(pa.date32())
+    if kind.startswith("timestamp"):
+        return _microseconds(array, *DAYS, DAY_MICROSECONDS).cast(pa.timestamp("us"))
+    if kind.startswith("time"):
+        return _microseconds(array, 0.0, 86_399.999999, SECOND_MICROSECONDS).cast(pa.time64("us"))
+    if kind.startswith("duration"):
+        return _microseconds(array, -9.2e12, 9.2e12, SECOND_MICROSECONDS).cast(pa.duration("us"))
+    return array
+
+
+def _microseconds(array: pa.Array, least: float, most: float, unit: float) -> pa.Array:
+    """Numbers of days or seconds as whole microseconds, of which such a unit has so many."""
+    return pc.round(pc.multiply(_within(array, least, most), unit)).cast(pa.int64())
+
+
+def _within(array: pa.Array, least: float, most: float) -> pa.Array:
+    return pc.min_element_wise(pc.max_element_wise(array, least, skip_nulls=False), most, skip_nulls=False)
+
+
+def _finite(dates: pa.Array) -> pa.Array:
+    """Dates, missing where they are infinite: DuckDB has the ends of the range of integers for these."""
+    ticks = dates.cast(pa.int32() if pa.types.is_date32(dates.type) else pa.int64())
+    end = np.iinfo(ticks.type.to_pandas_dtype()).max
+    infinite = pc.or_(pc.equal(ticks, end), pc.equal(ticks, -end))
+    return pc.if_else(infinite, pa.scalar(None, dates.type), dates) if pc.any(infinite).as_py() else dates
+
+
+def _ticks(array: pa.Array) -> Floats:
+    """The integers behind dates and times, NaN where one is missing."""
+    return np.asarray(array.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+
+
+def _shown(value: object) -> str:
+    """A cell as error messages quote it."""
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def fits(kind: str, learned: str) -> bool:
+    """Whether cells of this type (Arrow's, by name) are used as they are in a column that was learned as `learned`.
+
+    Text was learned of text alone, which families say themselves.
+    """
+    wanted, found = kind_of(learned), kind_of(kind)
+    if kind in (learned, "null") or wanted in ("", "VARCHAR"):
+        return True
+    return found == wanted or found in TAKEN_AS_WELL.get(wanted, ())
+
+
+def as_learned(cells: pa.ChunkedArray, kind: str, learned: str) -> pa.ChunkedArray:
+    """Cells that do not fit: missing ones, or text that reads as the learned type; a BadCell for anything else."""
+    if cells.null_count == len(cells):
+        return pa.chunked_array([pa.nulls(len(cells))])
+    wanted = kind_of(learned)
+    row = pc.indices_nonzero(cells.is_valid())[0].as_py()
+    if kind == "string":
+        texts = cells.cast(pa.string())
+        whole = wanted == "DOUBLE" and text_type(texts) == "BIGINT"  # beyond what a double holds exactly
+        try:
+            return CellFormat("BIGINT" if whole else wanted, markers=False).read(texts)
+        except BadCell as bad:
+            row = bad.row
+    text = str(cells[row].as_py()) if kind.startswith(("date", "time")) else repr(cells[row].as_py())
+    shown = text if len(text) <= 40 else text[:37] + "..."
+    expected = "a number" if wanted == "BOOLEAN" and kind != "string" else EXPECTED_CELLS.get(wanted, "a date")
+    raise BadCell(0, row, f"found {shown} ({kind}), expected {expected}", "correct the cell, or leave it empty")
