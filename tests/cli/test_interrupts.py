@@ -126,7 +126,9 @@ def test_a_signal_while_modules_are_imported_or_at_the_exit_is_no_fault(
 
 def test_an_ignored_signal_stays_ignored() -> None:
     """That of nohup."""
-    script = "from deciban import shutdown; shutdown.catch_signals(); import os; os.kill(os.getpid(), 1); os._exit(7)"
+    script = (
+        "from deciban.util import shutdown; shutdown.catch_signals(); import os; os.kill(os.getpid(), 1); os._exit(7)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
     )
@@ -149,7 +151,7 @@ def test_programs_that_tests_start_do_not_ignore_signals_as_under_nohup() -> Non
 def test_an_interrupt_tells_what_was_written_before_and_removes_the_rest(tmp_path: Path) -> None:
     script = """
 import os, signal
-from deciban import shutdown
+from deciban.util import shutdown
 from deciban.sources.write import replacing
 shutdown.catch_signals()
 with replacing("done.txt") as file:

@@ -53,7 +53,8 @@ def as_option(part: Part) -> str:
     if value is NOT_GIVEN or value is True:
         return option
     if isinstance(value, Mapping):
-        return " ".join(f"{option} {shlex.quote(f'{_names(key)}={one}')}" for key, one in value.items())
+        given = [f"{_names(key)}={str(one).removesuffix('()')}" for key, one in value.items()]
+        return " ".join(f"{option} {shlex.quote(one)}" for one in given)
     return f"{option} {shlex.quote(str(value))}"
 
 

@@ -188,7 +188,11 @@ def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -
         try:
             total = add(total, model, force)
         except (SchemaError, DataError, UsageError) as problem:
-            raise type(problem)(f"{names[0]} and {name} do not fit together: {problem}") from problem
+            where = f"{problem.place}: " if problem.place else ""
+            wrong = () if problem.parameter is None else (problem.parameter, ": ")
+            cause = problem.cause if isinstance(problem.cause, tuple) else (problem.cause,)
+            unfit = f"{names[0]} and {name} do not fit together: {where}"
+            raise type(problem)((unfit, *wrong, *cause), remedy=problem.remedy) from problem
     return total
 
 
