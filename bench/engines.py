@@ -153,7 +153,7 @@ def spark_sql(master: str, size: int) -> int:
 
 
 def _spark_table(master: str, size: int) -> Any:
-    from tests.engines.servers import new_session
+    from tests.support.servers import new_session
 
     cluster, folder = master.split("|")
     session = new_session(cluster, Path(folder), **{"spark.executor.memory": "900m", "spark.executor.cores": "1"})
@@ -261,7 +261,7 @@ def ratio(found: dict[str, Found], slow: str, fast: str) -> float:
 
 
 def postgres_page(folder: Path, rows: int) -> list[str]:
-    from tests.engines.servers import new_postgres
+    from tests.support.servers import new_postgres
 
     server = new_postgres()
     try:
@@ -292,7 +292,7 @@ def postgres_page(folder: Path, rows: int) -> list[str]:
 
 
 def spark_page(folder: Path, rows: int) -> list[str]:
-    from tests.engines.servers import new_cluster
+    from tests.support.servers import new_cluster
 
     found: dict[str, Found] = {}
     for workers, runs in ((2, SPARK), (1, SPARK[:2])):

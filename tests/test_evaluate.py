@@ -8,7 +8,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, precision_recall_fscore_support, roc_auc_score
 
 from deciban.decisions.loss import Loss
-from deciban.evaluation import ranking
+from deciban.evaluation import metrics as ranking
 from deciban.evaluation.metrics import Evaluation
 
 

@@ -10,8 +10,8 @@ import pytest
 import deciban as dc
 from deciban.datasets import weather
 from tests.laws.cases import CASES, Case, assert_same_counts, rows_of
-from tests.store.files import content
 from tests.store.models import PLAIN, features, mixed, parts_of, plain
+from tests.support.model_files import content
 
 
 def test_the_same_rows_are_not_merged_twice(tmp_path: Path) -> None:

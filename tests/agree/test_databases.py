@@ -12,10 +12,10 @@ import pytest
 from pyarrow import parquet
 
 from deciban import BayesClassifier, merge, scan
-from tests.agree.sources import mixed, parts
 from tests.agree.test_sources import FEW, LABELLED, MANY, TABLES, assert_same, assert_same_counts, expected
-from tests.engines.postgres_tables import adbc_connection, new_name, stored
-from tests.engines.servers import Postgres
+from tests.support.postgres_tables import adbc_connection, new_name, stored
+from tests.support.servers import Postgres
+from tests.support.sources import mixed, parts
 
 # Types that deciban reads by a cast, or as they are, and which hold the same cells.
 OTHER_TYPES = """

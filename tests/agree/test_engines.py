@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, Binned, DataError, Text, UsageError, scan
-from deciban.sources.duckdb import Scan
+from deciban.sources.duckdb import DuckDbSource
 from deciban.sources.postgres import PostgresSource
 from deciban.sources.spark import SparkRows
-from tests.agree.sources import as_json_lines, as_parquet, as_parquet_folder, as_query, mixed, parts
 from tests.agree.test_databases import Databases
 from tests.agree.test_sources import FEW, MANY, TABLES, assert_same, assert_same_counts, expected
-from tests.engines.postgres_tables import adbc_connection, created, stored
-from tests.engines.servers import Postgres
+from tests.support.postgres_tables import adbc_connection, created, stored
+from tests.support.servers import Postgres
+from tests.support.sources import as_json_lines, as_parquet, as_parquet_folder, as_query, mixed, parts
 
 FILES = {"parquet": as_parquet, "parquet_folder": as_parquet_folder, "query": as_query, "json_lines": as_json_lines}
 ENGINES = [*FILES, "relation", "postgres", "postgres_query", "spark"]
@@ -56,12 +56,12 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: Any) -> Any:
         raise AssertionError("rows are read")
 
-    read, passes = Scan.tables, iter([True])
+    read, passes = DuckDbSource.tables, iter([True])
 
-    def read_once(scan: Scan) -> Any:
+    def read_once(scan: DuckDbSource) -> Any:
         return read(scan) if next(passes, False) else refuse()
 
-    monkeypatch.setattr(Scan, "tables", read_once)
+    monkeypatch.setattr(DuckDbSource, "tables", read_once)
     monkeypatch.setattr(PostgresSource, "tables", refuse)
     monkeypatch.setattr(SparkRows, "tables", refuse)
     monkeypatch.setattr(SparkRows, "each_part", refuse)
@@ -163,7 +163,7 @@ def test_the_server_says_what_it_cannot_count(postgres: Postgres) -> None:
     with pytest.raises(DataError, match=r"^the query .*: division by zero; correct the rows, or the query$"):
         clf.partial_fit(postgres.url, "label", query=query, where="engine")
     infinite = f"SELECT CASE x WHEN 19999 THEN 'inf' ELSE x END AS x, label FROM {name}"
-    with pytest.raises(DataError, match=r"^the query .*: column 'x': found inf, which is infinite"):
+    with pytest.raises(DataError, match=r"^the query .*, column 'x': found inf, which is infinite"):
         clf.partial_fit(postgres.url, "label", query=infinite, where="engine")
     assert clf.counts_ is before
     with adbc_connection(postgres) as connection:  # whose transaction goes on

@@ -12,9 +12,9 @@ import pytest
 from deciban import BayesClassifier, scan
 from deciban.fitting.fit import open_examples
 from deciban.tables.table import Frame
-from tests.agree.sources import as_csv, as_json_lines, as_parquet, mixed
-from tests.engines.postgres_tables import stored
-from tests.engines.servers import Postgres
+from tests.support.postgres_tables import stored
+from tests.support.servers import Postgres
+from tests.support.sources import as_csv, as_json_lines, as_parquet, mixed
 
 ROWS = 30_000
 

@@ -8,7 +8,7 @@ import pytest
 
 from deciban import BayesClassifier, Bernoulli, Categorical, JointGaussian, JointTable, Multinomial, SchemaError
 from tests import textbook
-from tests.classifier.mixed import MIXED
+from tests.support.tables import MIXED
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(60, 2))

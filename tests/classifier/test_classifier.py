@@ -10,7 +10,7 @@ from scipy import sparse
 import deciban as dc
 from deciban.datasets import weather
 from tests import textbook
-from tests.classifier.mixed import MIXED, N, Y
+from tests.support.tables import MIXED, N, Y
 
 RNG = np.random.default_rng(1)
 

@@ -9,8 +9,8 @@ import pytest
 from deciban import Binned, DecibanError, Gamma, Gaussian, JointGaussian, LogNormal, Pooled
 from deciban.errors import ForgetError
 from tests import textbook
-from tests.classifier.mixed import MIXED, N
 from tests.laws.cases import assert_same_counts
+from tests.support.tables import MIXED, N
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(60, 2))

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from deciban import load
 from deciban.schema.schema import MeantAs
-from tests.cli.conftest import HEADER, Deciban, table
+from tests.support.command import HEADER, Deciban, table
 
 TEXT = table()
 LINES = TEXT.splitlines()

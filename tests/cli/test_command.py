@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deciban.cli import app, run
-from tests.cli.conftest import COMMAND, COSTS, Deciban, started, table
+from tests.support.command import COMMAND, COSTS, Deciban, started, table
 
 
 def test_the_module_is_the_command() -> None:

@@ -7,7 +7,7 @@ import pytest
 from click.shell_completion import BashComplete
 
 from deciban.cli import app
-from tests.cli.conftest import Deciban
+from tests.support.command import Deciban
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from deciban import load
-from tests.cli.conftest import HEADER, Deciban, rows, table, with_line
+from tests.support.command import HEADER, Deciban, rows, table, with_line
 
 TEXT = table()
 LINES = TEXT.splitlines()

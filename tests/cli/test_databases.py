@@ -12,9 +12,9 @@ import pytest
 
 from deciban import load, scan
 from tests import PATIENCE
-from tests.cli.conftest import COMMAND, Deciban, records
-from tests.engines.postgres_tables import created, new_name
-from tests.engines.servers import Postgres
+from tests.support.command import COMMAND, Deciban, records
+from tests.support.postgres_tables import created, new_name
+from tests.support.servers import Postgres
 
 QUERY = (
     "SELECT g AS id, (g % 7) + (g % 2) * 3.5 AS x, 'k' || g % 3 AS kind, CASE g % 2 WHEN 1 THEN 'yes' ELSE 'no' END "

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deciban import load
-from tests.cli.conftest import HEADER, Deciban, rows, table
+from tests.support.command import HEADER, Deciban, rows, table
 
 LEARNED = "rows that the model has learned, each left out in turn: leave-one-out, exact"
 NEW = "rows that are taken as new"

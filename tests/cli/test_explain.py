@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.cli.conftest import Deciban
+from tests.support.command import Deciban
 
 
 def test_programs_get_columns_values_and_steps(deciban: Deciban, model: str) -> None:

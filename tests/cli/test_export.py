@@ -11,8 +11,9 @@ import pytest
 from onnxruntime import InferenceSession
 
 from deciban import BayesClassifier, Text, load
-from tests.cli.conftest import Deciban, started
-from tests.export.targets import needs_node, run_node, run_python
+from tests.export.targets import run_node, run_python
+from tests.support.command import Deciban, started
+from tests.support.node import needs_node
 
 
 @needs_node

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Deciban
+from tests.support.command import Deciban
 
 
 def test_rows_of_unknown_classes_alone_are_all_wrong(deciban: Deciban, model: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
 
 from deciban import BayesClassifier, load
-from tests.cli.conftest import COSTS, HEADER, Deciban, rows, table
+from tests.support.command import COSTS, HEADER, Deciban, rows, table
 
 
 def test_new_rows_are_judged_as_scikit_learn_does(deciban: Deciban, model: str) -> None:

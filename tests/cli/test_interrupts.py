@@ -13,7 +13,7 @@ import pytest
 
 from deciban.sources.duckdb import connect
 from tests import PATIENCE
-from tests.cli.conftest import HEADER, Deciban, rows, table
+from tests.support.command import HEADER, Deciban, rows, table
 
 ROOT = Path(__file__).parent.parent.parent
 COMMAND = str(Path(sys.executable).with_name("deciban"))
@@ -127,7 +127,7 @@ def test_a_signal_while_modules_are_imported_or_at_the_exit_is_no_fault(
 def test_an_ignored_signal_stays_ignored() -> None:
     """That of nohup."""
     script = (
-        "from deciban.util import shutdown; shutdown.catch_signals(); import os; os.kill(os.getpid(), 1); os._exit(7)"
+        "import os; from deciban.util import shutdown; shutdown.catch_signals(); os.kill(os.getpid(), 1); os._exit(7)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)

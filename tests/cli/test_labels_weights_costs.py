@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deciban import load
-from tests.cli.conftest import Deciban, records, table
+from tests.support.command import Deciban, records, table
 
 TEXT = table()
 

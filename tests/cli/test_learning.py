@@ -7,8 +7,8 @@ import numpy as np
 from pyarrow import parquet
 
 from deciban import load
-from tests.agree.sources import mixed, parts
-from tests.cli.conftest import HEADER, Deciban, rows, table
+from tests.support.command import HEADER, Deciban, rows, table
+from tests.support.sources import mixed, parts
 
 
 def test_learn_forget_and_merge_add_and_subtract_exactly(deciban: Deciban) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import csv, parquet
 
 from deciban import BayesClassifier, load, scan
-from tests.cli.conftest import Deciban
+from tests.support.command import Deciban
 
 HEADER = "zip,code,smoker,day,height,kind"
 

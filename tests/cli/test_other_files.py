@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 
 from deciban import load
-from tests.cli.conftest import HEADER, Deciban, records, table, with_line
+from tests.support.command import HEADER, Deciban, records, table, with_line
 
 TEXT = table()
 JSON = [json.dumps({"age": 30.5 + i % 20, "town": "Ulm" if i % 3 else "Graz", "kind": "yn"[i % 2]}) for i in range(60)]

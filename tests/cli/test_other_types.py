@@ -11,7 +11,7 @@ import pytest
 
 from deciban import BayesClassifier
 from deciban.families import Categorical, Gaussian
-from tests.cli.conftest import Deciban
+from tests.support.command import Deciban
 
 COMMANDS = [["predict"], ["decide"], ["evaluate"], ["explain"]]
 TARGET = {"evaluate": ["--target", "play"]}

@@ -15,7 +15,7 @@ import pytest
 from deciban import load
 from deciban.cli import run
 from tests import PATIENCE
-from tests.cli.conftest import COMMAND, COSTS, HEADER, Deciban, records, rows, started, table
+from tests.support.command import COMMAND, COSTS, HEADER, Deciban, records, rows, started, table
 
 EVIL = "\x1b[31mred\x1b]0;title\x07\x9b1m\u202eleft\u2066"
 OBEYED = set("\x00\x07\x1b\x7f\x9b\u202e\u2066")

@@ -8,11 +8,10 @@ import pytest
 
 from deciban import BayesClassifier
 from deciban.cli.common import columns_table
-from deciban.explain.blocks import cut_label
+from deciban.explain.columns import cut_label
 from deciban.families import Gaussian, JointGaussian
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema
-
-from .conftest import Answer, Deciban
+from tests.support.command import Answer, Deciban
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Deciban
+from tests.support.command import Deciban
 
 
 def columns_in(page: str) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from deciban import Loss, load
-from tests.cli.conftest import COSTS, HEADER, Deciban, records, rows
+from tests.support.command import COSTS, HEADER, Deciban, records, rows
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.tsv", "p.csv.gz", "p.jsonl", "p.jsonl.gz", "p.parquet", None])

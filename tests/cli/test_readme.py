@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.consoles import follow, steps
+from tests.support.consoles import follow, steps
 
 pytestmark = pytest.mark.house
 

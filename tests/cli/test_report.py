@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Deciban
+from tests.support.command import Deciban
 
 
 def test_a_page_and_its_figures(deciban: Deciban, model: str) -> None:

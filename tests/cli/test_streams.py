@@ -10,7 +10,7 @@ import pytest
 
 from deciban.cli.streams import widen
 from tests import PATIENCE
-from tests.cli.conftest import Answer, Deciban
+from tests.support.command import Answer, Deciban
 
 
 class Terminal(io.TextIOWrapper):

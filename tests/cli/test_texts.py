@@ -8,7 +8,7 @@ import pytest
 
 from deciban import load
 from deciban.datasets import messages
-from tests.cli.conftest import Deciban
+from tests.support.command import Deciban
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 
-from tests.cli.conftest import Deciban
+from tests.support.command import Deciban
 
 
 def test_the_theorem(deciban: Deciban) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import HEADER, Deciban, rows
+from tests.support.command import HEADER, Deciban, rows
 
 NEW = f"{HEADER}\n41.5,Ulm,yes\n,Wien,no\n39.0,Wien,no\n,,yes\nnan,Graz,yes\n"
 NOTE = (

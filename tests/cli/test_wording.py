@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from deciban import load
-from tests.cli.conftest import Deciban, rows
+from tests.support.command import Deciban, rows
 
 # What only Python has: arguments, attributes that end in a low line, calls.
 PYTHON = re.compile(r"\b[a-z_]+='|\b[a-z_]+=[,;: ]|\w_\b|\w\(\)|<ast|object at")

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import BayesClassifier
-from tests.agree.sources import mixed
 from tests.agree.test_sources import assert_same_counts
-from tests.engines.servers import SparkCluster, free_port, new_cluster, new_session, spark_class, wait_for_port
+from tests.support.servers import SparkCluster, free_port, new_cluster, new_session, spark_class, wait_for_port
+from tests.support.sources import mixed
 
 TABLE = mixed(20_000)
 HERE = BayesClassifier(tune=None).fit(TABLE, "label")

@@ -1,7 +1,7 @@
 """Tables in three engines that answer SQL, as streams that can be counted there."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ from deciban.model.counts import Counts
 from deciban.schema.schema import Schema
 from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect
 from deciban.sources.examples import LabelledStream
-from deciban.sources.source import SqlRows, Stream
+from deciban.sources.source import Source, SqlRows
 from deciban.tables.labelled import LabelledTable
 
 Ask = Callable[[str], pa.Table]
@@ -39,7 +39,7 @@ class Database(ABC):
 
     def known(self, name: str, columns: list[str]) -> "SqlTable":
         """A table that is there, or a view."""
-        return SqlTable(self, self.dialect.identifier(name), tuple(columns))
+        return SqlTable(name, tuple(columns), self, self.dialect.identifier(name))
 
     @abstractmethod
     def fill(self, name: str, cells: pa.Table) -> None:
@@ -55,32 +55,17 @@ class Database(ABC):
 
 
 @dataclass(frozen=True)
-class SqlTable(Stream):
+class SqlTable(Source):
     """A table of an engine. source: its name, as SQL writes it. asked: the statements so far."""
 
     database: Database
     source: str
-    columns: tuple[str, ...]
     asked: list[str] = field(default_factory=list)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.columns
-
-    @property
-    def expected(self) -> int | None:
-        return None
 
     def tables(self) -> Iterator[pa.Table]:
         shown = ", ".join(self.database.dialect.identifier(name) for name in self.columns)
         with self.database.asking() as ask:
             yield ask(f"SELECT {shown} FROM {self.source}").rename_columns(list(self.columns))
-
-    def reading_as(self, types: Mapping[str, str]) -> "SqlTable":
-        return self
-
-    def resolve_types(self, sample: pa.Table) -> "tuple[SqlTable, pa.Table]":
-        return self, sample
 
     def naming(self) -> AbstractContextManager[None]:
         return nullcontext()

@@ -14,8 +14,8 @@ import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, scan
 from deciban.sources import connections
-from tests.engines.postgres_tables import adbc_connection, created
-from tests.engines.servers import Postgres
+from tests.support.postgres_tables import adbc_connection, created
+from tests.support.servers import Postgres
 
 
 @pytest.fixture

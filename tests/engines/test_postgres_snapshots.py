@@ -10,8 +10,8 @@ import pytest
 
 from deciban import BayesClassifier, DataError, scan
 from deciban.fitting import fit
-from tests.engines.postgres_tables import created
-from tests.engines.servers import Postgres
+from tests.support.postgres_tables import created
+from tests.support.servers import Postgres
 
 ROWS = 2_000
 QUERY = f"SELECT g AS id, (g % 7)::float8 AS x, 'k' || g % 3 AS kind, g % 2 AS y FROM generate_series(1, {ROWS}) AS g"

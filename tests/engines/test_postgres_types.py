@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, scan
-from tests.engines.postgres_tables import created, new_name
-from tests.engines.servers import Postgres
+from tests.support.postgres_tables import created, new_name
+from tests.support.servers import Postgres
 
 # An expression, the type of Arrow's that it is read as, and the cell.
 READ: list[tuple[str, pa.DataType, Any]] = [

@@ -13,10 +13,10 @@ import pytest
 from deciban import BayesClassifier, DataError, UsageError, load, scan
 from deciban.sources import postgres as write_module
 from deciban.sources.postgres import written_into
-from tests.agree.sources import mixed
-from tests.engines.postgres_tables import created, new_name, stored
-from tests.engines.servers import Postgres
 from tests.engines.test_postgres_snapshots import open_connections
+from tests.support.postgres_tables import created, new_name, stored
+from tests.support.servers import Postgres
+from tests.support.sources import mixed
 
 HOSTILE = ['x"; drop table t; --', "x'); drop table t; --", "%s {0} $1 \\ é🏔️ ;"]
 

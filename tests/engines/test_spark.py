@@ -8,8 +8,8 @@ import pytest
 
 from deciban import BayesClassifier, DataError, ForgetError, Gamma, UsageError
 from deciban.sources.spark import SparkRows, is_spark_table
-from tests.agree.sources import mixed
 from tests.agree.test_sources import assert_same_counts
+from tests.support.sources import mixed
 
 ROWS = 20_000  # more than are looked at
 
@@ -206,7 +206,7 @@ def test_bad_input_gets_one_clear_error_and_changes_nothing(spark: Any, frame: A
         clf.fit(wrong, "label")
     assert not hasattr(clf, "fitted_")
     text = frame.selectExpr("CAST(height AS string) || ' cm' AS height", "label")
-    with pytest.raises(DataError, match=r"the Spark table: part \d of the table: column 'height', row \d+"):
+    with pytest.raises(DataError, match=r"the Spark table, part \d, column 'height', row \d+"):
         fitted.partial_fit(text, "label")
     assert fitted.counts_ is before
 

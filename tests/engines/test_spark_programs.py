@@ -8,9 +8,9 @@ import pytest
 from pyarrow import parquet
 
 from deciban import load
-from tests.agree.sources import mixed
-from tests.engines.servers import refuse_without_spark, spark_environment
 from tests.engines.spark_programs import PROGRAMS
+from tests.support.servers import refuse_without_spark, spark_environment
+from tests.support.sources import mixed
 
 ROOT = Path(__file__).parents[2]
 

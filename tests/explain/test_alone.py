@@ -5,10 +5,8 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, Binned, Categorical, JointTable, LogNormal, Poisson
-from deciban.explain.alone import evidence_alone, evidence_of_each
-from deciban.explain.column_values import values_of
-from deciban.explain.counted import counted_column
-from tests.classifier.mixed import MIXED
+from deciban.explain.column_values import counted_column, evidence_alone, evidence_of_each, values_of
+from tests.support.tables import MIXED
 
 
 @pytest.fixture(scope="module", params=[None, "auto"])

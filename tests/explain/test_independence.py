@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from deciban.evaluation.diagnose import LEVELS_COMPARED, dependences_of
-from deciban.evaluation.independence import chance_of, grouped
-from deciban.fitting.tune.binning import few_levels
+from deciban.evaluation.diagnose import LEVELS_COMPARED, chance_of, dependences_of, grouped
+from deciban.fitting.tune.correct import few_levels
 from deciban.fitting.tune.rows import Rows
 from deciban.sources.open import open_table
 from tests import textbook

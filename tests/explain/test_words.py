@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from deciban import BayesClassifier, Text
 from deciban.families.text.tokens import Tokens
-from tests.families.text.corpora import MAIL_LABELS, MAILS, many_words, words_of
+from tests.support.corpora import MAIL_LABELS, MAILS, many_words, words_of
 
 EXPLAINED = [
     Text(), Text("bernoulli"), Text("complement"), Text("lift"),

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,11 +18,7 @@ import pytest
 from deciban.export.javascript import to_javascript
 from deciban.export.python import to_python
 from deciban.model.model import Model
-
-NODE = shutil.which("node")
-NO_NODE = "there is no `node` on the PATH, which runs what is exported"
-
-needs_node = pytest.mark.skipif(NODE is None, reason=NO_NODE)
+from tests.support.node import NO_NODE, NODE
 
 Row = dict[str, Any]
 

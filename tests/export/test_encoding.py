@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from deciban.export.encoding import amounts, fixed, floats, integers, number, runs
+from deciban.export.model_json import amounts, fixed, floats, integers, number, runs
 
 KINDS = {"f8": "<f8", "i4": "<i4", "u2": "<u2", "u1": "<u1"}
 

@@ -15,13 +15,14 @@ from deciban.datasets import weather
 from deciban.errors import UsageError
 from deciban.export import javascript
 from deciban.export.javascript import SCORER_PARTS, scorer_source, to_javascript
-from deciban.export.level_sets import LevelSets
-from deciban.export.likelihoods import Group, likelihood_as_json
 from deciban.export.model_json import model_as_json
+from deciban.families.base.contract import BaseLikelihood
+from deciban.families.base.lowering import ExportedColumns
 from deciban.model.model import Model
 from deciban.web.scripts import embedded_json
 from tests.export.agreement import assert_agree
-from tests.export.targets import NODE, everywhere, needs_node, run_node
+from tests.export.targets import everywhere, run_node
+from tests.support.node import NODE, needs_node
 
 # Names that would break or inject something where they are written without care.
 HOSTILE = ["__proto__", "constructor", "'", '"', "\\", "</script><script>alert(1)</script>", "<!--", "a\nb", "\u2028",
@@ -55,7 +56,7 @@ def test_the_json_is_strict_and_survives_being_written() -> None:
     clf = BayesClassifier({0: Gaussian(), 1: Categorical(alpha=0)}, prior=[1.0, 0.0], tune=None)
     found = model_as_json(clf.fit(np.column_stack([rng.normal(size=20), rng.integers(0, 9, 20)]), [0, 1] * 10).model_)
     assert found["log_prior"] == [0.0, "-inf"]
-    assert found["cap"] == "inf"
+    assert [block["cap"] for block in found["blocks"]] == ["inf", "inf"]
     assert json.loads(embedded_json(found)) == found
     assert (found["format"], found["version"]) == ("deciban model", 1)
 
@@ -113,7 +114,7 @@ def test_a_model_of_another_format_is_refused() -> None:
 
 def test_a_family_that_cannot_be_exported_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match=r"column 'size': Gaussian\(\) cannot be exported; give it another family"):
-        likelihood_as_json(object(), Group(Gaussian(), ["size"], LevelSets()))  # type: ignore[arg-type]
+        BaseLikelihood().lower(ExportedColumns(Gaussian(), (0,), ["size"]))
 
 
 def test_values_that_programs_do_not_have_are_refused_by_name() -> None:

@@ -1,17 +1,13 @@
 """Functions of the page's modules, called in Node."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.support.node import NODE
 
 PAGE = Path(__file__).parents[2] / "src" / "deciban" / "page"
-NODE = shutil.which("node")
-
-needs_node = pytest.mark.skipif(NODE is None, reason="there is no Node here: install `nodejs`")
 
 
 def called(module: str, *calls: tuple[Any, ...]) -> list[Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from deciban.model.fitted import Fitted
 from deciban.page.build import page_html
-from tests.report.browser import AXE, Opened
+from tests.support.browser import AXE, Opened
 
 
 def written_page(folder: Path, fitted: Fitted | None, title: str = "A model") -> Path:

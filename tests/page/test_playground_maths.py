@@ -10,7 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from deciban import BayesClassifier, JointGaussian, bayes, bayes_error
 from deciban.datasets import weather
-from tests.page.node import called, needs_node
+from tests.page.node import called
+from tests.support.node import needs_node
 
 pytestmark = needs_node
 

@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer
 from deciban import BayesClassifier, Complement, DataError, Gaussian, Multinomial, UsageError
 from deciban.datasets import weather
 from tests import textbook
-from tests.report.models import HOSTILE, hostile_table, mixed_model, mixed_table
+from tests.support.models import HOSTILE, hostile_table, mixed_model, mixed_table
 
 COSTS = {"yes": {"yes": 0.0, "no": 1.0}, "no": {"yes": 5.0, "no": 0.0}}
 

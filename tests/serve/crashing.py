@@ -23,11 +23,11 @@ from deciban.serve.online import housekeeping, learned_model
 from deciban.serve.online.draft import forgetting_ids, learning
 from deciban.serve.online.learned_model import LearnedModel, packed
 from deciban.serve.online.learner import Learner
-from deciban.serve.online.settings import LearnSettings
+from deciban.serve.settings import LearnSettings
 from tests.serve.learned import ROWS, counts_of, same, saved
 
 # Small bounds, so that model files are written and the journal is shortened all the time.
-SETTINGS = LearnSettings(snapshot_every=6, snapshot_seconds=0.02, most_journal_bytes=1 << 19)
+SETTINGS = LearnSettings(snapshot_every=6, snapshot_seconds=0.02, max_journal_bytes=1 << 19)
 
 WORKERS, IDS = 2, 40
 

@@ -15,8 +15,8 @@ from deciban.fitting import fit, update
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.serve.online.learner import Learner
-from deciban.serve.online.settings import LearnSettings
 from deciban.serve.reader import State
+from deciban.serve.settings import LearnSettings
 from deciban.store import model_file
 
 COLUMNS = {"sky": Categorical(), "wind": Categorical(), "degrees": Gaussian()}

@@ -21,7 +21,7 @@ import pytest
 from tests import PATIENCE
 from tests.serve.conftest import mixed_table
 from tests.serve.servers import read_all
-from tests.store.files import changed, nodes, put_together, taken_apart
+from tests.support.model_files import changed, nodes, put_together, taken_apart
 
 BLOCKED = "import sys; sys.modules['msgspec'] = None; from deciban.__main__ import main; main()"
 

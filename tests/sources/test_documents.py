@@ -14,6 +14,7 @@ from deciban import BayesClassifier, Categorical, load, scan
 from deciban.cli import run
 from deciban.errors import DataError, UsageError
 from deciban.evaluation.evaluate import evaluate_folds
+from deciban.model.fitted import Settings
 from deciban.sources.documents import Documents
 from deciban.sources.examples import LabelledStream
 
@@ -236,7 +237,7 @@ def test_documents_without_a_folder_have_no_label(letters: Path) -> None:
 def test_folds_of_a_corpus_do_not_know_the_names_either(letters: Path) -> None:
     rows = LabelledStream.of(scan(letters), "folder", None)
     assert isinstance(rows.stream, Documents)
-    found = evaluate_folds(BayesClassifier({"text": Categorical()}, tune=None), rows, 5)
+    found = evaluate_folds(Settings({"text": Categorical()}, tune=None), rows, 5)
     assert found.accuracy == pytest.approx(0.8)
 
 

@@ -17,7 +17,7 @@ import pytest
 from pyarrow import dataset, feather, orc, parquet
 
 from deciban import BayesClassifier, DataError, UsageError, scan
-from tests.agree.sources import as_parquet, mixed
+from tests.support.sources import as_parquet, mixed
 
 TABLE = pa.table({"size": [1.0, 2.0, 3.5, 4.0], "town": ["Ulm", "Bern", "Ulm", None], "kind": ["a", "b", "a", "b"]})
 CSV = "size,town,kind\n1,Ulm,a\n2,Bern,b\n3.5,Ulm,a\n4,,b\n"

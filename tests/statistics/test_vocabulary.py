@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from deciban import BayesClassifier, Text, kernels
 from deciban.statistics.vocabulary import Vocabulary
-from tests.families.text.corpora import vocabulary, words_of
+from tests.support.corpora import vocabulary, words_of
 
 
 def displacement(words: Vocabulary, seeds: np.ndarray) -> float:

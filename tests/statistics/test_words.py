@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from deciban import BayesClassifier, Text, load
 from deciban.errors import ForgetError
 from deciban.statistics.vocabulary import Vocabulary
-from tests.families.text.corpora import groups_of, many_words, words_of
+from tests.support.corpora import groups_of, many_words, words_of
 
 
 @pytest.mark.parametrize("most", [16, 64, 500])

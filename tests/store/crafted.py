@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import deciban as dc
-from tests.store.files import content, written
+from tests.support.model_files import content, written
 
 # Values of every type to put in the place of others.
 MUTANTS: list[Any] = [None, -1, 3, 2.5, 10**30, 10**400, 1e308, "x", "", True, [], [1], {}, {"a": 1}, {"number": "nan"}]

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import BayesClassifier, DecibanError, ModelFileError, load
-from tests.store.files import changed, node, nodes, put_together, taken_apart, written
+from tests.support.model_files import changed, node, nodes, put_together, taken_apart, written
 
 NUMBERS: list[Any] = [
     *(0, 1, -1, 2, 7, 63, 2**31, 2**53, 2**62, -(2**62), 10**18, 10**30, 10**400),

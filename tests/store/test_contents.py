@@ -19,9 +19,9 @@ from deciban.statistics import Scatter
 from deciban.store import model_file
 from deciban.store.values import RECORDS, conforms
 from tests.store.crafted import MUTANTS, ignoring_overflow, predicts, refused
-from tests.store.files import changed, content, node, nodes, put_together, taken_apart, written
 from tests.store.models import every_family
 from tests.store.mutations import arrays_of
+from tests.support.model_files import changed, content, node, nodes, put_together, taken_apart, written
 
 
 def test_every_field_that_is_stored_has_a_type_that_can_be_checked() -> None:

@@ -14,8 +14,8 @@ import pytest
 import deciban as dc
 from deciban.store import layout
 from tests.store.crafted import refused
-from tests.store.files import changed, content, find, node, put_together, taken_apart, written
 from tests.store.models import small
+from tests.support.model_files import changed, content, find, node, put_together, taken_apart, written
 
 
 def test_every_truncation_is_an_error(tmp_path: Path) -> None:

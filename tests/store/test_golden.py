@@ -5,8 +5,8 @@ import json
 import numpy as np
 
 import deciban as dc
-from tests.store.files import content, taken_apart
 from tests.store.make_golden import EXPECTED, GOLDEN
+from tests.support.model_files import content, taken_apart
 
 
 def test_the_golden_file_means_what_it_meant() -> None:

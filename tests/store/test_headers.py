@@ -11,8 +11,18 @@ import pytest
 import deciban as dc
 from deciban.datasets import weather
 from tests.store.crafted import predicts, refused
-from tests.store.files import assert_identical, changed, content, find, node, nodes, put_together, taken_apart, written
 from tests.store.models import every_family, small
+from tests.support.model_files import (
+    assert_identical,
+    changed,
+    content,
+    find,
+    node,
+    nodes,
+    put_together,
+    taken_apart,
+    written,
+)
 
 
 def test_headers_that_are_no_headers(tmp_path: Path) -> None:

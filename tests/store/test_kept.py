@@ -14,8 +14,8 @@ from scipy import sparse
 import deciban as dc
 from deciban.families import FAMILIES
 from tests.laws.cases import CASES, Case, rows_of
-from tests.store.files import as_lists, assert_same_classifier, content
 from tests.store.models import features, mixed
+from tests.support.model_files import as_lists, assert_same_classifier, content
 
 
 def assert_kept(clf: dc.BayesClassifier, X: Any, folder: Path) -> dc.BayesClassifier:

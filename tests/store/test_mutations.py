@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, Categorical, Complement, JointGaussian, Pooled, Shrunk, Text
-from tests.store.files import content
 from tests.store.models import every_family
 from tests.store.mutations import swept
+from tests.support.model_files import content
 
 
 def of_texts() -> tuple[BayesClassifier, pa.Table]:

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import deciban as dc
-from tests.store.files import assert_identical, content
 from tests.store.models import every_family, small
+from tests.support.model_files import assert_identical, content
 
 
 def in_child(work: Callable[[], None]) -> int:

@@ -13,8 +13,8 @@ from pyarrow import csv, parquet
 
 import deciban as dc
 from tests.laws.cases import CASES, Case, assert_same_counts, rows_of
-from tests.store.files import assert_same_classifier
 from tests.store.models import features, mixed, parts_of, plain
+from tests.support.model_files import assert_same_classifier
 
 
 def test_the_same_rows_have_the_same_name(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 from deciban import BayesClassifier, ModelFileError, Text, load
 from deciban.statistics import Vocabulary
 from deciban.store.checks import _check_words
-from tests.families.text.corpora import MAILS, many_words
 from tests.store.crafted import MUTANTS, ignoring_overflow, predicts
-from tests.store.files import changed, content, nodes, put_together, taken_apart, written
+from tests.support.corpora import MAILS, many_words
+from tests.support.model_files import changed, content, nodes, put_together, taken_apart, written
 
 
 def model(most: int | None = 16, **options: Any) -> tuple[BayesClassifier, list[str]]:

@@ -16,7 +16,7 @@ import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, load, scan
 from deciban.sources.write import written
-from tests.cli.conftest import Deciban, deciban  # noqa: F401 - a fixture
+from tests.support.command import Deciban
 
 
 def lines(cells: list[str], header: str = "x,kind") -> str:
@@ -83,7 +83,7 @@ def test_thousands_are_read_as_pandas_reads_them_and_remembered(here: Path) -> N
 
 @pytest.mark.parametrize("delimiter", [";", ","])
 def test_amounts_with_points_between_thousands_have_decimal_commas(
-    deciban: Deciban, delimiter: str  # noqa: F811
+    deciban: Deciban, delimiter: str
 ) -> None:  # fmt: skip
     rows = "".join(
         f'"{1 + k % 9}.{100 + 7 * k},{10 + k}"{delimiter}{k % 13}{delimiter}{"ab"[k % 2]}\n' for k in range(60)
@@ -135,7 +135,7 @@ def test_forms_that_cannot_be_meant_are_refused(here: Path, options: dict[str, s
         ([*numbers(), *["abc"] * 3], "--missing abc"),
     ],
 )
-def test_the_warning_names_the_option_that_helps(deciban: Deciban, cells: list[str], remedy: str) -> None:  # noqa: F811
+def test_the_warning_names_the_option_that_helps(deciban: Deciban, cells: list[str], remedy: str) -> None:
     Path("a.csv").write_text(lines(cells))
     first = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
     assert remedy in first.err
@@ -146,7 +146,7 @@ def test_the_warning_names_the_option_that_helps(deciban: Deciban, cells: list[s
 
 
 @pytest.mark.parametrize("form", ["{} %", "$ {}", "{} C", "{}€", "-{}kg"])
-def test_the_warning_of_units_names_a_query_that_reads_the_numbers(deciban: Deciban, form: str) -> None:  # noqa: F811
+def test_the_warning_of_units_names_a_query_that_reads_the_numbers(deciban: Deciban, form: str) -> None:
     amounts = [round(0.5 + i * 1.7, 1) for i in range(40)]
     Path("a.csv").write_text(lines([form.format(amount) for amount in amounts], header="my $x,kind"))
     warning = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").err
@@ -175,7 +175,7 @@ def test_the_warning_of_units_names_a_query_that_reads_the_numbers(deciban: Deci
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["when", 'a "b"'])
 def test_the_warning_of_a_query_names_the_query_that_helps(
-    deciban: Deciban, cells: list[str], read: Any, name: str  # noqa: F811
+    deciban: Deciban, cells: list[str], read: Any, name: str
 ) -> None:  # fmt: skip
     pq.write_table(pa.table({name: cells, "kind": ["no", "yes"] * (len(cells) // 2)}), "a.parquet")
     inner = "select * from (select * from 'a.parquet') where kind <> '$x'"
@@ -193,13 +193,13 @@ def test_the_warning_of_a_query_names_the_query_that_helps(
 
 
 @pytest.mark.parametrize("option", [["--missing", "n/a"], ["--thousands", ","], ["--date-format", "%d.%m.%Y"]])
-def test_options_of_csv_files_are_refused_elsewhere(deciban: Deciban, option: list[str]) -> None:  # noqa: F811
+def test_options_of_csv_files_are_refused_elsewhere(deciban: Deciban, option: list[str]) -> None:
     answer = deciban("fit", "sql: select 1 as x, 'a' as kind", "-t", "kind", "-o", "m.dcb", *option)
     assert answer.code == 2
     assert f"{option[0]} is for CSV files" in answer.err
 
 
-def test_the_count_of_words_is_told_once_and_types_say_otherwise(deciban: Deciban) -> None:  # noqa: F811
+def test_the_count_of_words_is_told_once_and_types_say_otherwise(deciban: Deciban) -> None:
     Path("a.csv").write_text(lines(["n/a", "?", *numbers()]))
     translated_errors = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").err
     assert translated_errors.count("2 cells such as 'n/a' read as missing") == 1
@@ -208,7 +208,7 @@ def test_the_count_of_words_is_told_once_and_types_say_otherwise(deciban: Deciba
     assert "Categorical" in text.out
 
 
-def test_cells_of_a_csv_file_are_passed_on_as_they_are_written(deciban: Deciban) -> None:  # noqa: F811
+def test_cells_of_a_csv_file_are_passed_on_as_they_are_written(deciban: Deciban) -> None:
     header = "id,when,flag,size,day,note,kind"
     rows = [
         f"{i:03d},15:32:{i:02d},{'True' if i % 3 else 'FALSE'},{i}.0,2024-01-{1 + i:02d} 00:00,"
@@ -261,7 +261,7 @@ def test_predictions_beside_cells_as_they_are_written_are_those_of_the_table(her
     assert np.allclose(pd.read_csv("p.csv")["probability"], clf.predict_proba("a.csv").max(axis=1), atol=0, rtol=1e-15)
 
 
-def test_a_cell_that_cannot_be_read_is_told_with_its_line(here: Path, deciban: Deciban) -> None:  # noqa: F811
+def test_a_cell_that_cannot_be_read_is_told_with_its_line(here: Path, deciban: Deciban) -> None:
     Path("a.csv").write_text(lines(numbers()))
     deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
     Path("b.csv").write_text(lines([*numbers(30_000), "many"]))

@@ -10,7 +10,7 @@ from sklearn.datasets import load_diabetes, load_digits
 
 from deciban import BayesClassifier, DataError
 from deciban.tables.labels import Labels, too_many
-from tests.cli.conftest import Deciban, deciban  # noqa: F401 - a fixture
+from tests.support.command import Deciban
 
 
 def test_a_number_as_target_is_warned_of() -> None:
@@ -49,7 +49,7 @@ def test_the_rows_of_a_few_classes_are_not_looked_at_once_more(monkeypatch: pyte
     assert too_many(Labels(np.arange(25), codes)).startswith("the target has 20 classes in 21 rows: it looks like a n")
 
 
-def test_numbered_rows_of_a_long_file_are_warned_of(deciban: Deciban) -> None:  # noqa: F811
+def test_numbered_rows_of_a_long_file_are_warned_of(deciban: Deciban) -> None:
     draw = random.Random(0)
     lines = (f"{i},{draw.randint(0, 30_000)},{'yes' if i % 2 else 'no'}" for i in range(20_000))
     Path("a.csv").write_text("\n".join(["id,amount,kind", *lines]) + "\n")
@@ -62,7 +62,7 @@ TABLE = "x,kind\n" + "".join(f"{i},{'yes' if i % 2 else 'no'}\n" for i in range(
 
 
 @pytest.mark.parametrize("end", ["31,ye", '31,"ye"', "31,y"])
-def test_a_file_that_is_cut_off_in_its_last_label_is_warned_of(deciban: Deciban, end: str) -> None:  # noqa: F811
+def test_a_file_that_is_cut_off_in_its_last_label_is_warned_of(deciban: Deciban, end: str) -> None:
     Path("a.csv").write_text(TABLE + end)
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
     assert answer.code == 0
@@ -74,7 +74,7 @@ def test_a_file_that_is_cut_off_in_its_last_label_is_warned_of(deciban: Deciban,
 
 
 @pytest.mark.parametrize("end", ["31,ye\n", "31,yes", "31,yes\n31,ye\n32,ye"])
-def test_a_file_that_ends_as_it_should_is_not(deciban: Deciban, end: str) -> None:  # noqa: F811
+def test_a_file_that_ends_as_it_should_is_not(deciban: Deciban, end: str) -> None:
     Path("a.csv").write_text(TABLE + end)
     assert "cut off" not in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").err
 

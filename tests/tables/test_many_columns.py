@@ -13,7 +13,7 @@ import pytest
 import deciban
 from deciban import BayesClassifier, Gaussian
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema
-from deciban.sources.csv import CsvRead, CsvScan
+from deciban.sources.csv import CsvRead, CsvSource
 from deciban.sources.source import ColumnType
 from deciban.sources.write import to_stream
 from deciban.store.model_file import identity
@@ -36,7 +36,7 @@ def csv(table: pa.Table) -> None:
 def resolve_types(table: pa.Table) -> None:
     names = tuple(table.column_names)
     types = {name: ColumnType("VARCHAR") for name in names}
-    _, found = CsvScan("table.csv", names, types, (CsvRead((), ()),)).resolve_types(table)
+    _, found = CsvSource("table.csv", names, (CsvRead((), ()),), types=types).resolve_types(table)
     assert found.schema.types[0] == pa.int64()
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from deciban import Binned, Gamma, Gaussian, LogNormal, Poisson
-from deciban.fitting.tune.families import candidates
+from deciban.fitting.tune.candidates import candidates
 from deciban.fitting.tune.rows import Rows
 from deciban.sources.open import open_table
 

@@ -12,10 +12,9 @@ from sklearn.metrics import log_loss
 
 from deciban import BayesClassifier
 from deciban.cli import run
-from deciban.evaluation.evaluate import sample_left_out
-from deciban.evaluation.folds import split
+from deciban.evaluation.evaluate import sample_left_out, split
 from deciban.fitting.fit import open_examples
-from deciban.model.folds_by_content import Copies, find_copies
+from deciban.fitting.tune.rows import Copies, find_copies
 from deciban.tables.convert import as_table
 
 

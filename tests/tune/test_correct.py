@@ -11,9 +11,8 @@ from sklearn.metrics import log_loss
 import deciban
 from deciban import BayesClassifier, Text
 from deciban.errors import UsageError
-from deciban.fitting.tune.binning import associations, corrected_columns
-from deciban.fitting.tune.rows import Rows
-from deciban.model.folds_by_content import find_copies, fold_amounts
+from deciban.fitting.tune.correct import associations, corrected_columns
+from deciban.fitting.tune.rows import Rows, find_copies, fold_amounts
 from deciban.tables.table import Frame, Matrix
 
 RNG = np.random.default_rng(7)

@@ -1,14 +1,12 @@
 """Modules put together are one script that does the same, whatever names they share."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from deciban.web.scripts import assembled
-
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node here: install it")
+from tests.support.node import needs_node
 
 
 def written(folder: Path, **sources: str) -> list[Path]:

@@ -201,8 +201,7 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
     import os
 
     from deciban.cli.learning import rows_of
-    from deciban.explain.estimates import Estimates
-    from deciban.explain.parameters import ParameterCount
+    from deciban.explain.estimates import Estimates, ParameterCount
     from deciban.store.model_file import shards_of
 
     fitted = loaded(model)
@@ -240,7 +239,7 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
 
 def contents(fitted: "Fitted") -> dict[str, Any]:
     """What a classifier has learned, for programs."""
-    from deciban.explain.parameters import ParameterCount
+    from deciban.explain.estimates import ParameterCount
     from deciban.store.model_file import shards_of
     from deciban.util.version import __version__
 

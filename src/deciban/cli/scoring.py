@@ -138,7 +138,7 @@ def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool
 @contextmanager
 def unknown_cells(fitted: "Fitted") -> Iterator[Callable[["Table"], None]]:
     """Afterwards, say how many of the cells were missing or held values never seen."""
-    from deciban.scoring.unknown_cells import UnknownCells
+    from deciban.scoring.outliers import UnknownCells
 
     found = UnknownCells(fitted.model)
     yield found.add

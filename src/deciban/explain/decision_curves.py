@@ -11,11 +11,17 @@ from deciban.decisions.decide import risks
 from deciban.decisions.loss import Loss
 from deciban.decisions.regions import Interval, areas_of, best_intervals, given_intervals, intervals, value_intervals
 from deciban.errors import Argument, UsageError
-from deciban.explain.alone import log_joint_of, table_of_columns
-from deciban.explain.column_values import ColumnValues, allowed, column_place, home_of, values_of
+from deciban.explain.column_values import (
+    ColumnValues,
+    allowed,
+    column_place,
+    home_of,
+    log_joint_of,
+    table_of_columns,
+    values_of,
+)
 from deciban.model.fitted import Fitted
-from deciban.model.model import Model
-from deciban.model.posterior import log_normalize
+from deciban.model.model import Model, log_normalize
 from deciban.util.arrays import Floats, Integers
 
 # Points of the curves; the share of a class that is beyond them; how much wider than the cells of a column they are.

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.explain.blocks import Block, labels_of
-from deciban.explain.calculation import calculation_table
-from deciban.explain.cells import values_of_row
-from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
-from deciban.explain.sum_table import sum_table
-from deciban.explain.terms import BLOCK_KEYS, COLUMN_KEYS, Term, block_terms, column_terms
+from deciban.explain.calculation import (
+    BLOCK_KEYS,
+    COLUMN_KEYS,
+    Term,
+    block_terms,
+    calculation_table,
+    column_terms,
+    sum_table,
+)
+from deciban.explain.columns import Block, ColumnEvidence, check_by, column_evidence, labels_of, values_of_row
 from deciban.explain.words import TextEvidence, TokenizedText, tokenized_texts
 from deciban.model.model import Evidence, Model
 from deciban.tables.table import Table

@@ -9,7 +9,7 @@ from deciban.util.version import __version__
 from deciban.web.scripts import embedded_json
 
 # The files that the scorer is made of, in their order: each defines functions that the next ones use.
-SCORER_PARTS = ("arrays", "cells", "families", "shares", "joint", "texts", "corrections", "scorer")
+SCORER_PARTS = ("cells", "terms", "texts", "scorer")
 
 # What the module offers; each is what the scorer of the model has under this name.
 MODULE_EXPORTS = ("columns", "classes", "predict", "proba", "logProba", "logJoint", "evidence", "columnEvidence")

@@ -32,10 +32,9 @@ from deciban.families.base.lowering import (
     reject_other_than_flags,
 )
 from deciban.families.base.smoothing import smoothed
-from deciban.model.corrections import Corrections
+from deciban.model.corrections import Corrections, PartialRows
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
-from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import Schema
 from deciban.statistics import Scatter
 from deciban.tables.cells import kind_of
@@ -301,7 +300,7 @@ def _folded_term(model: TermModel, block: Block, term: Term) -> Term:
     return replace(term, form=form, weight=w)
 
 
-def _expanded(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm:
+def _expanded(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm | TupleTerm:
     """A row for each combination of places; a UsageError if they are too many."""
     members: list[CellPlace] = []
     codes = []
@@ -319,6 +318,8 @@ def _expanded(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm:
             remedy=REMEDY,
         )
     term = replace(term, members=every.members, codes=tuple(codes))
+    if not block.weight > 0.0:
+        return term
     return ExpandedTerm(every, block.weight * tuple_evidence(term, all_codes(term)), term)
 
 

@@ -1,23 +1,46 @@
-"""A model as JSON, for programs without deciban: the one home of its format."""
+"""A model as JSON: the terms that the scorers in JavaScript and Python read. The one home of the format.
 
+Numbers and arrays are exact to the last bit. A number that JSON has no way to write is a text: "inf", "-inf", "nan". A
+short array is a list; a long one an object of one entry, whose name says what the bytes are (f8, i4, u2, u1: NumPy's
+names, little-endian) and whose value is base64.
+"""
+
+import base64
+import math
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import fields
+from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from deciban.export.characters import accents, letters, small_letters, spaces
-from deciban.export.columns import columns_as_json
-from deciban.export.encoding import amounts, fixed, floats, integers, number
-from deciban.export.level_sets import LARGEST_EXACT, LevelSets
-from deciban.export.likelihoods import Group, likelihood_as_json
-from deciban.model.corrections import Corrections
+from deciban.errors import Place as Where, UsageError
+from deciban.export.ir import Block, Column, CorrectionTables, TermModel
+from deciban.export.lower import LARGEST_EXACT, lower_model
+from deciban.families.base.lowering import (
+    CellPlace,
+    CutPlace,
+    JointNormalTerm,
+    LevelPlace,
+    LookupTerm,
+    Refusal,
+    Term,
+    TextTerm,
+    TupleTerm,
+)
+from deciban.families.base.shapley import MOST_ENUMERATED, orders_tried
+from deciban.families.text.tokens import CASED, COMPOSED, POINTS, folding
+from deciban.model.corrections import PartialRows
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
-from deciban.model.partial_rows import PartialRows
-from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
+from deciban.util.arrays import Floats
 
-# The name and version of the format; a scorer refuses a version that it does not know.
-JSON_FORMAT, JSON_VERSION = "deciban model", 1
+# The name and version of the format; a scorer rejects a version that it does not know.
+JSON_FORMAT = "deciban model"
+JSON_VERSION = 1
 
 # By how much the sum of all corrections may err, in nats; in a model that is to be small, and by what share of the
 # largest the weights of their cells may, by which they are shared out among columns.
@@ -27,6 +50,15 @@ SMALL_ROWS_ERROR = 1e-5
 
 # What labels of classes are, by NumPy's kind of their array; others are texts.
 CLASS_TYPES = {"b": "flag", "i": "integer", "u": "integer", "f": "number", "M": "date"}
+
+# What cells are read as that are converted; others are taken as they are.
+CONVERTED = ("number", "flag", "date", "time")
+
+# Arrays of so many numbers or fewer are written out.
+SHORT_ARRAY = 12
+
+# The most bytes of a fixed-point number.
+MOST_FIXED_BYTES = 6
 
 
 def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]:
@@ -63,24 +95,124 @@ def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]
     >>> found["classes"], [column["kind"] for column in found["columns"]]
     ({'type': 'text', 'labels': ['no', 'yes']}, ['category', 'category', 'category', 'category'])
     """
-    model = fitted.model if isinstance(fitted, Fitted) else fitted
-    levels = LevelSets()
-    groups, kinds = _groups(model, levels)
-    corrections = None if model.corrections is None else _corrections(model.corrections, model.schema, levels, small)
-    return {
-        "format": JSON_FORMAT,
-        "version": JSON_VERSION,
-        "classes": classes_as_json(model.classes),
-        "log_prior": [number(value) for value in model.log_prior.tolist()],
-        "partial": None if model.partial is None else _partial(model.partial),
-        "cap": number(model.cap),
-        "columns": columns_as_json(model.schema, kinds),
-        "blocks": _blocks(model),
-        "groups": groups,
-        "corrections": corrections,
-        "levels": levels.sets,
-        "characters": _characters(model),
-    }
+    return _Writer(lower_model(fitted)).write(small)
+
+
+class _Writer:
+    """Writes terms; places and sets of levels are written once, and terms have their numbers."""
+
+    def __init__(self, model: TermModel) -> None:
+        self.model = model
+        self.levels: list[dict[str, Any]] = []
+        self.places: list[dict[str, Any]] = []
+        self._numbers: dict[Any, int] = {}
+
+    def write(self, small: bool) -> dict[str, Any]:
+        """Return the whole model."""
+        model = self.model
+        corrections, partial = model.corrections, model.partial
+        return {
+            "format": JSON_FORMAT,
+            "version": JSON_VERSION,
+            "classes": classes_as_json(model.classes),
+            "log_prior": [number(value) for value in model.log_prior.tolist()],
+            "partial": None if partial is None else _partial(partial),
+            "columns": [self._column(column) for column in model.columns.values()],
+            "blocks": [self._block(block) for block in model.blocks],
+            "refusals": [self._refusal(refusal) for refusal in model.refusals],
+            "corrections": None if corrections is None else self._corrections(corrections, small),
+            "places": self.places,
+            "levels": self.levels,
+            "characters": _characters(model),
+        }
+
+    def _set_of_levels(self, place: LevelPlace) -> int:
+        """The number of a set of levels."""
+        key = place.kind, place.levels
+        if key not in self._numbers:
+            self._numbers[key] = len(self.levels)
+            self.levels.append({"type": place.kind, "values": [_level(place.kind, value) for value in place.levels]})
+        return self._numbers[key]
+
+    def _place(self, place: CellPlace) -> int:
+        """The number of a place."""
+        if place not in self._numbers:
+            self._numbers[place] = len(self.places)
+            known = (
+                {"cuts": floats(place.cuts)} if isinstance(place, CutPlace) else {"levels": self._set_of_levels(place)}
+            )
+            self.places.append({"column": place.column, **known})
+        return self._numbers[place]
+
+    def _column(self, column: Column) -> dict[str, Any]:
+        known = {"levels": self._set_of_levels(column.levels)} if isinstance(column.levels, LevelPlace) else {}
+        read_as = column.read_as if column.read_as in CONVERTED else "as it is"
+        return {"name": column.name, "kind": column.kind, "read_as": read_as, **known}
+
+    def _block(self, block: Block) -> dict[str, Any]:
+        return {
+            "name": block.name,
+            "columns": list(block.columns),
+            "weight": number(block.weight),
+            "cap": number(block.cap),
+            "terms": [{"term": type(term).__name__, **self._term(term)} for term in block.terms],
+        }
+
+    def _term(self, term: Term) -> dict[str, Any]:
+        """The columns of a term, and what its scorer reads."""
+        if isinstance(term, LookupTerm):
+            assert isinstance(term.place, LevelPlace | CutPlace), "likelihoods look up single cells"
+            return {"columns": [term.place.column], "place": self._place(term.place), "table": floats(term.table)}
+        if isinstance(term, JointNormalTerm):
+            return _joint_normal(term)
+        if isinstance(term, TupleTerm):
+            return self._tuples(term)
+        if isinstance(term, TextTerm):
+            return _text(term, self.model.columns[term.column].name)
+        written: dict[str, Any] = {}
+        for name in (field.name for field in fields(term) if field.name != "column"):
+            value = getattr(term, name)
+            written[name] = (
+                value if isinstance(value, bool) else number(value) if isinstance(value, float) else floats(value)
+            )
+        return {"columns": [term.column], **written}
+
+    def _tuples(self, term: TupleTerm) -> dict[str, Any]:
+        width = len(term.members)
+        return {
+            "columns": [member.column for member in term.members],
+            "places": [self._place(member) for member in term.members],
+            "codes": [integers(codes) for codes in term.codes],
+            "sizes": list(term.sizes),
+            "tuples": integers(term.tuples),
+            "counts": amounts(term.counts),
+            "alpha": number(term.alpha),
+            "orders": integers(list(orders_tried(width))) if width > MOST_ENUMERATED else None,
+        }
+
+    def _refusal(self, refusal: Refusal) -> dict[str, Any]:
+        return {
+            "place": self._place(refusal.place),
+            "places": integers(refusal.places),
+            "expected": refusal.expected,
+            "never": refusal.never,
+            "block": refusal.if_weighted,
+        }
+
+    def _corrections(self, tables: CorrectionTables, small: bool) -> dict[str, Any]:
+        """The tables without cells that they do not have; of their values only how classes differ from the first."""
+        corrections = tables.corrections
+        depth = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
+        used = np.arange(corrections.values.shape[1]) < (1 << depth)[:, None]
+        contrasts = corrections.values[:, :, 1:] - corrections.values[:, :, :1]
+        rows, error = corrections.rows[used], SMALL_CORRECTIONS_ERROR if small else CORRECTIONS_ERROR
+        return {
+            "places": [self._place(place) for place in tables.places],
+            "depth": integers(depth),
+            "tests": integers(corrections.tests[corrections.tests[:, :, 0] >= 0]),
+            "contrasts": fixed(contrasts[used], error / max(len(depth), 1)),
+            "rows": fixed(rows, SMALL_ROWS_ERROR * float(rows.max(initial=1.0))) if small else amounts(rows),
+        }
 
 
 def classes_as_json(classes: LabelArray) -> dict[str, Any]:
@@ -100,55 +232,76 @@ def classes_as_json(classes: LabelArray) -> dict[str, Any]:
     return {"type": kind, "labels": labels if exact else [str(label) for label in labels]}
 
 
-def _groups(model: Model, levels: LevelSets) -> tuple[list[dict[str, Any]], dict[int, tuple[str, int | None]]]:
-    """Each column group with what the scorer reads of it, and what each column is to people."""
-    schema, found = model.schema, []
-    kinds: dict[int, tuple[str, int | None]] = {}
-    for group, likelihood, slots in zip(schema.groups, model.likelihoods, schema.block_slots, strict=True):
-        names = [schema.column_name(column) for column in group.columns]
-        exported = likelihood_as_json(likelihood, Group(group.family, names, levels))
-        found.append(
-            {"family": str(group.family), "columns": list(group.columns), "blocks": slots.tolist()}
-            | exported.parameters
-        )
-        for column, kind in zip(group.columns, exported.columns, strict=True):
-            if not group.auxiliary or column not in kinds:
-                kinds[column] = kind
-    return found, kinds
+def _level(kind: str, value: Any) -> Any:
+    """A level; whole numbers that a double would not hold, and microseconds, are texts."""
+    if kind == "integer":
+        return exact(value)
+    if kind in ("date", "time"):
+        return str(value)
+    return number(value) if kind == "number" else value
 
 
-def _blocks(model: Model) -> list[dict[str, Any]]:
-    """Each block: its name, its columns, its weight, and whether it is words, which are never capped."""
-    schema = model.schema
-    found = []
-    for b, (name, weight) in enumerate(zip(schema.block_names, model.weights.tolist(), strict=True)):
-        p, place = schema.group_of_block(b)
-        group = schema.groups[p]
-        columns = group.columns if group.family.joint else group.columns[place : place + 1]
-        words = bool(group.family.holds_texts or group.family.absorbs)
-        found.append({"name": name, "columns": list(columns), "weight": number(weight), "words": words})
-    return found
+def exact(value: int) -> int | str:
+    """A whole number, as text if a double would not hold it.
+
+    >>> exact(7), exact(2**60)
+    (7, '1152921504606846976')
+    """
+    return value if abs(value) < LARGEST_EXACT else str(value)
 
 
-def _corrections(corrections: Corrections, schema: Schema, levels: LevelSets, small: bool) -> dict[str, Any]:
-    """The tables without cells that they do not have; of their values only how classes differ from the first."""
-    depth = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
-    used = np.arange(corrections.values.shape[1]) < (1 << depth)[:, None]
-    contrasts = corrections.values[:, :, 1:] - corrections.values[:, :, :1]
-    columns: list[dict[str, Any]] = []
-    for one in corrections.columns:
-        if one.cuts is not None:
-            columns.append({"column": one.column, "cuts": floats(one.cuts)})
-        else:
-            place = levels.place_of(one.levels, schema.column_name(one.column))
-            columns.append({"column": one.column, "levels": place})
-    rows, error = corrections.rows[used], SMALL_CORRECTIONS_ERROR if small else CORRECTIONS_ERROR
+def _joint_normal(term: JointNormalTerm) -> dict[str, Any]:
+    """The whitened form for whole rows, and matrices (their lower halves) for rows with missing cells."""
+    form, half = term.form, np.tril_indices(len(term.columns))
+    rows = [matrix[m, :reach] for matrix in form.whiten for m, reach in enumerate(form.reach)]
     return {
-        "columns": columns,
-        "depth": integers(depth),
-        "tests": integers(corrections.tests[corrections.tests[:, :, 0] >= 0]),
-        "contrasts": fixed(contrasts[used], error / max(len(depth), 1)),
-        "rows": fixed(rows, SMALL_ROWS_ERROR * float(rows.max(initial=1.0))) if small else amounts(rows),
+        "columns": list(term.columns),
+        "group": integers(form.group),
+        "centre": floats(term.centre),
+        "reach": integers(form.reach),
+        "whiten": floats(np.concatenate(rows) if rows else np.zeros(0)),
+        "white_mean": floats(form.mean),
+        "offset": floats(form.offset),
+        "unit": floats(term.unit),
+        "mean": floats(term.mean),
+        "covariance": floats(term.covariance[:, half[0], half[1]]),
+    }
+
+
+def _text(term: TextTerm, name: str) -> dict[str, Any]:
+    """How texts are cut into words, and the score of each; a UsageError for a tokenizer of the user's."""
+    tokens = term.tokens
+    if tokens.tokenizer is not None:
+        raise UsageError(
+            "Text(tokenizer=…) is a function of Python, which cannot be exported",
+            place=Where(column=name),
+            remedy="leave it out (analyzer, ngram_range, stop_words and shortest can be), and fit again",
+        )
+    scores, presence = term.scores, {}
+    if term.absent is not None and term.zeros is not None and term.blocked is not None:
+        scores = np.concatenate([scores, term.absent], axis=1)
+        presence = {"zeros": floats(term.zeros), "blocked": floats(term.blocked)}
+    return {
+        "columns": [term.column],
+        "tokens": {
+            "analyzer": tokens.analyzer,
+            "least": tokens.ngram_range[0],
+            "most": tokens.ngram_range[1],
+            "lowercase": tokens.lowercase,
+            "strip_accents": tokens.strip_accents,
+            "stop_words": list(tokens.stop_words),
+            "shortest": tokens.shortest,
+        },
+        "words": list(term.words),
+        "buckets": term.buckets,
+        "seeds": [str(seed) for seed in term.seeds],
+        "amounts": term.amounts,
+        "normalize": term.normalize,
+        "tempering": number(term.tempering),
+        "presence": bool(presence),
+        "scores": floats(scores),
+        "row": integers(term.row),
+        **presence,
     }
 
 
@@ -163,9 +316,92 @@ def _partial(partial: PartialRows) -> dict[str, Any]:
     }
 
 
-def _characters(model: Model) -> dict[str, Any]:
-    """What characters are, as far as texts need it."""
-    tokens = [column.options.tokens for likelihood in model.likelihoods for column in likelihood.texts]
+def number(value: float) -> float | str:
+    """A double as JSON has it.
+
+    >>> number(0.1), number(float("-inf"))
+    (0.1, '-inf')
+    """
+    if math.isfinite(value):
+        return float(value)
+    return "nan" if math.isnan(value) else "inf" if value > 0.0 else "-inf"
+
+
+def floats(array: npt.ArrayLike) -> list[Any] | dict[str, str]:
+    """Doubles, row after row.
+
+    >>> floats([1.5, float("inf")])
+    [1.5, 'inf']
+    >>> floats(np.zeros(13))["f8"][:8]
+    'AAAAAAAA'
+    """
+    flat = np.asarray(array, dtype=np.float64).ravel()
+    return [number(value) for value in flat.tolist()] if flat.size <= SHORT_ARRAY else _bytes(flat, "f8")
+
+
+def integers(array: npt.ArrayLike) -> list[int] | dict[str, str]:
+    """Whole numbers of at most 32 bits, row after row, in as few bytes as hold them all.
+
+    >>> integers([1, -1])
+    [1, -1]
+    >>> list(integers(np.full(13, 300)))
+    ['u2']
+    """
+    flat = np.asarray(array, dtype=np.int64).ravel()
+    if flat.size <= SHORT_ARRAY:
+        return [int(value) for value in flat.tolist()]
+    least, most = int(flat.min()), int(flat.max())
+    return _bytes(flat, "i4" if least < 0 or most > 0xFFFF else "u2" if most > 0xFF else "u1")
+
+
+def amounts(array: npt.ArrayLike) -> Any:
+    """Numbers that are mostly counts: as integers where all of them are."""
+    flat = np.asarray(array, dtype=np.float64).ravel()
+    whole = flat.size and np.abs(flat).max() < 1 << 31 and np.array_equal(flat, np.floor(flat))
+    return integers(flat.astype(np.int64)) if whole else floats(flat)
+
+
+def fixed(array: Floats, error: float) -> Any:
+    """Finite numbers, each as low + step * (a whole number of so few bytes that none is off by more than `error`);
+    doubles where six bytes are not enough."""
+    flat = np.asarray(array, dtype=np.float64).ravel()
+    low, high = float(flat.min(initial=0.0)), float(flat.max(initial=0.0))
+    for size in range(1, MOST_FIXED_BYTES + 1):
+        most = (1 << 8 * size) - 1
+        step = max((high - low) / most, 1e-300)  # numbers that are all but equal are `low`
+        if 0.5 * step <= error:
+            places = np.rint((flat - low) / step).clip(0, most).astype("<u8")
+            parts = np.ascontiguousarray(places).view("u1").reshape(-1, 8)[:, :size]
+            return {"low": low, "step": step, "size": size, "places": _bytes(parts.ravel(), "u1")}
+    return floats(flat)
+
+
+def runs(points: npt.ArrayLike) -> list[int]:
+    """Rising whole numbers as runs of neighbours: how many are left out, how many follow, and so on.
+
+    >>> runs([3, 4, 5, 9])
+    [3, 3, 3, 1]
+    """
+    flat = np.asarray(points, dtype=np.int64).ravel()
+    if not flat.size:
+        return []
+    breaks = np.flatnonzero(np.diff(flat) != 1)
+    first, last = flat[np.append(0, breaks + 1)], flat[np.append(breaks, flat.size - 1)]
+    gaps = first - np.append(0, last[:-1] + 1)
+    return [int(value) for value in np.stack([gaps, last - first + 1], axis=1).ravel()]
+
+
+def _bytes(flat: npt.NDArray[Any], kind: str) -> dict[str, str]:
+    return {kind: base64.b64encode(np.ascontiguousarray(flat.astype(f"<{kind}")).tobytes()).decode()}
+
+
+# Tables of characters as Python has them, so that JavaScript cuts texts into the same words: its own may be newer.
+
+
+def _characters(model: TermModel) -> dict[str, Any]:
+    """The tables of characters that texts need."""
+    terms = [term for block in model.blocks for term in block.terms if isinstance(term, TextTerm)]
+    tokens = [term.tokens for term in terms]
     found: dict[str, Any] = {}
     if any(one.analyzer == "word" for one in tokens):
         found["letters"] = letters()
@@ -176,3 +412,60 @@ def _characters(model: Model) -> dict[str, Any]:
     if any(one.strip_accents for one in tokens):
         found["accents"] = accents()
     return found
+
+
+@cache
+def letters() -> list[int]:
+    """The code points that words are made of, as runs."""
+    return runs(np.flatnonzero(folding(False, False, False).folded))
+
+
+@cache
+def spaces() -> list[int]:
+    """The code points that are white space, as runs; NUL is one of them."""
+    return runs(np.flatnonzero(folding(False, False, True).folded != _as_they_are()))
+
+
+def _as_they_are() -> np.ndarray:
+    points = np.arange(POINTS)
+    points[0xD800:0xE000] = 0xFFFD
+    return points
+
+
+@cache
+def small_letters() -> dict[str, Any]:
+    """What capital letters become: single: runs of (first, how many, how far apart, by how much they change); several:
+    the few that become more than one character, each followed by these."""
+    single, several = [], []
+    for point in _points(CASED):
+        small = chr(point).lower()
+        if len(small) > 1:
+            several.append(chr(point) + small)
+        elif small != chr(point):
+            single.append((point, ord(small) - point))
+    return {"single": _strides(single), "several": several}
+
+
+def _strides(changes: list[tuple[int, int]]) -> list[list[int]]:
+    """Points and their changes as runs of equal changes at equal distances."""
+    found: list[list[int]] = []
+    for point, change in changes:
+        if found and found[-1][3] == change:
+            first, count, step, _ = found[-1]
+            if count == 1 or point == first + count * step:
+                found[-1] = [first, count + 1, point - first if count == 1 else step, change]
+                continue
+        found.append([point, 1, 1, change])
+    return found
+
+
+@cache
+def accents() -> dict[str, list[int]]:
+    """The code points that have a decomposition, and those that are accents, as runs."""
+    composed = [point for point in _points(COMPOSED) if unicodedata.normalize("NFKD", chr(point)) != chr(point)]
+    marks = [point for point in _points(COMPOSED) if unicodedata.combining(chr(point))]
+    return {"composed": runs(composed), "marks": runs(marks)}
+
+
+def _points(end: int) -> Iterable[int]:
+    return (point for point in range(end) if not 0xD800 <= point < 0xE000)

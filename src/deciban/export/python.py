@@ -11,7 +11,7 @@ from deciban.model.model import Model
 from deciban.util.version import __version__
 
 # The modules that the scorer is made of, in their order: each defines what the next ones use.
-PYTHON_PARTS = ("arrays", "cells", "families", "shares", "joint", "texts", "corrections", "scorer")
+PYTHON_PARTS = ("cells", "terms", "texts", "scorer")
 
 # Where they are: what they import from here is in the same file when they are put together.
 PARTS_PACKAGE = "deciban.export.py"

@@ -17,19 +17,17 @@ from deciban.fitting.sql_counts.count import count_in_engine
 from deciban.fitting.tune.correct import correct, may_correct, rows_to_correct, with_cap
 from deciban.fitting.tune.partial import learn_partial_rows
 from deciban.fitting.tune.propose import Proposal, propose, reweigh
-from deciban.fitting.tune.rows import Rows
+from deciban.fitting.tune.rows import Rows, find_copies
 from deciban.model.counting import add_up, batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Origin, Settings
-from deciban.model.folds_by_content import find_copies
 from deciban.model.priors import Given, prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, check_columns, infer_schema
 from deciban.schema.schema import Schema
-from deciban.sources.duckdb import RelationRows, is_relation
-from deciban.sources.examples import Examples, LabelledStream, Where
-from deciban.sources.open import found_rows, open_rows, open_table
-from deciban.sources.source import Source, Stream, Work
+from deciban.sources.examples import Examples, LabelledStream, Where, open_labelled
+from deciban.sources.open import open_table
+from deciban.sources.source import Work
 from deciban.store.model_file import content, from_content
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray, cut_off, encode_labels, spellings, too_many
@@ -184,27 +182,10 @@ def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = No
     If something was learned before, columns of a file are read as the types they were learned with, and left out if
     they were left out then. where: whether they are to be counted here or by the engine that has them.
     """
-    if where not in ("here", "engine"):
-        raise UsageError("choose 'here' or 'engine'", parameter=Argument("where", where))
-    given = found_rows(X, files=isinstance(y, str))
-    if where == "engine" and is_relation(given):
-        given = RelationRows.of(given)
-    types = {} if fitted is None else fitted.column_types(y if isinstance(y, str) else None)
-    source = open_rows(given, types, None if fitted is None else fitted.origin.habit)
-    if not isinstance(source, Stream):
-        if where == "engine":
-            raise UsageError(
-                "the rows are in memory, and no engine has them",
-                parameter=Argument("where", where),
-                remedy=("leave ", Argument("where"), " out, or give a file, a query or a table of a database"),
-            )
-        return LabelledTable.of(source, y, sample_weight)
-    if isinstance(source, Source) and fitted is not None:
-        source = source.without([name for name in fitted.origin.ignored if name in source.names])
-    examples = LabelledStream.of(source, y, sample_weight, where)
-    if isinstance(given, Source) and isinstance(source, Source) and source.looks_like(y) != given.looks_like(y):
-        return replace(examples, labels_look_like=given.looks_like(y))
-    return examples
+    if fitted is None:
+        return open_labelled(X, y, sample_weight, where)
+    types, origin = fitted.column_types(y if isinstance(y, str) else None), fitted.origin
+    return open_labelled(X, y, sample_weight, where, types=types, habit=origin.habit, ignored=origin.ignored)
 
 
 def plan_examples(
@@ -247,8 +228,8 @@ def plan_examples(
 def _check_prior_before_reading(settings: Settings, examples: LabelledStream) -> None:
     """Raise a UsageError if a class of the first rows has no prior, before many of them are read."""
     prior = settings.class_prior
-    if isinstance(prior, Given) and prior.names is not None and (first := examples.first_classes()) is not None:
-        prior.check_names(first)
+    if isinstance(prior, Given) and prior.names is not None:
+        prior.check_names(examples.first_classes())
 
 
 def _sampled(settings: Settings, examples: Examples) -> tuple[LabelledTable, Examples]:

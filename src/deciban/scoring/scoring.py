@@ -1,4 +1,4 @@
-"""From rows to posteriors and decisions: scored by one model, batch by batch on threads."""
+"""From rows to posteriors and decisions, batch by batch on threads."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,14 +12,13 @@ import pyarrow as pa
 from deciban.decisions.decide import Decisions, least_risk_decisions
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
-from deciban.model.batching import row_ranges, rows_per_batch
+from deciban.model.counting import row_ranges, rows_per_batch
 from deciban.model.fitted import Fitted
 from deciban.model.intervals import posterior_intervals
-from deciban.model.model import Model
-from deciban.model.posterior import most_probable, posteriors
+from deciban.model.model import Model, most_probable, posteriors
 from deciban.model.priors import prior_variance
 from deciban.sources.open import open_rows, open_table
-from deciban.sources.source import Source, Stream
+from deciban.sources.source import Source
 from deciban.sources.write import Existing, FileKind, kind_of_output, refuse_inputs, written
 from deciban.tables.cells import as_whole
 from deciban.tables.labels import LabelArray
@@ -75,7 +74,7 @@ def score_rows(
         return np.asarray(score_table(model, aligned, finish, full, fitted.settings.threads, first_row))
 
     source = opened_rows(fitted, X)
-    if not isinstance(source, Stream):
+    if not isinstance(source, Source):
         return score(source, 0)
     return np.concatenate(list(_each_piece(fitted, source, score, others_as_text=True)))
 
@@ -111,7 +110,7 @@ def aligned_table(fitted: Fitted, X: Any) -> Table:
     return fitted.model.schema.table_as_learned(table_of(fitted, X))
 
 
-def opened_rows(fitted: Fitted, X: Any) -> Table | Stream:
+def opened_rows(fitted: Fitted, X: Any) -> Table | Source:
     """Rows, wherever they are, whose cells are read as the model has learned to."""
     return open_rows(X, fitted.column_types(), fitted.origin.habit)
 
@@ -164,7 +163,7 @@ def predict_to(
 def write_tables(
     path: Any,
     tables: Iterable[pa.Table],
-    source: Table | Stream,
+    source: Table | Source,
     table: str | None = None,
     existing: Existing = "refuse",
 ) -> int:
@@ -283,11 +282,11 @@ def _each_piece(
     others_as_text: the columns of a CSV file that the model does not know are passed on as they are written.
     """
     types, source = fitted.column_types(), opened_rows(fitted, X)
-    if others_as_text and isinstance(source, Source):
-        source = source.as_text([name for name in source.names if name not in types])
-    if not isinstance(source, Stream):
+    if not isinstance(source, Source):
         yield action(source, 0, source)
         return
+    if others_as_text:
+        source = source.as_text([name for name in source.names if name not in types])
     with source.naming(), progress("reading", "rows", source.expected) as advance:
         first_row = 1  # as people count the rows of a file
         for table, shown in _with_shown(source, for_file):
@@ -296,9 +295,9 @@ def _each_piece(
             advance(table.num_rows)
 
 
-def _with_shown(source: Stream, for_file: FileKind | None) -> Iterator[tuple[pa.Table, pa.Table]]:
+def _with_shown(source: Source, for_file: FileKind | None) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Tables of a stream, each with what is shown of it in such a file."""
-    if for_file in ("csv", "tsv") and isinstance(source, Source):
+    if for_file in ("csv", "tsv"):
         yield from source.beside_text()
         return
     for table in source.tables():

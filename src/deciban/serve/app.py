@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -10,7 +11,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from deciban.serve import endpoints as learning, endpoints as model, endpoints as rows
+from deciban.serve.access import Tokens
 from deciban.serve.answers import problem_response
+from deciban.serve.guard import guarded
 from deciban.serve.problems import Problem, usual_problem
 from deciban.serve.service import Service
 
@@ -57,6 +60,15 @@ def create_app(service: Service) -> Starlette:
     app.router.redirect_slashes = False
     app.state.service = service
     return app
+
+
+def create_guarded_app(service: Service) -> Any:
+    """Return the application of a service behind its guard, as it is run."""
+    settings, metrics = service.settings, service.metrics
+    tokens = None if settings.token_file is None else Tokens.open(settings.token_file)
+    hosts = settings.hosts if tokens is None else None
+    app = create_app(service)
+    return guarded(app, settings.requests, metrics.observe_request, metrics.observe_cut, hosts=hosts, tokens=tokens)
 
 
 def _route(service: Service, path: str, endpoint: Endpoint, method: str) -> Route:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from deciban.decisions.loss import Loss
 from deciban.errors import DecibanError
-from deciban.export.columns import READ_AS
+from deciban.export.lower import READ_AS
 from deciban.export.model_json import model_as_json
 from deciban.model.fitted import Fitted
 from deciban.page.build import folder_html, page_html

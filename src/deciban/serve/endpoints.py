@@ -81,7 +81,7 @@ async def answered(
     query = request.query_params
 
     def read() -> Body:
-        return read_body(given.data, given.kind, query, reader.state.fitted, service.settings, allowed)
+        return read_body(given.data, given.kind, query, reader.state.fitted, service.settings.requests, allowed)
 
     if slow or is_much(given):
         content, ignored = await service.in_thread(lambda: work(reader, read(), given.wanted))
@@ -208,7 +208,7 @@ async def _changed(
 
     def read() -> tuple[Body, "Future[Learned]"]:
         query, fitted = request.query_params, reader.state.fitted
-        body = read_body(given.data, given.kind, query, fitted, service.settings, ("ids", "labels", "weights"))
+        body = read_body(given.data, given.kind, query, fitted, service.settings.requests, ("ids", "labels", "weights"))
         return body, begun(body)
 
     much = is_much(given)
@@ -219,7 +219,7 @@ async def _changed(
 
 def _with_learner(service: Service, request: Request) -> tuple[Learner, Reader]:
     served, reader = service.model(request.path_params.get("name"))
-    if served.learner is None and service.settings.learn:
+    if served.learner is None and service.settings.learning is not None:
         raise Problem(503, "nothing can be learned now", "send it again later; /health/ready says what is wrong")
     if served.learner is None:
         remedy = "ask whoever runs it to start it with --learn"

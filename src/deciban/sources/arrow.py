@@ -1,58 +1,26 @@
-"""What sources in databases have in common: types that the database has names for, some of which cannot be learned.
+"""Rows that come as Arrow's batches, and files with types: Parquet, Arrow and ORC; datasets, and lazy frames of polars.
 
-Parquet files, opened as a scan.
-
-Rows that come as Arrow's batches from elsewhere: Arrow and ORC files, datasets of pyarrow, lazy frames of polars.
+`BatchSource` streams batches from wherever: from files and datasets here, from connections and tables of Ibis in
+`connections`. Parquet is read by DuckDB.
 """
 
 import sys
-from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from deciban.errors import Argument, BadCell, DataError, Place, UsageError, naming_source
-from deciban.sources.duckdb import Scan, column_types, files_of, rows_of_relation, select_from, select_typed
-from deciban.sources.source import ColumnType, SqlRows, TypedSource, Types, in_measured_pieces
-from deciban.tables.cells import ARROW, CellFormat, is_text, kind_of, plain_type
+from deciban.errors import Argument, BadCell, DataError, Place, UsageError
+from deciban.sources.duckdb import DuckDbSource, column_types, files_of, rows_of_relation, select_from, select_typed
+from deciban.sources.source import ColumnType, Source, SqlRows, Types, in_measured_pieces, repeated_column
+from deciban.tables.cells import ARROW, CellFormat, as_whole, is_text, kind_of, plain_type
 from deciban.tables.table import repeated
 
 # What columns are converted to that are to be of another type than they are, and are no text.
 AS_ARROW = {**ARROW, "VARCHAR": pa.string(), "TIME": pa.time64("us")}
-
-
-@dataclass(frozen=True)
-class DatabaseType(ColumnType):
-    """What one column is; its own type is empty where it cannot be learned. called: the name that the user knows."""
-
-    called: str = ""
-
-
-@dataclass(frozen=True)
-class DatabaseSource(TypedSource):
-    """Rows in a database."""
-
-    types: Mapping[str, DatabaseType]
-
-    @property
-    def expected(self) -> int | None:
-        return None
-
-    def as_text(self, columns: Sequence[str]) -> Self:
-        """Only those that cannot be read otherwise: others are what they are in the database."""
-        return self.with_types({name: "VARCHAR" for name in columns if not self.types[name].kind})
-
-    def _refuse_unreadable(self) -> None:
-        for name in self.names:
-            if not self.types[name].kind:
-                problem = f"column {name!r} is {self.types[name].called}, which is neither a number, a text nor a date"
-                as_text, ignored = Argument("types", {name: "text"}), Argument("ignore", name)
-                remedy = ("cast it in the query, read it with ", as_text, ", or leave it out with ", ignored)
-                raise naming_source(DataError(problem, place=Place(self.name), remedy=remedy))
 
 
 class Answer(NamedTuple):
@@ -62,17 +30,43 @@ class Answer(NamedTuple):
     batches: Iterator[pa.RecordBatch]
 
 
-@dataclass(frozen=True)
-class ArrowSource(DatabaseSource):
-    """Rows that come as Arrow's batches; columns that are to be of another type are converted here."""
+class Batches(Protocol):
+    """Where the batches of a source come from."""
 
-    @abstractmethod
-    def _asked(self) -> AbstractContextManager[Answer]:
-        """Rows with the columns of this source, and perhaps more."""
+    def asked(self, source: "BatchSource") -> AbstractContextManager[Answer]:
+        """Rows with the columns of the source, and perhaps more."""
+        ...
+
+    def relation(self, source: "BatchSource") -> Any:
+        """The relation of DuckDB that these rows are; None where another engine has them."""
+        ...
+
+
+@dataclass(frozen=True)
+class BatchSource(Source):
+    """Rows that come as Arrow's batches; columns that are to be of another type are converted here.
+
+    batches: where they come from. told: the columns whose types are known before rows are read; None if all are.
+    """
+
+    batches: Batches = field(repr=False, compare=False)
+    told: frozenset[str] | None = None
+
+    @property
+    def typed(self) -> bool:
+        return self.told is None or self.told.issuperset(self.names)
+
+    def resolve_types(self, sample: pa.Table) -> tuple["BatchSource", pa.Table]:
+        """Numbers are whole if all of a sample are, where their type was not known before."""
+        if self.told is None:
+            return self, sample
+        names = sample.column_names
+        cells = [sample[name] if name in self.told else as_whole(sample[name]) for name in names]
+        return self, pa.Table.from_arrays(cells, names=names)
 
     def tables(self) -> Iterator[pa.Table]:
         self._refuse_unreadable()
-        with self._asked() as answer:
+        with self.batches.asked(self) as answer:
             first_row = 1
             for piece in in_measured_pieces(answer.batches, answer.schema):
                 columns = [self._as_wanted(name, piece[name], first_row) for name in self.names]
@@ -82,15 +76,11 @@ class ArrowSource(DatabaseSource):
     def sql(self) -> AbstractContextManager[SqlRows]:
         """The rows as DuckDB has them, if it is DuckDB that has them."""
         self._refuse_unreadable()
-        if (relation := self._relation()) is None:
+        if (relation := self.batches.relation(self)) is None:
             return super().sql()
         return nullcontext(
             rows_of_relation(relation, self.name, {name: self.types[name].wanted for name in self.names})
         )
-
-    def _relation(self) -> Any:
-        """The relation of DuckDB that these rows are; None where another engine has them."""
-        return None
 
     def _as_wanted(self, name: str, cells: pa.ChunkedArray, first_row: int) -> pa.ChunkedArray:
         kind = self.types[name].wanted
@@ -103,24 +93,24 @@ class ArrowSource(DatabaseSource):
         except BadCell as bad:
             raise bad.as_error(name, first_row) from None
         except pa.ArrowException as problem:
-            raise DataError(f"column {name!r}: {problem}; read it as what it is, {cells.type}") from None
+            remedy = f"read it as what it is, {cells.type}"
+            raise DataError(str(problem), place=Place(column=name), remedy=remedy) from None
 
 
 def distinct_names(names: Iterable[str], place: str) -> list[str]:
     """The names of columns; a UsageError where there are none, a DataError where two are one."""
     found = list(names)
     if not found:
-        raise naming_source(UsageError(f"{place}: it gives no columns; give a query that selects some"))
+        raise UsageError("it gives no columns", place=Place(place), remedy="give a query that selects some")
     if (twice := repeated(found)) is not None:
-        problem = f"column {twice!r} is there more than once; give every column its own name"
-        raise naming_source(DataError(f"{place}: {problem}"))
+        raise repeated_column(twice, place)
     return found
 
 
-def types_of(kinds: Mapping[str, pa.DataType]) -> dict[str, DatabaseType]:
+def types_of(kinds: Mapping[str, pa.DataType]) -> dict[str, ColumnType]:
     """Types that Arrow knows."""
     names = {name: str(plain_type(kind)) for name, kind in kinds.items()}
-    return {name: DatabaseType(kind_of(kind) or kind, called=kind) for name, kind in names.items()}
+    return {name: ColumnType(kind_of(kind) or kind, called=kind) for name, kind in names.items()}
 
 
 # Arrow's types that DuckDB gives back as they are, and what it calls them.
@@ -167,8 +157,8 @@ class Footer(NamedTuple):
     schemas: tuple[pa.Schema, ...] = ()
 
 
-def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str], told: Collection[str]) -> Scan:
-    """The scan of files whose columns are united by name; `told` are columns whose type the user gives."""
+def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str], told: Collection[str]) -> DuckDbSource:
+    """The source of files whose columns are united by name; `told` are columns whose type the user gives."""
     found = footer(paths)
     refuse_other_types([called.get(str(path), str(path)) for path in paths], found.schemas, told)
     reads = _reads(paths, found.schemas, told)
@@ -177,8 +167,8 @@ def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str], to
         own = column_types(f"SELECT * FROM {read.table}", name, called)
         types |= own
         reads[k] = replace(read, columns=frozenset(own))
-    return Scan(
-        name, tuple(types), {name: ColumnType(own) for name, own in types.items()}, tuple(reads),
+    return DuckDbSource(
+        name, tuple(types), tuple(reads), types={name: ColumnType(own) for name, own in types.items()},
         row_size=found.row_size, rows=found.rows, files=tuple(paths), called=called,
     )  # fmt: skip
 
@@ -225,17 +215,15 @@ def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told:
         for column, kind in zip(schema.names, schema.types, strict=True):
             other, before = known.setdefault(column, (name, kind)) if not pa.types.is_null(kind) else (name, kind)
             if column not in told and united_as(before) != united_as(kind):
-                raise naming_source(
-                    DataError(
-                        f"column {column!r} is {plain_type(kind)}, and {plain_type(before)} in {other}",
-                        place=Place(name),
-                        remedy=(
-                            "write it with one type in all files, read it with ",
-                            Argument("types", {column: "text"}),
-                            ", or leave it out with ",
-                            Argument("ignore", column),
-                        ),
-                    )
+                raise DataError(
+                    f"column {column!r} is {plain_type(kind)}, and {plain_type(before)} in {other}",
+                    place=Place(name),
+                    remedy=(
+                        "write it with one type in all files, read it with ",
+                        Argument("types", {column: "text"}),
+                        ", or leave it out with ",
+                        Argument("ignore"),
+                    ),
                 )
 
 
@@ -246,31 +234,33 @@ def united_as(kind: pa.DataType) -> str:
     return f"{kind_of(str(plain)) or plain}{zone}"
 
 
-# The batches with these columns, each time from the first row on.
-Batches = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+# Gives the batches with these columns, each time from the first row on.
+ReadBatches = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
-class BatchSource(ArrowSource):
-    """The rows of batches that can be had again for every pass. schema: of all columns. kept: temporary files."""
+class StoredBatches:
+    """Batches that can be read again for every pass. schema: of all columns."""
 
-    schema: pa.Schema = field(repr=False)
-    batches: Batches = field(repr=False, compare=False)
-    kept: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    schema: pa.Schema
+    read: ReadBatches
 
     @contextmanager
-    def _asked(self) -> Iterator[Answer]:
-        wanted = pa.schema([self.schema.field(name) for name in self.names])
+    def asked(self, source: BatchSource) -> Iterator[Answer]:
+        wanted = pa.schema([self.schema.field(name) for name in source.names])
         try:
-            yield Answer(wanted, (batch.select(wanted.names).cast(wanted) for batch in self.batches(self.names)))
+            yield Answer(wanted, (batch.select(wanted.names).cast(wanted) for batch in self.read(source.names)))
         except (pa.ArrowException, OSError) as problem:
             said = str(problem).strip().partition("\n")[0]
-            raise naming_source(DataError(f"{self.name}: the rows cannot be read ({said})")) from problem
+            raise DataError(f"the rows cannot be read ({said})", place=Place(source.name)) from problem
+
+    def relation(self, source: BatchSource) -> Any:
+        return None
 
 
-def _source_of(name: str, schema: pa.Schema, batches: Batches, **more: Any) -> BatchSource:
+def _source_of(name: str, schema: pa.Schema, read: ReadBatches, **more: Any) -> BatchSource:
     types = types_of(dict(zip(distinct_names(schema.names, name), schema.types, strict=True)))
-    return BatchSource(name, tuple(types), types, schema, batches, **more)
+    return BatchSource(name, tuple(types), StoredBatches(schema, read), types=types, **more)
 
 
 def is_arrow_stream(data: Any) -> bool:
@@ -374,6 +364,6 @@ def _schema_of(path: str, kind: str, shown: str) -> pa.Schema:
     except (pa.ArrowException, OSError) as problem:
         said = str(problem).strip().partition("\n")[0]
         what = "an ORC file" if kind == "orc" else "an Arrow file"
-        raise naming_source(
-            DataError(f"{shown}: {what} that is damaged or truncated ({said}); write it again")
+        raise DataError(
+            f"{what} that is damaged or truncated ({said})", place=Place(shown), remedy="write it again"
         ) from None

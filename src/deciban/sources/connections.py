@@ -1,14 +1,8 @@
-"""Errors of PostgreSQL in the terms of the user: place, cause and remedy, without passwords.
+"""Queries of connections that the user has, of ADBC or of Python's DB-API, and tables of Ibis, as sources.
 
-Values of Python as Arrow's columns, for connections that give rows of them.
-
-What a column is must not depend on the piece: it is what the cursor says of it, or else what the first rows show.
-
-A query that a connection of the user's answers, of ADBC or of Python's DB-API, as a source of rows.
-
-Its rows are read in the user's own transaction: whether two passes see the same rows is up to that.
-
-A table of Ibis as a source of rows. Ibis is recognised, and never imported.
+Rows are read in the user's own transaction: whether two passes see the same rows is up to that. Below are errors of
+database servers in the terms of the user, and values of Python as Arrow's columns: the type of a column must not depend
+on the piece, so it is the one that the cursor reports, or else the one that the first rows show.
 """
 
 import datetime as dt
@@ -18,28 +12,18 @@ import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain, count
 from typing import Any
 
 import pyarrow as pa
 
-from deciban.errors import (
-    Argument,
-    BadCell,
-    DataError,
-    DecibanError,
-    Message,
-    Place,
-    UsageError,
-    naming_source,
-    rendered,
-)
+from deciban.errors import Argument, BadCell, DataError, DecibanError, Message, Place, UsageError, rendered
 from deciban.sources.addresses import Address, without_passwords
-from deciban.sources.arrow import Answer, ArrowSource, DatabaseType, distinct_names, types_of
+from deciban.sources.arrow import Answer, BatchSource, distinct_names, types_of
 from deciban.sources.duckdb import translated_errors
-from deciban.tables.cells import as_whole
+from deciban.sources.source import ColumnType
 
 # What the driver puts before the words of libpq, and libpq before the words of the server.
 DRIVER_WORDS = re.compile(r"^(?:[A-Z_]+: )?(?:\[libpq\] )?(?:Failed to connect: )?")
@@ -87,12 +71,11 @@ def as_server_error(place: str, problem: Exception, gone: bool) -> Exception:
     if gone or state.startswith(("08", "57P")):
         return ConnectionError(f"{place}: the server went away ({said}); start again when it is back")
     if "multiple commands" in said:
-        return naming_source(UsageError(f"{place}: these are several statements; give one query"))
+        return UsageError("these are several statements", place=Place(place), remedy="give one query")
     remedy = next((REMEDIES[state[:size]] for size in (5, 2) if state[:size] in REMEDIES), "")
-    remedy = "" if ";" in said else remedy
-    kind = _kind(state)
+    kind, remedy = _kind(state), "" if ";" in said else remedy
     if issubclass(kind, DecibanError):
-        return naming_source(kind(said, place=Place(place), remedy=remedy))
+        return kind(said, place=Place(place), remedy=remedy)
     return kind(f"{place}: {said}" + (f"; {rendered(remedy)}" if remedy else ""))
 
 
@@ -306,25 +289,25 @@ DUCKDB_DRIVERS = ("duckdb", "_duckdb")
 
 
 @dataclass(frozen=True)
-class AdbcSource(ArrowSource):
+class AdbcQuery:
     """A query of a connection that gives Arrow's batches."""
 
-    connection: Any = field(repr=False)
+    connection: Any
     query: str
 
     @contextmanager
-    def _asked(self) -> Iterator[Answer]:
-        with _executed(self.connection, self.query, self.name) as cursor:
+    def asked(self, source: BatchSource) -> Iterator[Answer]:
+        with _executed(self.connection, self.query, source.name) as cursor:
             reader = _arrow_of(cursor)()
-            _refuse_other_columns(self.name, self.types, reader.schema.names)
-            yield Answer(reader.schema, self._batches(reader))
+            _refuse_other_columns(source.name, source.types, reader.schema.names)
+            yield Answer(reader.schema, self._batches(reader, source.name))
 
-    def _relation(self) -> Any:
+    def relation(self, source: BatchSource) -> Any:
         return self.connection.sql(self.query) if driver_of(self.connection) in DUCKDB_DRIVERS else None
 
-    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def _batches(self, reader: pa.RecordBatchReader, place: str) -> Iterator[pa.RecordBatch]:
         while True:
-            with translated(self.connection, self.name):
+            with translated(self.connection, place):
                 batch = next(reader, None)
             if batch is None:
                 return
@@ -332,38 +315,30 @@ class AdbcSource(ArrowSource):
 
 
 @dataclass(frozen=True)
-class RowSource(ArrowSource):
+class RowQuery:
     """A query of a connection whose cursors give rows of Python's values.
 
-    arrow: the types of columns that can be learned. told: the columns whose types the cursor tells.
+    arrow: the types of columns that can be learned.
     """
 
-    connection: Any = field(repr=False)
+    connection: Any
     query: str
-    arrow: Mapping[str, pa.DataType] = field(default_factory=dict)
-    told: frozenset[str] = frozenset()
-
-    @property
-    def typed(self) -> bool:
-        return self.told.issuperset(self.names)
-
-    def resolve_types(self, sample: pa.Table) -> tuple["RowSource", pa.Table]:
-        """Numbers are whole if all of a sample are, where nobody says what they are."""
-        names = sample.column_names
-        cells = [sample[name] if name in self.told else as_whole(sample[name]) for name in names]
-        return self, pa.Table.from_arrays(cells, names=names)
+    arrow: Mapping[str, pa.DataType]
 
     @contextmanager
-    def _asked(self) -> Iterator[Answer]:
-        schema = pa.schema([(name, self.arrow.get(name, pa.string())) for name in self.names])
-        with _executed(self.connection, self.query, self.name) as cursor:
-            yield Answer(schema, self._batches(cursor, schema))
+    def asked(self, source: BatchSource) -> Iterator[Answer]:
+        schema = pa.schema([(name, self.arrow.get(name, pa.string())) for name in source.names])
+        with _executed(self.connection, self.query, source.name) as cursor:
+            yield Answer(schema, self._batches(source, cursor, schema))
 
-    def _batches(self, cursor: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def relation(self, source: BatchSource) -> Any:
+        return None
+
+    def _batches(self, source: BatchSource, cursor: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         first_row = 1
-        for rows in _fetched(self.connection, cursor, self.name):
+        for rows in _fetched(self.connection, cursor, source.name):
             names = _names_of(cursor)
-            _refuse_other_columns(self.name, self.types, names)
+            _refuse_other_columns(source.name, source.types, names)
             columns = dict(zip(names, zip(*rows, strict=True), strict=False))
             cells = [self._array(columns.get(one.name, ()), one, first_row) for one in schema]
             yield pa.RecordBatch.from_arrays(cells, schema=schema)
@@ -376,17 +351,17 @@ class RowSource(ArrowSource):
             raise bad.as_error(one.name, first_row) from None
 
 
-def open_connection(connection: Any, query: str, name: str) -> ArrowSource:
+def open_connection(connection: Any, query: str, name: str) -> BatchSource:
     """The source of a query; `name` is what messages call it."""
     with _executed(connection, query, name) as cursor:
         if (arrow := _arrow_of(cursor)) is not None:
             schema = arrow().schema
             types = types_of(dict(zip(distinct_names(schema.names, name), schema.types, strict=True)))
-            return AdbcSource(name, tuple(types), types, connection, query)
+            return BatchSource(name, tuple(types), AdbcQuery(connection, query), types=types)
         return _of_rows(connection, cursor, query, name)
 
 
-def _of_rows(connection: Any, cursor: Any, query: str, name: str) -> RowSource:
+def _of_rows(connection: Any, cursor: Any, query: str, name: str) -> BatchSource:
     """The source of rows: what the cursor does not say of its columns, the first rows show."""
     pieces = _fetched(connection, cursor, name)
     first = next(pieces)  # some drivers describe the columns only then
@@ -396,9 +371,9 @@ def _of_rows(connection: Any, cursor: Any, query: str, name: str) -> RowSource:
     looks = _looks(names, frozenset(told), chain([first], pieces))
     found = {column: told.get(column, looks[column].type) for column in names}
     arrow = {column: kind for column, kind in found.items() if kind is not None}
-    known, unknown = types_of(arrow), {column: DatabaseType("", called=looks[column].called) for column in names}
+    known, unknown = types_of(arrow), {column: ColumnType("", called=looks[column].called) for column in names}
     types = {column: known.get(column, unknown[column]) for column in names}
-    return RowSource(name, tuple(types), types, connection, query, arrow, frozenset(told))
+    return BatchSource(name, tuple(types), RowQuery(connection, query, arrow), frozenset(told), types=types)
 
 
 def _looks(names: Sequence[str], told: frozenset[str], pieces: Iterable[list[Any]]) -> dict[str, Look]:
@@ -477,7 +452,7 @@ def _refuse_other_columns(place: str, known: Mapping[str, object], now: Sequence
     if list(known) != list(now):
         gone = next((name for name in known if name not in now), None)
         what = "other columns" if gone is None else f"no column {gone!r} any more"
-        raise naming_source(DataError(f"{place}: it has {what} since it was looked at; scan it again"))
+        raise DataError(f"it has {what} since it was looked at", place=Place(place), remedy="scan it again")
 
 
 # Rows of a batch.
@@ -485,31 +460,31 @@ BATCH_OF_ROWS = 1 << 14
 
 
 @dataclass(frozen=True)
-class IbisSource(ArrowSource):
-    """The rows of a table, or any other expression that has the columns of one."""
+class IbisTable:
+    """The rows of a table of Ibis, or any other expression that has the columns of one."""
 
-    expression: Any = field(repr=False)
+    expression: Any
 
     @contextmanager
-    def _asked(self) -> Iterator[Answer]:
-        with translated_errors(self.name):
-            reader = _reader(self.expression.select(*self.names))
+    def asked(self, source: BatchSource) -> Iterator[Answer]:
+        with translated_errors(source.name):
+            reader = _reader(self.expression.select(*source.names))
             try:
                 yield Answer(reader.schema, iter(reader))
             finally:
                 reader.close()
 
-    def _relation(self) -> Any:
-        return _relation_of(self.expression.select(*self.names))
+    def relation(self, source: BatchSource) -> Any:
+        return _relation_of(self.expression.select(*source.names))
 
 
-def open_ibis(table: Any) -> IbisSource:
+def open_ibis(table: Any) -> BatchSource:
     """The source of a table."""
     name = "the table of Ibis"
     with translated_errors(name):
         schema = table.limit(0).to_pyarrow().schema
     types = types_of(dict(zip(schema.names, schema.types, strict=True)))
-    return IbisSource(name, tuple(types), types, table)
+    return BatchSource(name, tuple(types), IbisTable(table), types=types)
 
 
 def _reader(table: Any) -> pa.RecordBatchReader:

@@ -1,18 +1,17 @@
-"""The quotes and line breaks of CSV files, which say how many threads, and which readers, may read them.
+"""CSV files: their quotes and line ends, the types of their columns, and the source that reads them.
 
-Files of text made UTF-8 with lines that all end alike, as copies.
+DuckDB splits and converts. The types of columns are found here, because a guess from the first rows must not change
+later ones; numbers are read as doubles, so that 3.5 after ten thousand whole numbers is 3.5.
 
-CSV files, opened as a scan.
-
-DuckDB does the splitting and converting. What the columns are is found here, because a guess from the first
-rows must not change later ones; numbers are read as doubles, so that 3.5 after ten thousand whole numbers is 3.5.
+In this file: `open_csv` and `CsvSource`; `CsvCells`, how cells are written; `Quotes`, which say how many threads may
+read a file; `recoded`, a copy in UTF-8 with lines that all end alike.
 """
 
 import codecs
 import re
 from codecs import BOM_UTF8
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -23,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deciban.errors import Argument, BadCell, DataError, UsageError
-from deciban.sources.duckdb import Scan, behind, files_of, list_of, literal, quoted, record_of, select_from
+from deciban.errors import Argument, BadCell, DataError, Place, UsageError
+from deciban.sources.duckdb import DuckDb, files_of, list_of, literal, quoted, record_of, select_all, select_from
 from deciban.sources.sniff import FileFormat, compression_of, unfinished_line
-from deciban.sources.source import ColumnType, Types
+from deciban.sources.source import ColumnType, Source, Types, rows_of_piece
 from deciban.sources.temporary import Temporary, temporary
 from deciban.tables.cells import (
     MARKERS,
@@ -173,14 +172,13 @@ def refuse_damaged(path: Path, name: str, delimiter: str) -> None:
             left -= len(block)
             if left <= 0:
                 break
-        raise DataError(
-            f"{name}, line {line}: found a NUL byte; the file is damaged, or in another encoding: write it again, or "
-            f"give its encoding"
-        )
+        remedy = "the file is damaged, or in another encoding: write it again, or give its encoding"
+        raise DataError("found a NUL byte", place=Place(f"{name}, line {line}"), remedy=remedy)
     if (longest := quotes.longest_line) > LONGEST_LINE:
         raise DataError(
-            f"{name}: a row of {longest // 1_000_000:,} MB is longer than the {LONGEST_LINE // 1_000_000} MB that are "
-            f"read; is a quote not closed? Else shorten its cells, or read them from a folder of documents"
+            f"a row of {longest // 1_000_000:,} MB is longer than the {LONGEST_LINE // 1_000_000} MB that are read",
+            place=Place(name),
+            remedy="is a quote not closed? Else shorten its cells, or read them from a folder of documents",
         )
 
 
@@ -198,9 +196,8 @@ def recoded(path: Path, name: str, found: FileFormat) -> Temporary:
             try:
                 text = ends.unified(decoder.decode(block))
             except UnicodeDecodeError as problem:
-                raise DataError(
-                    f"{name}, after line {line}: {problem.reason} for {encoding}; give its encoding"
-                ) from None
+                said = f"{problem.reason} for {encoding}"
+                raise DataError(said, place=Place(f"{name}, after line {line}"), remedy="give its encoding") from None
             line += text.count("\n")
             copy.file.write(text.encode())
         copy.file.write(ends.unified(decoder.decode(b"", final=True), final=True).encode())
@@ -301,41 +298,86 @@ class CsvRead:
 
 
 @dataclass(frozen=True)
-class CsvScan(Scan):
-    """A table in CSV files, whose columns are text until something else is known of them.
+class CsvCells:
+    """How the cells of CSV files are written, and the types of columns that follow from it.
 
-    row_bytes: of a row in the files, on average, where that is known. habit: how the user writes cells.
+    decimal: the decimal sign that was found in the files. habit: what the user, or a model, knows of cells.
     """
 
-    reads: tuple[CsvRead, ...]
-    row_bytes: float | None = None
+    decimal: str = "."
     habit: CellHabits = CellHabits()
 
     @property
+    def point(self) -> str:
+        """The decimal sign, which the sign between thousands may show: 4.706,79 is in euros."""
+        return {".": ",", ",": "."}.get(self.habit.thousands, self.decimal)
+
+    def format_of(self, kind: str) -> CellFormat | None:
+        """How cells of this type are written, where the user said something of that."""
+        if kind == "DOUBLE" and self.habit.thousands:
+            return CellFormat(kind, self.point, self.habit.thousands, markers=False)
+        if kind == "TIMESTAMP" and self.habit.date_format:
+            return CellFormat(kind, date_format=self.habit.date_format, markers=False)
+        return None
+
+    def as_type(self, one: ColumnType, kind: str) -> ColumnType:
+        """A column that is to be read as this type."""
+        return replace(one, wanted=kind, sure=True, cell_format=self.format_of(kind))
+
+    def as_learned(self, name: str, one: ColumnType, learned: str) -> ColumnType:
+        """A column that a model knows by this type of Arrow's.
+
+        Numbers and dates that look like something else here, or had words for missing cells, are converted here.
+        """
+        kind, habit = kind_of(learned), self.habit
+        looks_different = bool(kind) and kind != kind_of(one.kind)
+        unknown = looks_different or name in habit.marked or one.cell_format is not None
+        if looks_different:
+            one = self.as_type(one, kind)
+        if kind == "DOUBLE" and (unknown or habit.thousands):
+            one = replace(one, cell_format=CellFormat(kind, self.point, habit.thousands))
+        elif kind == "TIMESTAMP" and unknown:
+            one = replace(one, cell_format=CellFormat(kind, date_format=habit.date_format))
+        return replace(one, days=one.days or learned.startswith("date"))
+
+    def as_seen(self, one: ColumnType, cells: pa.ChunkedArray) -> tuple[ColumnType, str]:
+        """A column with such cells of text, and a note on words that are missing cells; as it is if all are missing."""
+        kind = text_type(cells, self.decimal)
+        if kind is None:
+            return one, ""
+        habit, note = self.habit, ""
+        how = sniffed_format(cells, self.point, habit.thousands, habit.date_format) if kind == "VARCHAR" else None
+        if how is not None:
+            kind, note = how.kind, marker_note(cells, how)
+        elif (how := self.format_of(kind)) is not None:
+            how = replace(how, markers=True)
+        return replace(one, wanted=kind, sure=True, cell_format=how or one.cell_format), note
+
+
+@dataclass(frozen=True)
+class CsvSource(Source):
+    """A table in CSV files, whose columns are text until something else is known of them.
+
+    reads: what DuckDB reads, one after the other. cells: how they are written. row_bytes: of a row in the files, on
+    average, where that is known. more_memory: megabytes that DuckDB needs for long lines.
+    """
+
+    reads: tuple[CsvRead, ...]
+    cells: CsvCells = CsvCells()
+    row_bytes: float | None = None
+    more_memory: float = 0.0
+
+    @property
     def expected(self) -> int | None:
-        return self.rows if self.row_bytes is None else int(self._size / self.row_bytes)
+        return None if self.row_bytes is None else int(self._size / self.row_bytes)
 
     @property
     def typed(self) -> bool:
         return False
 
-    def sql(self) -> NoReturn:
-        """Cells are read by rules that SQL does not have: words for missing ones, dates in many forms."""
-        raise UsageError(
-            (Argument("where", "engine"), ": cells of a CSV file are read here"),
-            remedy=(
-                "leave ",
-                Argument("where"),
-                (
-                    ' out, write the table as Parquet, or let DuckDB read it in its own way: "sql: select * from '
-                    "'...'\""
-                ),
-            ),
-        )
-
     @property
     def has_types(self) -> bool:
-        """Whether all columns are text, which needs no other look."""
+        """Whether all columns are text, whose type the sample of all rows cannot change."""
         return all(one.sure and one.in_duckdb == one.own for one in (self.types[name] for name in self.names))
 
     @property
@@ -343,53 +385,19 @@ class CsvScan(Scan):
         """Cells that mean a missing one, besides empty ones."""
         return self.reads[0].missing
 
-    def with_types(self, types: Mapping[str, str]) -> "CsvScan":
-        self._refuse_unknown(types)
-        wanted = {
-            name: replace(self.types[name], wanted=kind, sure=True, cell_format=self._format_of(kind))
-            for name, kind in types.items()
-        }
-        notes = {name: note for name, note in self.notes.items() if name not in types}
-        return replace(self, types={**self.types, **wanted}, notes=notes)
+    def sql(self) -> NoReturn:
+        """Cells are read by rules that SQL does not have: words for missing ones, dates in many forms."""
+        raise UsageError(
+            "cells of a CSV file are read here",
+            parameter=Argument("where", "engine"),
+            remedy=(
+                "leave ",
+                Argument("where"),
+                " out, write the table as Parquet, or let DuckDB read it in its own way: \"sql: select * from '...'\"",
+            ),
+        )
 
-    @property
-    def _point(self) -> str:
-        """The decimal sign, which the sign between thousands may tell: 4.706,79 is in euros."""
-        return {".": ",", ",": "."}.get(self.habit.thousands, self.reads[0].decimal)
-
-    def _format_of(self, kind: str) -> CellFormat | None:
-        """How cells of this type are written, where the user said something of that."""
-        if kind == "DOUBLE" and self.habit.thousands:
-            return CellFormat(kind, self._point, self.habit.thousands, markers=False)
-        if kind == "TIMESTAMP" and self.habit.date_format:
-            return CellFormat(kind, date_format=self.habit.date_format, markers=False)
-        return None
-
-    @property
-    def learned_habit(self) -> CellHabits | None:
-        formats = {name: self.types[name].cell_format for name in self.columns}
-        marked = tuple(name for name, how in formats.items() if how is not None and how.markers)
-        habit = replace(self.habit, marked=marked)
-        return None if habit == CellHabits() else habit
-
-    def with_habit(self, habit: CellHabits) -> "CsvScan":
-        """Read cells as a model has learned to; what the user says of this file goes before."""
-        missing = tuple(dict.fromkeys((*self.missing, *habit.missing)))
-        thousands, date_format = self.habit.thousands or habit.thousands, self.habit.date_format or habit.date_format
-        found = replace(self, habit=CellHabits(missing, habit.marked, thousands, date_format))
-        return found if missing == self.missing else found._with_reads(missing=missing)
-
-    def _with_reads(self, **changes: Any) -> "CsvScan":
-        """The same files, read in another way."""
-        return replace(self, reads=tuple(replace(read, **changes) for read in self.reads))
-
-    def as_text(self, columns: Sequence[str]) -> "CsvScan":
-        return self.with_types(dict.fromkeys(columns, "VARCHAR"))
-
-    def with_label_as_written(self, column: str) -> "CsvScan":
-        """Classes that are dates, or numbers among other words, are taken as they are written."""
-        one = self.types[column]
-        return self.as_text([column]) if one.cell_format is not None or one.kind.startswith("TIME") else self
+    # Types of columns
 
     def looks_like(self, column: str) -> str:
         one = self.types.get(column)
@@ -397,101 +405,49 @@ class CsvScan(Scan):
             return ""
         return "VARCHAR" if one.cell_format is not None and one.cell_format.markers else kind_of(one.kind)
 
-    def reading_as(self, types: Mapping[str, str]) -> "CsvScan":
-        found = {name: self._learned(name, types[name]) for name in self.names if name in types}
-        changed = {name for name, one in found.items() if one.kind != self.types[name].kind}
+    def with_types(self, types: Mapping[str, str]) -> "CsvSource":
+        self._refuse_unknown(types)
+        return self._retyped({name: self.cells.as_type(self.types[name], kind) for name, kind in types.items()}, types)
+
+    def as_text(self, columns: Sequence[str]) -> "CsvSource":
+        return self.with_types(dict.fromkeys(columns, "VARCHAR"))
+
+    def with_label_as_written(self, column: str) -> "CsvSource":
+        """Read classes that are dates, or numbers among other words, as they are written."""
+        one = self.types[column]
+        return self.as_text([column]) if one.cell_format is not None or one.kind.startswith("TIME") else self
+
+    def as_learned(self, types: Mapping[str, str], habit: CellHabits | None = None) -> "CsvSource":
+        source = self if habit is None else self._with_habit(habit)
+        found = {
+            name: source.cells.as_learned(name, source.types[name], types[name]) for name in self.names if name in types
+        }
+        return source._retyped(found, {name for name, one in found.items() if one.kind != self.types[name].kind})
+
+    def _with_habit(self, habit: CellHabits) -> "CsvSource":
+        """Read cells as a model has learned to; what the user says of this file goes before."""
+        own = self.cells.habit
+        missing = tuple(dict.fromkeys((*self.missing, *habit.missing)))
+        thousands, date_format = own.thousands or habit.thousands, own.date_format or habit.date_format
+        cells = replace(self.cells, habit=CellHabits(missing, habit.marked, thousands, date_format))
+        return replace(self._with_reads(missing=missing), cells=cells)
+
+    def _retyped(self, types: Types, changed: Collection[str]) -> "CsvSource":
+        """The same with other types of columns; the notes on those that changed are dropped."""
         notes = {name: note for name, note in self.notes.items() if name not in changed}
-        return replace(self, types={**self.types, **found}, notes=notes)
-
-    def _learned(self, name: str, learned: str) -> ColumnType:
-        """What a column is read as that a model knows by this type of Arrow's.
-
-        Numbers and dates that look like something else here, or had words for missing cells, are converted here.
-        """
-        one, kind, habit = self.types[name], kind_of(learned), self.habit
-        looks_different = bool(kind) and kind != kind_of(one.kind)
-        unknown = looks_different or name in habit.marked or one.cell_format is not None
-        if looks_different:
-            one = replace(one, wanted=kind, sure=True, cell_format=self._format_of(kind))
-        if kind == "DOUBLE" and (unknown or habit.thousands):
-            one = replace(one, cell_format=CellFormat(kind, self._point, habit.thousands))
-        elif kind == "TIMESTAMP" and unknown:
-            one = replace(one, cell_format=CellFormat(kind, date_format=habit.date_format))
-        return replace(one, days=one.days or learned.startswith("date"))
-
-    def head(self, rows: int) -> pa.Table:
-        return super(Scan, self).head(rows)
-
-    def tables(self) -> Iterator[pa.Table]:
-        """As fast as the quotes and the lengths of the lines allow, and more slowly where DuckDB finds an error."""
-        given, scan = 0, self._in_threads()
-        try:
-            for piece in super(CsvScan, scan).tables():
-                yield piece
-                given += piece.num_rows
-        except DataError:
-            packed = any(read.compression is not None for read in self.reads)
-            slow = scan._on_one_thread(long_lines=self._size <= LONG_LINE_FILES and not packed)
-            if slow.reads == scan.reads or not self._quotes.closed:
-                raise
-            yield from behind(given, super(CsvScan, slow).tables())
-
-    def _in_threads(self) -> "CsvScan":
-        """On one thread, if a thread that begins in the middle of a file could take a part of a row for one."""
-        if all(read.one_thread or read.compression is not None for read in self.reads):
-            return self
-        quotes = self._quotes
-        alone = quotes.long_lines or (quotes.closed and quotes.with_breaks)
-        return self._on_one_thread(quotes.long_lines) if alone else self
-
-    def _on_one_thread(self, long_lines: bool) -> "CsvScan":
-        memory = 2e-6 * self._size if long_lines else 0.0  # as much of the file as DuckDB can hold
-        scan = self._with_reads(one_thread=True, long_lines=long_lines or self.reads[0].long_lines)
-        return replace(scan, more_memory=max(self.more_memory, memory))
+        return replace(self, types={**self.types, **types}, notes=notes)
 
     @property
-    def _quotes(self) -> Quotes:
-        """The quotes of all files."""
-        found = [quotes_in(path, read.delimiter) for read in self.reads for path in read.paths]
-        return Quotes.together(found)
+    def learned_habit(self) -> CellHabits | None:
+        formats = {name: self.types[name].cell_format for name in self.columns}
+        marked = tuple(name for name, how in formats.items() if how is not None and how.markers)
+        habit = replace(self.cells.habit, marked=marked)
+        return None if habit == CellHabits() else habit
 
-    @property
-    def _row_bytes(self) -> float:
-        return self.row_bytes or 0.0
-
-    @property
-    def _header(self) -> Mapping[str, str]:
-        return {there: here for read in self.reads for there, here in read.columns}
-
-    def unfinished(self, column: str) -> tuple[str, ...]:
-        found = []
-        for read in self.reads:
-            header = [here for _, here in read.columns]
-            for path in read.paths if read.compression is None and column in header else ():
-                cells = unfinished_line(path, read.delimiter)
-                if len(cells) == len(header):
-                    found.append(cells[header.index(column)])
-        return tuple(found)
-
-    def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
-        as_text = {name: ColumnType("VARCHAR") for name in self.types}
-        as_written = replace(self._with_reads(missing=()), types=as_text)
-        first = 1
-        for text in as_written.tables():
-            cells = [self._from_text(name, text[name], first) for name in self.names]
-            yield pa.Table.from_arrays(cells, names=list(self.names)), text
-            first += text.num_rows
-
-    def _from_text(self, name: str, cells: pa.ChunkedArray, first_row: int) -> pa.ChunkedArray:
-        one = self.types[name]
-        plain = CellFormat(one.kind, self.reads[0].decimal, markers=False)
-        in_text = replace(one, cell_format=one.cell_format or plain)
-        return self._converted(name, cells, first_row, in_text, self.missing)
-
-    def resolve_types(self, sample: pa.Table) -> tuple["CsvScan", pa.Table]:
+    def resolve_types(self, sample: pa.Table) -> tuple["CsvSource", pa.Table]:
         unsure = [name for name in sample.column_names if name in self.types and not self.types[name].sure]
-        scan = self.looked_at(sample.select(unsure)) if unsure else self
-        late = {name: one for name in unsure if (one := scan.types[name]).sure}
+        source = self.looked_at(sample.select(unsure)) if unsure else self
+        late = {name: one for name in unsure if (one := source.types[name]).sure}
         if late:
             formats = {name: one.cell_format or CellFormat(one.kind) for name, one in late.items()}
             cells = [
@@ -499,42 +455,53 @@ class CsvScan(Scan):
             ]
             sample = pa.Table.from_arrays(cells, names=sample.column_names)
         sample = with_each(sample, lambda cells: as_days(as_whole(cells)))
-        days = {field.name: replace(scan.types[field.name], days=True)
+        days = {field.name: replace(source.types[field.name], days=True)
                 for field in sample.schema if pa.types.is_date(field.type)}  # fmt: skip
-        return replace(scan, types={**scan.types, **days}), sample
+        return replace(source, types={**source.types, **days}), sample
 
-    def looked_at(self, cells: pa.Table) -> "CsvScan":
-        """The scan whose columns are what such cells of text look like, where they are not all missing."""
-        types, notes = dict(self.types), dict(self.notes)
-        for name, column in zip(cells.column_names, cells.columns, strict=True):
-            kind = text_type(column, self.reads[0].decimal)
-            if kind is None:
-                continue
-            habit = self.habit
-            how = sniffed_format(column, self._point, habit.thousands, habit.date_format) if kind == "VARCHAR" else None
-            if how is not None:
-                kind = how.kind
-                note = marker_note(column, how)
-                notes |= {name: note} if note else {}
-            elif (how := self._format_of(kind)) is not None:
-                how = replace(how, markers=True)
-            types[name] = replace(types[name], wanted=kind, sure=True, cell_format=how or types[name].cell_format)
-        return replace(self, types=types, notes=notes)
+    def looked_at(self, cells: pa.Table) -> "CsvSource":
+        """The source whose columns are what such cells of text look like, where they are not all missing."""
+        seen = {name: self.cells.as_seen(self.types[name], cells[name]) for name in cells.column_names}
+        notes = {name: note for name, (_, note) in seen.items() if note}
+        types = {name: one for name, (one, _) in seen.items()}
+        return replace(self, types={**self.types, **types}, notes={**self.notes, **notes})
 
-    def _named(self, table: pa.Table, first_row: int = 1) -> pa.Table:
-        types = [self.types[name] for name in self.names]
-        if not any(one.days or one.cell_format is not None for one in types):
-            return table.rename_columns(list(self.names))
-        cells = [
-            self._converted(name, column, first_row, one)
-            for name, column, one in zip(self.names, table.columns, types, strict=True)
-        ]
-        return pa.Table.from_arrays(cells, names=list(self.names))
+    # Rows
+
+    def tables(self) -> Iterator[pa.Table]:
+        """As fast as the quotes and the lengths of the lines allow, and more slowly where DuckDB finds an error."""
+        given, source = 0, self._in_threads()
+        try:
+            for piece in source._pieces():
+                yield piece
+                given += piece.num_rows
+        except DataError:
+            packed = any(read.compression is not None for read in self.reads)
+            slow = source._on_one_thread(long_lines=self._size <= LONG_LINE_FILES and not packed)
+            if slow.reads == source.reads or not self._quotes.closed:
+                raise
+            yield from _behind(given, slow._pieces())
+
+    def _pieces(self) -> Iterator[pa.Table]:
+        """All rows as DuckDB reads them, with cells converted that it does not convert."""
+        header = {there: here for read in self.reads for there, here in read.columns}
+        duckdb = DuckDb(self.name, len(self.columns), header, self.called, True, self.more_memory)
+        query, first = select_all(self.reads, self.names, self.types), 1
+        for piece in duckdb.pieces(query, rows_of_piece(self.row_bytes or 0.0, len(self.columns))):
+            cells = (self._converted(*column, first) for column in zip(self.names, piece.columns, strict=True))
+            yield pa.Table.from_arrays(list(cells), names=list(self.names))
+            first += piece.num_rows
 
     def _converted(
-        self, name: str, cells: pa.ChunkedArray, first_row: int, one: ColumnType, missing: Sequence[str] = ()
+        self,
+        name: str,
+        cells: pa.ChunkedArray,
+        first_row: int,
+        one: ColumnType | None = None,
+        missing: Sequence[str] = (),
     ) -> pa.ChunkedArray:
         """A column as it is to be read, from what DuckDB has read it as."""
+        one = self.types[name] if one is None else one
         if one.cell_format is not None:
             try:
                 cells = one.cell_format.read(cells, missing)
@@ -549,6 +516,58 @@ class CsvScan(Scan):
         types = {name: _as_duckdb_can(one) for name, one in self.types.items()}
         deque(replace(self._with_reads(missing=(*self.missing, *words)), types=types).tables(), maxlen=0)
 
+    def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
+        as_text = {name: ColumnType("VARCHAR") for name in self.types}
+        as_written = replace(self._with_reads(missing=()), types=as_text)
+        plain = {
+            name: replace(one, cell_format=one.cell_format or CellFormat(one.kind, self.cells.decimal, markers=False))
+            for name, one in self.types.items()
+        }
+        first = 1
+        for text in as_written.tables():
+            cells = [self._converted(name, text[name], first, plain[name], self.missing) for name in self.names]
+            yield pa.Table.from_arrays(cells, names=list(self.names)), text
+            first += text.num_rows
+
+    def unfinished(self, column: str) -> tuple[str, ...]:
+        found = []
+        for read in self.reads:
+            header = [here for _, here in read.columns]
+            for path in read.paths if read.compression is None and column in header else ():
+                cells = unfinished_line(path, read.delimiter)
+                if len(cells) == len(header):
+                    found.append(cells[header.index(column)])
+        return tuple(found)
+
+    # Threads, and long lines
+
+    def _in_threads(self) -> "CsvSource":
+        """On one thread, if a thread that begins in the middle of a file could take a part of a row for one."""
+        if all(read.one_thread or read.compression is not None for read in self.reads):
+            return self
+        quotes = self._quotes
+        alone = quotes.long_lines or (quotes.closed and quotes.with_breaks)
+        return self._on_one_thread(quotes.long_lines) if alone else self
+
+    def _on_one_thread(self, long_lines: bool) -> "CsvSource":
+        memory = 2e-6 * self._size if long_lines else 0.0  # as much of the file as DuckDB can hold
+        source = self._with_reads(one_thread=True, long_lines=long_lines or self.reads[0].long_lines)
+        return replace(source, more_memory=max(self.more_memory, memory))
+
+    def _with_reads(self, **changes: Any) -> "CsvSource":
+        """The same files, read in another way."""
+        return replace(self, reads=tuple(replace(read, **changes) for read in self.reads))
+
+    @property
+    def _quotes(self) -> Quotes:
+        """The quotes of all files."""
+        found = [quotes_in(path, read.delimiter) for read in self.reads for path in read.paths]
+        return Quotes.together(found)
+
+    @property
+    def _size(self) -> int:
+        return sum(path.stat().st_size for path in self.files)
+
 
 def _as_duckdb_can(one: ColumnType) -> ColumnType:
     """The type without a conversion here; text where DuckDB does not know the form of the cells."""
@@ -558,22 +577,30 @@ def _as_duckdb_can(one: ColumnType) -> ColumnType:
     )
 
 
+def _behind(rows: int, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The rows that follow the given number of rows."""
+    for table in tables:
+        if table.num_rows > rows or rows == 0:
+            yield table.slice(rows)
+        rows = max(rows - table.num_rows, 0)
+
+
 def open_csv(
     name: str, paths: Sequence[Path], forms: Sequence[FileFormat], called: Mapping[str, str], missing: Sequence[str],
     habit: CellHabits,
-) -> CsvScan:  # fmt: skip
-    """The scan of files with these forms; files with the same header are read together, others united by name."""
+) -> CsvSource:  # fmt: skip
+    """The source of files with these forms; files with the same header are read together, others united by name."""
     for path, form in zip(paths, forms, strict=True):
         refuse_damaged(path, called.get(str(path), str(path)), form.delimiter)
     names = tuple(dict.fromkeys(column for form in forms for column in form.header))
     reads = _reads(names, paths, forms, tuple(missing))
-    scan = CsvScan(
-        name, names, {name: ColumnType("VARCHAR", sure=False) for name in names}, reads,
+    own = replace(habit, missing=tuple(word for word in missing if word not in MISSING_WORDS))
+    source = CsvSource(
+        name, names, reads, CsvCells(reads[0].decimal, own),
         row_bytes=None if any(form.row_bytes is None for form in forms) else forms[0].row_bytes,
-        habit=replace(habit, missing=tuple(word for word in missing if word not in MISSING_WORDS)),
-        files=tuple(paths), called=called,
+        types={name: ColumnType("VARCHAR", sure=False) for name in names}, files=tuple(paths), called=called,
     )  # fmt: skip
-    return scan.looked_at(scan.head(max(1_000, min(TYPED_ROWS, TYPED_CELLS // len(scan.names)))))
+    return source.looked_at(source.head(max(1_000, min(TYPED_ROWS, TYPED_CELLS // len(source.names)))))
 
 
 def _reads(

@@ -4,7 +4,7 @@ import codecs
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import unescape
@@ -67,12 +67,6 @@ class Documents(Source):
     @property
     def row_names(self) -> tuple[str, ...]:
         return tuple(name for name in ("file",) if name in self.columns)
-
-    def reading_as(self, types: Mapping[str, str]) -> "Documents":
-        return self
-
-    def resolve_types(self, sample: pa.Table) -> tuple["Documents", pa.Table]:
-        return self, sample
 
     def tables(self) -> Iterator[pa.Table]:
         held: list[tuple[str | None, str, str]] = []

@@ -1,20 +1,15 @@
-"""DuckDB: its connections, SQL as text, and its errors in the terms of the user's files. Nobody else imports it.
+"""DuckDB: connections, SQL as text, errors in the terms of the user's files, and the sources that it streams.
 
-Its messages are read by regular expressions, which is why `pyproject.toml` bounds its version from above.
-
-Tables that DuckDB streams from files or a query, in memory that does not grow with them.
-
-A `Read` is one thing that DuckDB reads, as a value that becomes SQL; a `Scan` has one or several, whose rows follow one
-another. Each kind of file has its reads, and what else is special of it, in a file of its own.
-
-Relations of DuckDB, in a connection of the user's, as a stream.
+Nobody else imports it. Its messages are read by regular expressions, which is why `pyproject.toml` bounds its version
+from above. A `Read` is one thing that DuckDB reads, as a value that becomes SQL; a source has one or several, whose
+rows follow one another. Each kind of file has its reads in a module of its own.
 """
 
 import glob
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,9 +17,17 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from deciban.errors import DataError, DecibanError, Place, UsageError, naming_source
+from deciban.errors import Argument, DataError, Message, Place, UsageError
 from deciban.sources.dialects import DUCKDB
-from deciban.sources.source import VECTOR_ROWS, Source, SqlRows, TypedSource, Types, in_pieces, rows_of_piece
+from deciban.sources.source import (
+    VECTOR_ROWS,
+    Source,
+    SqlRows,
+    Types,
+    in_pieces,
+    repeated_column,
+    rows_of_piece,
+)
 from deciban.sources.temporary import spill_folder
 from deciban.tables.table import repeated
 from deciban.util.arrays import CORES
@@ -47,14 +50,21 @@ CONTENT = re.compile(r"^Original Line:\s*(.*)$", re.MULTILINE)  # a line that en
 JSON_LINE = re.compile(r'in file "(.*?)",(?: at byte \d+)? in line (\d+): (.*)', re.DOTALL)
 LONGEST = re.compile(r"Maximum line size of (\d+)")
 NOTHING: Mapping[str, str] = {}
-_RELATION = "open it with duckdb.connect, and pass the connection with table= or query="
-_WITHOUT_QUERY = "which DuckDB does not read; give its name alone, without a query"
-NOT_IN_QUERIES = {
-    **dict.fromkeys((".xlsx", ".xls"), "a spreadsheet, which is not read; save the sheet as CSV"),
-    **dict.fromkeys((".duckdb", ".ddb", ".db"), f"a database; {_RELATION}"),
-    **dict.fromkeys((".arrow", ".arrows", ".feather"), f"an Arrow file, {_WITHOUT_QUERY}"),
-    ".orc": f"an ORC file, {_WITHOUT_QUERY}",
-    ".avro": "an Avro file, which is not read; save the table as Parquet",
+
+# The kinds of files that queries cannot read, by the ends of their names, and what to do.
+_BY_CONNECTION = (
+    "open it with duckdb.connect, and pass the connection with ",
+    Argument("table"),
+    " or ",
+    Argument("query"),
+)
+_ALONE = "give its name alone, without a query"
+NOT_IN_QUERIES: dict[str, tuple[str, Message]] = {
+    **dict.fromkeys((".xlsx", ".xls"), ("a spreadsheet, which is not read", "save the sheet as CSV")),
+    **dict.fromkeys((".duckdb", ".ddb", ".db"), ("a database", _BY_CONNECTION)),
+    **dict.fromkeys((".arrow", ".arrows", ".feather"), ("an Arrow file, which DuckDB does not read", _ALONE)),
+    ".orc": ("an ORC file, which DuckDB does not read", _ALONE),
+    ".avro": ("an Avro file, which is not read", "save the table as Parquet"),
 }
 EXPECTED_TYPES = {
     "DOUBLE": "a number",
@@ -145,13 +155,13 @@ def column_types(
     try:
         with translated_errors(name, called=called):
             if len(connection.extract_statements(query)) != 1:  # before any of them is run
-                raise UsageError(f"{name}: these are several statements; give one query")
+                raise UsageError("these are several statements", place=Place(name), remedy="give one query")
             relation = connection.sql(query)
             names, types = relation.columns, [str(kind) for kind in relation.types]
     finally:
         connection.close()
     if (twice := repeated(names)) is not None:
-        raise DataError(f"{name}: column {twice!r} is there more than once; give every column its own name")
+        raise repeated_column(twice, name)
     return dict(zip(names, types, strict=True))
 
 
@@ -168,18 +178,14 @@ def translated_errors(
     except OSError as problem:
         if problem.errno is not None or isinstance(problem, FileNotFoundError | PermissionError):
             raise  # of the system
-        raise _with_name(as_user_error(name, header, called, str(problem))) from None
+        raise as_user_error(name, header, called, str(problem)) from None
     except Exception as problem:
         if isinstance(problem, RuntimeError) and "conversion error" in str(problem):
-            damaged = DataError(f"{name}: the file is damaged, beyond what can be said of it; write it anew")
-            raise naming_source(damaged) from None
+            said = "the file is damaged, beyond what can be said of it"
+            raise DataError(said, place=Place(name), remedy="write it anew") from None
         if type(problem).__module__.split(".")[0] not in ("duckdb", "_duckdb"):
             raise
-        raise _with_name(as_user_error(name, header, called, str(problem))) from None
-
-
-def _with_name(problem: Exception) -> Exception:
-    return naming_source(problem) if isinstance(problem, DecibanError) else problem
+        raise as_user_error(name, header, called, str(problem)) from None
 
 
 @contextmanager
@@ -207,66 +213,64 @@ def as_user_error(name: str, header: Mapping[str, str], called: Mapping[str, str
         return _csv_error(name, header, text, found)
     if found := JSON_LINE.search(text):
         line = int(found[2]) - ("Malformed" in text)  # counts one too many there
-        return DataError(
-            f"{name}, line {line}: this is not a line of JSON as those before ({_first(found[3])}); correct it"
-        )
+        said = f"this is not a line of JSON as those before ({_first(found[3])})"
+        return DataError(said, place=Place(f"{name}, line {line}"), remedy="correct it")
+    place = Place(name)
     if "invalid state" in text:
-        return DataError(
-            f"{name}: some lines end in another way than the first ones; write the file with one kind of end"
-        )
+        said = "some lines end in another way than the first ones"
+        return DataError(said, place=place, remedy="write the file with one kind of end")
     if "GZIP" in text.upper() or "zstd" in text.lower():
-        return DataError(f"{name}: the compressed file is damaged or cut off ({_first(text)}); write it anew")
+        said = f"the compressed file is damaged or cut off ({_first(text)})"
+        return DataError(said, place=place, remedy="write it anew")
     if re.search("Parquet|magic bytes|footer|decompression|know what type|Out of buffer|Thrift", text, re.IGNORECASE):
-        return DataError(f"{name}: the Parquet file is damaged or cut off ({_first(text)}); write it anew")
+        said = f"the Parquet file is damaged or cut off ({_first(text)})"
+        return DataError(said, place=place, remedy="write it anew")
     kind = UsageError if re.match(r"(Parser|Binder|Catalog) Error", text) else DataError
-    return kind(f"{name}: {_first(text)}")
+    return kind(_first(text), place=place)
 
 
 def _of_an_extension(name: str, text: str) -> UsageError | None:
     """The error for what DuckDB reads only by an extension, or not at all."""
     own = "a DuckDB connection of your own, and pass its relation: connection.sql('select ...')"
     if found := re.search(r"File (\S+) requires the extension (\w+)", text):
-        return UsageError(f"{name}: {found[1]} is not on this machine; download it, or load {found[2]} in {own}")
+        remedy = f"download it, or load {found[2]} in {own}"
+        return UsageError(f"{found[1]} is not on this machine", place=Place(name), remedy=remedy)
     if found := re.search(r'with name "?(\w+)"? is not in the catalog, but it exists in the (\w+) extension', text):
-        return UsageError(
-            f"{name}: {found[1]} is in DuckDB's extension {found[2]}, which is not loaded here; load it in {own}"
-        )
+        said = f"{found[1]} is in DuckDB's extension {found[2]}, which is not loaded here"
+        return UsageError(said, place=Place(name), remedy=f"load it in {own}")
     table = re.search(
         r"(?:Table with name|No files found that match the pattern) \"?([^\"\n]+?)\"?(?: does not exist|\n|$)", text
     )
     ending = "" if table is None else Path(table[1]).suffix.lower()
     if table is None or ending not in NOT_IN_QUERIES:
         return None
-    return UsageError(f"{name}: {table[1]} is {NOT_IN_QUERIES[ending]}")
+    kind, what_to_do = NOT_IN_QUERIES[ending]
+    return UsageError(f"{table[1]} is {kind}", place=Place(name), remedy=what_to_do)
 
 
 def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[str]) -> DataError:
     found = FILE.search(text)
-    place = f"{name if found is None else found[1].strip()}, line {line[1]}"
+    place = Place(f"{name if found is None else found[1].strip()}, line {line[1]}")
     content = CONTENT.search(text)
     shown = _cut(content[1]) if content is not None else ""
     if cells := CELLS.search(text):
-        return DataError(
-            f"{place}: found {cells[2]} cells where the header has {cells[1]} ({shown!r}); "
-            f"complete the row, or quote the cells that hold a separator"
-        )
+        said = f"found {cells[2]} cells where the header has {cells[1]} ({shown!r})"
+        return DataError(said, place=place, remedy="complete the row, or quote the cells that hold a separator")
     if "unterminated quote" in text or "quote" in text.split("Possible")[0].lower():
-        return DataError(
-            f"{place}: a quote is opened and never closed ({shown!r}); close it, or double it inside a cell"
-        )
+        said = f"a quote is opened and never closed ({shown!r})"
+        return DataError(said, place=place, remedy="close it, or double it inside a cell")
     if bad := CONVERTED.search(text):
-        column = header.get(bad[1], bad[1])
-        return DataError(
-            f"found {_cut(bad[2])!r}, expected {EXPECTED_TYPES.get(bad[3], bad[3])}",
-            place=Place(place, column),
-            remedy="correct the cell, leave it empty, name it as missing, or read the column as text",
-        )
+        said = f"found {_cut(bad[2])!r}, expected {EXPECTED_TYPES.get(bad[3], bad[3])}"
+        remedy = "correct the cell, leave it empty, name it as missing, or read the column as text"
+        return DataError(said, place=replace(place, column=header.get(bad[1], bad[1])), remedy=remedy)
     if "unicode" in text.lower():
-        return DataError(f"{place}: this is not UTF-8 text ({shown!r}); say how the file is encoded, such as latin-1")
+        said = f"this is not UTF-8 text ({shown!r})"
+        return DataError(said, place=place, remedy="say how the file is encoded, such as latin-1")
     if longest := LONGEST.search(text):
         most = f"{int(longest[1]) // 1_000_000} MB"
-        return DataError(f"{place}: a row is longer than {most}; is a quote not closed? Else shorten its cells")
-    return DataError(f"{place}: {_first(text.split(line[0])[-1])} ({shown!r}); correct the row")
+        remedy = "is a quote not closed? Else shorten its cells"
+        return DataError(f"a row is longer than {most}", place=place, remedy=remedy)
+    return DataError(f"{_first(text.split(line[0])[-1])} ({shown!r})", place=place, remedy="correct the row")
 
 
 def _first(text: str) -> str:
@@ -293,20 +297,78 @@ class Read(Protocol):
         ...
 
 
+def select_all(reads: Iterable[Read], names: Sequence[str], types: Types) -> str:
+    """The query for these columns of all reads, whose rows follow one another."""
+    return " UNION ALL ".join(read.select(names, types) for read in reads)
+
+
+def select_typed(table: str, names: Sequence[str], types: Types) -> str:
+    """The query for these columns of a table that has types, each cast to the one that is wanted."""
+    casts = (f"CAST({quoted(name)} AS {wanted})" if (wanted := types[name].wanted) else quoted(name) for name in names)
+    return select_from(table, list(casts))
+
+
 @dataclass(frozen=True)
-class Scan(TypedSource):
-    """A table that is streamed from files or a query, as often as it is asked for. Its columns have types.
+class DuckDb:
+    """A DuckDB that is started for each question about a source.
+
+    name: what the user calls the source. columns: how many are read. header, called: what the user calls its columns
+    and files. parsing: whether text is parsed. more_memory: megabytes beyond those that rows of numbers need.
+    """
+
+    name: str
+    columns: int
+    header: Mapping[str, str] = field(default_factory=dict)
+    called: Mapping[str, str] = field(default_factory=dict)
+    parsing: bool = False
+    more_memory: float = 0.0
+
+    @contextmanager
+    def answer(self, query: str, rows: int) -> Iterator[pa.RecordBatchReader]:
+        """The answer to a query as a stream, in batches of the given number of rows."""
+        connection = connect(self.columns, parsing=self.parsing, more_memory=self.more_memory)
+        try:
+            with translated_errors(self.name, self.header, self.called):
+                yield connection.sql(query).to_arrow_reader(rows)
+        finally:
+            connection.close()
+            pa.default_memory_pool().release_unused()
+
+    def pieces(self, query: str, rows: int) -> Iterator[pa.Table]:
+        """The answer to a query in pieces of the given number of rows."""
+        with self.answer(query, rows) as reader:
+            yield from in_pieces(reader, rows, reader.schema)
+
+    @contextmanager
+    def sql(self, query: str, names: Sequence[str]) -> Iterator[SqlRows]:
+        """The rows of a query, whose columns are called c0, c1 ...; it is asked on all cores: nobody else counts."""
+        connection = connect(self.columns, parsing=True, more_memory=self.more_memory + COUNTING_MEMORY)
+
+        def ask(question: str) -> pa.Table:
+            with translated_errors(self.name, self.header, self.called):
+                return connection.sql(question).to_arrow_table()
+
+        try:
+            columns = {name: f"c{k}" for k, name in enumerate(names)}
+            yield SqlRows.of(DUCKDB, f"({query}) AS source", columns, ask)
+        finally:
+            connection.close()
+            pa.default_memory_pool().release_unused()
+
+
+@dataclass(frozen=True)
+class DuckDbSource(Source):
+    """A table with types that DuckDB streams from files or a query.
 
     reads: what DuckDB reads, one after the other. row_size: the bytes of a row in memory, about, where that is known
-    beforehand. rows: their number, where that is known. named: files that a query names. kept: files that are deleted
-    when nobody reads them any more. more_memory: megabytes of DuckDB beyond those that rows take.
+    beforehand. rows: their number, where that is known. named: files that a query names. more_memory: megabytes of
+    DuckDB beyond those that rows take.
     """
 
     reads: tuple[Read, ...]
     row_size: float = 0.0
     rows: int | None = None
     named: tuple[str, ...] = ()
-    kept: tuple[Any, ...] = ()
     more_memory: float = 0.0
 
     @property
@@ -320,87 +382,28 @@ class Scan(TypedSource):
     def head(self, rows: int) -> pa.Table:
         if not self.files or any(one.wanted for one in self.types.values()):  # planned, and cast, in another way
             return super().head(rows)
-        with self._answer(f"SELECT * FROM ({self._query}) LIMIT {int(rows)}") as reader:
-            return self._named(reader.read_all())
+        with self._engine().answer(f"SELECT * FROM ({self._query}) LIMIT {int(rows)}", self._piece_rows) as reader:
+            return reader.read_all().rename_columns(list(self.names))
 
     def tables(self) -> Iterator[pa.Table]:
-        first = 1
-        with self._answer(self._query) as reader:
-            for piece in in_pieces(reader, self._piece_rows, reader.schema):
-                yield self._named(piece, first)
-                first += piece.num_rows
+        for piece in self._engine().pieces(self._query, self._piece_rows):
+            yield piece.rename_columns(list(self.names))
+
+    def sql(self) -> AbstractContextManager[SqlRows]:
+        return self._engine(held=False).sql(self._query, self.names)
+
+    def _engine(self, held: bool = True) -> DuckDb:
+        """Who is asked; `held`: whether some of the rows are held, read and handed out."""
+        memory = self.more_memory + (HELD_ROWS * self.row_size / 1e6 if held else 0.0)
+        return DuckDb(self.name, len(self.columns), called=self.called, more_memory=memory)
 
     @property
     def _query(self) -> str:
-        return " UNION ALL ".join(read.select(self.names, self.types) for read in self.reads)
+        return select_all(self.reads, self.names, self.types)
 
     @property
     def _piece_rows(self) -> int:
-        """The rows of a piece, which depend on the table alone."""
-        return rows_of_piece(self._row_bytes, len(self.columns))
-
-    @property
-    def _row_bytes(self) -> float:
-        """The bytes of a row, about; 0 where nothing is known of it."""
-        return self.row_size
-
-    def _named(self, table: pa.Table, first_row: int = 1) -> pa.Table:
-        """What DuckDB answered, as rows of this table; `first_row` is counted from 1."""
-        return table.rename_columns(list(self.names))
-
-    @contextmanager
-    def _answer(self, query: str) -> Iterator[pa.RecordBatchReader]:
-        """The answer of DuckDB to a query, as a stream."""
-        connection = connect(
-            len(self.columns),
-            parsing=not self.typed,
-            more_memory=self.more_memory + HELD_ROWS * self.row_size / 1e6,
-        )
-        try:
-            with translated_errors(self.name, self._header, self.called):
-                yield connection.sql(query).to_arrow_reader(self._piece_rows)
-        finally:
-            connection.close()
-            pa.default_memory_pool().release_unused()
-
-    @contextmanager
-    def sql(self) -> Iterator[SqlRows]:
-        """The rows as DuckDB has them, on all cores: nobody else counts."""
-        connection = connect(len(self.columns), parsing=True, more_memory=self.more_memory + COUNTING_MEMORY)
-
-        def ask(query: str) -> pa.Table:
-            with translated_errors(self.name, self._header, self.called):
-                return connection.sql(query).to_arrow_table()
-
-        try:
-            columns = {name: f"c{k}" for k, name in enumerate(self.names)}
-            yield SqlRows.of(DUCKDB, f"({self._query}) AS source", columns, ask)
-        finally:
-            connection.close()
-            pa.default_memory_pool().release_unused()
-
-    @property
-    def _header(self) -> Mapping[str, str]:
-        """The names of columns by those that DuckDB knows them by, where these are others."""
-        return NOTHING
-
-    @property
-    def _size(self) -> int:
-        return sum(path.stat().st_size for path in self.files)
-
-
-def select_typed(table: str, names: Sequence[str], types: Types) -> str:
-    """The query for these columns of a table that has types, each cast to the one that is wanted."""
-    casts = (f"CAST({quoted(name)} AS {wanted})" if (wanted := types[name].wanted) else quoted(name) for name in names)
-    return select_from(table, list(casts))
-
-
-def behind(rows: int, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """What follows so many rows."""
-    for table in tables:
-        if table.num_rows > rows or rows == 0:
-            yield table.slice(rows)
-        rows = max(rows - table.num_rows, 0)
+        return rows_of_piece(self.row_size, len(self.columns))
 
 
 def is_relation(data: Any) -> bool:
@@ -409,27 +412,17 @@ def is_relation(data: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class RelationRows(Source):
-    """The rows of a relation."""
+class RelationSource(Source):
+    """The rows of a relation of DuckDB, in a connection of the user's."""
 
     relation: Any = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, relation: Any) -> "RelationRows":
+    def of(cls, relation: Any) -> "RelationSource":
         """A DataError where two columns have one name."""
         if (twice := repeated(relation.columns)) is not None:
-            raise DataError(f"column {twice!r} is there more than once; give every column its own name")
+            raise repeated_column(twice)
         return cls("the relation", tuple(relation.columns), relation=relation)
-
-    @property
-    def expected(self) -> int | None:
-        return None
-
-    def reading_as(self, types: Mapping[str, str]) -> "RelationRows":
-        return self
-
-    def resolve_types(self, sample: pa.Table) -> "tuple[RelationRows, pa.Table]":
-        return self, sample
 
     def tables(self) -> Iterator[pa.Table]:
         with translated_errors(self.name):

@@ -1,6 +1,6 @@
-"""Streams whose labels and weights are columns of their own."""
+"""Rows with labels: opened wherever they are, in memory or as sources whose labels and weights are columns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -8,9 +8,11 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import DataError, UsageError
-from deciban.sources.source import Source, Stream
+from deciban.errors import Argument, DataError, Place, UsageError
+from deciban.sources.open import find_rows
+from deciban.sources.source import Source
 from deciban.tables.cells import CellHabits, as_whole
+from deciban.tables.convert import as_table
 from deciban.tables.labelled import LabelledTable, find_column, rows_to_sample
 from deciban.tables.labels import LabelArray, Labels, encode_labels
 from deciban.tables.table import Frame
@@ -33,7 +35,7 @@ class LabelledStream:
     them, if one was drawn for the latter.
     """
 
-    stream: Stream
+    stream: Source
     target: str
     weight: str | None = None
     labels_look_like: str = ""
@@ -42,24 +44,21 @@ class LabelledStream:
     seen: LabelledTable | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, stream: Stream, y: Any, sample_weight: Any, where: Where = "here") -> "LabelledStream":
+    def of(cls, stream: Source, y: Any, sample_weight: Any, where: Where = "here") -> "LabelledStream":
         """A UsageError where labels or weights are not named, or the names are not there."""
         with stream.naming():
             for role, name in (("y", y), ("sample_weight", sample_weight)):
                 if not isinstance(name, str) and (role == "y" or name is not None):
-                    raise UsageError(
-                        f"{role}: the rows of a file have theirs in a column of it; give the column's name"
-                    )
+                    cause = f"{role}: the rows of a file have theirs in a column of it"
+                    raise UsageError(cause, remedy="give the column's name")
                 if isinstance(name, str):
                     find_column(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
             if y == sample_weight:
-                raise UsageError(f"column {y!r} cannot hold both the classes and the weights; name another")
+                raise UsageError(f"column {y!r} cannot hold both the classes and the weights", remedy="name another")
             if where == "engine":
                 stream.sql()  # refuses rows that no engine has
-        if isinstance(stream, Source):
-            named = [name for name in stream.row_names if name not in (y, sample_weight)]
-            stream = stream.with_label_as_written(y).without(named)
-        return cls(stream, y, sample_weight, where=where)
+        named = [name for name in stream.row_names if name not in (y, sample_weight)]
+        return cls(stream.with_label_as_written(y).without(named), y, sample_weight, where=where)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,9 +80,9 @@ class LabelledStream:
     def habit(self) -> CellHabits | None:
         return self.stream.learned_habit
 
-    def first_classes(self) -> LabelArray | None:
-        """The classes of the first rows, if they can be seen without reading many."""
-        return self._labelled(self.stream.head(FIRST_ROWS)).labels.classes if isinstance(self.stream, Source) else None
+    def first_classes(self) -> LabelArray:
+        """The classes of the first rows."""
+        return self._labelled(self.stream.head(FIRST_ROWS)).labels.classes
 
     def pieces(self) -> Iterator[LabelledTable]:
         first = 1
@@ -108,7 +107,7 @@ class LabelledStream:
         return sample, sample if table.num_rows == rows else replace(self, stream=stream, rows=rows, seen=seen)
 
     def peek(self) -> tuple[LabelledTable, "Examples"]:
-        if isinstance(self.stream, Source) and self.stream.has_types:
+        if self.stream.has_types:
             return self._labelled(self.stream.head(1)), self
         return self.sample()
 
@@ -133,10 +132,9 @@ class LabelledStream:
     def _refuse_nul(self, labels: Labels, first_row: int | None = None) -> None:
         if labels.classes.dtype.kind == "O" and (bad := _with_nul(labels)) is not None:
             place, label = bad
-            row = "" if first_row is None else f", row {first_row + place}"
-            raise DataError(
-                f"column {self.target!r}{row}: the label {label!r} holds a NUL byte; the file is damaged: write it anew"
-            )
+            row = None if first_row is None else first_row + place
+            cause, remedy = f"the label {label!r} holds a NUL byte", "the file is damaged: write it anew"
+            raise DataError(cause, place=Place(column=self.target, row=row), remedy=remedy)
 
     @property
     def unfinished_labels(self) -> tuple[str, ...]:
@@ -152,6 +150,39 @@ class LabelledStream:
 
 # Rows with labels, to learn from or to evaluate a model on: in memory, or read again for every pass.
 Examples = LabelledTable | LabelledStream
+
+
+def open_labelled(
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    where: Where = "here",
+    *,
+    types: Mapping[str, str] | None = None,
+    habit: CellHabits | None = None,
+    ignored: Sequence[str] = (),
+) -> Examples:
+    """Open rows with their labels and weights, which files hold in columns of their own.
+
+    where: whether they are to be counted here or by the engine that has them. types, habit: how a model has learned the
+    columns. ignored: columns that it has left out.
+    """
+    if where not in ("here", "engine"):
+        raise UsageError("choose 'here' or 'engine'", parameter=Argument("where", where))
+    found = find_rows(X, files=isinstance(y, str), in_engine=where == "engine")
+    if not isinstance(found, Source):
+        if where == "engine":
+            raise UsageError(
+                "the rows are in memory, and no engine has them",
+                parameter=Argument("where", where),
+                remedy=("leave ", Argument("where"), " out, or give a file, a query or a table of a database"),
+            )
+        return LabelledTable.of(as_table(found), y, sample_weight)
+    source = found.as_learned(types or {}, habit)
+    source = source.without([name for name in ignored if name in source.names])
+    examples = LabelledStream.of(source, y, sample_weight, where)
+    own = found.looks_like(y)
+    return examples if source.looks_like(y) == own else replace(examples, labels_look_like=own)
 
 
 def _with_nul(labels: Labels) -> tuple[int, str] | None:

@@ -1,4 +1,4 @@
-"""Files of JSON, opened as a scan."""
+"""Files of JSON, opened as a source."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from deciban.errors import DataError
-from deciban.sources.duckdb import JSON_FILE_MEMORY, Scan, column_types, files_of, literal, record_of, select_typed
+from deciban.errors import DataError, Place
+from deciban.sources.duckdb import (
+    JSON_FILE_MEMORY,
+    DuckDbSource,
+    column_types,
+    files_of,
+    literal,
+    record_of,
+    select_typed,
+)
 from deciban.sources.sniff import FileFormat
 from deciban.sources.source import ColumnType, Types
 from deciban.tables.table import NO_COLUMN
@@ -40,8 +48,8 @@ class JsonRead:
         )
 
 
-def open_json(name: str, paths: Sequence[Path], forms: Sequence[FileFormat], called: Mapping[str, str]) -> Scan:
-    """The scan of files that are all looked through for their keys and types, and then read by these."""
+def open_json(name: str, paths: Sequence[Path], forms: Sequence[FileFormat], called: Mapping[str, str]) -> DuckDbSource:
+    """The source of files that are all looked through for their keys and types, and then read by these."""
     alike: dict[str | None, list[Path]] = {}
     for path, form in zip(paths, forms, strict=True):
         alike.setdefault(form.compression, []).append(path)
@@ -51,10 +59,11 @@ def open_json(name: str, paths: Sequence[Path], forms: Sequence[FileFormat], cal
         found = {NO_COLUMN: "VARCHAR"}
     _refuse_keys_by_case(name, found)
     columns = tuple((column, JSON_TYPES.get(kind, kind)) for column, kind in found.items())
-    return Scan(
-        name, tuple(found), {column: ColumnType(kind) for column, kind in columns},
+    return DuckDbSource(
+        name, tuple(found),
         tuple(JsonRead(tuple(files), compression, columns) for compression, files in alike.items()),
         row_size=forms[0].row_bytes or 0.0,
+        types={column: ColumnType(kind) for column, kind in columns},
         more_memory=2 * JSON_FILE_MEMORY, files=tuple(paths), called=called,
     )  # fmt: skip
 
@@ -75,4 +84,5 @@ def _refuse_keys_by_case(name: str, columns: Iterable[str]) -> None:
     for column in columns:
         base, _, number = column.rpartition("_")
         if number.isdigit() and base not in columns and base.lower() in known:
-            raise DataError(f"{name}: the key {base!r} is there with capitals and without; name every key in one way")
+            said = f"the key {base!r} is there with capitals and without"
+            raise DataError(said, place=Place(name), remedy="name every key in one way")

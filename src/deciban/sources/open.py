@@ -1,8 +1,7 @@
-"""From what the user gives, a URL, a connection or a table of Ibis, to a source of rows.
+"""Find and open rows, wherever they are: in memory, in files, in queries, in databases, in Spark.
 
-From what the user says (a file, a glob, a folder, a query, standard input, a database) to what is streamed.
-
-Whatever the user has, in memory, in files or in a database, as rows to learn from or to score.
+`kind_of_rows` decides what the user means. `scan` opens files and databases with options; `find_rows` and `open_rows`
+open anything without.
 """
 
 import glob
@@ -10,116 +9,36 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from deciban.errors import Argument, DataError, Place, UsageError, naming_source
+from deciban.errors import Argument, DataError, Place, UsageError
 from deciban.sources.addresses import Address, is_address
 from deciban.sources.arrow import (
-    BatchSource,
-    DatabaseSource,
     is_arrow_stream,
     open_arrow_files,
     open_arrow_stream,
     open_parquet,
 )
-from deciban.sources.csv import MISSING_WORDS, CsvScan, open_csv, recoded
+from deciban.sources.csv import MISSING_WORDS, CsvSource, open_csv, recoded
 from deciban.sources.dialects import DUCKDB
-from deciban.sources.duckdb import Scan, translated_errors
+from deciban.sources.duckdb import RelationSource, is_relation, translated_errors
 from deciban.sources.json import open_json
 from deciban.sources.query import SQL, open_query
 from deciban.sources.sniff import FileFormat, sniff
-from deciban.sources.source import Source, Stream, TypedSource
+from deciban.sources.source import Source
 from deciban.sources.spark import SparkRows, is_spark_table
 from deciban.sources.temporary import STANDARD_INPUT, spooled
 from deciban.tables.cells import TYPES, CellHabits
 from deciban.tables.convert import as_table
 from deciban.tables.table import Frame, Table
 
-# What is taken for a database, by what its class can do: a table in memory may have a column of such a name.
-CONNECTION = "cursor"
-IBIS = "to_pyarrow_batches"
-
-HOW = (
-    "give query='select ...', or table='schema.table'; to a call that takes neither, such as predict, give "
-    "deciban.scan(url, query='select ...')"
-)
-
-
-def is_database(source: Any) -> bool:
-    """Whether it is the URL of a database, a connection to one, or a table of Ibis."""
-    return is_address(source) or hasattr(type(source), CONNECTION) or hasattr(type(source), IBIS)
-
-
-def open_database(source: Any, query: str | None, table: str | None) -> DatabaseSource:
-    """The source of a query, or of all rows of a table."""
-    if hasattr(type(source), IBIS):
-        if query is not None or table is not None:
-            raise UsageError(
-                "a table of Ibis is read as it is",
-                remedy=("leave ", Argument("query"), " and ", Argument("table"), " out"),
-            )
-        from deciban.sources.connections import open_ibis
-
-        return open_ibis(source)
-    if not is_database(source):
-        raise UsageError(
-            (
-                Argument("query"),
-                " and ",
-                Argument("table"),
-                (
-                    " are for databases: give a URL such as postgresql://user@host/database, or a connection; "
-                    "files are queried by 'sql: select ...'"
-                ),
-            )
-        )
-    query = _one_of(query, table)
-    return _of_url(source, query, table) if isinstance(source, str) else _of_connection(source, query, table)
-
-
-def _one_of(query: str | None, table: str | None) -> str | None:
-    """The query without what ends it; a UsageError unless there is either a query or a table."""
-    if query is not None and table is not None:
-        raise UsageError(
-            (Argument("query"), " and ", Argument("table"), " are both given"), remedy="leave one of them out"
-        )
-    text = None if query is None else query.strip().rstrip(";").rstrip()
-    if not (text or table):
-        raise UsageError(f"which rows of the database are meant is not said; {HOW}")
-    return text
-
-
-def _of_url(url: str, query: str | None, table: str | None) -> DatabaseSource:
-    from deciban.sources.postgres import Snapshots, open_postgres
-
-    address = Address.of(url)
-    return open_postgres(Snapshots(address), address.shown, query, table)
-
-
-def _of_connection(connection: Any, query: str | None, table: str | None) -> DatabaseSource:
-    if _is_postgres_by_adbc(connection):
-        from deciban.sources.postgres import GivenConnection, open_postgres
-
-        return open_postgres(GivenConnection(connection), "the connection", query, table)
-    from deciban.sources.connections import open_connection
-
-    name = "the query" if table is None else table
-    text = query if query is not None else f"SELECT * FROM {DUCKDB.qualified(table or '')}"  # as most engines quote
-    return open_connection(connection, text, name)
-
-
-def _is_postgres_by_adbc(connection: Any) -> bool:
-    return hasattr(connection, "adbc_get_info") and connection.adbc_get_info().get("vendor_name") == "PostgreSQL"
-
-
 # What marks the folder of a table whose files are not all of its rows, what it is called, and how to read it.
-_AS_DATASET = "{name}: this is a table of {kind}, whose files also have rows that were deleted; "
 VERSIONED_TABLES = {
     "_delta_log": (
         "Delta Lake",
@@ -146,6 +65,98 @@ ENDINGS = {
     "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".txt"),
 }
 TABLES = tuple(ending for endings in ENDINGS.values() for ending in endings if ending != ".txt")
+
+
+# What is taken for a database, by what its class can do: a table in memory may have a column of such a name.
+CONNECTION = "cursor"
+IBIS = "to_pyarrow_batches"
+
+Kind = Literal["source", "spark", "relation", "database", "query", "batches", "files", "memory"]
+
+
+def kind_of_rows(data: Any, files: bool = False) -> Kind:
+    """Return where rows are: nothing else decides that.
+
+    files: whether texts in a list are names of files, as paths always are; else each is a row.
+    """
+    if isinstance(data, Source):
+        return "source"
+    if is_spark_table(data):
+        return "spark"
+    if is_address(data) or hasattr(type(data), CONNECTION) or hasattr(type(data), IBIS):
+        return "database"
+    if is_arrow_stream(data):
+        return "batches"
+    if is_relation(data):
+        return "relation"
+    if isinstance(data, str | os.PathLike):
+        return "query" if isinstance(data, str) and data.startswith(SQL) else "files"
+    names = (str, os.PathLike) if files else (os.PathLike,)
+    several = isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(one, names) for one in data)
+    return "files" if several else "memory"
+
+
+@dataclass(frozen=True)
+class ScanOptions:
+    """The options of `scan`."""
+
+    types: Mapping[str, str] | None = None
+    ignore: Sequence[str] = ()
+    missing: Sequence[str] = MISSING_WORDS
+    encoding: str | None = None
+    delimiter: str | None = None
+    header: bool = True
+    thousands: str = ""
+    date_format: str = ""
+
+    def refuse(self, names: Sequence[str], name: str, meant: str) -> None:
+        """Refuse those of these options that are given: they are meant for something else than `name`."""
+        given = {
+            "types": self.types,
+            "missing": not set(self.missing) <= set(MISSING_WORDS),
+            "delimiter": self.delimiter,
+            "header": not self.header,
+            "thousands": self.thousands,
+            "date_format": self.date_format,
+        }
+        for option in names:
+            if given[option]:
+                raise UsageError(f"{option} is for {meant}", place=Place(name), remedy="leave it out")
+
+
+def find_rows(data: Any, *, files: bool = False, in_engine: bool = False) -> Any:
+    """Return the source of rows that are named, or that are elsewhere; rows in memory as they are.
+
+    files: see `kind_of_rows`. in_engine: whether relations of DuckDB stay where they are; else they are read at once.
+    """
+    kind = kind_of_rows(data, files)
+    if kind in ("source", "memory") or (kind == "relation" and not in_engine):
+        return data
+    if kind == "spark":
+        return SparkRows.of(data)
+    return RelationSource.of(data) if kind == "relation" else _open(kind, data, ScanOptions())
+
+
+def named_rows(data: Any, query: str | None, table: str | None) -> Any:
+    """Return the source of a query or a table of a database; without either, the data as they are."""
+    return data if query is None and table is None else scan(data, query=query, table=table)
+
+
+def open_rows(data: Any, types: Mapping[str, str], habit: CellHabits | None = None) -> Table | Source:
+    """Open rows as a table in memory, or as a source.
+
+    types: Arrow's types of columns that are known already. habit: how cells of CSV files were written that were learned
+    before.
+    """
+    named = len(types) > 1 and isinstance(data, list | tuple)  # of one column, each text may be a row
+    rows = find_rows(data, files=named and all(isinstance(one, str) and os.path.isfile(one) for one in data))
+    return rows.as_learned(types, habit) if isinstance(rows, Source) else as_table(rows)
+
+
+def open_table(data: Any, types: Mapping[str, str] | None = None, habit: CellHabits | None = None) -> Table:
+    """Read all rows into memory, wherever they are."""
+    rows = open_rows(data, types or {}, habit)
+    return Frame(rows.table()) if isinstance(rows, Source) else rows
 
 
 def scan(
@@ -229,69 +240,117 @@ def scan(
     ...     print(rows.names, rows.table().to_pylist()[0])
     ('day', 'code', 'rain') {'day': datetime.date(2026, 2, 1), 'code': '7', 'rain': 2.5}
     """
+    options = ScanOptions(types, ignore, missing, encoding, delimiter, header, thousands, date_format)
     _check_habit(thousands, date_format)
-    found: TypedSource
-    if query is not None or table is not None or is_database(source):
+    if query is not None or table is not None:
+        return _open("database", source, options, query, table)
+    kind = kind_of_rows(source, files=True)
+    return _open("files" if kind not in ("database", "query", "batches") else kind, source, options)
+
+
+def _open(kind: Kind, source: Any, options: ScanOptions, query: str | None = None, table: str | None = None) -> Source:
+    """Open rows of a database, a query, Arrow's batches or files."""
+    if kind == "database":
         found = open_database(source, query, table)
-    elif isinstance(source, str) and source.startswith(SQL):
+    elif kind == "query":
         found = open_query(source)
-    elif is_arrow_stream(source):
+    elif kind == "batches":
         found = open_arrow_stream(source)
     else:
         given = [_local(os.fspath(one)) for one in (source if isinstance(source, list | tuple) else [source])]
         name = "standard input" if given == [STANDARD_INPUT] else ", ".join(given)
         if any(map(is_address, given)):
-            raise UsageError("a database is read alone; give its URL, and neither files nor another one")
-        options = {"types": types, "missing": tuple(missing) != MISSING_WORDS, "delimiter": delimiter,
-                   "header": not header, "thousands": thousands, "date_format": date_format}  # fmt: skip
-        paths = _tables_or_documents(name, given, encoding, options)
-        if isinstance(paths, Source):
-            return paths.without(ignore)
-        habit = CellHabits(thousands=thousands, date_format=date_format)
-        told = {*(types or ()), *ignore}
-        found = _open_files(name, paths, (encoding, delimiter, header), missing, habit, told)
-    habits = {"thousands": thousands, "date_format": date_format, "missing": not set(missing) <= set(MISSING_WORDS)}
-    if not isinstance(found, CsvScan) and any(habits.values()):
-        option = next(option for option, is_given in habits.items() if is_given)
-        raise UsageError((Argument(option), " is for CSV files"), place=Place(found.name), remedy="leave it out")
-    if types:
-        found = found.with_types({name: _type(name, kind) for name, kind in types.items()})
-    return found.without(ignore) if ignore else found
+            raise UsageError("a database is read alone", remedy="give its URL, and neither files nor another one")
+        if (folder := _folder_of_documents(given)) is not None:
+            from deciban.sources.documents import documents_in  # tables do not need it
+
+            tables = ("types", "missing", "delimiter", "header", "thousands", "date_format")
+            options.refuse(tables, name, "tables, and these are documents")
+            return documents_in(folder, options.encoding).without(options.ignore)
+        paths = [path for one in given for path in _paths(one)]
+        _refuse_twice(paths)
+        found = _open_files(name, paths, options)
+    if not isinstance(found, CsvSource):
+        options.refuse(("thousands", "date_format", "missing"), found.name, "CSV files, and this is none")
+    if options.types:
+        found = found.with_types({name: _type(name, kind) for name, kind in options.types.items()})
+    return found.without(options.ignore) if options.ignore else found
 
 
-def _tables_or_documents(
-    name: str, given: Sequence[str], encoding: str | None, options: Mapping[str, Any]
-) -> list[str] | Source:
-    """The files that are meant, or the documents, of which none of these options may be said."""
-    folder = _folder_of_documents(given)
-    paths = [] if folder is not None else [path for one in given for path in _paths(one)]
-    _refuse_twice(paths)
-    if folder is None:
-        return paths
-    if any(options.values()):
-        option = next(option for option, is_given in options.items() if is_given)
-        raise UsageError(
-            (Argument(option), " is for tables, and these are documents"), place=Place(name), remedy="leave it out"
+def open_database(source: Any, query: str | None, table: str | None) -> Source:
+    """Open a query of a database, or all rows of a table."""
+    if hasattr(type(source), IBIS):
+        if query is not None or table is not None:
+            remedy = ("leave ", Argument("query"), " and ", Argument("table"), " out")
+            raise UsageError("a table of Ibis is read as it is", remedy=remedy)
+        from deciban.sources.connections import open_ibis
+
+        return open_ibis(source)
+    if kind_of_rows(source) != "database":
+        cause = (
+            Argument("query"),
+            " and ",
+            Argument("table"),
+            " are for databases: give a URL such as postgresql://user@host/database, or a connection",
         )
-    from deciban.sources.documents import documents_in  # tables do not need it
+        raise UsageError(cause, remedy="files are queried by 'sql: select ...'")
+    query = _one_of(query, table)
+    return _of_url(source, query, table) if isinstance(source, str) else _of_connection(source, query, table)
 
-    return documents_in(folder, encoding)
+
+def _one_of(query: str | None, table: str | None) -> str | None:
+    """The query without what ends it; a UsageError unless there is either a query or a table."""
+    if query is not None and table is not None:
+        cause = (Argument("query"), " and ", Argument("table"), " are both given")
+        raise UsageError(cause, remedy="leave one of them out")
+    text = None if query is None else query.strip().rstrip(";").rstrip()
+    if not (text or table):
+        remedy = (
+            "give ",
+            Argument("query", "select ..."),
+            ", or ",
+            Argument("table", "schema.table"),
+            "; to a call that takes neither, such as predict, give deciban.scan(url, query='select ...')",
+        )
+        raise UsageError("which rows of the database are meant is not said", remedy=remedy)
+    return text
+
+
+def _of_url(url: str, query: str | None, table: str | None) -> Source:
+    from deciban.sources.postgres import Snapshots, open_postgres
+
+    address = Address.of(url)
+    return open_postgres(Snapshots(address), address.shown, query, table)
+
+
+def _of_connection(connection: Any, query: str | None, table: str | None) -> Source:
+    if _is_postgres_by_adbc(connection):
+        from deciban.sources.postgres import GivenConnection, open_postgres
+
+        return open_postgres(GivenConnection(connection), "the connection", query, table)
+    from deciban.sources.connections import open_connection
+
+    name = "the query" if table is None else table
+    text = query if query is not None else f"SELECT * FROM {DUCKDB.qualified(table or '')}"  # as most engines quote
+    return open_connection(connection, text, name)
+
+
+def _is_postgres_by_adbc(connection: Any) -> bool:
+    return hasattr(connection, "adbc_get_info") and connection.adbc_get_info().get("vendor_name") == "PostgreSQL"
 
 
 def _check_habit(thousands: str, date_format: str) -> None:
     if len(thousands) > 1 or thousands.isalnum() or thousands in ("-", "+"):
-        raise UsageError(
-            "give the one sign that stands between them, such as ','", parameter=Argument("thousands", thousands)
-        )
+        remedy = "give the one sign that stands between them, such as ','"
+        raise UsageError(remedy, parameter=Argument("thousands", thousands))
     if date_format:
         try:
             again = datetime.strptime(datetime(2024, 11, 30).strftime(date_format), date_format)
         except ValueError:
             again = datetime.min
         if again.date() != date(2024, 11, 30):
-            raise UsageError(
-                "write it as strptime has it, such as '%d.%m.%Y'", parameter=Argument("date_format", date_format)
-            )
+            remedy = "write it as strptime has it, such as '%d.%m.%Y'"
+            raise UsageError(remedy, parameter=Argument("date_format", date_format))
 
 
 def _refuse_twice(paths: Sequence[str]) -> None:
@@ -299,7 +358,8 @@ def _refuse_twice(paths: Sequence[str]) -> None:
     seen: dict[Any, str] = {}
     for path in paths:
         if (file := _identity(path)) in seen:
-            raise UsageError(f"{seen[file]} and {path} are one file, whose rows would count twice; name it once")
+            cause = f"{seen[file]} and {path} are one file, whose rows would count twice"
+            raise UsageError(cause, remedy="name it once")
         seen[file] = path
 
 
@@ -316,7 +376,8 @@ def _folder_of_documents(given: Sequence[str]) -> str | None:
     """The folder that is meant, if it holds no tables."""
     folders = [one for one in given if os.path.isdir(os.path.expanduser(one)) and not _holds_tables(one)]
     if folders and len(given) > 1:
-        raise UsageError(f"{folders[0]}: a folder of documents is read alone; give the one folder that holds all")
+        cause, remedy = "a folder of documents is read alone", "give the one folder that holds all"
+        raise UsageError(cause, place=Place(folders[0]), remedy=remedy)
     return folders[0] if folders else None
 
 
@@ -338,7 +399,8 @@ def _refuse_versioned(folder: Path) -> None:
     """A DataError for the folder of a table of which only a log tells which files, and which of their rows, count."""
     for mark, (kind, remedy) in VERSIONED_TABLES.items():
         if any(folder.glob(mark)):
-            raise naming_source(DataError((_AS_DATASET + remedy).format(name=str(folder), kind=kind)))
+            cause = f"this is a table of {kind}, whose files also have rows that were deleted"
+            raise DataError(cause, place=Place(str(folder)), remedy=remedy.format(name=str(folder)))
 
 
 def _local(source: str) -> str:
@@ -350,24 +412,20 @@ def _local(source: str) -> str:
         parts = urlsplit(source)
         if parts.netloc in ("", "localhost"):
             return url2pathname(parts.path)
-    elsewhere = "on the web; download it" if found[1].lower() in ("http", "https", "ftp") else (
-        f"not on this machine; download it, or pass pyarrow.dataset.dataset({source!r}), which may know such a store"
-    )  # fmt: skip
-    raise UsageError(f"{source}: this is {elsewhere}")
+    if found[1].lower() in ("http", "https", "ftp"):
+        raise UsageError("this is on the web", place=Place(source), remedy="download it")
+    remedy = f"download it, or pass pyarrow.dataset.dataset({source!r}), which may know such a store"
+    raise UsageError("this is not on this machine", place=Place(source), remedy=remedy)
 
 
 def _type(name: str, kind: str) -> str:
     if kind not in TYPES:
-        raise UsageError(f"the type of column {name!r} is {kind!r}; choose {', '.join(TYPES)}")
+        raise UsageError(f"the type of column {name!r} is {kind!r}", remedy=f"choose {', '.join(TYPES)}")
     return TYPES[kind]
 
 
-def _open_files(
-    name: str, given: Sequence[str], form: tuple[str | None, str | None, bool], missing: Sequence[str],
-    habit: CellHabits, told: Collection[str],
-) -> TypedSource:  # fmt: skip
-    """The scan of files of one kind; `form` has the encoding, the delimiter and whether there is a header, `told` the
-    columns whose types the user gives."""
+def _open_files(name: str, given: Sequence[str], options: ScanOptions) -> Source:
+    """Open files of one kind."""
     paths: list[Path] = []
     forms: list[FileFormat] = []
     kept: list[Any] = []
@@ -379,7 +437,7 @@ def _open_files(
             file = kept[-1].name
         path, shown = Path(file), called.get(file, file)
         with translated_errors(shown):
-            found = sniff(path, shown, *form)
+            found = sniff(path, shown, options.encoding, options.delimiter, options.header)
         if found.kind in ("csv", "json") and (found.encoding != "utf-8" or found.mixed_ends):
             kept.append(recoded(path, shown, found))
             path = Path(kept[-1].name)
@@ -389,8 +447,9 @@ def _open_files(
         forms.append(found)
     if len({found.kind for found in forms}) > 1:
         kinds = ", ".join(found.kind for found in forms)
-        raise UsageError(f"{name}: the files are of several kinds ({kinds}); choose one")
-    opened: Scan | BatchSource
+        raise UsageError(f"the files are of several kinds ({kinds})", place=Place(name), remedy="choose one")
+    opened: Source
+    told = {*(options.types or ()), *options.ignore}
     if forms[0].kind == "parquet":
         opened = open_parquet(name, paths, called, told)
     elif forms[0].kind == "json":
@@ -398,7 +457,8 @@ def _open_files(
     elif forms[0].kind != "csv":
         opened = open_arrow_files(name, paths, forms[0].kind, called, told)
     else:
-        opened = open_csv(name, paths, forms, called, missing, habit)
+        habit = CellHabits(thousands=options.thousands, date_format=options.date_format)
+        opened = open_csv(name, paths, forms, called, options.missing, habit)
     return replace(opened, kept=tuple(kept))
 
 
@@ -407,14 +467,15 @@ def _paths(source: str) -> list[str]:
     if source == STANDARD_INPUT:
         return [source]
     if not source:
-        raise UsageError("the name of the file is empty; give a file, a folder ('.' is this one) or '-'")
+        raise UsageError("the name of the file is empty", remedy="give a file, a folder ('.' is this one) or '-'")
     path = Path(source).expanduser()
     if path.is_dir():
         inside = _files_in(path)
         for endings in ENDINGS.values():
             if files := [file for file in inside if file.lower().endswith(endings)]:
                 return files
-        raise DataError(f"{source}: no CSV, JSON, Parquet, Arrow or ORC file found in the folder; give a file")
+        cause = "no CSV, JSON, Parquet, Arrow or ORC file found in the folder"
+        raise DataError(cause, place=Place(source), remedy="give a file")
     if not path.exists() and any(mark in source for mark in "*?["):
         if files := sorted(file for file in glob.glob(str(path), recursive=True) if not Path(file).is_dir()):
             for folder in {folder for file in files for folder in Path(file).absolute().parents}:
@@ -426,44 +487,3 @@ def _paths(source: str) -> list[str]:
     if not os.access(path, os.R_OK):
         raise PermissionError(f"{source}: you may not read this file; ask its owner")
     return [str(path)]
-
-
-def named_rows(data: Any, query: str | None, table: str | None) -> Any:
-    """The source of a query or a table of a database; without either, the data as they are."""
-    return data if query is None and table is None else scan(data, query=query, table=table)
-
-
-def found_rows(data: Any, files: bool = False) -> Any:
-    """The source of what is named: files, a query, a database; anything else as it is.
-
-    files: whether texts in a list are names of files, as paths always are; else each is a row.
-    """
-    names = (str, os.PathLike) if files else (os.PathLike,)
-    several = isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(one, names) for one in data)
-    named = several or isinstance(data, str | os.PathLike) or is_database(data) or is_arrow_stream(data)
-    return scan(data) if named else data
-
-
-def _are_files(data: Any) -> bool:
-    """Whether all items of a list of texts are files that exist."""
-    return isinstance(data, list | tuple) and all(isinstance(one, str) and os.path.isfile(one) for one in data)
-
-
-def open_rows(data: Any, types: Mapping[str, str], habit: CellHabits | None = None) -> Table | Stream:
-    """A table in memory, or a stream of files, a query or a database.
-
-    types: Arrow's types of columns that are known already. habit: how cells of CSV files were written that were learned
-    before.
-    """
-    data = found_rows(data, files=len(types) > 1 and _are_files(data))  # of one column, each text may be a row
-    if is_spark_table(data):
-        data = SparkRows.of(data)
-    if habit is not None and isinstance(data, Source):
-        data = data.with_habit(habit)
-    return data.reading_as(types) if isinstance(data, Stream) else as_table(data)
-
-
-def open_table(data: Any, types: Mapping[str, str] | None = None, habit: CellHabits | None = None) -> Table:
-    """All rows in memory, wherever they are."""
-    rows = open_rows(data, types or {}, habit)
-    return Frame(rows.table()) if isinstance(rows, Stream) else rows

@@ -1,22 +1,8 @@
-"""Waiting that can be interrupted: what takes long in C is done on a thread of its own.
+"""PostgreSQL by ADBC's driver, which nobody else imports: its connections, rows read at one moment, rows written.
 
-A signal is handled when the main thread runs Python again. While a driver waits for a server, that may be never.
-
-PostgreSQL by ADBC's driver: connections, and statements that can be interrupted. Nobody else imports the driver.
-
-What the columns of a query of PostgreSQL are, and how each is read: by a cast in a query around it.
-
-One moment of a PostgreSQL database: every pass over its rows sees them as they were then.
-
-Each pass has a connection of its own, which can be cut off anywhere. As long as a snapshot is held, one more connection
-keeps the moment alive, which the others take over from it; the tables that are read cannot be altered meanwhile.
-
-A query, or a table, of PostgreSQL as a source of rows.
-
-Rows written into a table of PostgreSQL: all of them or none, in one transaction.
-
-They go into a temporary table first, and from there into the table that is meant when all are there: it is locked only
-for that moment. The same is tried before with no rows, so that what the server refuses is known before hours of work.
+Statements wait on threads of their own, so that a signal can interrupt them. Each column is read by a cast in a query
+around the user's. While a snapshot is held, every pass sees the rows as they were then. Written rows go into a
+temporary table first, and from there into the table that is meant, all or none.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,12 +15,12 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar, get_args
 
 import pyarrow as pa
 
-from deciban.errors import Argument, DataError, UsageError, missing_package, naming_source
+from deciban.errors import Argument, DataError, Place, UsageError, missing_package, rendered
 from deciban.sources.addresses import Address
-from deciban.sources.arrow import DatabaseSource, DatabaseType, distinct_names
+from deciban.sources.arrow import distinct_names
 from deciban.sources.connections import cannot_connect, server_errors
 from deciban.sources.dialects import POSTGRES
-from deciban.sources.source import SqlColumn, SqlRows, in_measured_pieces, sample_by_content
+from deciban.sources.source import ColumnType, Source, SqlColumn, SqlRows, in_measured_pieces, sample_by_content
 from deciban.sources.write import Existing
 from deciban.tables.cells import is_text, plain_type
 from deciban.tables.table import like_first, with_each
@@ -232,7 +218,7 @@ FROM found JOIN pg_type ON oid = type WHERE typtype <> 'd' ORDER BY place
 
 
 @dataclass(frozen=True)
-class PostgresType(DatabaseType):
+class PostgresType(ColumnType):
     """A column of a query. read: an expression of its own type, in which {0} is the column."""
 
     read: str = "{0}"
@@ -370,15 +356,15 @@ class GivenConnection:
 
 
 @dataclass(frozen=True)
-class PostgresSource(DatabaseSource):
+class PostgresSource(Source):
     """What a query of PostgreSQL answers.
 
     source: what the query is behind FROM. connections: where those come from that ask for it.
     """
 
-    types: Mapping[str, PostgresType]
     source: str
     connections: Connections = field(repr=False)
+    types: Mapping[str, PostgresType] = field(kw_only=True)
 
     def steady(self) -> AbstractContextManager[None]:
         return self.connections.held(self.name, self._refuse_changed)
@@ -433,7 +419,9 @@ class PostgresSource(DatabaseSource):
         try:
             now = described(statement, self.source, self.name)
         except UsageError as problem:
-            raise naming_source(DataError(f"{problem}; it has changed since it was looked at: scan it again")) from None
+            said = f"{rendered(problem.cause)}; {rendered(problem.remedy)}" if problem.remedy else problem.cause
+            remedy = "it has changed since it was looked at: scan it again"
+            raise DataError(said, place=problem.place, remedy=remedy) from None
         for name in self.names:
             was = self.types[name].called
             if name not in now:
@@ -442,7 +430,7 @@ class PostgresSource(DatabaseSource):
                 raise self._changed(f"column {name!r} is {now[name].called}, and was {was}")
 
     def _changed(self, what: str) -> DataError:
-        return naming_source(DataError(f"{self.name}: {what} when it was looked at; scan it again"))
+        return DataError(f"{what} when it was looked at", place=Place(self.name), remedy="scan it again")
 
 
 def _content(columns: Sequence[SqlColumn]) -> str:
@@ -466,7 +454,7 @@ def open_postgres(connections: Connections, where: str, query: str | None, table
         if query is not None:
             distinct_names(statement.schema(query).names, name)  # of one statement, and a whole one
         types = described(statement, source, name)
-    return PostgresSource(name, tuple(types), types, source, connections)
+    return PostgresSource(name, tuple(types), source, connections, types=types)
 
 
 # The temporary table.

@@ -1,4 +1,4 @@
-"""Queries of DuckDB, opened as a scan."""
+"""Queries of DuckDB, opened as a source."""
 
 import glob
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 from deciban.errors import UsageError
 from deciban.sources.duckdb import (
-    Scan,
+    DuckDbSource,
     column_types,
     connect,
     literal,
@@ -47,16 +47,16 @@ class QueryRead:
         return select_typed(f"({self.query}\n)", names, types)
 
 
-def open_query(source: str) -> Scan:
-    """The scan of what the user writes as "sql: select ..."."""
+def open_query(source: str) -> DuckDbSource:
+    """The source of what the user writes as "sql: select ..."."""
     text = source.removeprefix(SQL).strip().rstrip(";")
     if not text:
-        raise UsageError(f"{source!r} holds no query; write it as 'sql: select ... from ...'")
+        raise UsageError(f"{source!r} holds no query", remedy="write it as 'sql: select ... from ...'")
     name = "the query"
     with translated_errors(name):
         query = _with_words(text)
     types = {column: ColumnType(own) for column, own in column_types(f"SELECT * FROM ({query}\n)", name).items()}
-    return Scan(name, tuple(types), types, (QueryRead(query),), named=tuple(_files_in(text)))
+    return DuckDbSource(name, tuple(types), (QueryRead(query),), types=types, named=tuple(_files_in(text)))
 
 
 def _files_in(query: str) -> Iterator[str]:

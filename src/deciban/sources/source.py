@@ -1,10 +1,8 @@
-"""Tables that come piece by piece, as often as they are asked for.
+"""Sources: rows that need not fit into memory, read in pieces as often as they are asked for.
 
-Sources whose columns have types, each of which may be read as another.
-
-Streams cut into pieces whose size depends on the table alone, and not on the batches in which its rows come.
-
-Rows that stay in an engine, which is asked about them in SQL.
+`Source` is what all of them are: files, queries, tables of databases and of Spark, folders of documents. Each kind is
+one class below it, in a module of its own, which composes the parts that it needs: DuckDB's reads, formats of cells,
+connections. Below are pieces of a size that depends on the table alone, and rows that an engine answers SQL about.
 """
 
 from abc import ABC, abstractmethod
@@ -13,13 +11,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import Argument, DecibanError, UsageError, naming_source
+from deciban.errors import Argument, DataError, DecibanError, Place, UsageError
 from deciban.sources.dialects import Dialect
 from deciban.sources.temporary import STANDARD_INPUT
 from deciban.tables.cells import CellFormat, CellHabits, kind_of
@@ -28,53 +25,147 @@ from deciban.tables.table import Frame
 from deciban.util.arrays import Integers
 from deciban.util.progress import Advance
 
-# What is made of the rows of a part of a stream, wherever that is; it can be pickled.
+# Returns what is made of the rows of a part of a source, wherever that is; it can be pickled.
 Work = Callable[[Iterable[pa.Table]], bytes]
 
 
-class Stream(ABC):
-    """Rows that need not fit into memory.
+@dataclass(frozen=True)
+class ColumnType:
+    """The type of one column, in DuckDB's names for types.
 
-    ignored: columns that were left out. notes: what is to be said of columns, by name.
+    own: the type it has by itself; a column of a CSV file is text, and one that cannot be learned has none. wanted: the
+    type it is read as, where that is given or was found. sure: False where no cell of it was seen yet. days: whether it
+    holds dates without a time of the day. cell_format: how its cells are written, where they are read as text and
+    converted here. called: the name of the type that users of a database know.
     """
 
-    ignored: tuple[str, ...] = ()
-    notes: Mapping[str, str] = MappingProxyType({})
+    own: str
+    wanted: str = ""
+    sure: bool = True
+    days: bool = False
+    cell_format: CellFormat | None = None
+    called: str = ""
 
     @property
+    def kind(self) -> str:
+        """The type that the column is read as, in the end."""
+        return self.wanted or self.own
+
+    @property
+    def in_duckdb(self) -> str:
+        """The type that DuckDB reads it as."""
+        return "VARCHAR" if self.cell_format is not None else self.kind
+
+
+Types = Mapping[str, ColumnType]
+
+
+@dataclass(frozen=True)
+class Source(ABC):
+    """Rows that need not fit into memory: `tables` reads all of them in pieces, each time from the first one.
+
+    name: what the user calls it. columns: their names. types: of all columns, also of those that were left out, where
+    they are known before rows are read. files: those that are read. called: what the user calls files that are read
+    elsewhere. ignored: columns that were left out. notes: remarks on columns, by name. kept: temporary files, which are
+    deleted when nobody reads them any more.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    _: KW_ONLY
+    types: Types = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+    called: Mapping[str, str] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+
     @abstractmethod
+    def tables(self) -> Iterator[pa.Table]:
+        """All rows, piece by piece; at least one piece, which may be empty."""
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
+        return self.columns
 
     @property
-    @abstractmethod
     def expected(self) -> int | None:
         """About how many rows there are, if that is known."""
+        return None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of all files that are read, "-" for standard input: none of them is to be overwritten."""
+        called = (STANDARD_INPUT if name == "standard input" else name for name in self.called.values())
+        return (*map(str, self.files), *called)
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Columns that name a row: they are shown beside a prediction and never learned."""
+        return ()
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the rows are on other machines, where they are worked on; else `tables` reads them."""
+        return False
+
+    # Types of columns
 
     @property
     def typed(self) -> bool:
         """Whether the columns have types of their own; if not, whole numbers are read as doubles."""
         return True
 
-    @abstractmethod
-    def tables(self) -> Iterator[pa.Table]:
-        """All rows, piece by piece; at least one piece, which may be empty."""
+    @property
+    def has_types(self) -> bool:
+        """Whether the first rows show all there is to know of the types of columns."""
+        return self.typed
 
-    @abstractmethod
-    def reading_as(self, types: Mapping[str, str]) -> "Stream":
-        """Read the columns as a model has learned them (Arrow's types), where they look like something else here."""
+    def looks_like(self, column: str) -> str:
+        """The type of a column: VARCHAR, DOUBLE, BOOLEAN, TIMESTAMP or TIME; empty if it is not known."""
+        return kind_of(self.types[column].kind) if column in self.types else ""
 
-    @abstractmethod
-    def resolve_types(self, sample: pa.Table) -> tuple["Stream", pa.Table]:
-        """The stream and a sample of its rows, with types for the columns whose first rows were empty."""
+    def with_types(self, types: Mapping[str, str]) -> Self:
+        """Read some columns as another type of DuckDB's."""
+        self._refuse_unknown(types)
+        wanted = {name: replace(self.types[name], wanted=kind) for name, kind in types.items()}
+        return replace(self, types={**self.types, **wanted})
 
-    @abstractmethod
-    def naming(self) -> AbstractContextManager[None]:
-        """While it lasts, errors about rows name their source."""
+    def as_learned(self, types: Mapping[str, str], habit: CellHabits | None = None) -> Self:
+        """Read the columns as a model has learned them, where they look like something else here.
 
-    def steady(self) -> AbstractContextManager[None]:
-        """While it lasts, every pass reads the same rows, also where others change them meanwhile."""
-        return nullcontext()
+        types: Arrow's types of columns. habit: how the cells of CSV files were written.
+        """
+        wanted = [name for name in self.names if name in self.types and kind_of(types.get(name, "")) == "VARCHAR"]
+        others = [name for name in wanted if kind_of(self.types[name].own) != "VARCHAR"]
+        return self.with_types(dict.fromkeys(others, "VARCHAR")) if others else self
+
+    def as_text(self, columns: Sequence[str]) -> Self:
+        """Read some columns as text: of text files as they are written, else only those that are not readable."""
+        unreadable = [name for name in columns if name in self.types and not self.types[name].kind]
+        return self.with_types(dict.fromkeys(unreadable, "VARCHAR")) if unreadable else self
+
+    def _refuse_unreadable(self) -> None:
+        """Refuse columns of types that cannot be learned."""
+        for name in self.names:
+            if not self.types[name].kind:
+                said = f"column {name!r} is {self.types[name].called}, which is neither a number, a text nor a date"
+                remedy = (
+                    "cast it in the query, read it with ",
+                    Argument("types", {name: "text"}),
+                    ", or leave it out with ",
+                    Argument("ignore"),
+                )
+                raise DataError(said, place=Place(self.name), remedy=remedy)
+
+    def with_label_as_written(self, column: str) -> Self:
+        """Read classes that are dates as they are written, where they are written at all."""
+        return self
+
+    def resolve_types(self, sample: pa.Table) -> tuple[Self, pa.Table]:
+        """Return the source and a sample of its rows, with types for the columns whose first rows were empty."""
+        return self, sample
 
     @property
     def learned_habit(self) -> CellHabits | None:
@@ -85,101 +176,7 @@ class Stream(ABC):
         """Cells of a column in last lines of files that have no end."""
         return ()
 
-    def sql(self) -> "AbstractContextManager[SqlRows]":
-        """The rows as an engine has them that answers SQL, all of whose answers are about the same rows while it lasts;
-        a UsageError where there is none."""
-        raise UsageError(
-            (Argument("where", "engine"), ": no engine has these rows"),
-            remedy=("leave ", Argument("where"), " out, and they are read and counted"),
-        )
-
-    def sample_in_engine(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
-        """What `sample` draws, without reading the other rows if the engine can draw them."""
-        return self.sample(most, advance, labels)
-
-    def table(self) -> pa.Table:
-        """All rows in memory."""
-        return self.resolve_types(pa.concat_tables(self.tables()))[1]
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether the rows are on other machines, where they are worked on; else `tables` reads them."""
-        return False
-
-    def each_part(self, work: Work) -> Iterator[bytes]:
-        """What `work` makes of each part of the rows, in the order of the parts."""
-        yield work(self.tables())
-
-    def sample(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
-        """A random sample of at most so many rows (fewer if they are long), and how many rows there are.
-
-        It has the rows that a sample of the same table in memory has: `labels` are the columns of labels and weights,
-        which are beside the other cells there.
-        """
-        sampler, size = RowSampler(most), 0
-        cells = [name for name in self.names if name not in labels]
-        for table in self.tables():
-            sampler.add(table, Frame(table.select([*cells, *labels])).hashes)
-            size += table.nbytes
-            sampler.most = min(sampler.most, rows_that_fit(most, size / max(sampler.rows, 1)))
-            advance(table.num_rows)
-        return sampler.table(), sampler.rows
-
-
-@dataclass(frozen=True)
-class Source(Stream):
-    """A stream of something that the user calls by a name: files, a query, a folder of documents.
-
-    name: what the user calls it. columns: their names. files: those that are read. called: what the user calls files
-    that are read elsewhere. ignored: columns that were left out. notes: what is to be said of columns.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    _: KW_ONLY
-    files: tuple[Path, ...] = ()
-    called: Mapping[str, str] = field(default_factory=dict)
-    ignored: tuple[str, ...] = ()
-    notes: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.columns
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The names of all files that are read, "-" for standard input: none of them is to be overwritten."""
-        called = (STANDARD_INPUT if name == "standard input" else name for name in self.called.values())
-        return (*map(str, self.files), *called)
-
-    @property
-    def has_types(self) -> bool:
-        """Whether the first rows tell all there is to know of the types of columns."""
-        return self.typed
-
-    @property
-    def row_names(self) -> tuple[str, ...]:
-        """Columns that name a row and say nothing of it: they are shown beside a prediction and never learned."""
-        return ()
-
-    def looks_like(self, column: str) -> str:
-        """What a column is by itself: VARCHAR, DOUBLE, BOOLEAN, TIMESTAMP or TIME; nothing if nobody can say."""
-        return ""
-
-    @abstractmethod
-    def reading_as(self, types: Mapping[str, str]) -> "Source": ...
-
-    def with_habit(self, habit: CellHabits) -> Self:
-        """Read cells as a model has learned to, where they are read from text."""
-        return self
-
-    def as_text(self, columns: Sequence[str]) -> Self:
-        """Leave some columns as they are written, where they are written at all."""
-        return self
-
-    def with_label_as_written(self, column: str) -> Self:
-        """Classes that are dates are taken as they are written, where they are written at all."""
-        return self
+    # Rows
 
     def without(self, columns: Sequence[str]) -> Self:
         """Leave some columns out."""
@@ -192,14 +189,14 @@ class Source(Stream):
         known = set(self.names)
         if unknown := [name for name in columns if name not in known]:
             there = f"there is no column {unknown[0]!r}; there are {', '.join(self.names)}"
-            raise naming_source(UsageError(f"{self.name}: {there}"))
+            raise UsageError(there, place=Place(self.name))
 
-    def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
-        """All rows, piece by piece, and beside each piece the same with cells of a CSV file as they are written."""
-        return ((table, table) for table in self.tables())
+    def table(self) -> pa.Table:
+        """All rows in memory."""
+        return self.resolve_types(pa.concat_tables(self.tables()))[1]
 
     def head(self, rows: int) -> pa.Table:
-        """The first rows, so many if there are."""
+        """The given number of first rows, if there are as many."""
         pieces, held = [], 0
         for piece in self.tables():
             pieces.append(piece)
@@ -220,70 +217,64 @@ class Source(Stream):
                 break
         return pa.concat_tables([found[place] for place in places if place in found] or [piece.slice(0, 0)])
 
-    @contextmanager
-    def naming(self) -> Iterator[None]:
-        try:
-            yield
-        except DecibanError as problem:
-            if not problem.names_source:
-                naming_source(problem.about(source=self.name))
-            raise
+    def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
+        """All rows, piece by piece, and beside each piece the same with cells of a CSV file as they are written."""
+        return ((table, table) for table in self.tables())
+
+    def sample(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
+        """A random sample of at most so many rows (fewer if they are long), and how many rows there are.
+
+        It has the rows that a sample of the same table in memory has: `labels` are the columns of labels and weights,
+        which are beside the other cells there.
+        """
+        sampler, size = RowSampler(most), 0
+        cells = [name for name in self.names if name not in labels]
+        for table in self.tables():
+            sampler.add(table, Frame(table.select([*cells, *labels])).hashes)
+            size += table.nbytes
+            sampler.most = min(sampler.most, rows_that_fit(most, size / max(sampler.rows, 1)))
+            advance(table.num_rows)
+        return sampler.table(), sampler.rows
+
+    def each_part(self, work: Work) -> Iterator[bytes]:
+        """The results of `work` for each part of the rows, in the order of the parts."""
+        yield work(self.tables())
+
+    def sql(self) -> AbstractContextManager["SqlRows"]:
+        """The rows as an engine has them that answers SQL, all of whose answers are about the same rows while it lasts;
+        a UsageError where there is none."""
+        raise UsageError(
+            "no engine has these rows",
+            parameter=Argument("where", "engine"),
+            remedy=("leave ", Argument("where"), " out, and they are read and counted"),
+        )
+
+    def sample_in_engine(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
+        """The same as `sample`, without reading the other rows if the engine can draw them."""
+        return self.sample(most, advance, labels)
+
+    def steady(self) -> AbstractContextManager[None]:
+        """While it lasts, every pass reads the same rows, also where others change them meanwhile."""
+        return nullcontext()
+
+    def naming(self) -> AbstractContextManager[None]:
+        """While it lasts, errors about rows name their source."""
+        return _naming(self.name)
 
 
-@dataclass(frozen=True)
-class ColumnType:
-    """What one column is, in DuckDB's names for types.
-
-    own: what it is by itself; a column of a CSV file is text. wanted: what it is read as, where that is said or was
-    found. sure: False where no cell of it was seen yet. days: whether it holds dates without a time of the day.
-    cell_format: how its cells are written, where they are read as text and converted here.
-    """
-
-    own: str
-    wanted: str = ""
-    sure: bool = True
-    days: bool = False
-    cell_format: CellFormat | None = None
-
-    @property
-    def kind(self) -> str:
-        """What the column is read as, in the end."""
-        return self.wanted or self.own
-
-    @property
-    def in_duckdb(self) -> str:
-        """What DuckDB reads it as."""
-        return "VARCHAR" if self.cell_format is not None else self.kind
+@contextmanager
+def _naming(source: str) -> Iterator[None]:
+    try:
+        yield
+    except DecibanError as problem:
+        problem.about(source=source)
+        raise
 
 
-Types = Mapping[str, ColumnType]
-
-
-@dataclass(frozen=True)
-class TypedSource(Source):
-    """A source that knows the types of its columns.
-
-    types: those of all columns, also of those that were left out.
-    """
-
-    types: Types
-
-    def with_types(self, types: Mapping[str, str]) -> Self:
-        """Read some columns as another type of DuckDB's."""
-        self._refuse_unknown(types)
-        wanted = {name: replace(self.types[name], wanted=kind) for name, kind in types.items()}
-        return replace(self, types={**self.types, **wanted})
-
-    def looks_like(self, column: str) -> str:
-        return kind_of(self.types[column].kind) if column in self.types else ""
-
-    def reading_as(self, types: Mapping[str, str]) -> Self:
-        own = {name: kind_of(self.types[name].own) for name in self.names if kind_of(types.get(name, "")) == "VARCHAR"}
-        wanted = {name: "VARCHAR" for name, kind in own.items() if kind != "VARCHAR"}
-        return self.with_types(wanted) if wanted else self
-
-    def resolve_types(self, sample: pa.Table) -> tuple[Self, pa.Table]:
-        return self, sample
+def repeated_column(column: str, source: str | None = None) -> DataError:
+    """The error of a table that has two columns of one name."""
+    said = f"column {column!r} is there more than once"
+    return DataError(said, place=Place(source), remedy="give every column its own name")
 
 
 # Rows, bytes and cells of one piece of a stream, at most.
@@ -368,7 +359,7 @@ class SqlRows:
 
 
 def sample_by_content(rows: SqlRows, most: int, content: str) -> tuple[pa.Table, int]:
-    """At most so many rows (fewer if they are long), and how many there are: those that `Stream.sample` draws of them.
+    """At most so many rows (fewer if they are long), and how many there are: those that `Source.sample` draws of them.
 
     content: how SQL writes the hash of what a row holds, as `content_hashes` has it.
     """

@@ -5,7 +5,7 @@ before. Only DataFrames are used, so that all of it works over Spark Connect too
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,9 +14,9 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from deciban.errors import Argument, DataError, DecibanError, UsageError
+from deciban.errors import Argument, DataError, DecibanError, Place, UsageError
 from deciban.sources.dialects import SPARK
-from deciban.sources.source import Source, SqlRows, Work
+from deciban.sources.source import Source, SqlRows, Work, repeated_column
 from deciban.tables.row_sampling import LONG_ROWS, rows_that_fit
 from deciban.tables.table import repeated, with_each
 from deciban.util.progress import Advance
@@ -68,22 +68,12 @@ class SparkRows(Source):
     def of(cls, frame: Any) -> "SparkRows":
         """A DataError where two columns have one name."""
         if (twice := repeated(frame.columns)) is not None:
-            raise DataError(f"column {twice!r} is there more than once; give every column its own name")
+            raise repeated_column(twice)
         return cls("the Spark table", tuple(frame.columns), frame=frame)
-
-    @property
-    def expected(self) -> int | None:
-        return None
 
     @property
     def elsewhere(self) -> bool:
         return True
-
-    def reading_as(self, types: Mapping[str, str]) -> "SparkRows":
-        return self
-
-    def resolve_types(self, sample: pa.Table) -> "tuple[SparkRows, pa.Table]":
-        return self, sample
 
     def head(self, rows: int) -> pa.Table:
         with spark_errors():
@@ -159,10 +149,9 @@ class SparkRows(Source):
         kinds = {one.name: one.dataType.typeName() for one in self.frame.schema.fields}
         for name in self.names:
             if kinds[name].startswith(UNREADABLE_IN_SPARK):
-                raise DataError(
-                    f"column {name!r}: it holds {kinds[name]}, which no family reads; "
-                    f"turn it into text or numbers, or select the other columns"
-                )
+                said = f"it holds {kinds[name]}, which no family reads"
+                remedy = "turn it into text or numbers, or select the other columns"
+                raise DataError(said, place=Place(column=name), remedy=remedy)
         return self.frame.select(*map(SPARK.quoted, self.names))
 
 
@@ -178,7 +167,7 @@ class WorkOnPart:
         try:
             content = self.work(_together(batches, self.names))
         except DecibanError as problem:  # of the rows: to try again would not help
-            error = pickle.dumps(type(problem)(f"part {part} of the table: {problem}"))
+            error = pickle.dumps(problem.about(source=f"the Spark table, part {part}"))
         yield pa.RecordBatch.from_pylist([{"part": part, "content": content, "error": error}], ANSWER)
 
 
@@ -223,9 +212,8 @@ def _answer(session: Any, query: str) -> pa.Table:
         if not type(problem).__module__.startswith(("pyspark.", "py4j.")):
             raise
         said = str(problem).strip().partition("\n")[0]
-        raise DataError(
-            f"Spark cannot count these rows: {said}", remedy=("correct the rows, or leave ", Argument("where"), " out")
-        ) from problem
+        remedy = ("correct the rows, or leave ", Argument("where"), " out")
+        raise DataError(f"Spark cannot count these rows: {said}", remedy=remedy) from problem
 
 
 def collected(frame: Any) -> pa.Table:
@@ -247,7 +235,8 @@ def spark_errors() -> Iterator[None]:
         if "No module named 'deciban'" not in str(problem):
             raise
         raise UsageError(
-            "the Spark table: Spark's executors have no deciban",
+            "Spark's executors have no deciban",
+            place=Place("the Spark table"),
             remedy=(
                 "install it there (or send it with spark.archives), or count by SQL alone with ",
                 Argument("where", "engine"),

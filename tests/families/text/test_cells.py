@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 
 from deciban import BayesClassifier, Categorical, Text, load
 from deciban.errors import DataError, UsageError
-from tests.families.text.corpora import (
+from tests.support.corpora import (
     INVALID,
     MAIL_LABELS,
     MAILS,

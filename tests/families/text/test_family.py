@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from deciban import BayesClassifier, Text, load, merge
 from deciban.errors import DataError, DecibanError, ForgetError, UsageError
-from tests.families.text.corpora import FAMILIES, LABELS, MAIL_LABELS, MAILS, TABLE, rows_of, words_of
+from tests.support.corpora import FAMILIES, LABELS, MAIL_LABELS, MAILS, TABLE, rows_of, words_of
 
 
 def test_a_pickled_model_knows_its_words_in_another_process(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from deciban import BayesClassifier, Text
 from deciban.families.base.contract import Covariance, LeftOut
-from tests.families.text.corpora import (
+from tests.support.corpora import (
     LABELS,
     TABLE,
 )

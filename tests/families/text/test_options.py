@@ -8,7 +8,7 @@ import pytest
 
 from deciban import BayesClassifier, Text
 from deciban.errors import UsageError
-from tests.families.text.corpora import (
+from tests.support.corpora import (
     MAIL_LABELS,
     MAILS,
     vocabulary,

@@ -7,7 +7,7 @@ import pytest
 
 from deciban import BayesClassifier, Multinomial, Text
 from deciban.errors import DataError, UsageError
-from tests.families.text.corpora import MAIL_LABELS, MAILS, vocabulary
+from tests.support.corpora import MAIL_LABELS, MAILS, vocabulary
 
 
 @pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text(amounts="root"), Text(alpha=0.0)])

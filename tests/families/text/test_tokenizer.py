@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from deciban import BayesClassifier, Text
 from deciban.errors import UsageError
-from tests.families.text.corpora import MAIL_LABELS, MAILS, vocabulary
+from tests.support.corpora import MAIL_LABELS, MAILS, vocabulary
 
 
 def test_a_tokenizer_of_ones_own_counts_what_it_finds(tmp_path: Path) -> None:

@@ -1,4 +1,78 @@
-// Cells of a row, read as the model has learned to read them; null is a missing cell.
+// Numbers and arrays of the model's JSON, and the cells of a row as the model has learned to read them; null is missing.
+
+const SIZES = { f8: 8, i4: 4, u2: 2, u1: 1 };
+
+function decodedNumber(value) {
+  if (typeof value === "number") return value;
+  return { inf: Infinity, "-inf": -Infinity, nan: NaN }[value];
+}
+
+// The numbers of a list or of base64, little-endian whatever the machine is.
+function decodedArray(encoded) {
+  if (Array.isArray(encoded)) return Float64Array.from(encoded, decodedNumber);
+  const kind = Object.keys(encoded)[0];
+  const text = atob(encoded[kind]);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  const view = new DataView(bytes.buffer);
+  const size = SIZES[kind];
+  const found = new Float64Array(bytes.length / size);
+  for (let i = 0; i < found.length; i++) {
+    if (kind === "f8") found[i] = view.getFloat64(8 * i, true);
+    else if (kind === "i4") found[i] = view.getInt32(4 * i, true);
+    else found[i] = kind === "u2" ? view.getUint16(2 * i, true) : bytes[i];
+  }
+  return found;
+}
+
+// Fixed-point numbers of a few bytes each, or doubles.
+function decodedFixed(encoded) {
+  if (!encoded.places) return decodedArray(encoded);
+  const { low, step, size } = encoded;
+  const parts = decodedArray(encoded.places);
+  const found = new Float64Array(parts.length / size);
+  for (let i = 0; i < found.length; i++) {
+    let place = 0;
+    for (let k = size - 1; k >= 0; k--) place = 256 * place + parts[size * i + k];
+    found[i] = low + step * place;
+  }
+  return found;
+}
+
+// Whether a code point is in a set that is written as runs: how many are left out, how many follow, and so on.
+function pointSet(runs) {
+  let end = 0;
+  for (const size of runs) end += size;
+  const flags = new Uint8Array(end);
+  let at = 0;
+  for (let k = 0; k < runs.length; k += 2) {
+    at += runs[k];
+    flags.fill(1, at, at + runs[k + 1]);
+    at += runs[k + 1];
+  }
+  return (point) => point < end && flags[point] === 1;
+}
+
+// How many of the rising numbers do not lie above a number.
+function countUpTo(rising, number) {
+  let low = 0;
+  let high = rising.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (rising[middle] <= number) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function largest(values) {
+  return values.reduce((most, value) => Math.max(most, value), -Infinity);
+}
+
+// Add weight * value of each class.
+function addTo(out, weight, values) {
+  for (let c = 0; c < values.length; c++) out[c] += weight * values[c];
+}
 
 const WHITE = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+";
 const AROUND = new RegExp(`^${WHITE}|${WHITE}$`, "g");
@@ -135,50 +209,89 @@ function momentText(moment) {
   return moment.micros % day === 0n ? text.slice(0, 10) : text.replace("T", " ");
 }
 
-// A cell as a double, NaN where it is missing.
-function numberIn(column, raw) {
-  const cell = learnedCell(column, raw);
+// From a cell to its place among levels: 0 if it is missing, 1 if it is not one of them, else 2 + its number.
+function levelPlace(column, { type, values }) {
+  const places = new Map();
+  const exact = new Map();
+  values.forEach((value, k) => {
+    const key = levelKey(type, value);
+    if (!places.has(key)) places.set(key, 2 + k);
+    if (type === "integer") exact.set(BigInt(value), 2 + k);
+  });
+  const wanted = type === "integer" || type === "flag" ? "number" : type;
+  return {
+    column,
+    of(row) {
+      const cell = row.cell(column);
+      if (cell === null) return 0;
+      if (type === "none") return 1;
+      const kind = cell instanceof Moment ? cell.kind : typeof cell === "string" ? "text" : "number";
+      if (kind !== wanted) {
+        throw badCell(column, `it holds ${kind}, but ${wanted} before`, "use one type for this column");
+      }
+      const found = typeof cell === "bigint" && type === "integer" ? exact.get(cell) : places.get(cellKey(cell));
+      return found === undefined ? 1 : found;
+    },
+    shown: (row) => givenCell(column, row.raw[column.number]),
+  };
+}
+
+// From a number to its place between cuts: 0 if it is missing, else 1 + how many of them do not lie above.
+function cutPlace(column, cuts) {
+  return {
+    column,
+    of(row) {
+      const x = row.number(column);
+      return Number.isNaN(x) ? 0 : 1 + countUpTo(cuts, x);
+    },
+    shown: (row) => row.number(column),
+  };
+}
+
+// The cells of a row, each read once, and only if it is needed.
+class Row {
+  constructor(raw, places) {
+    this.raw = raw;
+    this.allPlaces = places;
+    this.cells = new Map();
+    this.numbers = new Map();
+    this.places = new Map();
+  }
+
+  // A cell as the column has learned to read it; null if it is missing.
+  cell(column) {
+    let found = this.cells.get(column.number);
+    if (found === undefined) this.cells.set(column.number, (found = learnedCell(column, this.raw[column.number])));
+    return found;
+  }
+
+  // A cell as a double, NaN if it is missing.
+  number(column) {
+    let found = this.numbers.get(column.number);
+    if (found === undefined) this.numbers.set(column.number, (found = numberOf(column, this.cell(column))));
+    return found;
+  }
+
+  // A cell as a text, null if it is missing.
+  text(column) {
+    const cell = this.cell(column);
+    if (cell !== null && typeof cell !== "string") throw unexpected(column, cell, "text");
+    return cell;
+  }
+
+  // The place of this number among those of the model.
+  place(number) {
+    let found = this.places.get(number);
+    if (found === undefined) this.places.set(number, (found = this.allPlaces[number].of(this)));
+    return found;
+  }
+}
+
+function numberOf(column, cell) {
   if (cell === null) return NaN;
   if (typeof cell === "string") throw unexpected(column, cell, "a number");
   if (cell instanceof Moment) return Number(cell.micros) / (cell.kind === "time" ? 1e6 : 86400e6);
   return Number(cell);
-}
-
-function finiteNumberIn(column, raw) {
-  const number = numberIn(column, raw);
-  if (number === Infinity || number === -Infinity) throw unexpected(column, number, "a finite number (not infinity)");
-  return number;
-}
-
-// A cell as a text, null where it is missing.
-function textIn(column, raw) {
-  const cell = learnedCell(column, raw);
-  if (cell !== null && typeof cell !== "string") throw unexpected(column, cell, "text");
-  return cell;
-}
-
-// Levels as they are written in the model, and a function from a cell to its code: -1 missing, -2 none of the levels.
-function levelSet({ type, values }) {
-  const places = new Map();
-  const exact = new Map();
-  values.forEach((value, code) => {
-    const key = levelKey(type, value);
-    if (!places.has(key)) places.set(key, code);
-    if (type === "integer") exact.set(BigInt(value), code);
-  });
-  function codeIn(column, raw) {
-    const cell = learnedCell(column, raw);
-    if (cell === null) return -1;
-    if (type === "none") return -2;
-    const kind = cell instanceof Moment ? cell.kind : typeof cell === "string" ? "text" : "number";
-    const wanted = type === "integer" || type === "flag" ? "number" : type;
-    if (kind !== wanted) {
-      throw badCell(column, `it holds ${kind}, but ${wanted} before`, "use one type for this column");
-    }
-    const found = typeof cell === "bigint" && type === "integer" ? exact.get(cell) : places.get(cellKey(cell));
-    return found === undefined ? -2 : found;
-  }
-  return { type, values: values.map((value) => shownLevel(type, value)), codeIn };
 }
 
 function levelKey(type, value) {

@@ -1,26 +1,19 @@
 // A fitted model that scores rows: decibanScorer(model), given the model's JSON.
 
-const SCORERS = {
-  categorical,
-  binned,
-  bernoulli,
-  linear,
-  normal,
-  "log normal": logNormal,
-  gamma,
-  poisson,
-  "joint normal": jointNormal,
-  "joint table": jointTable,
-  text: texts,
+const TERMS = {
+  LookupTerm: lookupTerm,
+  NormalTerm: normalTerm,
+  HalfLineTerm: halfLineTerm,
+  NarrowGammaTerm: narrowGammaTerm,
+  LinearTerm: linearTerm,
+  JointNormalTerm: jointNormalTerm,
+  TupleTerm: tupleTerm,
+  TextTerm: textTerm,
 };
 
 // Evidence beyond this for every class leaves too few digits to what is added to it.
 const VAST_EVIDENCE = 1e6;
 const LEAST_EXPONENT = -746;
-
-function largest(values) {
-  return values.reduce((most, value) => Math.max(most, value), -Infinity);
-}
 
 // The scale at a share of the evidence, between those that are given: [share, scale], rising.
 function interpolated(share, scales) {
@@ -31,6 +24,178 @@ function interpolated(share, scales) {
   return scales[scales.length - 1][1];
 }
 
+// What is added to the rows of a cell when its value is averaged, so that none is empty.
+const ROWS_OF_NO_CELL = 1e-6;
+
+function tableCorrections(encoded, places, classes) {
+  const depth = decodedArray(encoded.depth);
+  const tests = decodedArray(encoded.tests);
+  const contrasts = decodedFixed(encoded.contrasts);
+  const rows = decodedFixed(encoded.rows);
+  const columns = encoded.places.map((place) => places[place].column);
+
+  // Call action(first test, first cell, depth, cell of the row, what is unknown of that) for each table. unknown: of each
+  // column of the model, whether it says nothing.
+  function eachTable(row, unknown, action) {
+    const bins = encoded.places.map((place) => row.place(place));
+    const gone = columns.map((column) => unknown[column.number]);
+    let test = 0;
+    let first = 0;
+    for (let t = 0; t < depth.length; t++) {
+      let cell = 0;
+      let free = 0;
+      for (let k = 0; k < depth[t]; k++) {
+        const at = 2 * (test + k);
+        cell = 2 * cell + (!gone[tests[at]] && bins[tests[at]] > tests[at + 1] ? 1 : 0);
+        free = 2 * free + (gone[tests[at]] ? 1 : 0);
+      }
+      action(test, first, depth[t], cell, free);
+      test += depth[t];
+      first += 2 ** depth[t];
+    }
+  }
+
+  // Values of classes from how these differ from the first: their mean is 0.
+  function centred(sums) {
+    const found = new Float64Array(classes);
+    for (let c = 1; c < classes; c++) found[c] = sums[c - 1];
+    const mean = found.reduce((sum, value) => sum + value, 0) / classes;
+    return found.map((value) => value - mean);
+  }
+
+  // What is added to the log joint; a table is averaged over what is unknown of it.
+  function totals(row, unknown) {
+    const sums = new Float64Array(classes - 1);
+    eachTable(row, unknown, (_, first, size, cell, free) => {
+      if (free === 2 ** size - 1 && free) return;
+      let weight = 0;
+      const mean = new Float64Array(classes - 1);
+      for (let some = free; ; some = (some - 1) & free) {
+        const amount = free ? rows[first + cell + some] + ROWS_OF_NO_CELL : 1;
+        weight += amount;
+        const at = (first + cell + some) * (classes - 1);
+        for (let c = 0; c < classes - 1; c++) mean[c] += amount * contrasts[at + c];
+        if (!some) break;
+      }
+      for (let c = 0; c < classes - 1; c++) sums[c] += mean[c] / weight;
+    });
+    return centred(sums);
+  }
+
+  // For a set of tests (bits), the mean of a table over the rows that agree with a cell in these; for no test 0.
+  function meansAgreeing(first, size, cell) {
+    const cellCount = 2 ** size;
+    const weight = new Float64Array(cellCount);
+    const sums = Array.from({ length: classes - 1 }, () => new Float64Array(cellCount));
+    for (let differs = 0; differs < cellCount; differs++) {
+      const at = first + (cell ^ differs);
+      weight[differs] = rows[at] + ROWS_OF_NO_CELL;
+      for (let c = 0; c < classes - 1; c++) sums[c][differs] = weight[differs] * contrasts[at * (classes - 1) + c];
+    }
+    for (const values of [weight, ...sums]) {
+      for (let bit = 1; bit < cellCount; bit *= 2) {
+        for (let set = 0; set < cellCount; set++) if (set & bit) values[set] += values[set ^ bit];
+      }
+    }
+    return (known) => {
+      if (known === 0) return new Float64Array(classes - 1);
+      const free = cellCount - 1 - known;
+      return Float64Array.from(sums, (values) => values[free] / weight[free]);
+    };
+  }
+
+  // Add the Shapley value of each known column that a table asks of.
+  function addShares(test, first, size, cell, free, out) {
+    const players = new Map();
+    for (let k = 0; k < size; k++) {
+      const column = tests[2 * (test + k)];
+      const bit = 1 << (size - 1 - k);
+      if (!(free & bit)) players.set(column, (players.get(column) || 0) | bit);
+    }
+    const bits = Array.from(players.values());
+    const meanOf = meansAgreeing(first, size, cell);
+    const valueOf = (set) => meanOf(bits.reduce((known, bit, p) => (set & (1 << p) ? known | bit : known), 0));
+    const found = shapleyShares(valueOf, bits.length, classes - 1);
+    Array.from(players.keys()).forEach((column, p) => {
+      for (let c = 0; c < classes - 1; c++) out[column][c] += found[p][c];
+    });
+  }
+
+  function shares(row, unknown) {
+    const out = columns.map(() => new Float64Array(classes - 1));
+    eachTable(row, unknown, (test, first, size, cell, free) => addShares(test, first, size, cell, free, out));
+    return out.map(centred);
+  }
+
+  return { columns, totals, shares };
+}
+
+// Columns that are evidence together: terms that add up, their weight, and the most that they are worth.
+class Block {
+  constructor(block, columns, context) {
+    this.name = block.name;
+    this.classes = context.classes;
+    this.columns = block.columns.map((number) => columns[number]);
+    this.weight = decodedNumber(block.weight);
+    this.cap = decodedNumber(block.cap);
+    this.terms = block.terms.map((term) => TERMS[term.term](term, term.columns.map((number) => columns[number]), context));
+  }
+
+  // Read the cells, which may be wrong.
+  read(row) {
+    for (const term of this.terms) term.read(row);
+  }
+
+  // The evidence of a row for each class, without weight and cap.
+  score(row) {
+    const total = new Float64Array(this.classes);
+    for (const term of this.terms) addTo(total, 1, term.score(row) || []);
+    return total;
+  }
+
+  // Whether it is worth more than the cap, or so much for every class that others would be rounded away.
+  isBeyond(weighted) {
+    if (this.cap === Infinity) return false;
+    const top = largest(weighted);
+    return !weighted.every((value) => value >= top - this.cap) || top < -VAST_EVIDENCE;
+  }
+
+  // Weighted evidence, relative to the best class and no further below it than the cap.
+  capped(weighted) {
+    const top = largest(weighted);
+    return weighted.map((value) => (top === -Infinity ? 0 : Math.max(value - top, -this.cap)));
+  }
+
+  // The evidence of a row as it is shown.
+  evidence(row) {
+    const scale = this.weight > 0 ? this.weight : 1;
+    const values = this.score(row);
+    const weighted = values.map((value) => scale * value);
+    const beyond = this.isBeyond(weighted);
+    return {
+      name: this.name,
+      columns: this.columns.map((column) => column.name),
+      weight: this.weight,
+      values: Array.from(beyond ? this.capped(weighted).map((value) => value / scale) : values),
+      capped: beyond,
+    };
+  }
+
+  // The share of each column in the weighted evidence that is shown; nothing if it has no weight.
+  shares(row, { values, capped: limited }, scale) {
+    if (!(this.weight > 0)) return [];
+    let evidence = values;
+    const found = new Map(this.columns.map((column) => [column.number, new Float64Array(this.classes)]));
+    for (const term of this.terms) {
+      const own = term.shares ? term.shares(row) : [term.score(row)];
+      term.columns.forEach((column, k) => addTo(found.get(column.number), scale, own[k] || []));
+      if (term.evidence && !limited) evidence = Array.from(term.evidence(row), (value) => scale * value);
+    }
+    const shares = settled(Array.from(this.columns, (column) => found.get(column.number)), evidence, limited);
+    return shares.map((share) => share.map((value) => this.weight * value));
+  }
+}
+
 function decibanScorer(model) {
   if (model.format !== "deciban model" || model.version !== 1) {
     throw new Error(`this is ${model.format} ${model.version}, expected deciban model 1; export the model again`);
@@ -39,22 +204,17 @@ function decibanScorer(model) {
     model.classes.type === "integer" && typeof label === "string" ? BigInt(label) : label
   );
   const classes = labels.length;
-  const levels = model.levels.map(levelSet);
-  const columns = model.columns.map(({ name, kind, read_as: readAs, levels: place }, k) => ({
-    ...{ name, kind, readAs, place: k },
-    levels: place === undefined ? undefined : levels[place].values,
-  }));
-  const places = new Map(columns.map((column) => [column.name, column.place]));
-  const characters = characterTables(model.characters);
-  const context = { classes, levels, characters };
-  const groups = model.groups.map((group) => ({
-    ...SCORERS[group.scorer](group, group.columns.map((column) => columns[column]), context),
-    blocks: group.blocks,
-    places: group.columns,
-    shared: group.blocks.map(() => 0),
-    weights: group.blocks.map((block) => decodedNumber(model.blocks[block].weight)),
-  }));
-  const blockWeights = model.blocks.map((block) => decodedNumber(block.weight));
+  const columns = model.columns.map(({ name, kind, read_as: readAs, levels: set }, number) => {
+    const { type, values } = set === undefined ? {} : model.levels[set];
+    return { name, kind, readAs, number, levels: values && values.map((value) => shownLevel(type, value)) };
+  });
+  const numbers = new Map(columns.map((column) => [column.name, column.number]));
+  const places = model.places.map(({ column, cuts, levels: set }) =>
+    cuts ? cutPlace(columns[column], decodedArray(cuts)) : levelPlace(columns[column], model.levels[set])
+  );
+  const refusals = model.refusals.map((one) => ({ ...one, places: new Set(decodedArray(one.places)) }));
+  const context = { classes, characters: characterTables(model.characters) };
+  const blocks = model.blocks.map((block) => new Block(block, columns, context));
   const logPrior = model.log_prior.map(decodedNumber);
   const partial = model.partial && {
     ...model.partial,
@@ -62,75 +222,70 @@ function decibanScorer(model) {
     shares: decodedArray(model.partial.shares),
     informative: decodedArray(model.partial.informative),
   };
-  const cap = decodedNumber(model.cap);
-  const corrected = model.corrections && corrections(model.corrections, columns, context);
+  const corrected = model.corrections && tableCorrections(model.corrections, places, classes);
 
   // The cells of a row in the order of the columns.
-  function cellsOf(row) {
+  function rowOf(row) {
     if (row === null || typeof row !== "object") throw new Error("a row is an object: {column: value, ...}");
     const cells = new Array(columns.length).fill(null);
     const names = Object.keys(row);
     let known = names.length === 0;
     for (const name of names) {
-      if (!places.has(name)) continue;
+      if (!numbers.has(name)) continue;
       known = true;
-      cells[places.get(name)] = row[name];
+      cells[numbers.get(name)] = row[name];
     }
     if (!known) throw new Error(`none of the model's columns is in the row: it has ${names.slice(0, 12).join(", ")}`);
-    return cells;
+    return new Row(cells, places);
   }
 
-  const offsetOf = (place) => partial.offsets.slice(place * classes, (place + 1) * classes);
+  // Throw an error for a cell that cannot be scored; every: also of blocks without a weight.
+  function reject(row, every) {
+    for (const { place, places: rejected, expected, never, block } of refusals) {
+      if (!rejected.has(row.place(place))) continue;
+      if (!every && block !== null && blocks[block].weight === 0) continue;
+      const { column } = places[place];
+      const cell = places[place].shown(row);
+      if (expected) throw unexpected(column, cell, expected);
+      throw badCell(column, `found ${shown(cell)}, ${never}`, "or choose unseen='ignore'");
+    }
+  }
+
+  const offsetOf = (number) => partial.offsets.slice(number * classes, (number + 1) * classes);
 
   // What is known of a row: the columns that say nothing, the bias of the others, and what the sum is scaled by.
-  function knownOf(cells) {
-    const known = { unknown: cells.map(() => false), bias: new Float64Array(classes), scale: 1 };
+  function knownOf(row) {
+    const known = { unknown: columns.map(() => false), bias: new Float64Array(classes), scale: 1 };
     if (!partial) return known;
     let share = 0;
-    columns.forEach((column, place) => {
-      if (column.kind === "unused") return;
-      known.unknown[place] = learnedCell(column, cells[place]) === null;
-      if (!known.unknown[place]) share += partial.shares[place];
-    });
+    for (const column of columns) {
+      if (column.kind === "unused") continue;
+      known.unknown[column.number] = row.cell(column) === null;
+      if (!known.unknown[column.number]) share += partial.shares[column.number];
+    }
     if (known.unknown.some((gone) => gone)) {
       known.scale = interpolated(share, partial.scales);
-      for (const place of partial.informative) known.unknown[place] = known.unknown[place] && share < partial.least;
+      for (const number of partial.informative) known.unknown[number] = known.unknown[number] && share < partial.least;
     }
-    known.unknown.forEach((gone, place) => {
-      if (!gone) offsetOf(place).forEach((value, c) => (known.bias[c] += value));
+    known.unknown.forEach((gone, number) => {
+      if (!gone) addTo(known.bias, 1, offsetOf(number));
     });
     return known;
   }
 
-  const zeros = (count) => Array.from({ length: count }, () => new Float64Array(classes));
-
-  // Whether a block is worth more than the cap, or so much for every class that others would be rounded away.
-  function isBeyond(weighted, block) {
-    if (cap === Infinity || model.blocks[block].words) return false;
-    const top = largest(weighted);
-    return !weighted.every((value) => value >= top - cap) || top < -VAST_EVIDENCE;
-  }
-
-  // Weighted evidence, relative to the best class and no further below it than the cap.
-  function capped(weighted) {
-    const top = largest(weighted);
-    return weighted.map((value) => (top === -Infinity ? 0 : Math.max(value - top, -cap)));
-  }
-
-  function jointOf(cells) {
-    const { unknown, bias, scale } = knownOf(cells);
+  function jointOf(row) {
+    reject(row, false);
+    const { unknown, bias, scale } = knownOf(row);
     const joint = Float64Array.from(bias);
-    if (cap === Infinity) {
-      for (const group of groups) group.score(cells, group.weights, group.shared, [joint]);
-    } else {
-      const apart = zeros(model.blocks.length);
-      for (const group of groups) group.score(cells, group.weights, group.blocks, apart);
-      apart.forEach((weighted, b) => {
-        const limited = isBeyond(weighted, b) ? capped(weighted) : weighted;
-        for (let c = 0; c < classes; c++) joint[c] += limited[c];
-      });
+    for (const block of blocks) {
+      if (block.weight === 0) {
+        block.read(row);
+        continue;
+      }
+      const weighted = block.score(row).map((value) => block.weight * value);
+      addTo(joint, 1, block.isBeyond(weighted) ? block.capped(weighted) : weighted);
     }
-    if (corrected) corrected.totals(cells, unknown).forEach((value, c) => (joint[c] += value));
+    if (corrected) addTo(joint, 1, corrected.totals(row, unknown));
     return joint.map((value, c) => logPrior[c] + scale * value);
   }
 
@@ -150,24 +305,11 @@ function decibanScorer(model) {
 
   // The evidence of each block; where a correction has a share in the log joint, that of each column behind; last the
   // bias, the sum of the offsets of the known columns. All are scaled where cells are missing.
-  function evidenceOf(cells) {
-    const apart = zeros(model.blocks.length);
-    for (const group of groups) group.score(cells, group.blocks.map(() => 1), group.blocks, apart);
-    const found = apart.map((values, b) => {
-      const block = model.blocks[b];
-      const weight = blockWeights[b] > 0 ? blockWeights[b] : 1;
-      const weighted = values.map((value) => weight * value);
-      const beyond = isBeyond(weighted, b);
-      return {
-        name: block.name,
-        columns: block.columns.map((column) => columns[column].name),
-        weight: blockWeights[b],
-        values: Array.from(beyond ? capped(weighted).map((value) => value / weight) : values),
-        capped: beyond,
-      };
-    });
-    const { unknown, bias, scale } = knownOf(cells);
-    const shares = corrected ? corrected.shares(cells, unknown) : [];
+  function evidenceOf(row) {
+    reject(row, true);
+    const found = blocks.map((block) => block.evidence(row));
+    const { unknown, bias, scale } = knownOf(row);
+    const shares = corrected ? corrected.shares(row, unknown) : [];
     shares.forEach((values, k) => {
       const { name } = corrected.columns[k];
       found.push({ name: `correction of ${name}`, columns: [name], weight: 1, values: Array.from(values), capped: false });
@@ -176,39 +318,25 @@ function decibanScorer(model) {
     return found.map((block) => ({ ...block, values: block.values.map((value) => scale * value) }));
   }
 
-  // What the columns of a joint block have of its evidence, before its weight.
-  function sharedOut(group, cells, { values, weight, capped: limited }, scale) {
-    const scaled = (some) => Array.from(some, (value) => scale * value);
-    const evidence = limited || !group.evidence ? values : scaled(group.evidence(cells));
-    const shares = settled(group.shares(cells).map(scaled), Array.from(evidence), limited);
-    return shares.map((share) => share.map((value) => weight * value));
-  }
-
   // The evidence of each column: its own, its share of each joint block it is in, and its correction.
-  function columnEvidenceOf(cells) {
-    const [alone, together, correction] = [zeros(columns.length), zeros(columns.length), zeros(columns.length)];
-    const add = (out, place, values) => values.forEach((value, c) => (out[place][c] += value));
-    const blocks = evidenceOf(cells);
-    const { unknown, scale } = knownOf(cells);
+  function columnEvidenceOf(row) {
+    const zeros = () => columns.map(() => new Float64Array(classes));
+    const [alone, together, correction] = [zeros(), zeros(), zeros()];
+    const evidence = evidenceOf(row);
+    const { unknown, scale } = knownOf(row);
     if (partial) {
-      columns.forEach((_, place) => {
-        if (!unknown[place]) add(alone, place, offsetOf(place).map((value) => scale * value));
+      columns.forEach((_, number) => {
+        if (!unknown[number]) addTo(alone[number], scale, offsetOf(number));
       });
     }
-    for (const group of groups) {
-      if (group.shares && group.places.length > 1) {
-        const block = blocks[group.blocks[0]];
-        if (!(block.weight > 0)) continue;
-        sharedOut(group, cells, block, scale).forEach((share, k) => add(together, group.places[k], share));
-        continue;
-      }
-      group.blocks.forEach((b, k) => {
-        const { weight, values } = blocks[b];
-        if (weight > 0) add(alone, group.places[k], values.map((value) => weight * value));
-      });
-    }
-    (corrected ? corrected.columns : []).forEach(({ place }, k) => {
-      add(correction, place, blocks[model.blocks.length + k].values);
+    blocks.forEach((block, b) => {
+      if (block.columns.length > 1) {
+        const shares = block.shares(row, evidence[b], scale);
+        shares.forEach((share, k) => addTo(together[block.columns[k].number], 1, share));
+      } else if (block.weight > 0) addTo(alone[block.columns[0].number], block.weight, evidence[b].values);
+    });
+    (corrected ? corrected.columns : []).forEach(({ number }, k) => {
+      addTo(correction[number], 1, evidence[blocks.length + k].values);
     });
     return columns.map(({ name }, j) => ({
       name,
@@ -223,14 +351,14 @@ function decibanScorer(model) {
     columns: columns.map(({ name, kind, levels: known }) => (known ? { name, kind, levels: known } : { name, kind })),
     classes: labels,
     logPrior,
-    logJoint: (row) => Array.from(jointOf(cellsOf(row))),
-    logProba: (row) => normalized(jointOf(cellsOf(row))).logs,
-    proba: (row) => normalized(jointOf(cellsOf(row))).shares,
+    logJoint: (row) => Array.from(jointOf(rowOf(row))),
+    logProba: (row) => normalized(jointOf(rowOf(row))).logs,
+    proba: (row) => normalized(jointOf(rowOf(row))).shares,
     predict(row) {
-      const joint = jointOf(cellsOf(row));
+      const joint = jointOf(rowOf(row));
       return labels[firstBest(largest(joint) === -Infinity ? logPrior : Array.from(joint))];
     },
-    evidence: (row) => evidenceOf(cellsOf(row)),
-    columnEvidence: (row) => columnEvidenceOf(cellsOf(row)),
+    evidence: (row) => evidenceOf(rowOf(row)),
+    columnEvidence: (row) => columnEvidenceOf(rowOf(row)),
   };
 }

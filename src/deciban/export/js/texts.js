@@ -164,7 +164,7 @@ function wordNumbers({ words, buckets, seeds }) {
 const AMOUNTS = { count: (n) => n, log: (n) => 1 + Math.log(n), root: Math.sqrt, presence: () => 1 };
 
 // The evidence of one column of texts: a function from a text to a number for each class.
-function textColumn(encoded, { classes, characters }) {
+function scoreWords(encoded, { classes, characters }) {
   const tokensOf = tokenizer(encoded.tokens, characters);
   const numberOf = wordNumbers(encoded);
   const scores = decodedArray(encoded.scores);
@@ -205,25 +205,19 @@ function textColumn(encoded, { classes, characters }) {
     }
   }
 
-  return (text, weight) => {
+  return (text) => {
     const words = knownWords(text);
     const total = new Float64Array(classes);
     (encoded.presence ? addPresence : addAmounts)(words, total);
     const length = words.reduce((sum, [, amount]) => sum + amount, 0);
     const power = encoded.tempering === 0 ? 1 : Math.max(length, 1) ** -encoded.tempering;
-    return total.map((value) => weight * power * value);
+    return total.map((value) => power * value);
   };
 }
 
-function texts(group, columns, context) {
-  const each = group.texts.map((encoded) => (encoded.words.length ? textColumn(encoded, context) : null));
-  return {
-    score(cells, weights, slots, out) {
-      columns.forEach((column, j) => {
-        const text = textIn(column, cells[column.place]);
-        if (text === null || each[j] === null || weights[j] === 0) return;
-        each[j](text, weights[j]).forEach((value, c) => (out[slots[j]][c] += value));
-      });
-    },
-  };
+function textTerm(term, columns, context) {
+  const [column] = columns;
+  const scoreOf = term.words.length ? scoreWords(term, context) : () => null;
+  const score = (row) => (row.text(column) === null ? null : scoreOf(row.text(column)));
+  return { columns, read: (row) => row.text(column), score };
 }

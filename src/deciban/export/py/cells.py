@@ -1,14 +1,67 @@
-"""Cells of a row, read as the model has learned to read them; None is a missing cell."""
+"""Numbers and arrays of the model's JSON, and the cells of a row as the model has learned to read them."""
 
 from __future__ import annotations
 
+import base64
 import math
 import re
+import struct
+from bisect import bisect_right
 from datetime import date, datetime, time, timedelta, timezone
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from deciban.export.py.arrays import decoded_number
+# What the bytes of an array are, by its name in the JSON, to the module struct.
+_BYTE_CODES = {"f8": ("d", 8), "i4": ("i", 4), "u2": ("H", 2), "u1": ("B", 1)}
+
+
+def decoded_number(value: float | str) -> float:
+    """A double; those that JSON does not have are the texts "inf", "-inf" and "nan"."""
+    return float(value)
+
+
+def decoded_array(encoded: Any) -> list[Any]:
+    """The numbers of a list or of base64, little-endian whatever the machine is."""
+    if isinstance(encoded, list):
+        return [decoded_number(value) if isinstance(value, str) else value for value in encoded]
+    ((kind, text),) = encoded.items()
+    data = base64.b64decode(text)
+    code, size = _BYTE_CODES[kind]
+    return list(struct.unpack(f"<{len(data) // size}{code}", data))
+
+
+def decoded_fixed(encoded: Any) -> list[Any]:
+    """Fixed-point numbers of a few bytes each, or doubles."""
+    if not isinstance(encoded, dict) or "places" not in encoded:
+        return decoded_array(encoded)
+    low, step, size = float(encoded["low"]), float(encoded["step"]), encoded["size"]
+    parts = bytes(decoded_array(encoded["places"]))
+    starts = range(0, len(parts), size)
+    return [low + step * int.from_bytes(parts[start : start + size], "little") for start in starts]
+
+
+def zeros(size: int) -> list[float]:
+    """So many zeros."""
+    return [0.0] * size
+
+
+def log(value: float) -> float:
+    """The natural logarithm; of 0 it is -inf, of what has none NaN."""
+    if value > 0.0:
+        return math.log(value)
+    return -math.inf if value == 0.0 else math.nan
+
+
+def largest(values: list[float]) -> float:
+    """The largest number, -inf of none."""
+    return max(values, default=-math.inf)
+
+
+def add_to(out: list[float], weight: float, values: list[float]) -> None:
+    """Add weight * value of each class."""
+    for c, value in enumerate(values):
+        out[c] += weight * value
+
 
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _INFINITE = re.compile(r"([-+]?)(inf|infinity)", re.IGNORECASE | re.ASCII)
@@ -36,12 +89,12 @@ class Moment(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column: its place in a row, what it is to people, and how its cells are read."""
+    """A column: its name, what users enter, how its cells are read, its number, and its levels as users see them."""
 
     name: str
     kind: str
     read_as: str
-    place: int
+    number: int
     levels: list[Any] | None
 
 
@@ -199,9 +252,95 @@ def moment_text(moment: Moment) -> str:
     return text[:10] if moment.micros % _DAY == 0 else text
 
 
-def number_in(column: Column, raw: Any) -> float:
-    """A cell as a double, NaN where it is missing."""
-    cell = learned_cell(column, raw)
+class LevelPlace:
+    """From a cell to its place among levels: 0 if it is missing, 1 if it is not one of them, else 2 + its number."""
+
+    def __init__(self, column: Column, kind: str, encoded: list[Any]) -> None:
+        self.column, self.kind = column, kind
+        self.wanted = "number" if kind in ("integer", "flag") else kind
+        self.places: dict[Any, int] = {}
+        self.exact: dict[int, int] = {}
+        for place, value in enumerate(encoded, 2):
+            self.places.setdefault(level_key(kind, value), place)
+            if kind == "integer":
+                self.exact[int(value)] = place
+
+    def of(self, row: Row) -> int:
+        """The place of the cell of a row."""
+        cell = row.cell(self.column)
+        if cell is None:
+            return 0
+        if self.kind == "none":
+            return 1
+        kind = "number" if isinstance(cell, (bool, int, float)) else kind_of_cell(cell)
+        if kind != self.wanted:
+            raise bad_cell(self.column, f"it holds {kind}, but {self.wanted} before", "use one type for this column")
+        if self.kind == "integer" and isinstance(cell, int):
+            return self.exact.get(cell, 1)
+        return self.places.get(cell_key(cell), 1)
+
+    def shown(self, row: Row) -> tuple[Any, str]:
+        """The cell of a row, and how messages show it."""
+        cell = given_cell(self.column, row.raw[self.column.number])
+        return cell, shown(cell)
+
+
+class CutPlace:
+    """From a number to its place between cuts: 0 if it is missing, else 1 + how many of them do not lie above."""
+
+    def __init__(self, column: Column, cuts: list[float]) -> None:
+        self.column, self.cuts = column, cuts
+
+    def of(self, row: Row) -> int:
+        """The place of the number of a row."""
+        x = row.number(self.column)
+        return 0 if math.isnan(x) else 1 + bisect_right(self.cuts, x)
+
+    def shown(self, row: Row) -> tuple[Any, str]:
+        """The number of a row, and how messages show it."""
+        x = row.number(self.column)
+        return x, shown(x)
+
+
+class Row:
+    """The cells of a row, each read once, and only if it is needed."""
+
+    def __init__(self, raw: list[Any], places: list[LevelPlace | CutPlace]) -> None:
+        self.raw, self._all_places = raw, places
+        self._cells: dict[int, Any] = {}
+        self._numbers: dict[int, float] = {}
+        self._places: dict[int, int] = {}
+
+    def cell(self, column: Column) -> Any:
+        """A cell as the column has learned to read it; None if it is missing."""
+        if column.number not in self._cells:
+            self._cells[column.number] = learned_cell(column, self.raw[column.number])
+        return self._cells[column.number]
+
+    def number(self, column: Column) -> float:
+        """A cell as a double, NaN if it is missing."""
+        found = self._numbers.get(column.number)
+        if found is None:
+            found = self._numbers[column.number] = number_of(column, self.cell(column))
+        return found
+
+    def text(self, column: Column) -> str | None:
+        """A cell as a text, None if it is missing."""
+        cell = self.cell(column)
+        if cell is not None and not isinstance(cell, str):
+            raise unexpected(column, cell, "text")
+        return cell
+
+    def place(self, number: int) -> int:
+        """The place of this number among those of the model."""
+        found = self._places.get(number)
+        if found is None:
+            found = self._places[number] = self._all_places[number].of(self)
+        return found
+
+
+def number_of(column: Column, cell: Any) -> float:
+    """A cell as a double."""
     if cell is None:
         return math.nan
     if isinstance(cell, str):
@@ -211,67 +350,22 @@ def number_in(column: Column, raw: Any) -> float:
     return float(cell)
 
 
-def finite_number_in(column: Column, raw: Any) -> float:
-    """A cell as a double that is not infinite."""
-    number = number_in(column, raw)
-    if math.isinf(number):
-        raise unexpected(column, number, "a finite number (not infinity)")
-    return number
-
-
-def text_in(column: Column, raw: Any) -> str | None:
-    """A cell as a text, None where it is missing."""
-    cell = learned_cell(column, raw)
-    if cell is not None and not isinstance(cell, str):
-        raise unexpected(column, cell, "text")
-    return cell
-
-
-class LevelSet:
-    """Levels as they are written in the model, and from a cell to its code: -1 missing, -2 none of the levels."""
-
-    def __init__(self, encoded: dict[str, Any]) -> None:
-        self.kind: str = encoded["type"]
-        self.values = [shown_level(self.kind, value) for value in encoded["values"]]
-        self.wanted = "number" if self.kind in ("integer", "flag") else self.kind
-        self.places: dict[Any, int] = {}
-        self.exact: dict[int, int] = {}
-        for code, value in enumerate(encoded["values"]):
-            self.places.setdefault(level_key(self.kind, value), code)
-            if self.kind == "integer":
-                self.exact[int(value)] = code
-
-    def code_in(self, column: Column, raw: Any) -> int:
-        """The code of a cell."""
-        cell = learned_cell(column, raw)
-        if cell is None:
-            return -1
-        if self.kind == "none":
-            return -2
-        kind = "number" if isinstance(cell, (bool, int, float)) else kind_of_cell(cell)
-        if kind != self.wanted:
-            raise bad_cell(column, f"it holds {kind}, but {self.wanted} before", "use one type for this column")
-        if self.kind == "integer" and isinstance(cell, int):
-            return self.exact.get(cell, -2)
-        return self.places.get(cell_key(cell), -2)
-
-
 def level_key(kind: str, value: Any) -> Any:
-    """What a level is looked up by."""
+    """The key of a level in a dict."""
     if kind == "text":
         return value
     return int(value) if kind in ("date", "time") else float(value)
 
 
 def cell_key(cell: Any) -> Any:
-    """What the level of a cell is looked up by."""
+    """The key of the level of a cell."""
     if isinstance(cell, str):
         return cell
     return cell.micros if isinstance(cell, Moment) else float(cell)
 
 
 def shown_level(kind: str, value: Any) -> Any:
-    """A level as people see it."""
+    """A level as users see it."""
     if kind in ("date", "time"):
         return moment_text(Moment(kind, int(value)))
     if kind == "integer":

@@ -6,40 +6,47 @@ import json
 import math
 import os
 import sys
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Callable, Iterator, Mapping, NamedTuple
 
-from deciban.export.py.arrays import decoded_array, decoded_number, largest, log, zeros
-from deciban.export.py.cells import Column, LevelSet, learned_cell
-from deciban.export.py.corrections import TableCorrections
-from deciban.export.py.families import (
-    Context,
-    GroupScorer,
+from deciban.export.py.cells import (
+    Column,
+    CutPlace,
+    LevelPlace,
+    Row,
     add_to,
-    bernoulli,
-    binned,
-    categorical,
-    gamma,
-    linear,
-    log_normal,
-    normal,
-    poisson,
+    bad_cell,
+    decoded_array,
+    decoded_fixed,
+    decoded_number,
+    largest,
+    log,
+    shown_level,
+    unexpected,
+    zeros,
 )
-from deciban.export.py.joint import joint_normal, joint_table
-from deciban.export.py.shares import settled
-from deciban.export.py.texts import texts
+from deciban.export.py.terms import (
+    Term,
+    half_line_term,
+    joint_normal_term,
+    linear_term,
+    lookup_term,
+    narrow_gamma_term,
+    normal_term,
+    settled,
+    shapley_shares,
+    tuple_term,
+)
+from deciban.export.py.texts import text_term
 
-_SCORERS: dict[str, Any] = {
-    "categorical": categorical,
-    "binned": binned,
-    "bernoulli": bernoulli,
-    "linear": linear,
-    "normal": normal,
-    "log normal": log_normal,
-    "gamma": gamma,
-    "poisson": poisson,
-    "joint normal": joint_normal,
-    "joint table": joint_table,
-    "text": texts,
+_TERMS: dict[str, Any] = {
+    "LookupTerm": lookup_term,
+    "NormalTerm": normal_term,
+    "HalfLineTerm": half_line_term,
+    "NarrowGammaTerm": narrow_gamma_term,
+    "LinearTerm": linear_term,
+    "JointNormalTerm": joint_normal_term,
+    "TupleTerm": tuple_term,
+    "TextTerm": text_term,
 }
 
 # Evidence beyond this for every class leaves too few digits to what is added to it.
@@ -49,14 +56,172 @@ _LEAST_EXPONENT = -746.0
 # What turns a label that is written as text back into what it was.
 _LABELS: dict[str, Any] = {"integer": int, "number": float}
 
+# What is added to the rows of a cell when its value is averaged, so that none is empty.
+_ROWS_OF_NO_CELL = 1e-6
 
-class Group(NamedTuple):
-    """A group of columns: what scores it, its columns, its blocks and their weights."""
 
-    scorer: GroupScorer
-    places: list[int]
-    blocks: list[int]
-    weights: list[float]
+class TableCorrections:
+    """What is added to the log joint, and the share of each column in it."""
+
+    def __init__(self, encoded: dict[str, Any], places: list[Any], classes: int) -> None:
+        self.classes, self.places = classes, encoded["places"]
+        self.depth, self.tests = decoded_array(encoded["depth"]), decoded_array(encoded["tests"])
+        self.contrasts, self.rows = decoded_fixed(encoded["contrasts"]), decoded_fixed(encoded["rows"])
+        self.columns: list[Column] = [places[place].column for place in self.places]
+
+    def each_table(self, row: Row, unknown: list[bool]) -> Iterator[tuple[int, int, int, int, int]]:
+        """Of each table its first test, its first cell, its depth, the cell of the row, and what is unknown of that.
+
+        unknown: of each column of the model, whether it says nothing.
+        """
+        bins = [row.place(place) for place in self.places]
+        test = first = 0
+        for depth in self.depth:
+            cell = free = 0
+            for at in range(2 * test, 2 * (test + depth), 2):
+                place = self.tests[at]
+                gone = unknown[self.columns[place].number]
+                cell = 2 * cell + (not gone and bins[place] > self.tests[at + 1])
+                free = 2 * free + gone
+            yield test, first, depth, cell, free
+            test += depth
+            first += 1 << depth
+
+    def centred(self, sums: list[float]) -> list[float]:
+        """Values of classes from how these differ from the first: their mean is 0."""
+        mean = sum(sums) / self.classes
+        return [value - mean for value in [0.0, *sums]]
+
+    def contrast(self, cell: int) -> list[float]:
+        """How classes differ from the first in a cell."""
+        size = self.classes - 1
+        return self.contrasts[cell * size : (cell + 1) * size]
+
+    def totals(self, row: Row, unknown: list[bool]) -> list[float]:
+        """What is added to the log joint of each class; a table is averaged over what is unknown of it."""
+        sums = zeros(self.classes - 1)
+        for _, first, depth, cell, free in self.each_table(row, unknown):
+            if free == 0:
+                add_to(sums, 1.0, self.contrast(first + cell))
+            elif free < (1 << depth) - 1:
+                add_to(sums, 1.0, self.mean(first + cell, free))
+        return self.centred(sums)
+
+    def mean(self, cell: int, free: int) -> list[float]:
+        """The mean of the cells that differ from one in no other than the free digits."""
+        sums, total, some = zeros(self.classes - 1), 0.0, free
+        while True:
+            amount = self.rows[cell + some] + _ROWS_OF_NO_CELL
+            total += amount
+            add_to(sums, amount, self.contrast(cell + some))
+            if not some:
+                return [value / total for value in sums]
+            some = (some - 1) & free
+
+    def means_agreeing(self, first: int, depth: int, cell: int) -> Callable[[int], list[float]]:
+        """For a set of tests (bits), the mean of a table over the rows that agree with a cell in these; of none 0."""
+        count = 1 << depth
+        places = [first + (cell ^ differs) for differs in range(count)]
+        weight = [self.rows[at] + _ROWS_OF_NO_CELL for at in places]
+        contrasts = [self.contrast(at) for at in places]
+        sums = [[w * one[c] for w, one in zip(weight, contrasts)] for c in range(self.classes - 1)]
+        for values in (weight, *sums):
+            for bit in (1 << level for level in range(depth)):
+                for some in range(count):
+                    if some & bit:
+                        values[some] += values[some ^ bit]
+
+        def mean_of(known: int) -> list[float]:
+            free = count - 1 - known
+            return [values[free] / weight[free] for values in sums] if known else zeros(self.classes - 1)
+
+        return mean_of
+
+    def add_shares(self, test: int, first: int, depth: int, cell: int, free: int, out: list[list[float]]) -> None:
+        """Add the Shapley value of each known column that a table asks of."""
+        players: dict[int, int] = {}
+        for k in range(depth):
+            column, bit = self.tests[2 * (test + k)], 1 << (depth - 1 - k)
+            if not free & bit:
+                players[column] = players.get(column, 0) | bit
+        mean_of = self.means_agreeing(first, depth, cell)
+        bits = list(players.values())
+
+        def value_of(some: int) -> list[float]:
+            return mean_of(sum(bit for p, bit in enumerate(bits) if some & 1 << p))
+
+        for column, share in zip(players, shapley_shares(value_of, len(bits), self.classes - 1)):
+            add_to(out[column], 1.0, share)
+
+    def shares(self, row: Row, unknown: list[bool]) -> list[list[float]]:
+        """What each corrected column has of the correction."""
+        out = [zeros(self.classes - 1) for _ in self.columns]
+        for test, first, depth, cell, free in self.each_table(row, unknown):
+            self.add_shares(test, first, depth, cell, free, out)
+        return [self.centred(sums) for sums in out]
+
+
+class Block:
+    """Columns that are evidence together: terms that add up, their weight, and the most that they are worth."""
+
+    def __init__(self, block: dict[str, Any], columns: list[Column], classes: int) -> None:
+        self.name, self.classes = block["name"], classes
+        self.columns = [columns[number] for number in block["columns"]]
+        self.weight, self.cap = decoded_number(block["weight"]), decoded_number(block["cap"])
+        self.terms: list[Term] = [
+            _TERMS[term["term"]](term, [columns[number] for number in term["columns"]], classes)
+            for term in block["terms"]
+        ]
+
+    def read(self, row: Row) -> None:
+        """Read the cells, which may be wrong."""
+        for term in self.terms:
+            term.read(row)
+
+    def score(self, row: Row) -> list[float]:
+        """The evidence of a row for each class, without weight and cap."""
+        total = zeros(self.classes)
+        for term in self.terms:
+            values = term.score(row)
+            if values is not None:
+                add_to(total, 1.0, values)
+        return total
+
+    def is_beyond(self, weighted: list[float]) -> bool:
+        """Whether it is worth more than the cap, or so much for every class that others would be rounded away."""
+        if self.cap == math.inf:
+            return False
+        top = largest(weighted)
+        return not all(value >= top - self.cap for value in weighted) or top < -_VAST_EVIDENCE
+
+    def capped(self, weighted: list[float]) -> list[float]:
+        """Weighted evidence, relative to the best class and no further below it than the cap."""
+        top = largest(weighted)
+        return [0.0 if top == -math.inf else max(value - top, -self.cap) for value in weighted]
+
+    def evidence(self, row: Row) -> dict[str, Any]:
+        """The evidence of a row as it is shown."""
+        values, scale = self.score(row), self.weight if self.weight > 0 else 1.0
+        weighted = [scale * value for value in values]
+        beyond = self.is_beyond(weighted)
+        if beyond:
+            values = [value / scale for value in self.capped(weighted)]
+        return _named(self.name, [column.name for column in self.columns], self.weight, values, beyond)
+
+    def shares(self, row: Row, shown: dict[str, Any], scale: float) -> list[list[float]]:
+        """The share of each column in the weighted evidence that is shown; nothing if it has no weight."""
+        if not self.weight > 0:
+            return []
+        evidence, limited = shown["values"], shown["capped"]
+        found = {column.number: zeros(self.classes) for column in self.columns}
+        for term in self.terms:
+            own = [term.score(row)] if term.shares is None else term.shares(row)
+            for column, values in zip(term.columns, own):
+                add_to(found[column.number], scale, values or [])
+            if term.evidence is not None and not limited:
+                evidence = [scale * value for value in term.evidence(row)]
+        shares = settled([found[column.number] for column in self.columns], evidence, limited)
+        return [[self.weight * value for value in share] for share in shares]
 
 
 class Known(NamedTuple):
@@ -76,29 +241,20 @@ class DecibanScorer:
             raise ValueError(f"this is {found}, expected deciban model 1; export the model again")
         read_label = _LABELS.get(model["classes"]["type"], lambda label: label)
         self.classes: list[Any] = [read_label(label) for label in model["classes"]["labels"]]
-        levels = [LevelSet(encoded) for encoded in model["levels"]]
-        context = Context(len(self.classes), levels)
-        self._columns = [_column(one, place, levels) for place, one in enumerate(model["columns"])]
-        self._places = {column.name: column.place for column in self._columns}
-        self._blocks = model["blocks"]
-        self._block_weights = [decoded_number(block["weight"]) for block in self._blocks]
-        self._groups = [self._group(group, context) for group in model["groups"]]
+        size, levels = len(self.classes), model["levels"]
+        self._columns = [_column(one, number, levels) for number, one in enumerate(model["columns"])]
+        self._numbers = {column.name: column.number for column in self._columns}
+        self._places = [_place(place, self._columns, levels) for place in model["places"]]
+        self._refusals = [(one, frozenset(decoded_array(one["places"]))) for one in model["refusals"]]
+        self._blocks = [Block(block, self._columns, size) for block in model["blocks"]]
         self._log_prior = [decoded_number(value) for value in model["log_prior"]]
         self._partial = model["partial"]
         if self._partial is not None:
             self._shares, offsets = (decoded_array(self._partial[name]) for name in ("shares", "offsets"))
-            size = len(self.classes)
             self._offsets = [offsets[k * size : (k + 1) * size] for k in range(len(self._columns))]
             self._informative = decoded_array(self._partial["informative"])
-        self._cap = decoded_number(model["cap"])
         encoded = model["corrections"]
-        self._corrections = None if encoded is None else TableCorrections(encoded, self._columns, context)
-
-    def _group(self, group: dict[str, Any], context: Context) -> Group:
-        columns = [self._columns[place] for place in group["columns"]]
-        weights = [self._block_weights[block] for block in group["blocks"]]
-        scorer = _SCORERS[group["scorer"]](group, columns, context)
-        return Group(scorer, group["columns"], group["blocks"], weights)
+        self._corrections = None if encoded is None else TableCorrections(encoded, self._places, size)
 
     @property
     def columns(self) -> list[dict[str, Any]]:
@@ -111,7 +267,7 @@ class DecibanScorer:
 
     def log_joint(self, row: Mapping[str, Any]) -> list[float]:
         """The log joint of each class, without terms that are the same for every class."""
-        return self._joint(self._cells(row))
+        return self._joint(self._row(row))
 
     def log_proba(self, row: Mapping[str, Any]) -> list[float]:
         """The logarithm of the posterior of each class."""
@@ -131,77 +287,72 @@ class DecibanScorer:
         Where a correction has a share in the log joint, that of each column is behind them; last the bias, the sum of
         the offsets of the known columns. All are scaled where cells are missing.
         """
-        return self._evidence(self._cells(row))
+        return self._evidence(self._row(row))
 
     def column_evidence(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Of each column: values, which are alone + together + correction, after weights and cap."""
-        return self._column_evidence(self._cells(row))
+        return self._column_evidence(self._row(row))
 
     def _best(self, joint: list[float]) -> Any:
         values = self._log_prior if largest(joint) == -math.inf else joint
         return self.classes[values.index(largest(values))]
 
-    def _cells(self, row: Mapping[str, Any]) -> list[Any]:
+    def _row(self, row: Mapping[str, Any]) -> Row:
         """The cells of a row in the order of the columns."""
         if not isinstance(row, Mapping):
             raise ValueError(f"a row is a dict, {{column: value, ...}}; found a value of type {type(row).__name__}")
         cells: list[Any] = [None] * len(self._columns)
-        known = [name for name in row if name in self._places]
+        known = [name for name in row if name in self._numbers]
         if row and not known:
             names = ", ".join(str(name) for name in list(row)[:12])
             raise ValueError(f"none of the model's columns is in the row: it has {names}")
         for name in known:
-            cells[self._places[name]] = row[name]
-        return cells
+            cells[self._numbers[name]] = row[name]
+        return Row(cells, self._places)
 
-    def _is_beyond(self, weighted: list[float], block: int) -> bool:
-        """Whether a block is worth more than the cap, or so much for every class that others would be rounded away."""
-        if self._cap == math.inf or self._blocks[block]["words"]:
-            return False
-        top = largest(weighted)
-        return not all(value >= top - self._cap for value in weighted) or top < -_VAST_EVIDENCE
+    def _reject(self, row: Row, every: bool) -> None:
+        """Raise a ValueError for a cell that cannot be scored; every: also of blocks without a weight."""
+        for refusal, places in self._refusals:
+            if row.place(refusal["place"]) not in places:
+                continue
+            if every or refusal["block"] is None or self._blocks[refusal["block"]].weight != 0:
+                place = self._places[refusal["place"]]
+                cell, text = place.shown(row)
+                if refusal["expected"]:
+                    raise unexpected(place.column, cell, refusal["expected"])
+                raise bad_cell(place.column, f"found {text}, {refusal['never']}", "or choose unseen='ignore'")
 
-    def _capped(self, weighted: list[float]) -> list[float]:
-        """Weighted evidence, relative to the best class and no further below it than the cap."""
-        top = largest(weighted)
-        return [0.0 if top == -math.inf else max(value - top, -self._cap) for value in weighted]
-
-    def _known(self, cells: list[Any]) -> Known:
+    def _known(self, row: Row) -> Known:
         """What is known of a row."""
-        unknown, bias, scale = [False] * len(cells), zeros(len(self.classes)), 1.0
+        unknown, bias, scale = [False] * len(self._columns), zeros(len(self.classes)), 1.0
         if self._partial is None:
             return Known(unknown, bias, scale)
         share = 0.0
-        for column, raw, part in zip(self._columns, cells, self._shares):
+        for column, part in zip(self._columns, self._shares):
             if column.kind != "unused":
-                unknown[column.place] = learned_cell(column, raw) is None
-                share += 0.0 if unknown[column.place] else part
+                unknown[column.number] = row.cell(column) is None
+                share += 0.0 if unknown[column.number] else part
         if any(unknown):
             scale = _interpolated(share, self._partial["scales"])
-            for place in self._informative:
-                unknown[place] = unknown[place] and share < self._partial["least"]
+            for number in self._informative:
+                unknown[number] = unknown[number] and share < self._partial["least"]
         for gone, offset in zip(unknown, self._offsets):
             if not gone:
                 add_to(bias, 1.0, offset)
         return Known(unknown, bias, scale)
 
-    def _zeros(self, count: int) -> list[list[float]]:
-        return [zeros(len(self.classes)) for _ in range(count)]
-
-    def _joint(self, cells: list[Any]) -> list[float]:
-        known = self._known(cells)
+    def _joint(self, row: Row) -> list[float]:
+        self._reject(row, every=False)
+        known = self._known(row)
         joint = list(known.bias)
-        if self._cap == math.inf:
-            for group in self._groups:
-                group.scorer.score(cells, group.weights, [0] * len(group.blocks), [joint])
-        else:
-            apart = self._zeros(len(self._blocks))
-            for group in self._groups:
-                group.scorer.score(cells, group.weights, group.blocks, apart)
-            for b, weighted in enumerate(apart):
-                add_to(joint, 1.0, self._capped(weighted) if self._is_beyond(weighted, b) else weighted)
+        for block in self._blocks:
+            if block.weight == 0:
+                block.read(row)
+                continue
+            weighted = [block.weight * value for value in block.score(row)]
+            add_to(joint, 1.0, block.capped(weighted) if block.is_beyond(weighted) else weighted)
         if self._corrections is not None:
-            add_to(joint, 1.0, self._corrections.totals(cells, known.unknown))
+            add_to(joint, 1.0, self._corrections.totals(row, known.unknown))
         return [prior + known.scale * value for prior, value in zip(self._log_prior, joint)]
 
     def _normalized(self, joint: list[float]) -> tuple[list[float], list[float]]:
@@ -213,64 +364,37 @@ class DecibanScorer:
         total = sum(shares)
         return [value - top - log(total) for value in joint], [share / total for share in shares]
 
-    def _evidence(self, cells: list[Any]) -> list[dict[str, Any]]:
-        apart = self._zeros(len(self._blocks))
-        for group in self._groups:
-            group.scorer.score(cells, [1.0] * len(group.blocks), group.blocks, apart)
-        found = [self._block_evidence(b, values) for b, values in enumerate(apart)]
-        known = self._known(cells)
+    def _evidence(self, row: Row) -> list[dict[str, Any]]:
+        self._reject(row, every=True)
+        found, known = [block.evidence(row) for block in self._blocks], self._known(row)
         if self._corrections is not None:
-            corrected = zip(self._corrections.columns, self._corrections.shares(cells, known.unknown))
+            corrected = zip(self._corrections.columns, self._corrections.shares(row, known.unknown))
             found += [_named(f"correction of {one.name}", [one.name], 1.0, values, False) for one, values in corrected]
         if self._partial is not None:
             found.append(_named("bias", [], 1.0, known.bias, False))
         return [{**block, "values": [known.scale * value for value in block["values"]]} for block in found]
 
-    def _block_evidence(self, b: int, values: list[float]) -> dict[str, Any]:
-        block, weight = self._blocks[b], self._block_weights[b]
-        scale = weight if weight > 0 else 1.0
-        weighted = [scale * value for value in values]
-        beyond = self._is_beyond(weighted, b)
-        if beyond:
-            values = [value / scale for value in self._capped(weighted)]
-        return _named(block["name"], [self._columns[k].name for k in block["columns"]], weight, values, beyond)
-
-    def _column_evidence(self, cells: list[Any]) -> list[dict[str, Any]]:
-        alone, together, correction = (self._zeros(len(self._columns)) for _ in range(3))
-        blocks, known = self._evidence(cells), self._known(cells)
+    def _column_evidence(self, row: Row) -> list[dict[str, Any]]:
+        alone, together, correction = ([zeros(len(self.classes)) for _ in self._columns] for _ in range(3))
+        evidence, known = self._evidence(row), self._known(row)
         if self._partial is not None:
             for values, gone, offset in zip(alone, known.unknown, self._offsets):
                 if not gone:
                     add_to(values, known.scale, offset)
-        for group in self._groups:
-            if group.scorer.shares is not None and len(group.places) > 1:
-                for place, share in zip(
-                    group.places, self._shared_out(group, cells, blocks[group.blocks[0]], known.scale)
-                ):
-                    add_to(together[place], 1.0, share)
-                continue
-            for b, place in zip(group.blocks, group.places):
-                if blocks[b]["weight"] > 0:
-                    add_to(alone[place], blocks[b]["weight"], blocks[b]["values"])
+        for block, shown in zip(self._blocks, evidence):
+            if len(block.columns) > 1:
+                for column, share in zip(block.columns, block.shares(row, shown, known.scale)):
+                    add_to(together[column.number], 1.0, share)
+            elif block.weight > 0:
+                add_to(alone[block.columns[0].number], block.weight, shown["values"])
         if self._corrections is not None:
-            for column, block in zip(self._corrections.columns, blocks[len(self._blocks) :]):
-                add_to(correction[column.place], 1.0, block["values"])
+            for column, shown in zip(self._corrections.columns, evidence[len(self._blocks) :]):
+                add_to(correction[column.number], 1.0, shown["values"])
         found = []
         for column, *parts in zip(self._columns, alone, together, correction):
             named = dict(zip(("alone", "together", "correction"), parts))
             found.append({"name": column.name, "values": [sum(each) for each in zip(*parts)], **named})
         return found
-
-    def _shared_out(self, group: Group, cells: list[Any], block: dict[str, Any], scale: float) -> list[list[float]]:
-        """What the columns of a joint block have of its evidence; nothing where it has no weight."""
-        scorer, weight, limited = group.scorer, block["weight"], block["capped"]
-        if scorer.shares is None or not weight > 0:
-            return []
-        evidence = block["values"]
-        if not limited and scorer.evidence is not None:
-            evidence = [scale * value for value in scorer.evidence(cells)]
-        shares = settled([[scale * value for value in share] for share in scorer.shares(cells)], evidence, limited)
-        return [[weight * value for value in share] for share in shares]
 
     def main(self) -> int:
         """Read rows as JSON, one a line, from standard input; write what is predicted of each, one a line."""
@@ -299,9 +423,19 @@ def _interpolated(share: float, scales: list[list[float]]) -> float:
     return scales[-1][1]
 
 
-def _column(encoded: dict[str, Any], place: int, levels: list[LevelSet]) -> Column:
-    known = levels[encoded["levels"]].values if "levels" in encoded else None
-    return Column(encoded["name"], encoded["kind"], encoded["read_as"], place, known)
+def _column(encoded: dict[str, Any], number: int, levels: list[dict[str, Any]]) -> Column:
+    known = None
+    if "levels" in encoded:
+        own = levels[encoded["levels"]]
+        known = [shown_level(own["type"], value) for value in own["values"]]
+    return Column(encoded["name"], encoded["kind"], encoded["read_as"], number, known)
+
+
+def _place(encoded: dict[str, Any], columns: list[Column], levels: list[dict[str, Any]]) -> LevelPlace | CutPlace:
+    column = columns[encoded["column"]]
+    if "cuts" in encoded:
+        return CutPlace(column, decoded_array(encoded["cuts"]))
+    return LevelPlace(column, levels[encoded["levels"]]["type"], levels[encoded["levels"]]["values"])
 
 
 def _named(name: str, columns: list[str], weight: float, values: list[float], capped: bool) -> dict[str, Any]:

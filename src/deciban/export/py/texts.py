@@ -7,9 +7,8 @@ import re
 import unicodedata
 from typing import Any, Callable
 
-from deciban.export.py.arrays import decoded_array, zeros
-from deciban.export.py.cells import Column, text_in
-from deciban.export.py.families import Context, GroupScorer, add_to
+from deciban.export.py.cells import Column, Row, add_to, decoded_array, zeros
+from deciban.export.py.terms import Term
 
 _WORD = re.compile(r"\w+")
 _SPACES = re.compile(r"[\s\0]+")
@@ -96,8 +95,8 @@ def amount_of(amounts: str, count: int) -> float:
     return math.sqrt(count) if amounts == "root" else 1.0 if amounts == "presence" else float(count)
 
 
-class TextColumn:
-    """One column of texts."""
+class Words:
+    """The words of a column of texts, and their evidence."""
 
     def __init__(self, encoded: dict[str, Any], classes: int) -> None:
         self.encoded, self.classes = encoded, classes
@@ -145,23 +144,22 @@ class TextColumn:
             found.append(-math.inf if stops > 0 else self.zeros[c] + total)
         return found
 
-    def score(self, text: str, weight: float) -> list[float]:
+    def score(self, text: str) -> list[float]:
         """The evidence of a text for each class."""
         words = self.known_words(text)
         total = self.presence_score(words) if self.encoded["presence"] else self.amounts_score(words)
         length = sum(amount for _, amount in words)
         power = 1.0 if self.tempering == 0 else max(length, 1.0) ** -self.tempering
-        return [weight * power * value for value in total]
+        return [power * value for value in total]
 
 
-def texts(group: dict[str, Any], columns: list[Column], context: Context) -> GroupScorer:
-    """Columns of texts."""
-    each = [TextColumn(encoded, context.classes) if encoded["words"] else None for encoded in group["texts"]]
+def text_term(term: dict[str, Any], columns: list[Column], classes: int) -> Term:
+    """The words of a text."""
+    (column,) = columns
+    known = Words(term, classes) if term["words"] else None
 
-    def score(cells: list[Any], weights: list[float], slots: list[int], out: list[list[float]]) -> None:
-        for j, (column, known) in enumerate(zip(columns, each)):
-            text = text_in(column, cells[column.place])
-            if text is not None and known is not None and weights[j] != 0:
-                add_to(out[slots[j]], 1.0, known.score(text, weights[j]))
+    def score(row: Row) -> list[float] | None:
+        text = row.text(column)
+        return None if text is None or known is None else known.score(text)
 
-    return GroupScorer(score)
+    return Term(columns, lambda row: row.text(column), score)

@@ -38,7 +38,6 @@ from deciban.fitting.sql_counts.statements import (
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
 from deciban.sources.examples import LabelledStream
-from deciban.sources.source import Source
 from deciban.statistics import Scatter
 from deciban.statistics.bins import Column
 from deciban.statistics.levels import distinct
@@ -127,7 +126,7 @@ def _read(
     )
     warn_user((Argument("where", "engine"), f": {what}: {listed(sorted(names))}"))
     stream = examples.stream
-    if isinstance(stream, Source) and schema.names is not None:
+    if schema.names is not None:
         kept = names | {examples.target, examples.weight}
         stream = stream.without([name for name in stream.names if name not in kept])
     counts = read(replace(schema, groups=groups), replace(examples, stream=stream, where="here"))

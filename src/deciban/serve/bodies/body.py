@@ -31,7 +31,7 @@ from deciban.serve.bodies.records import (
 )
 from deciban.serve.bodies.strict_json import decoded_json, refuse_repeated_names
 from deciban.serve.problems import Problem, problem_of
-from deciban.serve.settings import ServeSettings
+from deciban.serve.settings import RequestSettings
 from deciban.tables.table import Frame
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import listed
@@ -154,7 +154,7 @@ def read_body(
     content_type: str,
     query: Mapping[str, str],
     fitted: Fitted,
-    settings: ServeSettings,
+    settings: RequestSettings,
     allowed: Sequence[str],
 ) -> Body:
     """The rows and options of a request; a Problem where they cannot be read. allowed: the options that it may have."""
@@ -204,7 +204,7 @@ def _taken_apart(
     return table.drop_columns(list(dict.fromkeys(taken))), options
 
 
-def _read_json(body: bytes, settings: ServeSettings, allowed: Sequence[str]) -> Body:
+def _read_json(body: bytes, settings: RequestSettings, allowed: Sequence[str]) -> Body:
     value = decoded_json(body)
     rows, options = _rows_and_options(value, allowed)
     widest = 0

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.serve.problems import Problem, place_of
-from deciban.serve.settings import ServeSettings
+from deciban.serve.settings import RequestSettings
 from deciban.tables.cells import kind_of
 from deciban.tables.labels import MOST_REPETITIONS
 from deciban.tables.table import repeated
@@ -56,17 +56,17 @@ def row_weight(given: Any, place: str) -> float:
     return float(given)
 
 
-def refuse_rows(rows: int, settings: ServeSettings, place: str = "rows") -> None:
+def refuse_rows(rows: int, settings: RequestSettings, place: str = "rows") -> None:
     """A Problem where there are more rows, or ids of rows, than are taken."""
-    if rows > settings.most_rows:
-        cause = f"found more than the {settings.most_rows:,} {place} that are taken at a time"
+    if rows > settings.max_rows:
+        cause = f"found more than the {settings.max_rows:,} {place} that are taken at a time"
         raise Problem(413, cause, "send them in several requests", place)
 
 
-def refuse_columns(columns: int, settings: ServeSettings) -> None:
+def refuse_columns(columns: int, settings: RequestSettings) -> None:
     """A Problem where there are more columns than are taken."""
-    if columns > settings.most_columns:
-        cause = f"found {columns:,} columns, at most {settings.most_columns:,} are taken"
+    if columns > settings.max_columns:
+        cause = f"found {columns:,} columns, at most {settings.max_columns:,} are taken"
         raise Problem(413, cause, "send those that the model knows", "rows")
 
 
@@ -75,7 +75,7 @@ def refuse_unknown(name: str, place: str, known: Sequence[str]) -> Problem:
     return Problem(422, f"{name[:80]!r} is not taken here", f"leave it out, or send {', '.join(known)}", place)
 
 
-def checked_options(options: dict[str, Any], rows: int | None, settings: ServeSettings) -> dict[str, Any]:
+def checked_options(options: dict[str, Any], rows: int | None, settings: RequestSettings) -> dict[str, Any]:
     """The options, each of the right type and length. rows: how many there are; None where ids stand for them."""
     if "ids" in options:
         refuse_rows(len(a_list(options["ids"], "ids")), settings, "ids")

@@ -22,9 +22,9 @@ from deciban.serve.online.draft import (
 from deciban.serve.online.housekeeping import Housekeeping
 from deciban.serve.online.inbox import Inbox, PendingRows
 from deciban.serve.online.learned_model import LearnedModel
-from deciban.serve.online.settings import LearnSettings
 from deciban.serve.problems import Problem
 from deciban.serve.reader import State
+from deciban.serve.settings import LearnSettings
 
 log = logging.getLogger("deciban.serve")
 
@@ -40,7 +40,7 @@ class Learner:
     def __init__(self, learned_model: LearnedModel, publish: Callable[[State], None]) -> None:
         self._model = learned_model
         self._publish = publish
-        self._inbox = Inbox(learned_model.settings.most_waiting, learned_model.settings.most_waiting_bytes)
+        self._inbox = Inbox(learned_model.settings.max_waiting_rows, learned_model.settings.max_waiting_bytes)
         self._housekeeping = Housekeeping(learned_model, self._inbox, self._show)
         self._closing = Lock()
         publish(learned_model.state)
@@ -215,14 +215,14 @@ class Learner:
     def _full(self) -> Problem | None:
         """Why nothing is learned any more, if that is so; before that, room is made."""
         settings, learned_model = self._model.settings, self._model
-        if learned_model.file.size > settings.most_model_bytes:
-            cause = f"the model has reached its bound of {settings.most_model_bytes:,} bytes"
+        if learned_model.file.size > settings.max_model_bytes:
+            cause = f"the model has reached its bound of {settings.max_model_bytes:,} bytes"
             return Problem(507, cause, "forget rows, or raise --most-model-bytes")
         if learned_model.full:
             self._housekeeping.make_room()
         if not learned_model.full:
             return None
-        cause = f"the journal has reached its bound of {settings.most_journal_bytes:,} bytes"
+        cause = f"the journal has reached its bound of {settings.max_journal_bytes:,} bytes"
         return Problem(
             507, cause, "see which problem keeps the model file from being written, or raise --most-journal-bytes"
         )

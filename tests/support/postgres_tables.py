@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.engines.servers import Postgres
+from tests.support.servers import Postgres
 
 _numbers = count(1)
 

@@ -1,4 +1,4 @@
-"""A table of every kind of column, with missing cells, that tests of the classifier share."""
+"""A table with a column of each kind and missing cells."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,0 +1,1 @@
+"""What tests of several rooms share: tables, models, servers, browsers and assertions."""
