@@ -256,7 +256,7 @@ def test_without_the_driver_the_package_is_named(monkeypatch: pytest.MonkeyPatch
         ({"table": ""}, "which rows of the database are meant"),
         ({"table": "a..b"}, "the name '' is empty for PostgreSQL"),
         ({"table": "x" * 64}, "is too long for PostgreSQL"),
-        ({"query": "select 1 as a", "thousands": ","}, "thousands is for CSV files"),
+        ({"query": "select 1 as a", "thousands": ","}, "thousands= is for CSV files"),
         ({"query": "select 1 as a", "ignore": ["b"]}, "there is no column 'b'; there are a"),
         ({"query": "select 1 as a", "types": {"b": "text"}}, "there is no column 'b'; there are a"),
     ],
