@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from deciban.decisions.loss import Loss
 from deciban.errors import DataError, DecibanError, LossError, ModelFileError
 from deciban.model.fitted import Fitted
-from deciban.model.posterior import posteriors
+from deciban.model.model import posteriors
 from deciban.scoring.scoring import loss_for, score_table
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.metrics import Metrics
