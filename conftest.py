@@ -1,10 +1,14 @@
-"""What every run of the tests needs: compiled kernels, the same random draws, signals, and the marker `house`."""
+"""What every run of the tests needs: compiled kernels, the same random draws, signals, and markers."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
+
+# Tests run in several processes. Two threads of BLAS in each wait for each other: small matrices take up to five times
+# as long. Programs that tests start inherit it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
@@ -14,7 +18,7 @@ from deciban.cli.warmup import WARM, warm
 from deciban.kernels.compiled import cache_folder
 from deciban.util.arrays import CORES
 
-pytest_plugins = ["tests.support.command", "tests.support.servers"]
+pytest_plugins = ["tests.support.browser", "tests.support.command", "tests.support.servers"]
 
 
 # The same examples in every run, so that a newcomer's run cannot fail by chance; `--hypothesis-profile=thorough` draws
@@ -22,6 +26,45 @@ pytest_plugins = ["tests.support.command", "tests.support.servers"]
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("thorough", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("fixed")
+
+# Modules and folders whose tests take seconds each, or start processes: fits on real tables, sources by sources,
+# programs that are run as users run them.
+SLOW = (
+    "tests/agree",
+    "tests/classifier/test_estimator.py",
+    "tests/cli/test_completion.py",
+    "tests/cli/test_databases.py",
+    "tests/cli/test_interrupts.py",
+    "tests/cli/test_outputs.py",
+    "tests/cli/test_streams.py",
+    "tests/cli/test_theorem_and_tour.py",
+    "tests/dropin/test_dropin.py",
+    "tests/evaluation/test_interactions.py",
+    "tests/examples",
+    "tests/export",
+    "tests/fitting/test_merge.py",
+    "tests/fitting/tune",
+    "tests/kernels/test_compiled.py",
+    "tests/laws/test_leave_one_out.py",
+    "tests/model/test_intervals.py",
+    "tests/oracles/test_numerics.py",
+    "tests/page",
+    "tests/plot/test_every_display.py",
+    "tests/report/test_figures.py",
+    "tests/sources",
+    "tests/store/test_contents.py",
+    "tests/store/test_damage.py",
+    "tests/store/test_kept.py",
+    "tests/store/test_lock.py",
+    "tests/store/test_mutations.py",
+)
+
+# Tests of the service, most of which run it in a thread or a process.
+SERVED = ("tests/serve",)
+
+# Fixtures, and parameters of this name, that stand for a server.
+SPARK = {"spark", "spark_programs"}
+DATABASES = {"postgres"}
 
 # The random generators that test modules share, with their states before the first test.
 GENERATORS = pytest.StashKey[list[tuple[np.random.Generator, Any]]]()
@@ -66,14 +109,36 @@ def closed_figures() -> Iterator[None]:
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+def marks_of(item: pytest.Item) -> set[str]:
+    """The markers of a test, by its place, its fixtures and its parameters; `unit` if it has no other."""
+    place = item.nodeid.partition("::")[0]
+    used = {*getattr(item, "fixturenames", ()), item.path.stem.removeprefix("test_")}
+    if hasattr(item, "callspec"):
+        used |= {value for value in item.callspec.params.values() if isinstance(value, str)}
+    found = {mark.name for mark in item.iter_markers()} & {"house", "browser"}
+    if item.path.suffix == ".md":
+        found.add("house")
+    if used & SPARK:
+        found.add("spark")
+    if used & DATABASES or lies_in(place, SERVED):
+        found.add("server")
+    if lies_in(place, SLOW):
+        found.add("slow")
+    return found or {"unit"}
+
+
+def lies_in(place: str, folders: tuple[str, ...]) -> bool:
+    return any(place == folder or place.startswith(f"{folder}/") for folder in folders)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark examples in documents `house`, and remember the states of generators that modules share."""
+    """Mark tests, and remember the states of shared generators."""
     modules = [module for name, module in sys.modules.items() if name.startswith("tests.")]
     found = [value for module in modules for value in vars(module).values() if isinstance(value, np.random.Generator)]
     config.stash[GENERATORS] = [(one, one.bit_generator.state) for one in {id(one): one for one in found}.values()]
     for item in items:
-        if isinstance(item, pytest.DoctestItem) and Path(item.path).suffix == ".md":
-            item.add_marker("house")
+        for mark in marks_of(item):
+            item.add_marker(mark)
 
 
 @pytest.hookimpl(tryfirst=True)

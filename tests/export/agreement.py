@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import DataError
-from deciban.model.model import VAST_EVIDENCE, Model
-from deciban.model.posterior import log_normalize
+from deciban.model.model import VAST_EVIDENCE, Model, log_normalize
 from deciban.sources.open import open_table
 from tests.export.targets import Row, everywhere
 

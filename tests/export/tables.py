@@ -10,8 +10,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from deciban.families.joint_gaussian import JointNormal
-from deciban.model.model import VAST_EVIDENCE, Model
-from deciban.model.posterior import log_normalize, most_probable
+from deciban.model.model import VAST_EVIDENCE, Model, log_normalize, most_probable
 from deciban.sources.open import open_table
 from tests.export.agreement import expected_of
 

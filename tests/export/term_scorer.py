@@ -1,4 +1,4 @@
-"""What terms say of a table, in NumPy: the definitions of `deciban.export.terms`, line by line."""
+"""What terms say of a table, in NumPy: the definitions of `deciban.families.base.lowering`, line by line."""
 
 import math
 from typing import Any

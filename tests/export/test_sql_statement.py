@@ -12,7 +12,7 @@ import pytest
 
 from deciban import BayesClassifier, Bernoulli, Categorical, Gaussian, JointGaussian, JointTable, Text, UsageError
 from deciban.export.sql.statement import to_sql
-from deciban.model.posterior import log_normalize
+from deciban.model.model import log_normalize
 from deciban.sources.open import open_table
 from tests.export.sql_engines import ROW, EngineUnderTest, duckdb_engine, probabilities
 

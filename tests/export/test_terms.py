@@ -5,8 +5,7 @@ import pytest
 
 from deciban.export.ir import TermModel
 from deciban.export.lower import fold_model
-from deciban.model.model import Model
-from deciban.model.posterior import log_normalize
+from deciban.model.model import Model, log_normalize
 from tests.export.agreement import expected_of
 from tests.export.models import as_tuned, plain_model, rows_of_case
 from tests.export.targets import Row

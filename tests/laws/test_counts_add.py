@@ -123,7 +123,7 @@ def test_batches_far_from_zero(case: Case) -> None:
 def test_threads_change_no_bit(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = table(case, 9, n=500)
     schema = schema_of(case, X)
-    monkeypatch.setattr("deciban.model.batching.BATCH_ROWS", 32)
+    monkeypatch.setattr("deciban.model.counting.BATCH_ROWS", 32)
     one = counted(schema, X, y, threads=1)
     for threads in (2, 3, 8):
         assert_same_counts(counted(schema, X, y, threads=threads), one, exact=True)
@@ -233,7 +233,7 @@ def test_nobody_waits_for_another_to_add_two(monkeypatch: pytest.MonkeyPatch) ->
             third_is_counted.set()
         return counts
 
-    monkeypatch.setattr("deciban.model.batching.BATCH_ROWS", 15)
+    monkeypatch.setattr("deciban.model.counting.BATCH_ROWS", 15)
     monkeypatch.setattr("deciban.model.counting.count", slowly)
     case = next(case for case in CASES if case.name == "gaussian")
     X, y, _ = table(case, 0)

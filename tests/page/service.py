@@ -13,8 +13,7 @@ import uvicorn
 
 from deciban import BayesClassifier
 from deciban.datasets import weather
-from deciban.serve.app import create_app
-from deciban.serve.assembly import guard
+from deciban.serve.app import create_guarded_app
 from deciban.serve.reader import State
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
@@ -42,14 +41,14 @@ def serving(
     that of the weather, which is in the file. options: of the settings."""
     path = folder / f"{name or 'model'}.dcb"
     BayesClassifier(tune=None).fit(weather(), "play").save(path)  # some models cannot be saved
-    settings = ServeSettings(str(path if name is None else folder), check_every=0.0, **options)
+    settings = ServeSettings.of(str(path if name is None else folder), check_every=0.0, **options)
     service = Service(settings)
     service.open()
     listening = socket.create_server(("127.0.0.1", 0))
     served = Served(service, f"http://127.0.0.1:{listening.getsockname()[1]}/")
-    if shown and not settings.learn:
+    if shown and settings.learning is None:
         served.show(clf)
-    app = guard(create_app(service), service)
+    app = create_guarded_app(service)
 
     async def listened(scope: Any, receive: Any, send: Any) -> None:
         served.asked.append(scope["path"])

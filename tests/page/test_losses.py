@@ -7,9 +7,9 @@ import pytest
 from deciban import BayesClassifier, Loss, decide
 from deciban.datasets import weather
 from tests.page.pages import decided, risks, tab, written_page
-from tests.support.browser import Opened, needs_browser, opened
+from tests.support.browser import Opened, opened
 
-pytestmark = needs_browser
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")

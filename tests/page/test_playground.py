@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from deciban import bayes, bayes_error
 from tests.page.playground import MODULES, playground_page
-from tests.support.browser import AXE, Opened, needs_axe, needs_browser, opened
+from tests.support.browser import AXE, Opened, needs_axe, opened
 
 SCENES = ("line", "plane", "weather", "theorem", "balance")
 
@@ -89,7 +89,7 @@ def test_modules_ask_for_nothing_and_run_no_text() -> None:
         assert not re.search(r"\beval\b|\bfetch\(|setAttribute\(\"style\"|innerHTML|XMLHttpRequest", module.read_text())
 
 
-@needs_browser
+@pytest.mark.browser
 def test_letters_are_what_one_sees_first(played: Opened) -> None:
     line = scene(played, "line")
     check_line(played, line)
@@ -99,7 +99,7 @@ def test_letters_are_what_one_sees_first(played: Opened) -> None:
     )
 
 
-@needs_browser
+@pytest.mark.browser
 def test_a_dragged_mean_moves_the_boundary_to_where_bayes_error_says(played: Opened) -> None:
     line = scene(played, "line")
     before = check_line(played, line)
@@ -111,7 +111,7 @@ def test_a_dragged_mean_moves_the_boundary_to_where_bayes_error_says(played: Ope
     assert check_line(played, line)["classes"][0][1] > 4.5
 
 
-@needs_browser
+@pytest.mark.browser
 def test_keys_do_what_dragging_does(played: Opened) -> None:
     line = scene(played, "line")
     handle = line.get_by_role("slider", name="Mean of b")
@@ -125,7 +125,7 @@ def test_keys_do_what_dragging_does(played: Opened) -> None:
     assert handle.evaluate("node => node === document.activeElement")
 
 
-@needs_browser
+@pytest.mark.browser
 def test_a_finger_drags_too(played: Opened) -> None:
     line = scene(played, "line")
     session = played.page.context.new_cdp_session(played.page)
@@ -139,7 +139,7 @@ def test_a_finger_drags_too(played: Opened) -> None:
     assert check_line(played, line)["classes"][0][0] < 14
 
 
-@needs_browser
+@pytest.mark.browser
 def test_a_boundary_moved_by_hand_shows_what_is_avoidable(played: Opened) -> None:
     line = scene(played, "line")
     handle = line.get_by_role("slider", name="Boundary")
@@ -154,7 +154,7 @@ def test_a_boundary_moved_by_hand_shows_what_is_avoidable(played: Opened) -> Non
     assert check_line(played, line)["hand"] is None
 
 
-@needs_browser
+@pytest.mark.browser
 def test_typed_priors_losses_and_a_third_class(played: Opened) -> None:
     line = scene(played, "line")
     line.get_by_label("prior", exact=True).first.fill("0.5")
@@ -174,7 +174,7 @@ def test_typed_priors_losses_and_a_third_class(played: Opened) -> None:
         check_line(played, line)
 
 
-@needs_browser
+@pytest.mark.browser
 def test_a_number_out_of_range_is_told_the_range(played: Opened) -> None:
     field = played.page.locator("[data-scene=line] input[type=number]").first
     low, high = field.get_attribute("min"), field.get_attribute("max")
@@ -205,7 +205,7 @@ def test_points_are_added_dragged_and_removed(played: Opened) -> None:
     assert told(plane, "points") == start
 
 
-@needs_browser
+@pytest.mark.browser
 def test_keys_move_choose_and_remove_points(played: Opened) -> None:
     plane = scene(played, "plane")
     plane.get_by_role("button", name="Add a point in the middle").click()
@@ -223,7 +223,7 @@ def test_keys_move_choose_and_remove_points(played: Opened) -> None:
     assert told(plane, "points") == 0
 
 
-@needs_browser
+@pytest.mark.browser
 def test_the_quadratic_rule_is_the_best_under_its_own_gaussians(played: Opened) -> None:
     plane = scene(played, "plane")
     plane.get_by_role("button", name="Correlated columns").click()
@@ -234,7 +234,7 @@ def test_the_quadratic_rule_is_the_best_under_its_own_gaussians(played: Opened) 
     assert under["naive"] > under["linear"]  # what columns say together is lost on it
 
 
-@needs_browser
+@pytest.mark.browser
 def test_the_weather_table_and_the_word_never_seen(played: Opened) -> None:
     weather = scene(played, "weather")
     text = weather.inner_text()
@@ -250,7 +250,7 @@ def test_the_weather_table_and_the_word_never_seen(played: Opened) -> None:
     assert weather.get_by_label("outlook").input_value() == "rain"
 
 
-@needs_browser
+@pytest.mark.browser
 def test_the_theorem_says_what_deciban_bayes_says(played: Opened) -> None:
     theorem = scene(played, "theorem")
     belief = bayes(0.05, (0.9, 0.08), ("ill", "well"))
@@ -268,7 +268,7 @@ def test_the_theorem_says_what_deciban_bayes_says(played: Opened) -> None:
     assert "impossible" in theorem.inner_text()
 
 
-@needs_browser
+@pytest.mark.browser
 def test_pieces_are_put_on_the_balance(played: Opened) -> None:
     balance = scene(played, "balance")
     assert told(balance, "probability") == pytest.approx(45 / 121)
@@ -287,7 +287,7 @@ def test_pieces_are_put_on_the_balance(played: Opened) -> None:
     assert told(balance, "pieces") == 6
 
 
-@needs_browser
+@pytest.mark.browser
 def test_a_state_is_told_and_restored(played: Opened) -> None:
     line = scene(played, "line")
     drag(played, line.get_by_role("slider", name="Boundary"), -30)
@@ -301,7 +301,7 @@ def test_a_state_is_told_and_restored(played: Opened) -> None:
     check_line(played, line)
 
 
-@needs_browser
+@pytest.mark.browser
 def test_links_that_make_no_sense_are_left(played: Opened) -> None:
     before = played.page.evaluate("played.state()")
     strange: list[Any] = [
@@ -332,7 +332,7 @@ def test_links_that_make_no_sense_are_left(played: Opened) -> None:
     check_line(played, scene(played, "line"))
 
 
-@needs_browser
+@pytest.mark.browser
 def test_changes_are_told_to_the_page(played: Opened) -> None:
     played.page.evaluate(
         "() => { window.heard = 0;"
@@ -343,7 +343,7 @@ def test_changes_are_told_to_the_page(played: Opened) -> None:
     assert played.page.evaluate("window.heard") == 2
 
 
-@needs_browser
+@pytest.mark.browser
 def test_scenes_are_chosen_by_keys(played: Opened) -> None:
     played.page.locator("#scene-tab-line").focus()
     played.page.keyboard.press("ArrowRight")
@@ -360,7 +360,7 @@ def violations(found: Opened) -> list[Any]:
     return list(run)
 
 
-@needs_browser
+@pytest.mark.browser
 @needs_axe
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
@@ -376,7 +376,7 @@ def test_everyone_can_use_it(played: Opened, width: int, dark: bool) -> None:
     played.page.emulate_media(color_scheme="light")
 
 
-@needs_browser
+@pytest.mark.browser
 def test_the_beam_jumps_where_people_asked_for_less_motion(played: Opened) -> None:
     played.page.emulate_media(reduced_motion="reduce")
     balance = scene(played, "balance")

@@ -12,9 +12,9 @@ from deciban import BayesClassifier, Text
 from deciban.datasets import weather
 from tests.page.pages import tab, told_terms
 from tests.page.service import Served, serving
-from tests.support.browser import Opened, needs_browser, opened
+from tests.support.browser import Opened, opened
 
-pytestmark = needs_browser
+pytestmark = pytest.mark.browser
 
 TOKEN = "a-token-of-some-length"
 ROW = {"outlook": "rain", "temperature": "mild", "humidity": "high", "wind": "strong"}

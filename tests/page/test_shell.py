@@ -7,10 +7,10 @@ import pytest
 
 from deciban.page.build import folder_html, page_html
 from tests.page.pages import faults, tab, written_page
-from tests.support.browser import needs_axe, needs_browser, opened
+from tests.support.browser import needs_axe, opened
 from tests.support.models import mixed_model
 
-pytestmark = needs_browser
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")

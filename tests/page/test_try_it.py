@@ -10,10 +10,10 @@ import pytest
 from deciban import BayesClassifier
 from deciban.datasets import weather
 from tests.page.pages import told_terms, written_page
-from tests.support.browser import needs_browser, opened
+from tests.support.browser import opened
 from tests.support.models import HOSTILE, hostile_table, mixed_model
 
-pytestmark = needs_browser
+pytestmark = pytest.mark.browser
 
 COLUMNS = ("age", "income", "town", "member", "visits", "note")
 

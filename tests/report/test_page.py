@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from deciban import BayesClassifier, Gaussian, Pooled
-from tests.support.browser import AXE, needs_axe, needs_browser, opened
+from tests.support.browser import AXE, needs_axe, opened
 from tests.support.models import HOSTILE, hostile_table, mixed_model, mixed_table
 
 COSTS = {"yes": {"yes": 0.0, "no": 1.0}, "no": {"yes": 5.0, "no": 0.0}}
 
-pytestmark = needs_browser
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,7 @@ def opened(models: Path) -> Iterator[Opened]:
         def client(path: str | Path, **options: object) -> TestClient:
             key = (str(path), tuple(sorted(options.items())))
             if key not in known:
-                service = Service(ServeSettings(str(models / path), **options))  # type: ignore[arg-type]
+                service = Service(ServeSettings.of(str(models / path), **options))  # type: ignore[arg-type]
                 service.open()
                 stack.callback(service.close)
                 known[key] = stack.enter_context(TestClient(create_app(service)))

@@ -10,7 +10,8 @@ from typing import Any
 
 import uvicorn
 
-from deciban.serve.connections import ConnectionSettings, guarded_protocol
+from deciban.serve.connections import guarded_protocol
+from deciban.serve.settings import ConnectionSettings
 from tests import PATIENCE
 
 

@@ -146,7 +146,7 @@ def test_a_name_that_is_there_twice_is_always_found(pairs: list[tuple[str, str]]
 
 
 def test_limits_of_rows_and_columns(opened: Opened) -> None:
-    client = opened("weather.dcb", most_rows=3, most_columns=5)
+    client = opened("weather.dcb", max_rows=3, max_columns=5)
     assert client.post("/predict", json=[{}] * 3).status_code == 200
     assert client.post("/predict", json=[{}] * 4).status_code == 413
     assert client.post("/predict", json=[{str(k): k for k in range(6)}]).status_code == 413

@@ -14,15 +14,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from deciban.serve.connections import HEALTH_RESERVE, ConnectionSettings, GuardedProtocol
-from deciban.serve.guard import GuardSettings, guarded
+from deciban.serve.connections import HEALTH_RESERVE, GuardedProtocol
+from deciban.serve.guard import guarded
+from deciban.serve.settings import ConnectionSettings, RequestSettings
 from tests import PATIENCE
 from tests.serve.servers import Running, read_all, running, seconds_until_closed, statuses
 
 SETTINGS = ConnectionSettings(
-    head_limit=0.3, send_limit=0.4, most_head_bytes=4096, most_headers=20, most_url_bytes=1000, most_connections=200
+    head_limit=0.3, send_limit=0.4, max_head_bytes=4096, max_headers=20, max_url_bytes=1000, max_connections=200
 )
-GUARD = GuardSettings(most_body_bytes=100_000, body_limit=0.4, linger_limit=0.2)
+GUARD = RequestSettings(max_body_bytes=100_000, time_limit=0.4, linger_limit=0.2)
 HEAD = b"GET /echo HTTP/1.1\r\nHost: localhost\r\n"
 GET = HEAD + b"\r\n"
 LARGE = bytes(20_000_000)  # more than the buffers of two sockets hold
@@ -229,7 +230,9 @@ def test_no_timer_outlives_its_connection(server: Running) -> None:
 HEALTH = b"GET /health/ready?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-@pytest.mark.parametrize("settings", [ConnectionSettings(most_connections=3), ConnectionSettings(max_per_address=3)])
+@pytest.mark.parametrize(
+    "settings", [ConnectionSettings(max_connections=3), ConnectionSettings(max_connections_per_address=3)]
+)
 def test_connections_beyond_the_bounds_may_ask_for_health_alone(settings: ConnectionSettings) -> None:
     with running(guarded(application(), GUARD), settings) as server, contextlib.ExitStack() as stack:
         clients = [stack.enter_context(server.connect()) for _ in range(3)]
@@ -249,7 +252,7 @@ def test_connections_beyond_the_bounds_may_ask_for_health_alone(settings: Connec
 
 
 def test_one_address_has_its_share_of_connections() -> None:
-    settings = ConnectionSettings(max_per_address=5)
+    settings = ConnectionSettings(max_connections_per_address=5)
     with running(guarded(application(), GUARD), settings) as server, contextlib.ExitStack() as stack:
         for _ in range(5):
             stack.enter_context(server.connect())
@@ -263,7 +266,7 @@ def test_one_address_has_its_share_of_connections() -> None:
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
 def test_health_is_answered_whatever_number_of_connections_one_client_has(loop: str) -> None:
     """Also where the client and whoever looks after the service have one address; and nothing is left of it."""
-    settings = ConnectionSettings(most_connections=30)
+    settings = ConnectionSettings(max_connections=30)
     with running(guarded(application(), GUARD), settings, loop) as server:
         with contextlib.ExitStack() as stack:
             for _ in range(150):

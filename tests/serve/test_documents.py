@@ -6,10 +6,9 @@ from pathlib import Path
 from click import Option
 
 from deciban.cli.serving import serve
-from deciban.serve.online.settings import LearnSettings
 from deciban.serve.openapi import PROBLEMS
 from deciban.serve.service import Service
-from deciban.serve.settings import ServeSettings
+from deciban.serve.settings import LearnSettings, ServeSettings
 from tests.support.consoles import follow
 
 ROOT = Path(__file__).parent.parent.parent
@@ -34,7 +33,7 @@ def options() -> dict[str, Option]:
 
 def figures(models: Path) -> set[str]:
     """The names of all figures of a service that learns, as Prometheus asks for them."""
-    service = Service(ServeSettings(str(models), learn=True))
+    service = Service(ServeSettings.of(str(models), learn=True))
     service.open()
     try:
         text = service.metrics.text(service.models).decode()
@@ -62,10 +61,10 @@ def test_bounds_have_the_defaults_that_are_told() -> None:
 
 def test_bounds_of_learning_are_those_that_are_told() -> None:
     text, settings = section("Learning on line"), LearnSettings()
-    for number in (settings.most_kept_rows, settings.most_pending, settings.most_waiting, settings.snapshot_every):
+    for number in (settings.max_kept_rows, settings.max_pending, settings.max_waiting_rows, settings.snapshot_every):
         assert f"{number:,}" in text
     assert f"each {settings.decay_every:,} learned rows" in text
-    assert settings.most_journal_bytes == settings.most_model_bytes == 1 << 30
+    assert settings.max_journal_bytes == settings.max_model_bytes == 1 << 30
     assert text.count("1 GiB") == 2
     assert settings.snapshot_seconds == 300.0
     assert "five minutes" in text
@@ -96,11 +95,11 @@ def test_alerts_ask_for_figures_that_are_there(models: Path, tmp_path: Path) -> 
 def test_the_proxy_lets_in_what_the_service_takes_and_waits_for_its_answer() -> None:
     text = (DEPLOY / "nginx.conf").read_text()
     settings = ServeSettings("model.dcb")
-    assert f"client_max_body_size {settings.most_body_bytes >> 20}m;" in text
+    assert f"client_max_body_size {settings.requests.max_body_bytes >> 20}m;" in text
     assert f"server 127.0.0.1:{settings.port};" in text
     waits = re.search(r"proxy_read_timeout (\d+)s;", text)
     assert waits
-    assert int(waits[1]) > settings.answer_limit
+    assert int(waits[1]) > settings.requests.answer_limit
     for line in re.findall(r"```nginx\n(.*?)```", SERVING.read_text(), re.DOTALL)[0].splitlines():
         assert line.strip() in text, line
 

@@ -16,8 +16,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from deciban.serve.access import Tokens
-from deciban.serve.guard import SECURITY_HEADERS, GuardSettings, guarded
+from deciban.serve.guard import SECURITY_HEADERS, guarded
 from deciban.serve.problems import Problem
+from deciban.serve.settings import RequestSettings
 from tests.serve.test_tokens import LEARN, READ, token_file
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -146,7 +147,8 @@ def application() -> Starlette:
 
 
 def app(**settings: Any) -> Any:
-    return guarded(application(), GuardSettings(**settings))
+    who = {name: settings.pop(name) for name in ("hosts", "tokens") if name in settings}
+    return guarded(application(), RequestSettings(**settings), **who)
 
 
 # answers
@@ -205,7 +207,7 @@ def test_an_application_that_breaks_off(how: str, caplog: pytest.LogCaptureFixtu
         return {"type": "http.disconnect"}
 
     scope = {"type": "http", "path": "/", "http_version": "1.1", "headers": [(b"host", b"localhost")]}
-    asyncio.run(guarded(breaking, GuardSettings())(scope, receive, send))
+    asyncio.run(guarded(breaking, RequestSettings())(scope, receive, send))
     statuses = [message["status"] for message in sent if message["type"] == "http.response.start"]
     assert statuses == ([500] if how == "nothing" else [200])
     assert bool(caplog.records) == (how != "half")
@@ -218,7 +220,7 @@ def test_requests_are_observed_whatever_comes_of_them() -> None:
         assert 0 <= seconds < 10
         seen.append((route, status))
 
-    watched = guarded(application(), GuardSettings(most_body_bytes=3), observe)
+    watched = guarded(application(), RequestSettings(max_body_bytes=3), observe)
     for path in ("/predict", "/models/a/learn", "/nothing/at/all", "/fault", "/health/live", "/"):
         run(ask(watched, path))
     run(ask(watched, method="POST", body=[b"four"]))
@@ -237,7 +239,7 @@ def test_requests_are_observed_whatever_comes_of_them() -> None:
 
 
 def test_bodies_up_to_the_limit() -> None:
-    behind = app(most_body_bytes=10)
+    behind = app(max_body_bytes=10)
     assert run(ask(behind, method="POST", body=[b"12345", b"67890"])).body == b'{"size":10}'
     assert run(ask(behind, method="POST", body=[b"12345", b"678901"])).problem()["status"] == 413
     answer = run(ask(behind, method="POST", headers={"Content-Length": "11"}, body=[b"12345"]))
@@ -262,7 +264,7 @@ def test_memory_holds_no_more_than_the_limit() -> None:
 
     scope = {"type": "http", "path": "/predict", "http_version": "1.1",
              "headers": [(b"host", b"localhost"), (b"transfer-encoding", b"chunked")]}  # fmt: skip
-    behind = app(most_body_bytes=4 << 20, linger_limit=0.3)
+    behind = app(max_body_bytes=4 << 20, linger_limit=0.3)
     tracemalloc.start()
     try:
         asyncio.run(behind(scope, endless, send))
@@ -276,7 +278,7 @@ def test_memory_holds_no_more_than_the_limit() -> None:
 
 
 def test_the_bodies_of_all_requests_together_are_bounded() -> None:
-    behind = app(most_held_bytes=100, body_limit=2.0, linger_limit=0.05)
+    behind = app(max_held_bytes=100, time_limit=2.0, linger_limit=0.05)
 
     async def main() -> list[Answer]:
         slow = [ask(behind, method="POST", body=[b"x" * 40, b"y"], pause=0.2) for _ in range(3)]
@@ -289,7 +291,7 @@ def test_the_bodies_of_all_requests_together_are_bounded() -> None:
 
 
 def test_a_slow_body_is_answered_408() -> None:
-    answer = run(ask(app(body_limit=0.1, linger_limit=0.05), method="POST", body=[b"x"] * 20, pause=0.03))
+    answer = run(ask(app(time_limit=0.1, linger_limit=0.05), method="POST", body=[b"x"] * 20, pause=0.03))
     assert answer.problem()["status"] == 408
     assert answer.headers["connection"] == "close"
 
@@ -323,7 +325,7 @@ def test_what_may_still_be_learned_is_not_said_to_be_undone(path: str) -> None:
     async def slow(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.sleep(5)
 
-    answer = run(ask(guarded(slow, GuardSettings(answer_limit=0.1)), path))
+    answer = run(ask(guarded(slow, RequestSettings(answer_limit=0.1)), path))
     assert answer.status == 503
     assert answer.problem()["remedy"] == "it may still be learned; send it again with the same ids"
     assert "retry-after" not in answer.headers
@@ -333,11 +335,11 @@ def test_an_error_of_time_within_the_application_is_a_fault() -> None:
     async def late(scope: Any, receive: Any, send: Any) -> None:
         raise TimeoutError("of something else")
 
-    assert run(ask(guarded(late, GuardSettings()))).status == 500
+    assert run(ask(guarded(late, RequestSettings()))).status == 500
 
 
 def test_requests_at_a_time_are_bounded_and_health_is_told_nevertheless() -> None:
-    behind = app(most_waiting=2, answer_limit=0.3)
+    behind = app(max_requests=2, answer_limit=0.3)
 
     async def main() -> list[Answer]:
         working = [asyncio.create_task(ask(behind, "/slow")) for _ in range(2)]
@@ -353,7 +355,7 @@ def test_requests_at_a_time_are_bounded_and_health_is_told_nevertheless() -> Non
 
 
 def test_a_client_that_reads_slowly_takes_no_place_among_those_worked_on() -> None:
-    behind = app(most_waiting=1)
+    behind = app(max_requests=1)
     reading = asyncio.Event()
 
     async def main() -> int:
@@ -500,7 +502,7 @@ def test_the_application_gets_the_whole_body_and_then_what_the_connection_tells(
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
 
-    assert run(ask(guarded(reading, GuardSettings()), method="POST", body=[b"a", b"b", b"c"])).status == 204
+    assert run(ask(guarded(reading, RequestSettings()), method="POST", body=[b"a", b"b", b"c"])).status == 204
     assert got[0] == {"type": "http.request", "body": b"abc", "more_body": False}
 
 

@@ -19,7 +19,7 @@ from deciban.errors import ModelFileError
 from deciban.fitting import update
 from deciban.serve.online import housekeeping, learned_model
 from deciban.serve.online.learner import Learner
-from deciban.serve.online.settings import LearnSettings
+from deciban.serve.settings import LearnSettings
 from deciban.store import model_file
 from tests.serve.learned import PLAY, ROWS, Open, base, copied, counts_of, same, saved
 from tests.serve.test_learning import problem_of, some
@@ -88,7 +88,7 @@ def test_rows_that_come_while_the_model_file_is_written_are_not_dropped_with_tho
         return write(path)
 
     monkeypatch.setattr(learned_model, "replacing", waiting)
-    with Open(model, snapshot_every=3, most_kept_rows=1) as service:
+    with Open(model, snapshot_every=3, max_kept_rows=1) as service:
         service.learner.learn(ROWS[:3], PLAY[:3], ["a", "b", "c"]).result(10)
         assert begun.wait(20)
         service.learner.learn(ROWS[3:5], PLAY[3:5], ["d", "e"]).result(10)
@@ -145,7 +145,7 @@ def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
 def test_a_second_learner_is_refused_also_in_another_process(model: Path) -> None:
     code = (
         "import sys\nfrom deciban.serve.online.learner import Learner\n"
-        "from deciban.serve.online.settings import LearnSettings\n"
+        "from deciban.serve.settings import LearnSettings\n"
         "Learner.open(sys.argv[1], LearnSettings(), lambda state: None)"
     )
     link = model.with_name("link.dcb")
@@ -302,7 +302,7 @@ def test_a_limit_to_the_size_of_files_is_a_full_disk(model: Path) -> None:
 
 def test_the_journal_stays_within_its_bound_while_ten_times_as_much_is_learned(model: Path) -> None:
     bound, learned, largest = 1 << 19, 0, 0
-    with Open(model, most_journal_bytes=bound, snapshot_every=100) as service:
+    with Open(model, max_journal_bytes=bound, snapshot_every=100) as service:
         start = 0
         while learned < 10 * bound:
             rows = [{"sky": f"sky {k % 40}", "wind": "w" * 1_900 + str(k % 3)} for k in range(start, start + 50)]
@@ -331,10 +331,10 @@ def test_rows_without_ids_leave_nothing_behind_and_free_room_is_given_back(model
 
 
 def test_the_oldest_ids_are_dropped_beyond_a_number(model: Path) -> None:
-    with Open(model, most_kept_rows=5, snapshot_every=1) as service:
+    with Open(model, max_kept_rows=5, snapshot_every=1) as service:
         for k in range(8):
             service.learner.learn([ROWS[k]], [PLAY[k]], [k]).result(10)
-    with Open(model, most_kept_rows=5) as service:
+    with Open(model, max_kept_rows=5) as service:
         assert service.learner.status()["rows_kept"] == 5
         assert service.learner.forget_ids(list(range(8))).result(10).results == ["not known"] * 3 + ["forgotten"] * 5
         assert same(service.counts, counts_of(some(0, 1, 2)))
@@ -347,7 +347,7 @@ def test_a_journal_that_cannot_be_shortened_refuses_more_at_its_bound(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(learned_model, "replacing", failing)
-    with Open(model, most_journal_bytes=1 << 19) as service:
+    with Open(model, max_journal_bytes=1 << 19) as service:
         large = [{"sky": "sun", "wind": "w" * 5_000}] * 10
         answers = [service.learner.learn(large, ["no"] * 10) for _ in range(30)]
         refused = [answer for answer in answers if answer.exception(10) is not None]
@@ -360,7 +360,7 @@ def test_a_journal_that_cannot_be_shortened_refuses_more_at_its_bound(
 
 
 def test_a_model_that_has_become_too_large_learns_no_more_but_forgets(model: Path) -> None:
-    with Open(model, most_model_bytes=3_000, snapshot_every=10) as service:
+    with Open(model, max_model_bytes=3_000, snapshot_every=10) as service:
         rows = [{"sky": f"a level of its own {k}"} for k in range(50)]
         service.learner.learn(rows, ["no"] * 50, list(range(50))).result(10)
         wait_for(lambda: service.learner.status()["model_bytes"] > 3_000)
@@ -409,7 +409,7 @@ def until_quiet(service: Open) -> None:
 
 def test_readers_cannot_push_out_the_ids_of_learned_rows(model: Path) -> None:
     bound = 1 << 19
-    with Open(model, most_journal_bytes=bound) as service:
+    with Open(model, max_journal_bytes=bound) as service:
         learned = [{"sky": "sun", "wind": "w" * 1_000}] * 150
         service.learner.learn(learned, ["no"] * 150, [f"l{k}" for k in range(150)]).result(10)
         service.learner._inbox.call(service.learner._housekeeping._save_here).result(10)
@@ -429,7 +429,7 @@ def test_readers_cannot_push_out_the_ids_of_learned_rows(model: Path) -> None:
 
 
 def test_pending_rows_go_before_rows_with_ids(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Open(model, most_journal_bytes=1 << 19) as service:
+    with Open(model, max_journal_bytes=1 << 19) as service:
         service.learner.learn([{"wind": "w" * 1_000}] * 180, ["no"] * 180, [f"l{k}" for k in range(180)]).result(10)
         service.learner._inbox.call(service.learner._housekeeping._save_here).result(10)
         service.learner.keep([f"p{k}" for k in range(30)], [{"sky": "x" * 1_900}] * 30).result(10)
@@ -447,13 +447,13 @@ def test_what_a_killed_process_did_not_shorten_is_shortened_at_the_next_start(
 ) -> None:
     """Killed between the rename and the shortening: the file has all changes, so nothing else would begin it."""
     bound = 1 << 18
-    with Open(model, most_journal_bytes=1 << 20) as service:
+    with Open(model, max_journal_bytes=1 << 20) as service:
         service.learner.learn([{"wind": "w" * 1_000}] * 250, ["no"] * 250).result(10)
         monkeypatch.setattr(learned_model.LearnedModel, "settle", lambda self, numbers: iter(()))
         service.learner._inbox.call(service.learner._housekeeping._save_here).result(10)
         killed = copied(model, tmp_path / "copy")
         monkeypatch.undo()
-    with Open(killed, most_journal_bytes=bound) as service:
+    with Open(killed, max_journal_bytes=bound) as service:
         assert service.learner.status()["unsaved"] == 0
         assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
 

@@ -15,8 +15,8 @@ from deciban.fitting import fit, update
 from deciban.model.fitted import Settings
 from deciban.serve.online import housekeeping
 from deciban.serve.online.draft import ClassLabels
-from deciban.serve.online.settings import LearnSettings
 from deciban.serve.problems import Problem
+from deciban.serve.settings import LearnSettings
 from deciban.statistics import Moments
 from deciban.store import model_file
 from tests.serve.learned import DAYS, PLAY, ROWS, Open, base, copied, counts_of, same, saved
@@ -106,11 +106,11 @@ def test_labels_that_come_later(model: Path) -> None:
 
 
 def test_kept_rows_outlive_the_service_and_the_oldest_go_first(model: Path) -> None:
-    with Open(model, most_pending=3) as service:
+    with Open(model, max_pending=3) as service:
         for k in range(5):
             service.learner.keep([k], [ROWS[k]]).result(10)
         assert service.learner.status()["pending"] == 3
-    with Open(model, most_pending=3) as service:
+    with Open(model, max_pending=3) as service:
         assert problem_of(service.learner.learn_later(["1"], ["no"])).place == "ids[0]"
         assert service.learner.learn_later(["2", "4"], ["no", "no"]).result(10).results == ["learned"] * 2
         assert same(service.counts, counts_of(some(2, 4, label="no")))
@@ -337,7 +337,7 @@ def test_many_threads_learn_at_once_and_every_answer_is_in_its_state(model: Path
 
 
 def test_too_many_rows_waiting_are_refused_and_what_waits_is_done_at_the_end(model: Path) -> None:
-    service = Open(model, most_waiting=10)
+    service = Open(model, max_waiting_rows=10)
     go = Event()
     service.learner._inbox.call(go.wait)
     first = service.learner.learn(ROWS, PLAY)
@@ -406,7 +406,7 @@ def test_too_few_rows_to_tune_on_are_told(model: Path) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"decay": 1.0}, {"decay": 0.0}, {"decay_every": 0}, {"snapshot_seconds": 0.0}, {"most_journal_bytes": 1000}],
+    [{"decay": 1.0}, {"decay": 0.0}, {"decay_every": 0}, {"snapshot_seconds": 0.0}, {"max_journal_bytes": 1000}],
 )
 def test_settings_that_cannot_be_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(settings))):
@@ -427,7 +427,7 @@ def test_the_first_cells_of_an_id_are_those_that_wait_and_rows_of_no_column_do_n
 
 
 def test_rows_that_wait_to_be_kept_are_bounded_in_bytes_and_lost_ones_are_counted(model: Path) -> None:
-    with Open(model, most_waiting_bytes=1_000) as service:
+    with Open(model, max_waiting_bytes=1_000) as service:
         go = Event()
         service.learner._inbox.call(go.wait)
         first = service.learner.keep(["a"], [{"sky": "x" * 900}])
@@ -455,7 +455,7 @@ def test_a_fault_of_one_request_does_not_fail_the_others(model: Path, monkeypatc
 
 
 def test_new_classes_are_bounded(model: Path) -> None:
-    with Open(model, new_classes=True, most_classes=3) as service:
+    with Open(model, new_classes=True, max_classes=3) as service:
         assert problem_of(service.learner.learn(ROWS[:2], ["b", "c"])).place == "labels[1]"
         service.learner.learn(ROWS[:1], ["b"]).result(10)
         problem = problem_of(service.learner.learn(ROWS[:1], ["c"]))

@@ -21,8 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from deciban import BayesClassifier, Gaussian
 from deciban.decisions.shift import estimate_shares
 from deciban.errors import UsageError
-from deciban.scoring.outliers import OutlierDetector, without_cells
-from deciban.scoring.unknown_cells import UnknownCells
+from deciban.scoring.outliers import OutlierDetector, UnknownCells, without_cells
 from deciban.serve import watch
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.metrics import MOST_LABELS, Metrics

@@ -48,7 +48,7 @@ def test_no_request_that_is_like_the_description_is_a_fault(opened: Opened, mode
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_nor_where_it_learns(models: Path, tmp_path: Path, mode: GenerationMode) -> None:
     shutil.copy(models / "plain.dcb", tmp_path / "model.dcb")
-    service = Service(ServeSettings(str(tmp_path / "model.dcb"), learn=True))
+    service = Service(ServeSettings.of(str(tmp_path / "model.dcb"), learn=True))
     service.open()
     try:
         assert any("learn" in label for label in ask_everything(create_app(service), mode, {}))

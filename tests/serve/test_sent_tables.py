@@ -35,7 +35,7 @@ def learner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 def learning(table: object, target: str, folder: Path) -> Iterator[TestClient]:
     BayesClassifier(tune=None).fit(table, target).save(folder / "model.dcb")
-    service = Service(ServeSettings(str(folder / "model.dcb"), learn=True))
+    service = Service(ServeSettings.of(str(folder / "model.dcb"), learn=True))
     service.open()
     try:
         with TestClient(create_app(service)) as client:
@@ -197,7 +197,7 @@ def test_remedies_are_for_clients(opened: Opened) -> None:
 
 
 def test_bounds_hold_before_anything_is_read(models: Path) -> None:
-    fitted, settings = load(models / "weather.dcb"), ServeSettings("", most_rows=50_000, most_columns=1_000)
+    fitted, settings = load(models / "weather.dcb"), ServeSettings.of("", max_rows=50_000, max_columns=1_000).requests
     wide = ",".join(f"c{k}" for k in range(100_000)) + "\n" + ",".join("1" * 100_000) + "\n"
     long = "outlook\n" + "rain\n" * 1_000_000
     start = time.process_time()

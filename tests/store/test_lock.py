@@ -12,7 +12,7 @@ import pytest
 from deciban import BayesClassifier, load
 from deciban.cli import run
 from deciban.serve.online.learner import Learner
-from deciban.serve.online.settings import LearnSettings
+from deciban.serve.settings import LearnSettings
 from deciban.store import lock
 from tests import PATIENCE
 

@@ -2,8 +2,9 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ ROOT = Path(__file__).parents[2]
 AXE = ROOT / ".ci" / "node_modules" / "axe-core" / "axe.min.js"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here: install Debian's `chromium`")
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason="there is no axe-core here: npm install --prefix .ci axe-core")
 
 
@@ -43,20 +43,48 @@ class Opened:
             field.fill(value)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip tests marked `browser` if there is none."""
+    if CHROMIUM is None and item.get_closest_marker("browser"):
+        pytest.skip("there is no Chromium here: install Debian's `chromium`")
+
+
 @contextmanager
 def opened(place: Path | str, width: int = 1280, dark: bool = False) -> Iterator[Opened]:
-    """A page, opened from a file or from an address."""
+    """A page, opened from a file or from an address, with cookies and storage of its own."""
+    scheme = "dark" if dark else "light"
+    page = started_browser().new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    found = Opened(page)
+    page.on("console", lambda message: found.complaints.append(message.text))
+    page.on("pageerror", lambda error: found.complaints.append(str(error)))
+    page.on("request", lambda request: found.requests.append(request.url))
+    page.goto(place.as_uri() if isinstance(place, Path) else place)
+    try:
+        yield found
+    finally:
+        page.close()
+
+
+@cache
+def started_browser() -> Any:
+    """The browser of the tests of one module: to start one takes longer than most tests."""
     from playwright.sync_api import sync_playwright
 
+    player = sync_playwright().start()
     options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-    with sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=CHROMIUM, args=options)
-        scheme = "dark" if dark else "light"
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        found = Opened(page)
-        page.on("console", lambda message: found.complaints.append(message.text))
-        page.on("pageerror", lambda error: found.complaints.append(str(error)))
-        page.on("request", lambda request: found.requests.append(request.url))
-        page.goto(place.as_uri() if isinstance(place, Path) else place)
-        yield found
-        browser.close()
+    browser = player.chromium.launch(executable_path=CHROMIUM, args=options)
+    _to_close.callback(player.stop)
+    _to_close.callback(browser.close)
+    return browser
+
+
+_to_close = ExitStack()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed_browser() -> Iterator[None]:
+    """The browser ends with the module: while one runs, nothing else can run an event loop in this thread."""
+    yield
+    _to_close.close()
+    started_browser.cache_clear()

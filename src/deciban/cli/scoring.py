@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -137,7 +138,7 @@ def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool
 @contextmanager
 def unknown_cells(fitted: "Fitted") -> Iterator[Callable[["Table"], None]]:
     """Afterwards, say how many of the cells were missing or held values never seen."""
-    from deciban.scoring.unknown_cells import UnknownCells
+    from deciban.scoring.outliers import UnknownCells
 
     found = UnknownCells(fitted.model)
     yield found.add
@@ -173,8 +174,8 @@ def about_costs(path: str | None) -> Iterator[None]:
     try:
         yield
     except LossError as problem:
-        text = str(problem)
-        raise DataError(text if path is None or text.startswith(path) else f"{path}: {text}") from problem
+        place = problem.place if path is None else replace(problem.place, source=path)
+        raise DataError(problem.cause, place=place, remedy=problem.remedy, parameter=problem.parameter) from problem
 
 
 def _output(output: str | None, table: Sequence[str], options: dict[str, Any]) -> str | None:

@@ -2,17 +2,15 @@
 
 import os
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from deciban.cli.common import common, complain, files, flush, say, say_json
 from deciban.cli.scoring import costs
 from deciban.errors import UsageError, missing_package
+from deciban.serve.settings import ConnectionSettings, LearnSettings, RequestSettings, ServeSettings
 from deciban.util.text_tables import counted, printable
-
-if TYPE_CHECKING:
-    from deciban.serve.settings import ServeSettings
 
 
 @click.command(epilog="""\b
@@ -27,12 +25,14 @@ Examples:
 @click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=files)
 @click.option(
     "--host",
-    default="127.0.0.1",
+    default=ServeSettings.host,
     show_default=True,
     metavar="ADDRESS",
     help="Where to listen; another address than one of this machine alone needs --token-file.",
 )
-@click.option("--port", type=click.IntRange(0, 65_535), default=8000, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=ServeSettings.port, show_default=True, help="0 takes a free one."
+)
 @click.option(
     "--token-file",
     metavar="FILE",
@@ -56,7 +56,12 @@ Examples:
     "much, such as 0.99.",
 )
 @click.option(
-    "--decay-every", type=click.IntRange(1), default=1_000, show_default=True, metavar="ROWS", help="With --decay."
+    "--decay-every",
+    type=click.IntRange(1),
+    default=LearnSettings.decay_every,
+    show_default=True,
+    metavar="ROWS",
+    help="With --decay.",
 )
 @click.option(
     "--retune-every",
@@ -66,16 +71,18 @@ Examples:
 )
 @click.option(
     "--most-journal-bytes",
+    "max_journal_bytes",
     type=click.IntRange(1 << 18),
-    default=1 << 30,
+    default=LearnSettings.max_journal_bytes,
     show_default=True,
     metavar="BYTES",
     help="With --learn: of what is kept beside the model file.",
 )
 @click.option(
     "--most-model-bytes",
+    "max_model_bytes",
     type=click.IntRange(1),
-    default=1 << 30,
+    default=LearnSettings.max_model_bytes,
     show_default=True,
     metavar="BYTES",
     help="With --learn: of the model file, beyond which nothing is learned.",
@@ -85,17 +92,38 @@ Examples:
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),
-    default=1,
+    default=ServeSettings.workers,
     show_default=True,
     help="Processes that answer; one with --learn.",
 )
-@click.option("--most-body-bytes", type=click.IntRange(1), default=16 << 20, show_default=True, help="Of a request.")
-@click.option("--most-rows", type=click.IntRange(1), default=100_000, show_default=True, help="Of a request.")
-@click.option("--most-columns", type=click.IntRange(1), default=10_000, show_default=True, help="Of a request.")
+@click.option(
+    "--most-body-bytes",
+    "max_body_bytes",
+    type=click.IntRange(1),
+    default=RequestSettings.max_body_bytes,
+    show_default=True,
+    help="Of a request.",
+)
+@click.option(
+    "--most-rows",
+    "max_rows",
+    type=click.IntRange(1),
+    default=RequestSettings.max_rows,
+    show_default=True,
+    help="Of a request.",
+)
+@click.option(
+    "--most-columns",
+    "max_columns",
+    type=click.IntRange(1),
+    default=RequestSettings.max_columns,
+    show_default=True,
+    help="Of a request.",
+)
 @click.option(
     "--time-limit",
     type=click.FloatRange(0.0, min_open=True),
-    default=30.0,
+    default=RequestSettings.time_limit,
     show_default=True,
     metavar="SECONDS",
     help="Within which a request must have come in.",
@@ -103,7 +131,7 @@ Examples:
 @click.option(
     "--answer-limit",
     type=click.FloatRange(0.0, min_open=True),
-    default=60.0,
+    default=RequestSettings.answer_limit,
     show_default=True,
     metavar="SECONDS",
     help="Within which it is answered.",
@@ -111,16 +139,23 @@ Examples:
 @click.option(
     "--drain-limit",
     type=click.FloatRange(0.0, min_open=True),
-    default=30.0,
+    default=ConnectionSettings.drain_limit,
     show_default=True,
     metavar="SECONDS",
     help="What requests under way have when the service ends.",
 )
-@click.option("--most-connections", type=click.IntRange(1), default=1_000, show_default=True, help="At a time.")
+@click.option(
+    "--most-connections",
+    "max_connections",
+    type=click.IntRange(1),
+    default=ConnectionSettings.max_connections,
+    show_default=True,
+    help="At a time.",
+)
 @click.option(
     "--max-connections-per-address",
     type=click.IntRange(1),
-    default=250,
+    default=ConnectionSettings.max_connections_per_address,
     show_default=True,
     help="Connections of one client address at a time.",
 )
@@ -130,14 +165,14 @@ def serve(as_json: bool, **options: Any) -> None:
     """Answer over HTTP what a model says of rows: predict, explain, decide, and learn; with a page to play with."""
     from deciban.serve.worker_metrics import shared_folder
 
-    settings = _settings(options)
-    _refuse(settings)
+    settings = ServeSettings.of(**{**options, "allow_hosts": tuple(options["allow_hosts"])})
+    _refuse(settings, options)
     # where there are several processes they share their metrics, which are told so before they are imported
     with shared_folder() if settings.workers > 1 else nullcontext():
         _run(settings, as_json)
 
 
-def _run(settings: "ServeSettings", as_json: bool) -> None:
+def _run(settings: ServeSettings, as_json: bool) -> None:
     try:
         from deciban.serve.run import serve as run
     except ImportError as missing:
@@ -159,13 +194,7 @@ def _run(settings: "ServeSettings", as_json: bool) -> None:
     run(settings, started)
 
 
-def _settings(options: dict[str, Any]) -> "ServeSettings":
-    from deciban.serve.settings import ServeSettings
-
-    return ServeSettings(**{**options, "allow_hosts": tuple(options["allow_hosts"])})
-
-
-def _refuse(settings: "ServeSettings") -> None:
+def _refuse(settings: ServeSettings, options: dict[str, Any]) -> None:
     """Refuse options that do not go together, before anything is loaded."""
     if not os.path.exists(settings.path):
         raise FileNotFoundError(f"{settings.path}: there is no such file; check the name")
@@ -174,15 +203,11 @@ def _refuse(settings: "ServeSettings") -> None:
             f"--host {settings.host}: anyone who can reach this address could ask, and with --learn change, the model; "
             f"give --token-file, or listen on 127.0.0.1"
         )
-    if not settings.learn:
-        given = {
-            "--new-classes": settings.new_classes,
-            "--decay": settings.decay,
-            "--retune-every": settings.retune_every,
-        }
-        if option := next((name for name, value in given.items() if value), None):
+    if settings.learning is None:
+        given = {"--new-classes": "new_classes", "--decay": "decay", "--retune-every": "retune_every"}
+        if option := next((option for option, name in given.items() if options[name]), None):
             raise UsageError(f"{option} says how rows are learned; give --learn, or leave it out")
-    if settings.learn and settings.workers > 1:
+    if settings.learning is not None and settings.workers > 1:
         raise UsageError("--workers: one process owns a model that learns; leave it out, or leave --learn out")
     if settings.costs is not None:
         costs(settings.costs, of_columns=True)

@@ -16,7 +16,7 @@ from deciban.decisions.decide import least_risk_decisions, risks
 from deciban.decisions.loss import Loss
 from deciban.decisions.regions import least_risk
 from deciban.errors import Argument, UsageError
-from deciban.model.posterior import posteriors
+from deciban.model.model import posteriors
 from deciban.model.priors import log_prior
 from deciban.util.arrays import Floats, log
 

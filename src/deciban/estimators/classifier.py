@@ -22,14 +22,18 @@ from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.evaluation import evaluate
 from deciban.evaluation.diagnose import Diagnosis
-from deciban.evaluation.importance import Importance, importance_of_drawn, importance_of_learned, importance_of_new
+from deciban.evaluation.importance import (
+    Importance,
+    importance_of_drawn,
+    importance_of_learned,
+    importance_of_new,
+    select_columns,
+)
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Evaluation
-from deciban.evaluation.select import select_columns
 from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
-from deciban.explain.estimates import Estimates
+from deciban.explain.estimates import Estimates, ParameterCount
 from deciban.explain.explanation import Explanation
-from deciban.explain.parameters import ParameterCount
 from deciban.explain.words import TopWords, top_words_of
 from deciban.export.javascript import to_javascript
 from deciban.export.onnx.model import to_onnx
@@ -44,8 +48,7 @@ from deciban.fitting.update import places_of
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.linear_forms import Form, form_of
-from deciban.model.model import Evidence, Model
-from deciban.model.posterior import log_normalize
+from deciban.model.model import Evidence, Model, log_normalize
 from deciban.model.tuning import Tuning
 from deciban.report.figures import report_figures
 from deciban.report.report import Report

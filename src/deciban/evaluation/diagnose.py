@@ -1,7 +1,10 @@
-"""Diagnosis of the assumptions: which one fails, where, what it costs, and what was or can be done about it."""
+"""Diagnosis of the assumptions: which one fails, where, what it costs, and what was or can be done about it.
+
+Dependence within the classes is tested by a chi-square with exact moments (`chance_of`), valid in small tables too.
+"""
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import comb
@@ -9,23 +12,85 @@ from textwrap import indent
 from typing import Any
 
 import numpy as np
+import scipy
 
-from deciban.evaluation.independence import chance_of, grouped
+from deciban.errors import Argument, Part
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Calibration
 from deciban.families import Family, JointTable
-from deciban.fitting.tune.binning import few_levels, quantile_cuts
+from deciban.fitting.tune.correct import few_levels, quantile_cuts
 from deciban.fitting.tune.rows import Rows
 from deciban.model.corrections import Corrections
-from deciban.model.model import Model
-from deciban.model.posterior import log_normalize
+from deciban.model.model import Model, log_normalize
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
-from deciban.util.arrays import Codes, Floats, Integers, summed_cells
+from deciban.util.arrays import Codes, Flags, Floats, Integers, summed_cells
 from deciban.util.text_tables import aligned, counted
 
+# Levels with fewer rows in a class are put together: with rarer ones the distribution of chi-square is too far off.
+FEWEST_IN_LEVEL = 10.0
+
+
+def grouped(codes: Codes, size: int, ordered: bool, rows: Rows) -> Codes:
+    """The codes of a column, levels that are rare in a class put together there: neighbours, or the rarest first.
+
+    That looks at one column alone, so it cannot make two of them look dependent.
+    """
+    result = codes.copy()
+    for label in range(rows.classes):
+        here = (rows.labels == label) & (codes >= 0)
+        held = np.bincount(codes[here], rows.weights[here], size).astype(np.float64)
+        result[here] = _groups(held, np.arange(size) if ordered else np.argsort(held, kind="stable"))[codes[here]]
+    return result
+
+
+def _groups(held: Floats, order: Integers) -> Codes:
+    """A group for each level, of neighbours in this order, each with FEWEST_IN_LEVEL or more."""
+    group, last, total = np.zeros(held.size, dtype=np.int32), 0, 0.0
+    for level in order:
+        if total >= FEWEST_IN_LEVEL:
+            last, total = last + 1, 0.0
+        group[level] = last
+        total += held[level]
+    return np.minimum(group, last - 1 if last and total < FEWEST_IN_LEVEL else last)
+
+
+def chance_of(counts: Floats) -> float:
+    """The chance of counts (class by level by level) that depend as much, were the columns independent in each class.
+
+    Pearson's chi-square, added up over classes. Its mean and variance are the exact ones of all tables with the same
+    sums (Haldane 1940, Dawson 1954), which in small tables are not those of the degrees of freedom; the chance is that
+    of the gamma distribution with this mean and variance.
+    """
+    total = counts.sum(axis=(1, 2))
+    by_a, by_b = counts.sum(axis=2), counts.sum(axis=1)
+    levels_a, levels_b = (by_a > 0.0).sum(axis=1), (by_b > 0.0).sum(axis=1)
+    testable = (levels_a > 1) & (levels_b > 1) & (total > 3.0)
+    if not testable.any():
+        return 1.0
+    n, by_a, by_b = total[testable], by_a[testable], by_b[testable]
+    expected = by_a[:, :, None] * by_b[:, None, :] / n[:, None, None]
+    square = np.divide((counts[testable] - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0.0)
+    (free_a, uneven_a), (free_b, uneven_b) = _freedom(by_a, n), _freedom(by_b, n)
+    mean = n / (n - 1.0) * (levels_a[testable] - 1) * (levels_b[testable] - 1)
+    variance = 2.0 * n / (n - 3.0) * (free_a - uneven_a) * (free_b - uneven_b) + n**2 / (n - 1.0) * uneven_a * uneven_b
+    scale = variance.sum() / mean.sum()
+    return float(scipy.special.gammaincc(mean.sum() / scale, square.sum() / scale)) if scale > 0.0 else 1.0
+
+
+def _freedom(held: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """Dawson's v and w of the sums of levels, class by level: how free they are and how uneven."""
+    there: Flags = held > 0.0
+    levels = there.sum(axis=1)
+    inverse = np.divide(1.0, held, out=np.zeros_like(held), where=there).sum(axis=1)
+    return (n - levels) * (levels - 1) / (n - 1.0), (n * inverse - levels**2) / (n - 2.0)
+
+
 BITS = 1.0 / np.log(2.0)
+
+# The tuning that remedies name.
+TUNED = Argument("tune", "auto")
 
 # Findings are reported at this level, whatever the number of things looked at.
 SIGNIFICANCE = 0.01
@@ -104,6 +169,11 @@ class Dependence:
     def kind(self) -> str:
         """The word for it: "interaction", "redundant", or "dependent" for neither."""
         return "interaction" if self.interaction else "redundant" if self.redundant else "dependent"
+
+    @property
+    def block_argument(self) -> Argument:
+        """The argument that models these columns together."""
+        return Argument("columns", {self.columns if self.named else self.places: self.block})
 
     @property
     def python(self) -> str:
@@ -197,8 +267,8 @@ class Diagnosis:
     def __str__(self) -> str:
         return self.summary()
 
-    def summary(self, command_line: bool = False) -> str:
-        """All findings with their remedies as text; in Python, or with options of the command line."""
+    def summary(self, argument: Callable[[Part], str] = str) -> str:
+        """All findings with their remedies as text; argument: how arguments and families are shown."""
         tuned = self.after.given_tuning
         lines = ["leave-one-out, bits per row    plain" + ("   as tuned (given the tuning)" if tuned else "")]
         for name, before, after in (
@@ -207,7 +277,7 @@ class Diagnosis:
             ("accuracy", self.before.accuracy, self.after.accuracy),
         ):
             lines.append(f"  {name:26}  {before:6.4f}" + (f"   {after:6.4f}" if tuned else ""))
-        lines += ["", *self._dependent(command_line)]
+        lines += ["", *self._dependent(argument)]
         if self.misfits:
             lines += ["", "not as their family says (Kolmogorov distance, and what chance explains):"]
             for misfit in self.misfits[:8]:
@@ -215,10 +285,11 @@ class Diagnosis:
                     f"  {misfit.column} in {misfit.label}: {misfit.family}  "
                     f"{misfit.distance:.3f} > {misfit.expected:.3f}"
                 )
-            lines.append("  remedy: another family (Binned, LogNormal, Gamma); tune='auto' chooses by log-loss")
+            lines.append(f"  remedy: another family (Binned, LogNormal, Gamma); {argument(TUNED)} chooses by log-loss")
         if self.small_classes:
             few = ", ".join(f"{label} ({counted(rows, 'row')})" for label, rows in self.small_classes[:8])
-            lines += ["", f"few rows: {few}", "  remedy: more rows, stronger smoothing, Pooled() variances"]
+            pooled = argument(Argument("family", "Pooled"))
+            lines += ["", f"few rows: {few}", f"  remedy: more rows, stronger smoothing, {pooled} variances"]
         for told, names in (
             ("not used by the model", self.unused),
             ("used only in joint blocks or corrections", self.indirect),
@@ -227,7 +298,7 @@ class Diagnosis:
                 lines += ["", f"{told}: {', '.join(names[:8])}" + (" …" if len(names) > 8 else "")]
         return "\n".join(lines)
 
-    def _dependent(self, command_line: bool) -> list[str]:
+    def _dependent(self, argument: Callable[[Part], str]) -> list[str]:
         if not self.pairs_tested:
             return ["no two columns to compare"]
         tested = counted(self.pairs_tested, "pair") + (
@@ -245,15 +316,14 @@ class Diagnosis:
         lines.append(indent(aligned(table, right=[1, 2, 3]), "  "))
         if len(found) > 8:
             lines.append(f"  ({len(found) - 8} more)")
-        return [*lines, *(f"  remedy: {remedy}" for remedy in self.remedies(command_line))]
+        return [*lines, *(f"  remedy: {remedy}" for remedy in self.remedies(argument))]
 
-    def remedies(self, command_line: bool = False) -> list[str]:
+    def remedies(self, argument: Callable[[Part], str] = str) -> list[str]:
         """What was or can be done about columns that depend on each other, a sentence each."""
         if self.after.given_tuning and self.saved_bits > 0.0:
             return [f"done: weights, joint blocks and corrections save {self.saved_bits:.4f} bits per row"]
         found = [
-            f"form a block of {_listed(one.columns)}, which interact: "
-            + (f"deciban fit … {one.option}" if command_line and one.option is not None else one.python)
+            f"form a block of {_listed(one.columns)}, which interact: {argument(one.block_argument)}"
             for one in self.interactions[:3]
         ]
         dropped: set[str] = set()
@@ -265,7 +335,7 @@ class Diagnosis:
         if self.after.given_tuning:
             return [*found, "tuned, which saves nothing on these rows; plain Bayes does as well"]
         if any(one.cost > 0.0 for one in (*self.triples, *self.dependences)):
-            return [*found, "tune='auto' weights the columns and corrects for dependence"]
+            return [*found, f"{argument(TUNED)} weights the columns and corrects for dependence"]
         return ["none is needed: to multiply their shares loses nothing against counting pairs"]
 
 

@@ -10,12 +10,12 @@ from deciban.decisions.loss import Loss
 from deciban.errors import DataError, UsageError
 from deciban.evaluation.metrics import LEAST_PROBABILITY, Calibration, Evaluation
 from deciban.families.base.contract import LeftOut
-from deciban.model.batching import row_ranges
+from deciban.fitting.tune.rows import Copies, find_copies, left_out_corrections
+from deciban.model.counting import row_ranges
 from deciban.model.counts import Counts
-from deciban.model.folds_by_content import Copies, copies_in_words, find_copies, left_out_corrections
-from deciban.model.model import Evidence, Model, joined
-from deciban.model.posterior import log_normalize
+from deciban.model.model import Evidence, Model, joined, log_normalize
 from deciban.model.priors import log_prior
+from deciban.model.tuning import copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats

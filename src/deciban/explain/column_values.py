@@ -1,21 +1,87 @@
-"""The values that a column is shown at, found from what was counted: categories, whole numbers, or points on a line."""
+"""One column on its own: its counts, the values it is shown at, and its evidence if all others are missing.
 
+Pictures and reports show these. Values come from what was counted: categories, whole numbers, or points on a line.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import BadCell, UsageError
-from deciban.explain.counted import ColumnCounts, counted_column
+from deciban.errors import Argument, BadCell, UsageError
 from deciban.explain.words import top_words_of
 from deciban.families import Likelihood
+from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
+from deciban.model.intervals import LogOdds
 from deciban.model.model import Model
-from deciban.schema.schema import ColumnGroup
+from deciban.schema.schema import ColumnGroup, Schema
+from deciban.statistics import Bins, Combined, Levels, Tuples
 from deciban.tables.cells import as_numbers, from_numbers, kind_of
-from deciban.util.arrays import Flags, Floats
-from deciban.util.text_tables import as_written, class_name
+from deciban.tables.table import Frame, Table
+from deciban.util.arrays import Flags, Floats, summed
+from deciban.util.text_tables import DECIBANS, as_written, class_name
+
+# Bins are shown no narrower than this many halvings of the range of a column.
+DRAWN_BITS = 12
+
+
+@dataclass(frozen=True)
+class ColumnCounts:
+    """How often something was counted in each class, class by value or class by bin.
+
+    levels: the values, where they are categories. low, high: the bins, where they are numbers.
+    """
+
+    table: Floats
+    levels: pa.Array | None = None
+    low: Floats | None = None
+    high: Floats | None = None
+
+
+def counted_column(counts: Counts, column: int, by: ColumnGroup | None = None) -> ColumnCounts | None:
+    """Counts of the values or bins of a column, from any of its groups or from the one that counts what `by` needs;
+    None if only sums of it were counted."""
+    host = None if by is None else counts.schema.group_counting(by)
+    for p, (group, statistic) in enumerate(zip(counts.schema.groups, counts.statistics, strict=True)):
+        if getattr(group.family, "cuts", None) or (host is not None and p != host[0]):  # cuts count places, not values
+            continue
+        if column in group.columns and (found := _counted(statistic, group.columns.index(column))) is not None:
+            return found
+    return None
+
+
+@singledispatch
+def _counted(statistic: Any, place: int) -> ColumnCounts | None:
+    return None
+
+
+@_counted.register
+def _(statistic: Levels, place: int) -> ColumnCounts | None:
+    return ColumnCounts(statistic.tables[place], levels=statistic.levels[place])
+
+
+@_counted.register
+def _(statistic: Tuples, place: int) -> ColumnCounts | None:
+    levels = statistic.levels[place]
+    return ColumnCounts(summed(statistic.table, statistic.tuples[:, place], len(levels)), levels=levels)
+
+
+@_counted.register
+def _(statistic: Bins, place: int) -> ColumnCounts | None:
+    column = statistic.columns[place]
+    reach = np.ptp(column.edges) or np.abs(column.edges).max() if column.edges.size else 1.0
+    column = column.coarser(max(column.exponent, int(np.frexp(reach)[1]) - DRAWN_BITS))
+    return ColumnCounts(column.table, low=column.edges, high=column.edges + np.ldexp(1.0, column.exponent))
+
+
+@_counted.register
+def _(statistic: Combined, place: int) -> ColumnCounts | None:  # type: ignore[type-arg]  # whatever is combined
+    return next((found for part in statistic.parts if (found := _counted(part, place)) is not None), None)
+
 
 # Points of a line, how many landmarks (modes, edges of bins) it may have for each of them, and values that are listed
 # as categories though they are numbers.
@@ -69,10 +135,10 @@ def column_place(fitted: Fitted, column: Any) -> int:
 def two_columns(fitted: Fitted, columns: Any, points: int) -> tuple[ColumnValues, ColumnValues]:
     """The values of two columns, given by names or places."""
     if isinstance(columns, str | int) or len(columns) != 2:
-        raise UsageError(f"columns={columns!r}: give two columns")
+        raise UsageError("give two columns", parameter=Argument("columns", columns))
     first, second = (column_place(fitted, column) for column in columns)
     if first == second:
-        raise UsageError(f"columns={columns!r}: give two that differ")
+        raise UsageError("give two that differ", parameter=Argument("columns", columns))
     return values_of(fitted, first, points, even=True), values_of(fitted, second, points, even=True)
 
 
@@ -205,3 +271,93 @@ def _whole(drawn: Floats, points: int) -> Floats:
     """Whole numbers; of very many, every second, third, … one."""
     low, high = np.nanmin(drawn), max(_reach(drawn)[1], np.nanmin(drawn) + 1.0)
     return np.arange(np.floor(low), np.ceil(high) + 1.0, max(np.ceil((high - low) / points), 1.0))
+
+
+# Cells that are scored at a time, where many columns are looked at one by one.
+CELLS_AT_A_TIME = 1 << 22
+
+
+def table_of_columns(schema: Schema, cells: Mapping[int, pa.Array], rows: int) -> Table:
+    """Rows in which only these columns, known by their places, are there."""
+    columns = [cells.get(column, pa.nulls(rows)) for column in range(schema.width)]
+    return schema.table_as_learned(
+        Frame(pa.Table.from_arrays(columns, names=list(schema.column_names)), schema.names is not None)
+    )
+
+
+def log_joint_of(model: Model, columns: Sequence[ColumnValues]) -> Floats:
+    """log P(cells, class) at every combination of values of these columns, the last changing fastest."""
+    sizes = [len(column.cells) for column in columns]
+    places = np.indices(sizes).reshape(len(sizes), -1) if sizes else np.zeros((0, 1), dtype=np.int64)
+    cells = {one.column: one.cells.take(pa.array(place)) for one, place in zip(columns, places, strict=True)}
+    return model.log_joint(table_of_columns(model.schema, cells, places.shape[1]))
+
+
+def evidence_alone(model: Model, columns: Sequence[ColumnValues], against: int | None = None) -> Floats:
+    """What the values of these columns say for each class, in decibans, all other columns missing.
+
+    Against all other classes together, or against one of them: by how much the odds change where the columns are there.
+    """
+    there, nothing = log_joint_of(model, columns), log_joint_of(model, ())
+    with np.errstate(invalid="ignore"):  # where there is but one class, no odds are known
+        return _known(DECIBANS * (log_odds(there, against) - log_odds(nothing, against)))
+
+
+def evidence_of_each(model: Model, columns: Sequence[ColumnValues], against: int | None = None) -> list[Floats]:
+    """The same for each column by itself; many of them are scored together."""
+    nothing = log_odds(log_joint_of(model, ()), against)
+    with np.errstate(invalid="ignore"):
+        return [_known(DECIBANS * (log_odds(joint, against) - nothing)) for joint in _log_joint_of_each(model, columns)]
+
+
+def density_of_each(generative: Model, columns: Sequence[ColumnValues]) -> list[Floats]:
+    """P(value | class), or its density, for each column by itself; 0 for a value without evidence."""
+    nothing = log_joint_of(generative, ())
+    found = []
+    for joint in _log_joint_of_each(generative, columns):
+        with np.errstate(invalid="ignore", over="ignore"):
+            log_density = _known(joint - nothing)
+            unseen = (log_density == 0.0).all(axis=1, keepdims=True)
+            found.append(np.where(unseen, 0.0, np.exp(log_density)))
+    return found
+
+
+def _log_joint_of_each(model: Model, columns: Sequence[ColumnValues]) -> Iterator[Floats]:
+    """log P(value, class) of each column by itself: in one table the values of each stand below those of the last."""
+    for some in _together(columns, max(CELLS_AT_A_TIME // max(model.schema.width, 1), 1)):
+        ends = np.cumsum([len(one.cells) for one in some])
+        cells = {one.column: _padded(one.cells, int(end), int(ends[-1])) for one, end in zip(some, ends, strict=True)}
+        joint = model.log_joint(table_of_columns(model.schema, cells, int(ends[-1])))
+        yield from np.split(joint, ends[:-1])
+
+
+def _together(columns: Sequence[ColumnValues], most: int) -> Iterator[list[ColumnValues]]:
+    """The columns, some at a time, which have no more than so many values in all, unless one alone has."""
+    some: list[ColumnValues] = []
+    values = 0
+    for one in columns:
+        if some and values + len(one.cells) > most:
+            yield some
+            some, values = [], 0
+        some.append(one)
+        values += len(one.cells)
+    if some:
+        yield some
+
+
+def _padded(cells: pa.Array, end: int, rows: int) -> pa.Array:
+    """Cells that end at a row, and are missing before and behind."""
+    missing = (pa.nulls(size, cells.type) for size in (end - len(cells), rows - end))
+    return pa.concat_arrays([next(missing), cells, next(missing)])
+
+
+def log_odds(log_joint: Floats, against: int | None = None) -> Floats:
+    """The log-odds of each class, against all others or against one of them; 0 where nothing is known."""
+    with np.errstate(all="ignore"):
+        odds = LogOdds.of(log_joint).value if against is None else log_joint - log_joint[:, [against]]
+    return _known(odds)
+
+
+def _known(values: Floats) -> Floats:
+    """The values, 0 in place of NaN."""
+    return np.where(np.isnan(values), 0.0, values)

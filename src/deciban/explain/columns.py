@@ -1,20 +1,67 @@
-"""The evidence of each column: its own block, its share of each joint block it is in, and its correction."""
+"""The evidence of each column of a row: own block, share of joint blocks, correction; cells and blocks by name."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
+from deciban.families import Family
 from deciban.families.base.shapley import MOST_ENUMERATED, Rule, settled
-from deciban.model.batching import row_ranges
-from deciban.model.model import Evidence, Model
-from deciban.model.partial_rows import Known
-from deciban.model.posterior import log_normalize
+from deciban.model.corrections import Known
+from deciban.model.counting import row_ranges
+from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import ColumnGroup
+from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Table
+from deciban.tables.table import Table, decoded_cells
 from deciban.util.arrays import Floats
+from deciban.util.text_tables import DECIBANS, as_written, evidence_name, shortened, whole, width_of
+
+# Characters of a cell that are shown.
+MOST_CELL = 40
+
+
+def values_of_row(row: Table) -> list[Any]:
+    """The values of a table of one row, None where one is missing; short floats with the digits that they have."""
+    cells = row.values(range(row.width))
+    if isinstance(cells, list):
+        values = [_value(column) for column in cells]
+    elif cells.dtype == np.float32:
+        values = [float(str(value)) for value in cells[0]]
+    else:
+        values = cells[0].tolist()
+    return [None if value is None or value != value else value for value in values]
+
+
+def _value(column: pa.Array) -> Any:
+    if is_text(column.type):
+        return decoded_cells(column)[0]
+    value = column[0].as_py()
+    short = value is not None and (pa.types.is_float16(column.type) or pa.types.is_float32(column.type))
+    return float(str(np.float32(value))) if short else value
+
+
+def plain_cell(value: Any) -> Any:
+    """A cell for programs: a whole number is one, whatever it is counted as."""
+    return whole(value) if isinstance(value, float) else value
+
+
+def written_cell(value: Any) -> str:
+    """A cell as people write it."""
+    if value is None:
+        return "missing"
+    return as_written(value) if isinstance(value, float) else shortened(str(value).replace("\n", "\\n"), MOST_CELL)
+
+
+def form_cell(value: Any) -> Any:
+    """A cell as it would be entered in a form: a number, a text, true or false, or nothing; dates are text."""
+    plain = plain_cell(value)
+    return plain if plain is None or isinstance(plain, bool | int | float | str) else str(plain)
+
 
 # Numbers that are held at once while a block of some rows is shared out among its columns.
 NUMBERS_SHARED_OUT = 1 << 22
@@ -89,7 +136,9 @@ class ColumnEvidence:
 def check_by(by: str) -> None:
     """A UsageError unless evidence can be told so."""
     if by not in ("block", "column"):
-        raise UsageError(f"by={by!r}: choose 'column', or 'block' for columns that are modelled together")
+        raise UsageError(
+            "choose 'column', or 'block' for columns that are modelled together", parameter=Argument("by", by)
+        )
 
 
 def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvidence:
@@ -155,3 +204,90 @@ def _corrections(model: Model, table: Table, given: Floats, known: Known | None)
     if known is not None:
         shares *= known.scale[:, None, None]
     return settled(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a model: its place, its family, and its columns with their names."""
+
+    group: int
+    place: int
+    name: str
+    family: Family
+    columns: tuple[int, ...]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, model: Model, block: int) -> "Block":
+        group, place = model.schema.group_of_block(block)
+        here = model.schema.groups[group]
+        columns = here.columns if here.family.joint else here.columns[place : place + 1]
+        names = tuple(model.schema.column_name(column) for column in columns)
+        return cls(group, place, model.schema.block_names[block], here.family, columns, names)
+
+    def as_dict(self, row: list[Any]) -> dict[str, Any]:
+        """The block for programs, with the values of its columns in a row; of many counts, those that are not 0."""
+        cells = [(name, row[column]) for name, column in zip(self.names, self.columns, strict=True)]
+        if self.family.absorbs:
+            cells = [cell for cell in cells if cell[1] != 0]
+        return {
+            "block": self.name,
+            "columns": [name for name, _ in cells],
+            "values": [plain_cell(value) for _, value in cells],
+        }
+
+    def label(self, row: list[Any]) -> str:
+        """The block of a row as people write it: outlook = sunny."""
+        if len(self.columns) > 4:
+            return f"{len(self.columns)} columns as {self.family}"
+        cells = zip(self.names, self.columns, strict=True)
+        return ", ".join(f"{name} = {written_cell(row[column])}" for name, column in cells)
+
+
+def labels_of(blocks: Sequence[Block], row: list[Any]) -> list[str]:
+    """Each block of a row as people write it, no two alike: with the family where need be."""
+    labels = [block.label(row) for block in blocks]
+    times = Counter(labels)
+    labels = [
+        label if times[label] == 1 else f"{label} as {block.family}"
+        for label, block in zip(labels, blocks, strict=True)
+    ]
+    times = Counter(labels)
+    return [label if times[label] == 1 else f"{label} ({b + 1})" for b, label in enumerate(labels)]
+
+
+def cut_label(label: str, most: int) -> str:
+    """The label of a block in so many places; the family, by which blocks of the same columns differ, is cut last."""
+    columns, sign, family = label.rpartition(" as ")
+    room = most - width_of(sign + family)
+    if not sign or not 8 <= room < width_of(columns):
+        return shortened(label, most)
+    return shortened(columns, room) + sign + family
+
+
+def wide_explanation(model: Model, table: Table) -> dict[str, Any]:
+    """For each row the predicted class, the next best, the log odds of the one against the other, and what the prior
+    and each column say for it, which add up to these. NaN where no class can be, or there is only one.
+
+    The table has the columns of the model, in its order.
+    """
+    evidence = model.evidence(table)
+    columns = column_evidence(model, table, evidence)
+    order = np.argsort(-evidence.log_posterior, axis=1, kind="stable")
+    best, other = order[:, 0], order[:, min(1, order.shape[1] - 1)]
+    told = ~evidence.impossible & (best != other)
+    rows = np.arange(table.rows)
+
+    def decibans(values: Floats) -> Floats:
+        """The difference of two classes, of values row by class."""
+        with np.errstate(invalid="ignore"):
+            return np.where(told, DECIBANS * (values[rows, best] - values[rows, other]), np.nan)
+
+    start = np.broadcast_to(evidence.log_prior, (table.rows, model.classes.size))
+    labels, values = model.classes, columns.values
+    found = {"predicted": labels[best], "against": labels[other], "decibans": decibans(evidence.log_joint)}
+    found[evidence_name("prior")] = decibans(start)
+    for k, column in enumerate(columns.columns):
+        name = evidence_name(column)
+        found[f"{name}_" if name in found else name] = decibans(values[:, k])  # a column may be called prior
+    return found

@@ -10,12 +10,18 @@ from deciban.decisions.bayes_error import BayesError, bayes_error, log_joint
 from deciban.decisions.decide import risks
 from deciban.decisions.loss import Loss
 from deciban.decisions.regions import Interval, areas_of, best_intervals, given_intervals, intervals, value_intervals
-from deciban.errors import UsageError
-from deciban.explain.alone import log_joint_of, table_of_columns
-from deciban.explain.column_values import ColumnValues, allowed, column_place, home_of, values_of
+from deciban.errors import Argument, UsageError
+from deciban.explain.column_values import (
+    ColumnValues,
+    allowed,
+    column_place,
+    home_of,
+    log_joint_of,
+    table_of_columns,
+    values_of,
+)
 from deciban.model.fitted import Fitted
-from deciban.model.model import Model
-from deciban.model.posterior import log_normalize
+from deciban.model.model import Model, log_normalize
 from deciban.util.arrays import Floats, Integers
 
 # Points of the curves; the share of a class that is beyond them; how much wider than the cells of a column they are.
@@ -195,9 +201,12 @@ def places_of_columns(fitted: Fitted, columns: Any) -> Integers:
     width = fitted.counts.schema.width
     if columns is None:
         if width > 2:
-            raise UsageError(f"the model has {width} columns; name the one or the two that are to be drawn in columns=")
+            raise UsageError(
+                f"the model has {width} columns",
+                remedy=("name the one or the two that are to be drawn in ", Argument("columns")),
+            )
         return np.arange(width)
     several = columns if isinstance(columns, list | tuple | np.ndarray) else [columns]
     if len(several) not in (1, 2):
-        raise UsageError(f"columns={columns!r}: give one column, or two")
+        raise UsageError("give one column, or two", parameter=Argument("columns", columns))
     return np.array([column_place(fitted, column) for column in several])

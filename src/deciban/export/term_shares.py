@@ -62,8 +62,8 @@ def normal_shares(model: Model, block: Block, term: JointNormalTerm) -> list[Pol
     apart = np.unique(term.form.group).size > 1
     if (factors := size * (size**2 // 2 if apart else size) * (classes - 1)) > MOST_FACTORS:
         raise UsageError(
-            f"block {block.name!r}: what each of its {size} columns says would be {factors:,} numbers; "
-            f"leave out the explanation, or use deciban itself"
+            f"block {block.name!r}: what each of its {size} columns says would be {factors:,} numbers",
+            remedy="leave out the explanation, or use deciban itself",
         )
     least = 1 if size <= MOST_ENUMERATED_SETS else size
     sets = (kept for count in range(size, least - 1, -1) for kept in combinations(range(size), count))

@@ -12,8 +12,7 @@ import scipy
 
 from deciban.families.base.contract import Covariance
 from deciban.model.counts import Counts, Guard
-from deciban.model.model import Model
-from deciban.model.posterior import posteriors
+from deciban.model.model import Model, posteriors
 from deciban.tables.table import Table
 from deciban.util.arrays import Floats, Integers
 

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from deciban.families import Family
-from deciban.model.corrections import Corrections
+from deciban.model.corrections import Corrections, PartialRows
 from deciban.model.counts import Counts, column_places
-from deciban.model.folds_by_content import copies_in_words
 from deciban.model.model import Model, estimate
-from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.tables.labels import Labels
 from deciban.util.arrays import Floats, Integers
@@ -239,3 +237,13 @@ class Tuning:
         """The weight of each block, for people."""
         weights = zip(self.schema.block_names, self.weights, strict=True)
         return aligned((name, f"{weight:.3f}") for name, weight in weights)
+
+
+def copies_in_words(extra: int) -> str:
+    """How many rows are copies of others.
+
+    >>> copies_in_words(58)
+    '58 rows are copies of others and were left out with them'
+    """
+    were = "was left out with it" if extra == 1 else "were left out with them"
+    return f"{counted(extra, 'row')} {'is a copy of another' if extra == 1 else 'are copies of others'} and {were}"

@@ -4,9 +4,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban.explain.alone import density_of_each, evidence_alone
-from deciban.explain.column_values import ColumnValues, column_place, values_of, words_of
-from deciban.explain.counted import ColumnCounts, counted_column
+from deciban.explain.column_values import (
+    ColumnCounts,
+    ColumnValues,
+    column_place,
+    counted_column,
+    density_of_each,
+    evidence_alone,
+    values_of,
+    words_of,
+)
 from deciban.plot.display import (
     Axes,
     Display,

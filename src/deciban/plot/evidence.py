@@ -6,9 +6,8 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.explain.cells import values_of_row, written_cell
-from deciban.explain.columns import column_evidence
-from deciban.explain.terms import cut_endless, signed
+from deciban.explain.calculation import cut_endless, signed
+from deciban.explain.columns import column_evidence, values_of_row, written_cell
 from deciban.plot.display import (
     LINE_COLOUR,
     QUIET_COLOUR,

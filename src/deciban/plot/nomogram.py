@@ -6,8 +6,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.explain.alone import evidence_of_each, log_joint_of, log_odds
-from deciban.explain.column_values import ColumnValues, column_place, values_of
+from deciban.explain.column_values import (
+    ColumnValues,
+    column_place,
+    evidence_of_each,
+    log_joint_of,
+    log_odds,
+    values_of,
+)
 from deciban.model.fitted import Fitted
 from deciban.plot.display import (
     LINE_COLOUR,

@@ -4,9 +4,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban.explain.alone import evidence_alone, log_joint_of
-from deciban.explain.column_values import ColumnValues, two_columns
-from deciban.explain.terms import signed
+from deciban.explain.calculation import signed
+from deciban.explain.column_values import ColumnValues, evidence_alone, log_joint_of, two_columns
 from deciban.plot.display import (
     DIVERGING,
     MAX_CATEGORIES_DRAWN,

@@ -18,12 +18,11 @@ from deciban.evaluation.importance import (
     importance_of_new,
 )
 from deciban.evaluation.metrics import Evaluation
-from deciban.explain.alone import density_of_each, evidence_of_each
-from deciban.explain.cells import form_cell, values_of_row
-from deciban.explain.column_values import ColumnValues, values_of
+from deciban.explain.calculation import rolled_up
+from deciban.explain.column_values import ColumnValues, density_of_each, evidence_of_each, values_of
+from deciban.explain.columns import form_cell, values_of_row
+from deciban.explain.estimates import ParameterCount
 from deciban.explain.explanation import Explanation
-from deciban.explain.parameters import ParameterCount
-from deciban.explain.terms import rolled_up
 from deciban.explain.words import top_words_of
 from deciban.model.fitted import Fitted
 from deciban.model.tuning import Tuning

@@ -7,7 +7,7 @@ from typing import Any
 
 from deciban.decisions.loss import Loss
 from deciban.errors import UsageError
-from deciban.explain.cells import form_cell
+from deciban.explain.columns import form_cell
 from deciban.export.javascript import scorer_source
 from deciban.export.model_json import model_as_json
 from deciban.report.figures import MAX_TERMS_TOLD, OPEN_COLUMNS, ColumnFigures, ReportFigures

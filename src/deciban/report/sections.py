@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from deciban.explain.calculation import signed
 from deciban.explain.column_values import ColumnValues
-from deciban.explain.terms import signed
 from deciban.report.figures import MANY_LINES, MAX_CATEGORIES_SHOWN, OPEN_COLUMNS, ColumnFigures, ReportFigures
 from deciban.report.svg import bar_chart, dot, line_chart, reliability, waterfall
 from deciban.util.arrays import Floats, Integers

@@ -5,7 +5,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from deciban.explain.terms import cut_endless, signed
+from deciban.explain.calculation import cut_endless, signed
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import shortened
 from deciban.web.html import Html, tag

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deciban.explain.wide import wide_explanation
+from deciban.explain.columns import wide_explanation
 from deciban.model.fitted import Fitted
 from deciban.scoring.scoring import aligned_table, decide_batches, loss_for, predict_batches
 from deciban.sources.spark import SparkRows

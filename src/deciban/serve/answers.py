@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from deciban.decisions.decide import Decisions
-from deciban.explain.terms import BLOCK_KEYS, COLUMN_KEYS
+from deciban.explain.calculation import BLOCK_KEYS, COLUMN_KEYS
 from deciban.serve.bodies.body import ARROW_STREAM, CONTENT_TYPES, CSV, JSON
 from deciban.serve.problems import Problem
 from deciban.serve.reader import Predicted, Reader

@@ -20,9 +20,10 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from deciban.serve.access import is_about_health
 from deciban.serve.guard import problem_answer
 from deciban.serve.problems import Problem
+from deciban.serve.routes import find_route
+from deciban.serve.settings import ConnectionSettings
 
 # Seconds in which what has come in already is read.
 READING_TIME = 0.02
@@ -32,27 +33,6 @@ HEALTH_RESERVE = 16
 
 # Bits of an IPv6 address that name a network: whoever has one, has all of its addresses.
 NETWORK_BYTES = 8
-
-
-@dataclass(frozen=True)
-class ConnectionSettings:
-    """What a client may do to a connection.
-
-    head_limit: seconds within which the head of a request has come in, from its first byte or, for the first request,
-    from when the client connected. send_limit: seconds within which a client has read its answer, once that is ready.
-    most_head_bytes, most_headers, most_url_bytes: of one request. most_pipelined: requests that wait behind one that is
-    not answered yet. most_connections: that are open at a time. max_per_address: of them, those of one address (of one
-    network of IPv6). A connection beyond these may only ask for /health/… and /metrics.
-    """
-
-    head_limit: float = 10.0
-    send_limit: float = 30.0
-    most_head_bytes: int = 16 << 10
-    most_headers: int = 64
-    most_url_bytes: int = 8 << 10
-    most_pipelined: int = 8
-    most_connections: int = 1_000
-    max_per_address: int = 250
 
 
 @dataclass
@@ -66,7 +46,7 @@ class OpenConnections:
     def enter(self, one: "GuardedProtocol", address: str) -> None:
         """Count a new connection. One beyond the bounds takes a place of the reserve, where the oldest makes room."""
         settings, others = self.settings, self.of_address.total()
-        if others >= settings.most_connections or self.of_address[address] >= settings.max_per_address:
+        if others >= settings.max_connections or self.of_address[address] >= settings.max_connections_per_address:
             if len(self.reserve) >= HEALTH_RESERVE:
                 (next((old for old in self.reserve if old.is_silent), one)).cut("connections")
             self.reserve[one] = None
@@ -221,7 +201,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._head_due = self._due(self._settings.head_limit)
         self._silent_bytes += len(data)
         super().data_received(data)
-        if self._silent_bytes > self._settings.most_head_bytes and not self._is_over:
+        if self._silent_bytes > self._settings.max_head_bytes and not self._is_over:
             self.send_400_response("")
 
     def on_message_begin(self) -> None:
@@ -231,13 +211,13 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
         self._silent_bytes = 0
-        if len(self.url) > (most := self._settings.most_url_bytes):
+        if len(self.url) > (most := self._settings.max_url_bytes):
             self._refuse(414, f"the address is longer than {most} bytes", "send a shorter one, and rows in the body")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._silent_bytes = 0
         self._head_bytes += len(name) + len(value) + 4
-        if self._head_bytes > self._settings.most_head_bytes or len(self.headers) >= self._settings.most_headers:
+        if self._head_bytes > self._settings.max_head_bytes or len(self.headers) >= self._settings.max_headers:
             self._refuse_head()
         if not self._in_body:  # trailers come when the head has been judged, and are left out
             super().on_header(name, value)
@@ -252,10 +232,11 @@ class GuardedProtocol(HttpToolsProtocol):
                 self._refuse(501, "this transfer coding is not known", "send Content-Length, or HTTP/1.1 and chunked")
         if not self.url.startswith(b"/") and not self._is_addressed_to_host():
             self._refuse(400, "the address is neither a path nor one of the host", "send a path, such as /predict")
-        if len(self.pipeline) >= self._settings.most_pipelined:
+        if len(self.pipeline) >= self._settings.max_pipelined:
             self._refuse(503, "too many requests wait for an answer on this connection", "wait for answers")
         is_reserve = self in self._open.reserve
-        if is_reserve and not is_about_health(self.url.partition(b"?")[0].decode("latin-1")):
+        route = find_route(self.url.partition(b"?")[0].decode("latin-1")) if is_reserve else None
+        if is_reserve and not (route is not None and route.about_health):
             self._refuse(503, "too many connections are open", "close some of them, or try again later")
         super().on_headers_complete()
         if is_reserve:
@@ -292,7 +273,7 @@ class GuardedProtocol(HttpToolsProtocol):
     # refusals
 
     def _refuse_head(self) -> None:
-        most = f"{self._settings.most_headers} headers or {self._settings.most_head_bytes} bytes of them"
+        most = f"{self._settings.max_headers} headers or {self._settings.max_head_bytes} bytes of them"
         self._refuse(431, f"found more than {most}", "send fewer and shorter headers")
 
     def _refuse(self, status: int, cause: str, remedy: str) -> None:
@@ -307,7 +288,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._observe is not None:
             self._observe("connections" if self in self._open.reserve else "malformed")
         if self._refusal is None:
-            too_long = self._silent_bytes > self._settings.most_head_bytes
+            too_long = self._silent_bytes > self._settings.max_head_bytes
             status, cause = (431, "a header has no end") if too_long else (400, "this is no HTTP request")
             self._refusal = Problem(status, cause, "send one as HTTP/1.1 (RFC 9112) has it")
         unfinished = self.cycle if self._in_body else None  # the request that is wrong, if its head was right
@@ -353,8 +334,6 @@ class GuardedProtocol(HttpToolsProtocol):
             self.transport.close()  # answered before its body has come: nobody waits for the rest
 
 
-def guarded_protocol(
-    settings: ConnectionSettings = ConnectionSettings(), observe: Callable[[str], None] | None = None
-) -> Any:
+def guarded_protocol(settings: ConnectionSettings, observe: Callable[[str], None] | None = None) -> Any:
     """What uvicorn's `Config(http=...)` takes; it can be pickled if `observe` can, as worker processes need."""
     return partial(GuardedProtocol, open_connections=OpenConnections(settings), observe=observe)

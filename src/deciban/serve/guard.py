@@ -15,13 +15,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
 from deciban.serve.access import Access, Request, Tokens
 from deciban.serve.problems import Problem, usual_problem
+from deciban.serve.settings import RequestSettings
 
 # The name and the value of each header, as ASGI has them.
 Headers = list[tuple[bytes, bytes]]
@@ -206,55 +206,38 @@ log = logging.getLogger("deciban.serve")
 access_log = logging.getLogger("deciban.serve.access")
 
 
-@dataclass(frozen=True)
-class GuardSettings:
-    """What requests may ask of the service.
-
-    most_body_bytes: of one request. most_held_bytes: of all bodies that are in memory at a time. body_limit: seconds
-    within which a body has come in. answer_limit: seconds within which it is answered. most_waiting: requests that are
-    worked on at a time. linger_limit: seconds for which the rest of a body that was refused is read and thrown away, so
-    that the client gets to read why. hosts: the names that requests may have in their Host header; None: any. tokens:
-    who may ask; None: anyone. open_paths: what may be asked without a token.
-    """
-
-    most_body_bytes: int = 16 << 20
-    most_held_bytes: int = 256 << 20
-    body_limit: float = 30.0
-    answer_limit: float = 60.0
-    most_waiting: int = 256
-    linger_limit: float = 1.0
-    hosts: frozenset[str] | None = None
-    tokens: Tokens | None = None
-    open_paths: frozenset[str] = frozenset({"/", "/health/live", "/health/ready"})
-
-
 def guarded(
     app: Application,
-    settings: GuardSettings,
+    settings: RequestSettings,
     observe: ObserveRequest | None = None,
     observe_cut: Callable[[str], None] | None = None,
+    *,
+    hosts: frozenset[str] | None = None,
+    tokens: Tokens | None = None,
 ) -> Application:
-    """The application behind a guard.
+    """Return the application behind a guard.
 
     observe: is called with the route, the status and the seconds of each request. observe_cut: is called by
-    `GuardedProtocol` with the reason when a connection is cut.
+    `GuardedProtocol` with the reason when a connection is cut. hosts: the names that requests may have in their Host
+    header; None: any. tokens: who may ask; None: anyone.
     """
-    return _Guard(app, settings, observe, observe_cut)
+    return _Guard(app, settings, observe, observe_cut, Access(hosts, tokens))
 
 
 class _Guard:
     def __init__(
         self,
         app: Application,
-        settings: GuardSettings,
+        settings: RequestSettings,
         observe: ObserveRequest | None,
         observe_cut: Callable[[str], None] | None,
+        access: Access,
     ) -> None:
         self._app = app
-        self._settings = settings
+        self.settings = settings
         self._observe = observe
         self.observe_cut = observe_cut
-        self._access = Access(settings.hosts, settings.tokens, settings.open_paths)
+        self._access = access
         self._working = 0
         self._held = 0
         self.deadlines = Deadlines()
@@ -309,11 +292,11 @@ class _Guard:
     async def _work(self, request: Request, scope: MutableMapping[str, Any], receive: Receive, answer: Answer) -> None:
         """Have the application answer, in time."""
         if not request.is_about_health:
-            if self._working >= self._settings.most_waiting:
+            if self._working >= self.settings.max_requests:
                 raise Problem(503, f"{self._working} requests are being worked on", "try again later")
             self._working += 1
             answer.release = self._release
-        deadline = self.deadlines.within(self._settings.answer_limit)
+        deadline = self.deadlines.within(self.settings.answer_limit)
         try:
             with deadline:
                 await self._app(scope, receive, answer.send)
@@ -337,7 +320,7 @@ class _Guard:
             await answer.tell(FAULT)
 
     def _late(self, request: Request) -> Problem:
-        cause = f"found no answer within {self._settings.answer_limit:g} s"
+        cause = f"found no answer within {self.settings.answer_limit:g} s"
         if request.learns:
             return Problem(503, cause, "it may still be learned; send it again with the same ids", undone=False)
         return Problem(503, cause, "ask for fewer rows at a time")
@@ -348,23 +331,19 @@ class _Guard:
     def hold(self, size: int) -> None:
         """Count bytes that are in memory; a Problem where there are too many."""
         self._held += size
-        if self._held > self._settings.most_held_bytes:
+        if self._held > self.settings.max_held_bytes:
             raise Problem(503, "the bodies of other requests fill the memory that is set aside", "try again later")
 
     async def _linger(self, receive: Receive) -> None:
         """Throw away what the client still sends, for a while: closed at once, it might not get to read its answer."""
         try:
-            with self.deadlines.within(self._settings.linger_limit):
+            with self.deadlines.within(self.settings.linger_limit):
                 while True:
                     message = await receive()
                     if message["type"] != "http.request" or not message.get("more_body", False):
                         return
         except TimeoutError:
             return
-
-    @property
-    def settings(self) -> GuardSettings:
-        return self._settings
 
 
 class _Body:
@@ -383,14 +362,14 @@ class _Body:
     async def read(self) -> None:
         """All of the body, or a Problem: it is too large, or slow."""
         self._answer.closes = True  # unless all of it is read
-        if (self._request.length or 0) > self._settings.most_body_bytes:
+        if (self._request.length or 0) > self._settings.max_body_bytes:
             raise self._too_large()
         try:
-            with self._guard.deadlines.within(self._settings.body_limit):
+            with self._guard.deadlines.within(self._settings.time_limit):
                 while await self._read_part():
                     pass
         except TimeoutError:
-            cause = f"the body did not come in within {self._settings.body_limit:g} s"
+            cause = f"the body did not come in within {self._settings.time_limit:g} s"
             raise Problem(408, cause, "send it faster, or in smaller requests") from None
         self._answer.closes = False
 
@@ -401,7 +380,7 @@ class _Body:
             self.is_gone = True
             return False
         part = message.get("body", b"")
-        if self._size + len(part) > self._settings.most_body_bytes:
+        if self._size + len(part) > self._settings.max_body_bytes:
             raise self._too_large()
         self._size += len(part)
         self._parts.append(part)
@@ -409,7 +388,7 @@ class _Body:
         return bool(message.get("more_body", False))
 
     def _too_large(self) -> Problem:
-        cause = f"the body has more than {self._settings.most_body_bytes} bytes"
+        cause = f"the body has more than {self._settings.max_body_bytes} bytes"
         return Problem(413, cause, "send fewer rows at a time", "body")
 
     def freed(self) -> int:

@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import json
 import logging
 import multiprocessing
 import os
@@ -17,11 +16,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import msgspec
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from deciban.serve.app import create_app
-from deciban.serve.assembly import guard, protocol
+from deciban.serve.app import create_guarded_app
+from deciban.serve.connections import guarded_protocol
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
 from deciban.util.text_tables import printable
@@ -106,7 +106,7 @@ def _prepare_process(settings: ServeSettings) -> None:
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("deciban.serve").setLevel(logging.INFO)
     logging.getLogger("deciban.serve.access").setLevel(logging.INFO if settings.access_log else logging.WARNING)
-    _allow_open_files(settings.most_connections + OTHER_FILES)
+    _allow_open_files(settings.connections.max_connections + OTHER_FILES)
 
 
 class LineFormatter(logging.Formatter):
@@ -133,12 +133,13 @@ def _allow_open_files(files: int) -> None:
 
 
 def _config(app: Any, settings: ServeSettings, **more: Any) -> uvicorn.Config:
+    limits = settings.connections
     return uvicorn.Config(
         app,
         host=settings.host,
         port=settings.port,
         loop="uvloop" if _has_uvloop() else "asyncio",
-        http=protocol(settings),
+        http=guarded_protocol(replace(limits, head_limit=min(settings.requests.time_limit, limits.head_limit))),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -146,8 +147,8 @@ def _config(app: Any, settings: ServeSettings, **more: Any) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        timeout_keep_alive=max(1, int(settings.idle_limit)),
-        timeout_graceful_shutdown=max(1, int(settings.drain_limit)),
+        timeout_keep_alive=max(1, int(limits.idle_limit)),
+        timeout_graceful_shutdown=max(1, int(limits.drain_limit)),
         **more,
     )
 
@@ -192,7 +193,7 @@ class DrainingServer(uvicorn.Server):
 def _serve_here(
     settings: ServeSettings, service: Service, listening: socket.socket, started: Callable[[], None]
 ) -> None:
-    app = guard(create_app(service), service)
+    app = create_guarded_app(service)
     gc.collect()
     gc.freeze()  # the model stays: it need not be looked at again and again
     DrainingServer(_config(app, settings), service, started).run([listening])
@@ -218,7 +219,7 @@ class Workers(Multiprocess):
 
 def _serve_by_workers(settings: ServeSettings, listening: socket.socket, started: Callable[[], None]) -> None:
     """Other processes answer, each with a model of its own; one that dies is replaced."""
-    os.environ[SETTINGS_VARIABLE] = json.dumps(settings.as_dict())
+    os.environ[SETTINGS_VARIABLE] = msgspec.json.encode(settings).decode()
     ready = threading.Thread(target=_call_when_connected, args=(listening.getsockname(), started), daemon=True)
     config = _config("deciban.serve.run:worker_app", settings, factory=True, workers=settings.workers)
     config.timeout_worker_healthcheck = STARTING_SECONDS
@@ -233,14 +234,14 @@ def worker_app() -> Any:
     It starts also while the model cannot be read, and then refuses requests: one that ended would be started again and
     again, and nobody would answer.
     """
-    settings = ServeSettings.from_dict(json.loads(os.environ[SETTINGS_VARIABLE]))
+    settings = msgspec.json.decode(os.environ[SETTINGS_VARIABLE], type=ServeSettings)
     _prepare_process(settings)
     _end_with_parent()
     service = Service(settings)
     service.open(patient=True)
     gc.collect()
     gc.freeze()
-    return guard(create_app(service), service)
+    return create_guarded_app(service)
 
 
 def _end_with_parent() -> None:

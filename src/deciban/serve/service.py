@@ -15,16 +15,15 @@ from typing import Any, TypeVar
 from deciban.decisions.loss import Loss
 from deciban.errors import DataError, DecibanError, LossError, ModelFileError
 from deciban.model.fitted import Fitted
-from deciban.model.posterior import posteriors
+from deciban.model.model import posteriors
 from deciban.scoring.scoring import loss_for, score_table
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.metrics import Metrics
 from deciban.serve.online.journal import JournalSpaceError
 from deciban.serve.online.learner import Learner
-from deciban.serve.online.settings import LearnSettings
 from deciban.serve.problems import Problem, without_folders
 from deciban.serve.reader import Reader, State
-from deciban.serve.settings import ServeSettings
+from deciban.serve.settings import LearnSettings, ServeSettings
 from deciban.store.model_file import load, read
 from deciban.util.arrays import CORES
 
@@ -89,21 +88,13 @@ class ServedModel:
         self.publish(loaded_state(self.path))
         self._stamp, self.problem = stamp, ""
 
-    def learn(self, settings: ServeSettings) -> None:
+    def learn(self, settings: LearnSettings) -> None:
         """Learn online from now on; an error where that cannot be.
 
         Where the disk has no room for the journal, the model answers by its file until there is.
         """
-        chosen = LearnSettings(
-            new_classes=settings.new_classes,
-            decay=settings.decay,
-            decay_every=settings.decay_every,
-            retune_every=settings.retune_every,
-            most_journal_bytes=settings.most_journal_bytes,
-            most_model_bytes=settings.most_model_bytes,
-        )
         try:
-            self.learner = Learner.open(self.path, chosen, self.publish)
+            self.learner = Learner.open(self.path, settings, self.publish)
         except JournalSpaceError:
             if self.reader is None:
                 self.load()
@@ -187,9 +178,9 @@ class Models:
         model = ServedModel(self._only, self.settings.path)
         if patient:
             model.refresh()
-        elif self.settings.learn:
+        elif self.settings.learning is not None:
             try:
-                model.learn(self.settings)
+                model.learn(self.settings.learning)
             except JournalSpaceError as error:
                 model.problem = described(error, model.path)
         else:
@@ -210,10 +201,10 @@ class Models:
         for model in self:
             if self._ended.is_set():
                 return
-            if not self.settings.learn:
+            if self.settings.learning is None:
                 model.refresh()
             elif model.learner is None:
-                self._try_to_learn(model)
+                self._try_to_learn(model, self.settings.learning)
 
     def _files_there(self) -> dict[str, str] | None:
         """The model files of the folder; None where it is gone, which is told in `problem`."""
@@ -235,10 +226,10 @@ class Models:
         self.problem = problem
         return None if problem else found
 
-    def _try_to_learn(self, model: ServedModel) -> None:
+    def _try_to_learn(self, model: ServedModel, settings: LearnSettings) -> None:
         """Let a model of a folder learn on line; what goes wrong is told in its `problem`, and tried again."""
         try:
-            model.learn(self.settings)
+            model.learn(settings)
         except Exception as error:
             if model.problem != (problem := described(error, model.path)):
                 _log_fault(error, model.name)
@@ -246,7 +237,8 @@ class Models:
 
     def watch(self) -> None:
         """Look at the files again and again, in a thread of its own, until `close`."""
-        owned = self.settings.learn and not self.is_folder and all(model.learner is not None for model in self)
+        learns = self.settings.learning is not None
+        owned = learns and not self.is_folder and all(model.learner is not None for model in self)
         if owned or self.settings.check_every <= 0.0:
             return
         self._thread = threading.Thread(target=self._watch, name="deciban-models", daemon=True)

@@ -20,8 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.decisions.shift import estimate_shares
-from deciban.scoring.outliers import OutlierDetector
-from deciban.scoring.unknown_cells import MISSING, UNSEEN, CellKinds
+from deciban.scoring.outliers import MISSING, UNSEEN, CellKinds, OutlierDetector
 from deciban.serve.reader import State
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table

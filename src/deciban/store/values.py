@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import date, datetime, time
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from reprlib import repr as shortened
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -21,17 +21,16 @@ import pyarrow as pa
 
 from deciban.errors import UsageError
 from deciban.families import FAMILIES, SPREADS, Family
-from deciban.model.corrections import CorrectedColumn, Corrections
+from deciban.model.corrections import CorrectedColumn, Corrections, PartialRows
 from deciban.model.counts import Counts
 from deciban.model.fitted import Origin
-from deciban.model.partial_rows import PartialRows
 from deciban.model.priors import Empirical, Uniform
 from deciban.model.tuning import Choice, Tuning
 from deciban.schema.schema import ColumnGroup, MeantAs, Reason, Schema
 from deciban.statistics import STATISTICS, Statistic, Vocabulary
 from deciban.statistics.bins import Column
 from deciban.statistics.exact import ExactSums
-from deciban.store.layout import ARRAY_TYPES, ArrayReader
+from deciban.store.layout import ARRAY_TYPES, ArrayReader, Content
 from deciban.tables.cells import CellHabits
 from deciban.util.sparse import SparseRows
 
@@ -158,6 +157,8 @@ def unpack(stored: Any, arrays: ArrayReader) -> Any:
         return tuple(unpack(item, arrays) for item in stored)
     kind = next(iter(stored), None)
     if kind == "is":
+        if all(isinstance(item, str) for item in stored.values()):
+            return _record_of_texts(tuple(stored.items()))
         return _record(stored, arrays)
     if kind == "levels" and set(stored) == {"levels", "values"}:
         return _levels(stored["levels"], stored["values"])
@@ -185,6 +186,11 @@ def _map(items: list[tuple[Any, Any]]) -> dict[Any, Any]:
         return dict(items)
     except TypeError:  # a key is a map or an array
         raise ValueError("a map has a key that cannot be one") from None
+
+
+@lru_cache(1 << 10)  # columns by the thousand have the same reason
+def _record_of_texts(stored: tuple[tuple[str, str], ...]) -> Any:
+    return _record(dict(stored), ArrayReader(Content(None, memoryview(b""), "", 0)))
 
 
 def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:

@@ -19,8 +19,7 @@ from deciban.fitting.fit import refuse_empty, refuse_nothing_learned
 from deciban.model.counting import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, refuse_no_weight
-from deciban.model.model import Model, estimate
-from deciban.model.posterior import log_normalize, most_probable, posteriors
+from deciban.model.model import Model, estimate, log_normalize, most_probable, posteriors
 from deciban.model.priors import log_prior
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema
 from deciban.scoring.scoring import score_table

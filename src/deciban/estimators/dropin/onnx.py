@@ -16,8 +16,7 @@ from deciban.estimators.dropin.discriminant import (
 from deciban.estimators.dropin.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from deciban.export.lower import fold_model
 from deciban.export.onnx.cells import MatrixCells
-from deciban.export.onnx.graph import log_joint
-from deciban.export.onnx.posterior import posterior_and_label, unless_refused
+from deciban.export.onnx.model import log_joint, posterior_and_label, unless_refused
 from deciban.export.onnx.tensors import Graph, Tensor, domain_of
 from deciban.util.arrays import LARGEST
 

@@ -1,21 +1,45 @@
-"""A model as an ONNX model, with an input for each column."""
+"""A model as an ONNX model: its inputs and outputs, the log joint, the posterior and the label."""
 
 import json
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from deciban.errors import UsageError
+from deciban.errors import Place, UsageError
 from deciban.export.ir import TermModel
 from deciban.export.lower import fold_model
-from deciban.export.onnx.cells import InputCells
-from deciban.export.onnx.graph import log_joint
-from deciban.export.onnx.posterior import as_labels, posterior_and_label, unless_refused
+from deciban.export.onnx.cells import Cells, InputCells, KnownCells, Places
+from deciban.export.onnx.evidence import (
+    always,
+    corrections,
+    density_terms,
+    flags,
+    is_flag,
+    joint_normal,
+    linear_terms,
+    looked_up,
+    refused_rows,
+)
 from deciban.export.onnx.tensors import ML_DOMAIN, Graph, Tensor, declared, library
-from deciban.families.base.lowering import LevelPlace
+from deciban.families.base.lowering import (
+    CellPlace,
+    HalfLineTerm,
+    JointNormalTerm,
+    LevelPlace,
+    LinearTerm,
+    LookupTerm,
+    NormalTerm,
+    Term,
+    TuplePlace,
+)
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
+from deciban.util.arrays import Floats
 from deciban.util.version import __version__
 
 # The versions of ONNX's file format, of its operators, and of those for machine learning: onnxruntime 1.22 has them.
@@ -117,10 +141,117 @@ def input_names(columns: Iterable[str]) -> list[str]:
 def _refuse(model: TermModel) -> None:
     """A UsageError that names what ONNX cannot be given."""
     if not model.columns:
-        raise UsageError("the model reads no column, so there is nothing to score in ONNX; fit with more columns")
+        raise UsageError(
+            "the model reads no column, so there is nothing to score in ONNX", remedy="fit with more columns"
+        )
     for place in model.places:
         if isinstance(place, LevelPlace) and place.kind == "integer":
             raise UsageError(
-                f"column {model.columns[place.column].name!r}: whole numbers beyond 2**53 have no place in a double; "
-                f"turn the column into text, and fit again"
+                "whole numbers beyond 2**53 have no place in a double",
+                place=Place(column=model.columns[place.column].name),
+                remedy="turn the column into text, and fit again",
             )
+
+
+def log_joint(model: TermModel, cells: Cells) -> tuple[Tensor, Tensor | None]:
+    """The log joint of each row, row by class, but for what is the same for every class; and which rows are refused, a
+    matrix of one column, or None where no row is."""
+    places = Places(cells, _places(model))
+    known = None if model.partial is None or not model.presence else KnownCells(model, cells, places, model.partial)
+    parts = [*_parts(model, cells, places, known)]
+    if model.corrections is not None:
+        parts.append(_for_each_row(always(model.corrections), cells))
+    if known is not None:
+        parts.append(known.bias())
+    if not parts:
+        return _for_each_row(model.log_prior, cells), refused_rows(cells, places, model.refusals)
+    joint = reduce(add, parts)
+    joint = joint + model.log_prior if known is None else joint * known.scale() + model.log_prior
+    return joint, refused_rows(cells, places, model.refusals)
+
+
+def _for_each_row(numbers: Floats, cells: Cells) -> Tensor:
+    """The same numbers for each row."""
+    shape = cells.graph.node("Concat", cells.rows(), np.array([1]), axis=0)
+    return cells.graph.node("Expand", numbers[None], shape)
+
+
+def _places(model: TermModel) -> Iterator[CellPlace]:
+    """The places that must be found; flags, trees and refusals ask for numbers as they are."""
+    for term in (term for block in model.blocks for term in block.terms):
+        if isinstance(term, LookupTerm) and not is_flag(term):
+            yield from term.place.members if isinstance(term.place, TuplePlace) else (term.place,)
+    asked = () if model.corrections is None else model.corrections.places
+    for place in (*asked, *model.presence.values(), *(refusal.place for refusal in model.refusals)):
+        if isinstance(place, LevelPlace):
+            yield place
+
+
+def _parts(model: TermModel, cells: Cells, places: Places, known: KnownCells | None) -> Iterator[Tensor]:
+    """What is added up, row by class: terms of one kind at a time."""
+    alike: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+    for block in model.blocks:
+        assert block.cap == np.inf or len(block.terms) == 1, "what is capped is one term"
+        for term in block.terms:
+            alike[*_kind(term), block.cap].append(term)
+    for (kind, *_, cap), terms in alike.items():
+        if kind is LookupTerm:
+            yield flags(cells, terms) if is_flag(terms[0]) else looked_up(places, terms)
+        elif kind is LinearTerm:
+            yield linear_terms(cells, terms)
+        elif kind is JointNormalTerm:
+            yield from (joint_normal(cells, term, cap) for term in terms)
+        else:
+            yield density_terms(cells, terms, cap)
+    tables = model.corrections
+    if tables is not None and model.classes.size > 1 and any(table.columns for table in tables.tables):
+        yield corrections(cells, places, tables, known)
+
+
+def _kind(term: Term) -> tuple[Any, ...]:
+    """Terms of one kind are written together."""
+    if isinstance(term, LookupTerm):
+        return LookupTerm, is_flag(term)
+    of_numbers = isinstance(term, NormalTerm) and term.of_log, isinstance(term, HalfLineTerm) and term.counts
+    return type(term), *of_numbers
+
+
+# The label of a row that deciban would refuse to score: a text, or a number.
+NO_TEXT, NO_WHOLE_NUMBER, NO_NUMBER = np.array("", dtype=object), np.array(np.iinfo(np.int64).min), np.array(np.nan)
+
+
+def as_labels(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The labels of classes in a type that ONNX has: whole numbers, also of true and false, doubles, else texts.
+
+    >>> as_labels(np.array([False, True])), as_labels(np.array(["a", "b"]))
+    (array([0, 1]), array(['a', 'b'], dtype=object))
+    """
+    if classes.dtype.kind == "f":
+        return classes.astype(np.float64)
+    if np.can_cast(classes.dtype, np.int64) and classes.dtype.kind in "biu":
+        return classes.astype(np.int64)
+    return np.array([str(label) for label in classes.tolist()], dtype=object)
+
+
+def posterior_and_label(log_joint: Tensor, log_prior: Floats, labels: npt.NDArray[Any]) -> tuple[Tensor, Tensor]:
+    """The posterior, row by class, and the label of the most probable class of each row, the first of equals.
+
+    Where every class has probability 0 the posterior is the prior.
+    """
+    graph, top = log_joint.graph, log_joint.max(1, keep=True)
+    impossible = top.equals(-np.inf)
+    share = (log_joint - graph.where(impossible, np.array(0.0), top)).exp()
+    posterior = graph.where(impossible, np.exp(log_prior)[None], share / share.sum(1, keep=True))
+    best = graph.node("ArgMax", log_joint, axis=1, keepdims=1)
+    place = graph.where(impossible, np.array(log_prior.argmax()), best)
+    return posterior, graph.constant(labels).take(place.reshape(-1), 0)
+
+
+def unless_refused(refused: Tensor | None, scores: Tensor, label: Tensor, kind: str) -> tuple[Tensor, Tensor]:
+    """Scores and labels, of which refused rows have none. `refused` is a matrix of one column; `kind` is NumPy's kind
+    of the labels."""
+    if refused is None:
+        return scores, label
+    none = {"O": NO_TEXT, "i": NO_WHOLE_NUMBER, "f": NO_NUMBER}[kind]
+    graph = scores.graph
+    return graph.where(refused, NO_NUMBER, scores), graph.where(refused.reshape(-1), none, label)

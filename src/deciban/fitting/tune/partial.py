@@ -7,10 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from deciban.fitting.tune.binning import corrected_columns
-from deciban.fitting.tune.correct import FOLDS, MOST_COLUMNS_CORRECTED, correctable
+from deciban.fitting.tune.correct import FOLDS, MOST_COLUMNS_CORRECTED, correctable, corrected_columns
 from deciban.fitting.tune.propose import most_rows
-from deciban.fitting.tune.rows import Rows
+from deciban.fitting.tune.rows import Rows, fold_amounts
 from deciban.fitting.tune.weights import (
     MOST_BLOCKS_WEIGHED,
     MOST_EXTREME,
@@ -19,13 +18,10 @@ from deciban.fitting.tune.weights import (
     figures_of,
     with_prior_of_others,
 )
-from deciban.model.corrections import Bins
+from deciban.model.corrections import SCALED_SHARES, Bins, PartialRows
 from deciban.model.counting import Batch, count
 from deciban.model.counts import Counts
-from deciban.model.folds_by_content import fold_amounts
-from deciban.model.model import Model
-from deciban.model.partial_rows import SCALED_SHARES, PartialRows
-from deciban.model.posterior import log_normalize
+from deciban.model.model import Model, log_normalize
 from deciban.model.tuning import Tuning
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Frame, Matrix, SparseMatrix, Table, missing_cells

@@ -7,10 +7,8 @@ import numpy as np
 
 from deciban.errors import BadCell, DataError
 from deciban.families.base.contract import LeftOut
-from deciban.fitting.tune.blocks import choose_joint_gaussians
-from deciban.fitting.tune.families import choose_families
+from deciban.fitting.tune.candidates import choose_families, choose_joint_gaussians, choose_texts
 from deciban.fitting.tune.rows import FEWEST_ROWS, Rows
-from deciban.fitting.tune.texts import choose_texts
 from deciban.fitting.tune.weights import MOST_BLOCKS_WEIGHED, learn_weights, left_out_figures
 from deciban.model.counts import Counts
 from deciban.model.model import estimate

@@ -1,25 +1,246 @@
-"""Rows to tune on, and the evidence of each by what is counted of the others."""
+"""Rows to tune on, and the evidence of each by the counts of the others.
+
+Copies of a row are found by content, and rows are assigned to folds by content: the same row is in the same fold
+wherever and whenever it comes.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
+from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deciban.families import Family
 from deciban.families.base.contract import LeftOut, Measure, cells_of
+from deciban.model.corrections import CorrectedColumn, Corrections
 from deciban.model.counts import Counts
-from deciban.model.folds_by_content import Copies, find_copies
-from deciban.model.posterior import log_normalize
+from deciban.model.model import log_normalize
 from deciban.tables.cells import is_numeric
 from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.row_sampling import sampled_places
-from deciban.tables.table import SparseMatrix, Table
-from deciban.util.arrays import CORES, Codes, Floats, log
+from deciban.tables.table import Matrix, SparseMatrix, Table
+from deciban.util.arrays import CORES, Codes, Flags, Floats, Integers, log, summed_cells
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import Advance
+
+Hashes = npt.NDArray[np.uint64]
+
+# Equal rows of which chance explains less than this many tell how often rows are copied.
+FEW_BY_CHANCE = 0.5
+
+# Fewer different rows than this, each there more often than this on average, are few cases, not copies.
+FEW_CONTENTS, MAX_TIMES = 200, 50.0
+
+# Multipliers of the generator splitmix64.
+FIRST, SECOND, GOLDEN = (np.uint64(k) for k in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x9E3779B97F4A7C15))
+
+
+def fold_amounts(
+    columns: Sequence[CorrectedColumn],
+    table: Table,
+    labels: Codes,
+    classes: LabelArray,
+    weights: Floats,
+    folds: int,
+) -> Floats:
+    """How much of each row is in each fold, row by fold.
+
+    Equal rows of one class are dealt out to the folds one after another, and a row of weight 2 as two rows; the first
+    fold follows from what they hold. Copies (`find_copies`) are all in that one: else they would be judged by each
+    other; so are as many of other equal rows as are copies of one.
+    """
+    names = np.array([crc32(repr(label).encode()) for label in classes.tolist()], dtype=np.uint64)
+    contents = np.full(labels.size, GOLDEN)
+    for column in columns:
+        contents = _mixed(contents ^ (_content(column, table) + GOLDEN))
+    rows = _mixed(contents ^ names[labels])
+    amounts = np.zeros((labels.size, folds))
+    amounts[np.arange(labels.size), (rows % np.uint64(folds)).astype(np.int64)] = weights
+    copies = find_copies(table, labels, weights)
+    dealt, unit = np.flatnonzero(~copies.together), float(round(copies.usual))
+    amounts[dealt] = unit * _deal(rows[dealt], weights[dealt] / unit, folds)
+    return amounts
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Rows that are copies of each other, which are left out together.
+
+    together: of each row, whether all that are equal to it are its copies. usual: how often a row is there, itself
+    included; of rows that chance has made equal too, so many are copies. removed: how much weight is left out with each
+    row. extra: about how many rows are copies of others. row: a number of each row that equal rows share.
+    """
+
+    together: Flags
+    usual: float
+    removed: Floats
+    extra: int
+    row: Integers
+
+    def take(self, rows: Integers) -> "Copies":
+        """Some of the rows; the number of copies is that of all."""
+        return Copies(self.together[rows], self.usual, self.removed[rows], self.extra, self.row[rows])
+
+    @property
+    def units(self) -> Integers:
+        """A number of each row, in the order in which they come; rows that are to stay together share one."""
+        if not self.extra:
+            return np.arange(self.row.size)
+        order = np.argsort(self.row, kind="stable")
+        begins = np.flatnonzero(np.diff(self.row[order], prepend=-1))
+        turn = np.empty(order.size, dtype=np.int64)
+        turn[order] = np.arange(order.size) - np.repeat(begins, np.diff(np.append(begins, order.size)))
+        part = np.where(self.together, 0, turn // round(self.usual))
+        first = order[np.repeat(begins, np.diff(np.append(begins, order.size)))]
+        own = np.empty(order.size, dtype=np.int64)
+        own[order] = first
+        _, at, unit = np.unique(own * order.size + part, return_index=True, return_inverse=True)
+        return np.asarray(np.argsort(np.argsort(at, kind="stable"), kind="stable")[unit])
+
+
+def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
+    """Tell copies of rows from rows that are equal by chance; a row of weight 2 is the row twice.
+
+    Rows are equal if all their cells and their class are. By chance cells would be there together as often as rows that
+    differ in just one column suggest: their weight times the odds of the cell in that column. Rows with the same cells
+    and another class suggest it too, and are not all copies. What explains most counts. Rows that chance does not
+    explain are copies; the more of all equal rows it explains, the less it has to explain of the others. Where it
+    explains hardly anything, it shows how often rows are copied.
+    """
+    every = np.arange(labels.size)
+    nothing = Copies(np.zeros(labels.size, dtype=np.bool_), 1.0, np.minimum(weights, 1.0), 0, every)
+    codes = _cell_codes(table)
+    if not codes or not labels.size:
+        return nothing
+    seeds = np.arange(1 + len(codes), dtype=np.uint64) * GOLDEN
+    parts = [_mixed(cells + seed) for cells, seed in zip([labels.astype(np.uint64), *codes], seeds, strict=True)]
+    row = np.sum(parts, axis=0, dtype=np.uint64)
+    _, first, group = np.unique(row, return_index=True, return_inverse=True)
+    weight = summed_cells(group, weights, first.size)
+    excess = np.maximum(weight - 1.0, 0.0)
+    if not (excess > 1e-9).any() or (first.size < FEW_CONTENTS and weight.sum() > MAX_TIMES * first.size):
+        return nothing
+    cells = (row - parts[0])[first]
+    alike = _summed_by(cells, weight)  # whatever their class
+    chance = (alike - weight) * _odds(parts[0][first], weight)
+    for part in parts[1:]:
+        own = part[first]
+        others = _summed_by(cells - own, weight) - alike
+        np.maximum(chance, others * _odds(own, weight) * weight / alike, out=chance)
+    explained = np.minimum(chance, excess).sum() / excess.sum()
+    copied = (excess > 1e-9) & (alike - weight < 1e-9 * alike) & (chance < (1.0 - explained) * excess)
+    beyond, rare = excess - chance, chance < FEW_BY_CHANCE
+    usual = 1.0 + max(float(weight[rare] @ beyond[rare]) / max(float(weight[rare].sum()), 1.0), 0.0)
+    mean = 1.0 + max(float(beyond[rare].sum()) / max(int(rare.sum()), 1), 0.0)
+    together = copied[group]
+    removed = np.where(together, weight[group], np.minimum(weight[group], usual))
+    extra = np.where(copied, np.maximum(beyond, 0.0), np.minimum(excess, weight * (1.0 - 1.0 / mean)))
+    removed = np.where(removed > 1.0, removed, np.minimum(weights, 1.0))
+    return Copies(together, usual, removed, round(float(extra.sum())), group)
+
+
+def _odds(values: Hashes, weight: Floats) -> Floats:
+    """The odds of each of these values."""
+    share = _summed_by(values, weight) / weight.sum()
+    return np.asarray(share / np.maximum(1.0 - share, 1e-300))
+
+
+def _summed_by(keys: Hashes, amounts: Floats) -> Floats:
+    """The sum of the amounts that have the same key, for each of them."""
+    place = np.unique(keys, return_inverse=True)[1]
+    return np.asarray(summed_cells(place, amounts, int(place.max()) + 1)[place])
+
+
+def _cell_codes(table: Table) -> list[npt.NDArray[np.uint64]] | None:
+    """Whole numbers for the cells of each column that are equal where these are; None for sparse matrices."""
+    if isinstance(table, SparseMatrix):
+        return None
+    if isinstance(table, Matrix):
+        return [_digits(table.array[:, j]) for j in range(table.width)]
+    found = []
+    for j in range(table.width):
+        cells = table.values([j])[0]
+        if pa.types.is_floating(cells.type):
+            found.append(_digits(cells.to_numpy(zero_copy_only=False)))
+            continue
+        if not pa.types.is_dictionary(cells.type):
+            try:
+                cells = cells.dictionary_encode()
+            except pa.ArrowNotImplementedError:  # a type that no family reads, which is said elsewhere
+                continue
+        found.append(pc.fill_null(cells.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False).astype(np.uint64))
+    return found
+
+
+def _digits(numbers: npt.NDArray[np.generic]) -> Hashes:
+    """The digits of numbers: all that are equal have the same, and all that are missing."""
+    doubles = np.ascontiguousarray(numbers, dtype=np.float64) + 0.0  # -0.0 is 0.0
+    doubles[np.isnan(doubles)] = np.nan
+    return doubles.view(np.uint64)
+
+
+def _deal(rows: Hashes, weights: Floats, folds: int) -> Floats:
+    """How much of each row each fold has, when equal rows are dealt out one after another."""
+    order = np.argsort(rows, kind="stable")
+    ends = np.cumsum(weights[order])
+    first = np.flatnonzero(np.concatenate([[True], np.diff(rows[order]) != 0])) if order.size else order
+    before = np.repeat((ends - weights[order])[first], np.diff(np.append(first, order.size)))
+    end = np.empty(order.size)
+    end[order] = ends - before
+    start = np.maximum(end - weights, 0.0)
+    own = (rows % np.uint64(folds)).astype(np.int64)
+    turn = (np.arange(folds)[None, :] - own[:, None]) % folds
+    amounts = _dealt(end, turn, folds) - _dealt(start, turn, folds)
+    amounts[amounts < 1e-9 * weights[:, None]] = 0.0
+    lost = ~amounts.any(axis=1)  # of a weight that is nothing beside those before it
+    amounts[lost, own[lost]] = weights[lost]
+    return amounts
+
+
+def _dealt(amount: Floats, turn: npt.NDArray[np.int64], folds: int) -> Floats:
+    """How much of so many equal rows each fold has by then."""
+    whole = np.floor(amount / folds)
+    rest = amount - folds * whole
+    return np.asarray(whole[:, None] + np.clip(rest[:, None] - turn, 0.0, 1.0))
+
+
+def _content(column: CorrectedColumn, table: Table) -> Hashes:
+    """What the cells of a column hold, as whole numbers: the digits of a number, the bin of a category."""
+    if column.cuts is None:
+        return column.read(table).astype(np.uint64)
+    return _digits(table.numbers([column.column])[:, 0])
+
+
+def _mixed(numbers: Hashes) -> Hashes:
+    """Hashes of numbers: those of the generator splitmix64."""
+    z = (numbers ^ (numbers >> np.uint64(30))) * FIRST
+    z = (z ^ (z >> np.uint64(27))) * SECOND
+    return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def left_out_corrections(
+    corrections: Corrections,
+    table: Table,
+    labels: Codes,
+    classes: LabelArray,
+    weights: Floats,
+    unknown: Flags | None = None,
+) -> Floats:
+    """The corrections of rows with labels, row by class, each by the tables that were learned without it.
+
+    unknown: the unknown cells of the corrected columns, column by row.
+    """
+    hashed = corrections.columns[: corrections.hashed]
+    amounts = fold_amounts(hashed, table, labels, classes, weights, corrections.folds)
+    out = np.zeros((labels.size, classes.size))
+    corrections.add_left_out(corrections.read(table), amounts, out, unknown)
+    return out
+
 
 # Fewer rows than this are not tuned.
 FEWEST_ROWS = 20

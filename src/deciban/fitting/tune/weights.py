@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from deciban.fitting.tune.rows import Rows
-from deciban.model.posterior import log_normalize
+from deciban.model.model import log_normalize
 from deciban.util.arrays import Floats, Integers
 
 # With more blocks than this all of them share one weight.

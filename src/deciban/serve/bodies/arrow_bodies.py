@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from deciban.serve.bodies.checks import refuse_columns, refuse_rows
 from deciban.serve.problems import Problem, place_of
-from deciban.serve.settings import ServeSettings
+from deciban.serve.settings import RequestSettings
 from deciban.tables.cells import is_numeric, is_text
 from deciban.tables.table import repeated
 
@@ -94,7 +94,7 @@ PLAIN_STREAM = "send an Arrow IPC stream without compression"
 DICTIONARY_MESSAGE, RECORD_MESSAGE = 2, 3
 
 
-def table_of_arrow(body: bytes, settings: ServeSettings) -> pa.Table:
+def table_of_arrow(body: bytes, settings: RequestSettings) -> pa.Table:
     """The table of a stream; a Problem where it is damaged or too large, or has what JSON could not have."""
     try:
         _refuse_compressed(body, settings)
@@ -137,7 +137,7 @@ def _check_schema(schema: pa.Schema) -> None:
             raise Problem(422, f"the column has the type {str(one.type)[:60]}", remedy, f"rows[*].{one.name}")
 
 
-def _refuse_compressed(body: bytes, settings: ServeSettings) -> None:
+def _refuse_compressed(body: bytes, settings: RequestSettings) -> None:
     """A Problem where columns are compressed, of which a few bytes can become gigabytes, or say that they are endless.
 
     The messages are checked by Arrow before they are looked at here.

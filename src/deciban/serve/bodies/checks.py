@@ -9,13 +9,14 @@ What JSON has for the cells of a column: numbers for numbers, text for text, tru
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.serve.problems import Problem, place_of
-from deciban.serve.settings import ServeSettings
+from deciban.serve.settings import RequestSettings
 from deciban.tables.cells import kind_of
 from deciban.tables.labels import MOST_REPETITIONS
 from deciban.tables.table import repeated
@@ -56,17 +57,36 @@ def row_weight(given: Any, place: str) -> float:
     return float(given)
 
 
-def refuse_rows(rows: int, settings: ServeSettings, place: str = "rows") -> None:
+@dataclass(frozen=True)
+class LearnableRows:
+    """Checked rows to learn or to forget; whoever gets them trusts them.
+
+    records: None for rows that are known by their ids. labels: as sent; empty to forget rows by their ids. ids: None
+    for a row that has none. weights: how often each row counts.
+    """
+
+    records: Sequence[Record] | None
+    labels: Sequence[Any]
+    ids: Sequence[str | None]
+    weights: Sequence[float]
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.ids)
+
+
+def refuse_rows(rows: int, settings: RequestSettings, place: str = "rows") -> None:
     """A Problem where there are more rows, or ids of rows, than are taken."""
-    if rows > settings.most_rows:
-        cause = f"found more than the {settings.most_rows:,} {place} that are taken at a time"
+    if rows > settings.max_rows:
+        cause = f"found more than the {settings.max_rows:,} {place} that are taken at a time"
         raise Problem(413, cause, "send them in several requests", place)
 
 
-def refuse_columns(columns: int, settings: ServeSettings) -> None:
+def refuse_columns(columns: int, settings: RequestSettings) -> None:
     """A Problem where there are more columns than are taken."""
-    if columns > settings.most_columns:
-        cause = f"found {columns:,} columns, at most {settings.most_columns:,} are taken"
+    if columns > settings.max_columns:
+        cause = f"found {columns:,} columns, at most {settings.max_columns:,} are taken"
         raise Problem(413, cause, "send those that the model knows", "rows")
 
 
@@ -75,22 +95,27 @@ def refuse_unknown(name: str, place: str, known: Sequence[str]) -> Problem:
     return Problem(422, f"{name[:80]!r} is not taken here", f"leave it out, or send {', '.join(known)}", place)
 
 
-def checked_options(options: dict[str, Any], rows: int | None, settings: ServeSettings) -> dict[str, Any]:
+def checked_options(options: dict[str, Any], rows: int | None, settings: RequestSettings) -> dict[str, Any]:
     """The options, each of the right type and length. rows: how many there are; None where ids stand for them."""
     if "ids" in options:
         refuse_rows(len(a_list(options["ids"], "ids")), settings, "ids")
         options["ids"] = _checked_ids(options["ids"])
         rows = len(options["ids"]) if rows is None else rows
     if "weights" in options:
-        options["weights"] = _checked_weights(options["weights"])
+        options["weights"] = checked_weights(options["weights"])
     if "labels" in options:
         _check_labels(options["labels"])
-    for name in ("ids", "weights", "labels"):
-        if name in options and len(options[name]) != rows:
-            raise Problem(422, f"found {len(options[name])} {name} for {rows} rows", "send one for each row", name)
+    check_lengths(options, rows)
     if "reject" in options:
         options["reject"] = _checked_reject(options["reject"])
     return options
+
+
+def check_lengths(options: Mapping[str, Any], rows: int | None) -> None:
+    """Raise a Problem where there is not one id, weight or label for each row."""
+    for name in ("ids", "weights", "labels"):
+        if name in options and len(options[name]) != rows:
+            raise Problem(422, f"found {len(options[name])} {name} for {rows} rows", "send one for each row", name)
 
 
 def a_list(value: Any, name: str) -> list[Any]:
@@ -114,7 +139,8 @@ def _checked_ids(ids: list[Any]) -> list[str]:
     return found
 
 
-def _checked_weights(weights: Any) -> list[float]:
+def checked_weights(weights: Any) -> list[float]:
+    """Return the weights; a Problem names the first that is not a number of times that a row counts."""
     return [row_weight(one, f"weights[{place}]") for place, one in enumerate(a_list(weights, "weights"))]
 
 

@@ -12,7 +12,7 @@ from deciban.errors import DecibanError
 from deciban.model.fitted import Fitted
 from deciban.serve.bodies.checks import refuse_columns, refuse_rows
 from deciban.serve.problems import Problem, problem_of
-from deciban.serve.settings import ServeSettings
+from deciban.serve.settings import RequestSettings
 from deciban.sources.csv import MISSING_WORDS, open_csv, recoded
 from deciban.sources.duckdb import translated_errors
 from deciban.sources.sniff import compression_of, sniff
@@ -28,7 +28,7 @@ QUOTED = re.compile(rb'"[^"]*"')
 
 
 def table_of_csv(
-    body: bytes, fitted: Fitted, settings: ServeSettings, target: str | None = None, numbers: tuple[str, ...] = ()
+    body: bytes, fitted: Fitted, settings: RequestSettings, target: str | None = None, numbers: tuple[str, ...] = ()
 ) -> pa.Table:
     """All rows, with the columns that the model knows as it learned to read them and the others as they are written.
 
@@ -55,11 +55,11 @@ def table_of_csv(
             one.file.close()
 
 
-def _refuse_large(body: bytes, settings: ServeSettings) -> None:
+def _refuse_large(body: bytes, settings: RequestSettings) -> None:
     """A Problem where there are more columns or rows than are taken, before anybody reads them."""
     head = QUOTED.sub(b"", body[: body.find(b"\n") + 1 or len(body)])
     refuse_columns(1 + max(head.count(separator) for separator in SEPARATORS), settings)
-    if body.count(b"\n") > settings.most_rows and b'"' not in body:  # in quotes it ends no row
+    if body.count(b"\n") > settings.max_rows and b'"' not in body:  # in quotes it ends no row
         refuse_rows(sum(1 for line in body.splitlines() if line.strip()) - 1, settings)
 
 

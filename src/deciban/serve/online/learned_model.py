@@ -38,9 +38,9 @@ from deciban.serve.online.journal import (
     shorten,
     used_bytes,
 )
-from deciban.serve.online.settings import LearnSettings
 from deciban.serve.problems import Problem, problem_of
 from deciban.serve.reader import State
+from deciban.serve.settings import LearnSettings
 from deciban.sources.write import replacing
 from deciban.store import layout, model_file
 from deciban.store.lock import journal_of, owned
@@ -236,12 +236,12 @@ class LearnedModel:
         counts = fitted.counts
         with ExitStack() as undone:
             undone.callback(file.close)
-            may_be = (counts.declared, settings.new_classes, settings.most_classes)
+            may_be = (counts.declared, settings.new_classes, settings.max_classes)
             first = ClassLabels.of(counts.classes, (), *may_be)
             weight = float(counts.class_weight.sum())
             journal = Journal.open(journal_of(path), path, file.hash, weight, list(first.known))
             undone.callback(journal.close)
-            journal.limit(settings.most_journal_bytes)
+            journal.limit(settings.max_journal_bytes)
             saved = journal.snapshot(file.hash)
             assert saved is not None, "the journal was opened for this file"
             labels = ClassLabels.of(counts.classes, journal.classes(), *may_be)
@@ -339,8 +339,8 @@ class LearnedModel:
 
     def _write_down(self, draft: Draft) -> None:
         """Write down where learning stands after the draft."""
-        rows = draft.numbers.pending - self.settings.most_pending
-        size = draft.numbers.pending_bytes - self.settings.most_pending_bytes
+        rows = draft.numbers.pending - self.settings.max_pending
+        size = draft.numbers.pending_bytes - self.settings.max_pending_bytes
         if rows > 0 or size > 0:
             dropped, freed = drop_oldest_pending(self.journal, rows, size)
             draft.numbers.pending -= dropped
@@ -382,7 +382,7 @@ class LearnedModel:
             yield
         while self.nearly_full and self._drop_pending(min(self.numbers.pending // 4 + 1, DROPPED_AT_ONCE)):
             yield
-        most = (SHORTENED if self.nearly_full else NEARLY_FULL) * settings.most_journal_bytes
+        most = (SHORTENED if self.nearly_full else NEARLY_FULL) * settings.max_journal_bytes
         while (surplus := self._surplus(most)) > 0 and self._drop_rows(surplus):
             yield
         yield from give_back(self.journal)
@@ -390,21 +390,21 @@ class LearnedModel:
     @property
     def nearly_full(self) -> bool:
         """Whether the journal comes near its bound."""
-        return used_bytes(self.journal) > NEARLY_FULL * self.settings.most_journal_bytes
+        return used_bytes(self.journal) > NEARLY_FULL * self.settings.max_journal_bytes
 
     @property
     def can_be_shortened(self) -> bool:
         """Whether the journal holds enough that shortening it makes room."""
-        return used_bytes(self.journal) > SHORTENED * self.settings.most_journal_bytes
+        return used_bytes(self.journal) > SHORTENED * self.settings.max_journal_bytes
 
     @property
     def full(self) -> bool:
         """Whether the journal has reached its bound."""
-        return used_bytes(self.journal) > FULL * self.settings.most_journal_bytes
+        return used_bytes(self.journal) > FULL * self.settings.max_journal_bytes
 
     def _surplus(self, most: float) -> int:
         """How many of the oldest rows to drop now, so that the journal has no more than so many bytes."""
-        surplus = self.numbers.kept - self.settings.most_kept_rows
+        surplus = self.numbers.kept - self.settings.max_kept_rows
         if used_bytes(self.journal) > most:
             surplus = max(surplus, self.numbers.kept // 4 + 1)
         return min(surplus, DROPPED_AT_ONCE)

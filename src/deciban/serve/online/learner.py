@@ -9,22 +9,14 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import Any
 
-from deciban.serve.bodies.checks import Record
-from deciban.serve.online.draft import (
-    Learned,
-    Request,
-    forgetting_ids,
-    forgetting_rows,
-    learning,
-    learning_later,
-    rows_to_keep,
-)
+from deciban.serve.bodies.checks import LearnableRows, Record
+from deciban.serve.online.draft import Learned, Request, rows_to_keep
 from deciban.serve.online.housekeeping import Housekeeping
 from deciban.serve.online.inbox import Inbox, PendingRows
 from deciban.serve.online.learned_model import LearnedModel
-from deciban.serve.online.settings import LearnSettings
 from deciban.serve.problems import Problem
 from deciban.serve.reader import State
+from deciban.serve.settings import LearnSettings
 
 log = logging.getLogger("deciban.serve")
 
@@ -40,7 +32,7 @@ class Learner:
     def __init__(self, learned_model: LearnedModel, publish: Callable[[State], None]) -> None:
         self._model = learned_model
         self._publish = publish
-        self._inbox = Inbox(learned_model.settings.most_waiting, learned_model.settings.most_waiting_bytes)
+        self._inbox = Inbox(learned_model.settings.max_waiting_rows, learned_model.settings.max_waiting_bytes)
         self._housekeeping = Housekeeping(learned_model, self._inbox, self._show)
         self._closing = Lock()
         publish(learned_model.state)
@@ -56,25 +48,15 @@ class Learner:
         """
         return cls(LearnedModel.open(os.fspath(path), settings), publish)
 
-    def learn(
-        self, records: Sequence[Record], labels: Sequence[Any], ids: Any = None, weights: Any = None
-    ) -> "Future[Learned]":
+    def learn(self, rows: LearnableRows) -> "Future[Learned]":
         """Learn rows: "learned", "already learned" or "relearned"."""
-        return self._put(learning(records, labels, ids, weights))
+        return self._put(Request(rows))
 
-    def learn_later(self, ids: Sequence[Any], labels: Sequence[Any]) -> "Future[Learned]":
-        """Learn rows that were kept by their ids."""
-        return self._put(learning_later(ids, labels))
+    def forget(self, rows: LearnableRows) -> "Future[Learned]":
+        """Forget rows: "forgotten" or "not known"."""
+        return self._put(Request(rows, forgets=True))
 
-    def forget_ids(self, ids: Sequence[Any]) -> "Future[Learned]":
-        """Forget rows by their ids: "forgotten" or "not known"."""
-        return self._put(forgetting_ids(ids))
-
-    def forget_rows(self, records: Sequence[Record], labels: Sequence[Any], weights: Any = None) -> "Future[Learned]":
-        """Forget rows that were learned without ids."""
-        return self._put(forgetting_rows(records, labels, weights))
-
-    def keep(self, ids: Sequence[Any], records: Sequence[Record]) -> "Future[None]":
+    def keep(self, ids: Sequence[str], records: Sequence[Record]) -> "Future[None]":
         """Keep rows to be labelled later. They are kept soon; requests that come after this one find them."""
         try:
             return self._inbox.keep(rows_to_keep(self._model.state.fitted, ids, records))
@@ -215,14 +197,14 @@ class Learner:
     def _full(self) -> Problem | None:
         """Why nothing is learned any more, if that is so; before that, room is made."""
         settings, learned_model = self._model.settings, self._model
-        if learned_model.file.size > settings.most_model_bytes:
-            cause = f"the model has reached its bound of {settings.most_model_bytes:,} bytes"
+        if learned_model.file.size > settings.max_model_bytes:
+            cause = f"the model has reached its bound of {settings.max_model_bytes:,} bytes"
             return Problem(507, cause, "forget rows, or raise --most-model-bytes")
         if learned_model.full:
             self._housekeeping.make_room()
         if not learned_model.full:
             return None
-        cause = f"the journal has reached its bound of {settings.most_journal_bytes:,} bytes"
+        cause = f"the journal has reached its bound of {settings.max_journal_bytes:,} bytes"
         return Problem(
             507, cause, "see which problem keeps the model file from being written, or raise --most-journal-bytes"
         )

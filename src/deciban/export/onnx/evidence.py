@@ -1,0 +1,380 @@
+"""The evidence of terms as nodes of an ONNX graph, those of many columns at a time.
+
+Lookups and rejected rows, densities of numbers, joint normal distributions (missing cells are integrated out), and
+corrections as one ensemble of trees.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any, cast
+
+import numpy as np
+
+from deciban.export.ir import CorrectionTables
+from deciban.export.onnx.cells import Cells, KnownCells, Places
+from deciban.export.onnx.tensors import Tensor, as_constant
+from deciban.families.base.lowering import (
+    MISSING_PLACE,
+    CellPlace,
+    CutPlace,
+    HalfLineTerm,
+    JointNormalTerm,
+    LinearTerm,
+    LookupTerm,
+    NarrowGammaTerm,
+    NormalTerm,
+    Refusal,
+    TuplePlace,
+    WhitenedForm,
+)
+from deciban.families.joint_gaussian import HALF_LOG_2_PI
+from deciban.model.corrections import AveragedTable
+from deciban.util.arrays import LARGEST, TOO_LARGE, Floats
+
+
+def weighted_sums(amounts: Tensor, slope: Floats) -> Tensor:
+    """The sum of amount times slope over the columns, row by class; 0 adds nothing, even where the slope is -inf.
+
+    amounts: at least 0, row by column. slope: column by class.
+    """
+    never = np.isneginf(slope)
+    total = amounts @ np.where(never, 0.0, slope)
+    if not never.any():
+        return total
+    hits = (amounts > 0.0).cast(np.float64) @ never.astype(np.float64)
+    return amounts.graph.where(hits > 0.0, np.array(-np.inf), total)
+
+
+def is_flag(term: LookupTerm) -> bool:
+    """Whether the term has but two values, below and above a cut."""
+    return isinstance(term.place, CutPlace) and len(term.place.cuts) == 1
+
+
+def flags(cells: Cells, terms: Sequence[LookupTerm]) -> Tensor:
+    """The sum of terms of two values, row by class; one product of matrices, as there may be thousands of columns."""
+    places = cast("list[CutPlace]", [term.place for term in terms])
+    numbers, cut = cells.numbers([place.column for place in places]), np.array([place.cuts[0] for place in places])
+    below, above = ((numbers < cut).cast(np.float64), (numbers >= cut).cast(np.float64))
+    tables = np.stack([term.table for term in terms])
+    return weighted_sums(below, tables[:, 1]) + weighted_sums(above, tables[:, 2])
+
+
+def looked_up(places: Places, terms: Sequence[LookupTerm]) -> Tensor:
+    """The sum of what is looked up by single cells and by several together, row by class."""
+    found, tables = [], []
+    if single := [(term.place, term.table) for term in terms if not isinstance(term.place, TuplePlace)]:
+        found.append(places.of([place for place, _ in single]))
+        tables += [table for _, table in single]
+    for place, table in ((term.place, term.table) for term in terms if isinstance(term.place, TuplePlace)):
+        found.append((places.of(place.members) * np.array(place.factors)).sum(1, keep=True))
+        tables.append(table)
+    graph, start = found[0].graph, np.cumsum([0, *(len(table) for table in tables[:-1])])
+    return graph.constant(np.concatenate(tables)).take(graph.side_by_side(found) + start, 0).sum(1)
+
+
+def refused_rows(cells: Cells, places: Places, refusals: Sequence[Refusal]) -> Tensor | None:
+    """Which rows are refused, a matrix of one column; None where no row is."""
+    alike: dict[tuple[Any, ...], list[Refusal]] = defaultdict(list)
+    for one in refusals:
+        alike[one.place.cuts if isinstance(one.place, CutPlace) else None, one.places].append(one)
+    found = []
+    for (cuts, refused), some in alike.items():
+        if cuts is None:
+            where = places.of([one.place for one in some])
+            cells_refused = [where.equals(place) for place in refused]
+        else:
+            numbers = cells.numbers([one.place.column for one in some])
+            cells_refused = [_between(numbers, cuts, place) for place in refused]
+        found.append(reduce(or_, cells_refused).any(1, keep=True))
+    return reduce(or_, found) if found else None
+
+
+def _between(numbers: Tensor, cuts: Sequence[float], place: int) -> Tensor:
+    """Whether numbers have a place, from 1 on, between cuts."""
+    beyond = numbers >= (-np.inf, *cuts)[place - 1]
+    return beyond & (numbers < cuts[place - 1]) if place <= len(cuts) else beyond
+
+
+DensityTerm = NormalTerm | HalfLineTerm | NarrowGammaTerm
+
+
+def density_terms(cells: Cells, terms: Sequence[DensityTerm], cap: float) -> Tensor:
+    """The sum of terms of one kind, none of which is worth more than the cap, row by class."""
+    by_class = WRITERS[type(terms[0])](cells.numbers([term.column for term in terms]), terms)
+    return cells.graph.side_by_side([one.sum(1, keep=True) for one in capped(by_class, cap)])
+
+
+def capped(by_class: Sequence[Tensor], cap: float) -> Sequence[Tensor]:
+    """Evidence relative to that of the best class, no further below it than the cap; none where all are impossible."""
+    if cap == np.inf:
+        return by_class
+    graph = by_class[0].graph
+    top = by_class[0] if len(by_class) == 1 else graph.node("Max", *by_class)
+    nothing = top.equals(-np.inf)
+    return [graph.where(nothing, np.array(0.0), one - top).at_least(-cap) for one in by_class]
+
+
+def linear_terms(cells: Cells, terms: Sequence[LinearTerm]) -> Tensor:
+    """The sum of amounts times their slopes, row by class; a missing amount adds nothing."""
+    numbers = cells.numbers([term.column for term in terms])
+    amounts = cells.graph.where(numbers > 0.0, numbers.at_most(TOO_LARGE), np.array(0.0))
+    return weighted_sums(amounts, np.stack([term.slope for term in terms]))
+
+
+def _inside(numbers: Tensor, terms: Sequence[Any]) -> Callable[[Tensor, Tensor], Tensor]:
+    """A function of where numbers are in the support, and evidence, to evidence: outside it is none, or impossible."""
+    graph, nothing = numbers.graph, np.array(0.0)
+    impossible = np.array([term.impossible for term in terms])
+    if not impossible.any():
+        return lambda inside, found: graph.where(inside, found, nothing)
+    outside = graph.where(numbers.is_nan(), nothing, np.where(impossible, -np.inf, 0.0))
+    return lambda inside, found: graph.where(inside, found, outside)
+
+
+def _of_classes(terms: Sequence[Any], *names: str) -> list[tuple[Floats, ...]]:
+    """Parameters of the terms, for each class those of all terms."""
+    return [*zip(*(np.stack([getattr(term, name) for term in terms], axis=1) for name in names), strict=True)]
+
+
+def _normal(numbers: Tensor, terms: Sequence[NormalTerm]) -> list[Tensor]:
+    place = numbers
+    inside = ~numbers.is_nan()
+    if terms[0].of_log:
+        inside = numbers > 0.0
+        place = numbers.graph.where(inside, numbers, np.array(1.0)).log()
+    centred, outside = place - np.array([term.centre for term in terms]), _inside(numbers, terms)
+    found = []
+    for mean, root, offset in _of_classes(terms, "mean", "root", "offset"):
+        away = (centred - mean) * root
+        found.append(outside(inside, offset - away * away))
+    return found
+
+
+def _half_line(numbers: Tensor, terms: Sequence[HalfLineTerm]) -> list[Tensor]:
+    graph, outside = numbers.graph, _inside(numbers, terms)
+    positive = numbers > 0.0
+    inside = (numbers >= 0.0) & numbers.equals(numbers.floor()) if terms[0].counts else positive
+    value = graph.where(positive, numbers.at_most(LARGEST), np.array(1.0))
+    log, found = value.log(), []
+    for offset, power, slope in _of_classes(terms, "offset", "power", "slope"):
+        above_0 = log * power + value * slope
+        found.append(outside(inside, offset + graph.where(positive, above_0, np.array(0.0))))
+    return found
+
+
+def _narrow_gamma(numbers: Tensor, terms: Sequence[NarrowGammaTerm]) -> list[Tensor]:
+    graph, inside, outside = numbers.graph, numbers > 0.0, _inside(numbers, terms)
+    value, found = graph.where(inside, numbers, np.array(1.0)), []
+    log = value.log()
+    for peak, shape, mean, low in _of_classes(terms, "peak", "shape", "mean", "mean_low"):
+        away = (((value - mean) - low) / mean).at_most(1e250)
+        near = away.absolute() < 0.5
+        ratio = graph.where(near, _log_of_1_plus(away), log - np.log(mean))
+        found.append(outside(inside, peak + (ratio - away) * shape))
+    return found
+
+
+def _log_of_1_plus(small: Tensor) -> Tensor:
+    """log(1 + u) with all digits of u, of which 1 + u has lost some: it is made up for by what is left of u in it."""
+    sum_ = small + 1.0
+    kept = sum_ - 1.0
+    same = kept.equals(0.0)
+    share = small / small.graph.where(same, np.array(1.0), kept)
+    return small.graph.where(same, small, sum_.log() * share)
+
+
+# How the evidence of each kind of term is written; terms of one kind are all of logarithms, or of counts, or none is.
+WRITERS: dict[type[Any], Callable[[Tensor, Any], list[Tensor]]] = {
+    NormalTerm: _normal,
+    HalfLineTerm: _half_line,
+    NarrowGammaTerm: _narrow_gamma,
+}
+
+
+# Numbers of all matrices that are factored at a time, of rows with missing cells.
+FACTORED_AT_A_TIME = 1 << 20
+
+
+def joint_normal(cells: Cells, term: JointNormalTerm, cap: float) -> Tensor:
+    """The evidence of a joint normal term, no more than the cap, row by class."""
+    numbers = cells.numbers(term.columns)
+    missing = numbers.is_nan()
+    whole = _whitened(term.form, numbers.graph.where(missing, np.array(0.0), numbers - term.centre))
+    rows = numbers.graph.node("NonZero", missing.any(1)).reshape(-1)
+    holed = _with_holes(term, numbers.take(rows, 0))
+    found = numbers.graph.node("ScatterND", whole, rows.with_axis(1), holed)
+    if cap == np.inf:
+        return found
+    classes = term.form.offset.size
+    return numbers.graph.side_by_side(capped([found.take(np.array([c]), 1) for c in range(classes)], cap))
+
+
+def _whitened(form: WhitenedForm, centred: Tensor) -> Tensor:
+    """offset - |whiten x - mean|**2 of rows without missing cells, row by class."""
+    white = [centred @ matrix.T for matrix in form.whiten]
+    away = [white[group] - mean for group, mean in zip(form.group.tolist(), form.mean, strict=True)]
+    distance = centred.graph.side_by_side([(one * one).sum(1, keep=True) for one in away])
+    return form.offset - _as_far_as_any(distance)
+
+
+def _as_far_as_any(distance: Tensor) -> Tensor:
+    """The distance; infinite where coordinates have overflowed in both directions."""
+    return distance.graph.where(distance.is_nan(), np.array(np.inf), distance)
+
+
+def _with_holes(term: JointNormalTerm, numbers: Tensor) -> Tensor:
+    """The evidence of the cells that are there, some rows at a time, row by class."""
+    size, classes = len(term.columns), term.form.group.size
+    step = np.array([max(1, FACTORED_AT_A_TIME // (len(term.covariance) * size**2))])
+
+    def more(number: Tensor, numbers: Tensor, found: Tensor) -> list[Tensor]:
+        start = number * step
+        some = _marginal(term, numbers.cut(start, start + step, [0])) * term.weight
+        return [numbers, numbers.graph.node("Concat", found, some, axis=0)]
+
+    times = (numbers.size(0) + (step - 1)) / step  # of whole numbers, rounded down
+    return numbers.graph.repeat(times.reshape(), [numbers, np.zeros((0, classes))], more)[1]
+
+
+def _marginal(term: JointNormalTerm, numbers: Tensor) -> Tensor:
+    """The log density, with |S| and the distance from the mean in its metric by eliminating columns one after another.
+
+    S is the matrix of the columns that are there. A missing one becomes a column that is where it should be, with a
+    variance of 1 and no covariances: it adds nothing.
+    """
+    graph, size = numbers.graph, len(term.columns)
+    matrices = term.covariance if len(term.covariance) == 1 else term.covariance[term.form.group]
+    present = ~numbers.is_nan()
+    there = present.with_axis(1)
+    both = there.with_axis(3) & there.with_axis(2)
+    left = graph.where(both, matrices, np.eye(size))
+    units = ((numbers - term.centre) / term.unit).with_axis(1)
+    away = graph.where(there, units - term.mean, np.array(0.0))
+    terms = []
+    for last in range(size, 0, -1):
+        row, first = left.take(np.array(0), 2), away.take(np.array([0]), 2)
+        pivot = row.take(np.array([0]), 2)
+        ratio = first / pivot
+        terms.append(pivot.log() + first * ratio)
+        rest = row.cut(np.array([1]), np.array([last]), [2])
+        left = left.cut(np.array([1, 1]), np.array([last, last]), [2, 3])
+        left = left - (rest / pivot).with_axis(3) * rest.with_axis(2)
+        away = away.cut(np.array([1]), np.array([last]), [2]) - ratio * rest
+    total = graph.node("Sum", *terms) if len(terms) > 1 else terms[0]
+    log_unit: Floats = HALF_LOG_2_PI + np.log(term.unit)
+    density = _as_far_as_any(total.reshape(-1, term.form.group.size)) * -0.5
+    return density - present.cast(np.float64) @ log_unit[:, None]
+
+
+# ONNX's numbers for a question (is the cell at least the split?), for adding up, and for leaving the sum as it is.
+AT_LEAST, ADD_UP, AS_IT_IS = 2, 1, 0
+
+# The least number; below it is a missing cell that is evidence.
+LEAST_DOUBLE = float(-np.finfo(np.float64).max)
+
+# The place of a missing cell that is evidence: above that of an unknown one, below all others.
+EVIDENT_PLACE = 0.5
+
+
+def always(tables: CorrectionTables) -> Floats:
+    """What tables that ask nothing add to the log joint of each class."""
+    asking_nothing = [table.values for table in tables.tables if not table.columns]
+    return np.sum(asking_nothing, axis=0) if asking_nothing else np.zeros(tables.tables[0].values.shape[-1])
+
+
+def corrections(cells: Cells, places: Places, tables: CorrectionTables, known: KnownCells | None) -> Tensor:
+    """What the tables that ask something add to the log joint, row by class, but for what they add to the first."""
+    asked = sorted({place for table in tables.tables for place in table.columns})
+    between = [k for k in asked if isinstance(tables.places[k], CutPlace)]
+    among = [k for k in asked if not isinstance(tables.places[k], CutPlace)]
+    features = []
+    if between:
+        columns = [tables.places[k].column for k in between]
+        numbers = cells.numbers(columns)
+        missing = numbers.is_nan()
+        evident = missing if known is None else missing & ~known.unknown(columns)
+        least = cells.graph.where(numbers.equals(np.array(-np.inf)), np.array(LEAST_DOUBLE), numbers)
+        features.append(cells.graph.where(evident, np.array(-np.inf), least))
+    if among:
+        columns = [tables.places[k].column for k in among]
+        found = places.of([tables.places[k] for k in among])
+        missing = found.equals(np.array(MISSING_PLACE))
+        evident = missing if known is None else missing & ~known.unknown(columns)
+        features.append(cells.graph.where(evident, np.array(EVIDENT_PLACE), found.cast(np.float64)))
+    classes = tables.tables[0].values.shape[-1]
+    attributes = _ensemble(tables, {k: column for column, k in enumerate((*between, *among))}, classes)
+    return cells.graph.node("TreeEnsemble", cells.graph.side_by_side(features), **attributes) @ np.eye(classes)[1:]
+
+
+def _ensemble(tables: CorrectionTables, column_of: dict[int, int], classes: int) -> dict[str, Any]:
+    """The attributes of the node: a tree of each table for each class but the first, with the difference from it."""
+    parts: list[dict[str, Any]] = []
+    nodes = leaves = 0
+    trees = [(table, _tree(table, tables, column_of)) for table in tables.tables if table.columns]
+    for c in range(1, classes):
+        for table, tree in trees:
+            no, yes = (
+                tree[name] + np.where(tree[f"{name[:-7]}leafs"], leaves, nodes)
+                for name in ("nodes_falsenodeids", "nodes_truenodeids")
+            )
+            weights = (table.values[..., c] - table.values[..., 0]).ravel()
+            own = {
+                "tree_roots": np.array([nodes]),
+                "leaf_weights": weights,
+                "leaf_targetids": np.full(weights.size, c - 1),
+            }
+            parts.append({**tree, "nodes_falsenodeids": no, "nodes_truenodeids": yes, **own})
+            nodes, leaves = nodes + no.size, leaves + weights.size
+    merged = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    merged["nodes_modes"] = np.full(nodes, AT_LEAST, dtype=np.uint8)
+    tensors = {name: as_constant(merged.pop(name)) for name in ("nodes_splits", "nodes_modes", "leaf_weights")}
+    lists = {name: array.tolist() for name, array in merged.items()}
+    return {"n_targets": classes - 1, "aggregate_function": ADD_UP, "post_transform": AS_IT_IS, **tensors, **lists}
+
+
+def _tree(table: AveragedTable, tables: CorrectionTables, column_of: dict[int, int]) -> dict[str, Any]:
+    """Nodes of a tree that asks of each column in turn whether it is beyond its cuts, the last one first, then whether
+    it is known; numbers of nodes and leaves from 0 on, leaves in the order of the table's values."""
+    parts, before, first = [], 1, 0
+    for k, (column, cuts) in enumerate(zip(table.columns, table.cuts, strict=True)):
+        questions, last = len(cuts) + 1, k == len(table.columns) - 1
+        place = tables.places[column]
+        splits = np.array([*(_split(place, cut) for cut in reversed(cuts)), _known_from(place)])
+        prefix, question = (grid.ravel() for grid in np.indices((before, questions)))
+        size = before * questions
+        follow = first + size  # the first node of the next column
+        answer = questions - question  # of "yes"
+        step = 1 if last else len(table.cuts[k + 1]) + 1
+        start = 0 if last else follow
+        ended = question == questions - 1  # "no" to the last question: unknown
+        yes = start + step * (prefix * (questions + 1) + answer)
+        no = np.where(ended, start + step * prefix * (questions + 1), first + prefix * questions + question + 1)
+        parts.append(
+            {
+                "nodes_featureids": np.full(size, column_of[column]),
+                "nodes_splits": splits[question],
+                "nodes_falsenodeids": no,
+                "nodes_truenodeids": yes,
+                "nodes_falseleafs": (ended & last).astype(np.int64),
+                "nodes_trueleafs": np.full(size, int(last)),
+            }
+        )
+        before, first = before * (questions + 1), follow
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _split(place: CellPlace, last: int) -> float:
+    """The least number whose place is beyond the last one; of levels, the least such place."""
+    if not isinstance(place, CutPlace):
+        return float(last + 1)
+    edges = (-np.inf, *place.cuts)
+    if last >= len(edges):
+        return np.nan  # which no number is
+    return max(edges[last], LEAST_DOUBLE)
+
+
+def _known_from(place: CellPlace) -> float:
+    """The least number of a known cell, also of a missing one that is evidence."""
+    return -np.inf if isinstance(place, CutPlace) else EVIDENT_PLACE

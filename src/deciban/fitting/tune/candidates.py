@@ -1,0 +1,212 @@
+"""Candidates that left-out rows choose from: families of columns, scores of texts, joint Gaussians of all numbers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from deciban.families import FAMILIES, Family, JointGaussian, Text
+from deciban.families.base.contract import ColumnNumbers
+from deciban.families.base.variance import Pooled, Shrunk
+from deciban.fitting.tune.rows import FEWEST_ROWS, Rows, is_number, left_out_evidence, measure_of
+from deciban.fitting.tune.weights import GROUP_ROWS, centred, maximise
+from deciban.model.tuning import Choice
+from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
+from deciban.statistics import Moments
+from deciban.util.arrays import Floats
+
+# What another family than the inferred one must gain in log-likelihood to be worth the change.
+CHANGE_NATS = 1.0
+
+# A class whose variance in a column is below this share of the column's does not vary there.
+LEAST_SPREAD = 1e-3
+
+
+@dataclass(frozen=True)
+class ScoredGroup:
+    """A column group with the evidence of its blocks."""
+
+    group: ColumnGroup
+    evidence: Floats
+
+
+def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:
+    """The groups of the base but texts, each inferred column with the family that has the least log-loss alone."""
+    options: dict[Family, list[int]] = {}
+    inferred_as: dict[int, Family] = {}
+    kept = []
+    for group in base.groups:
+        if group.family.holds_texts:
+            continue  # see choose_texts
+        inferred = [] if group.family.joint else group.inferred_columns
+        inferred_as.update(dict.fromkeys(inferred, group.family))
+        for column in inferred:
+            for family in candidates(group.family, rows, column):
+                options.setdefault(family, []).append(column)
+        if rest := tuple(k for k, column in enumerate(group.columns) if column not in inferred):
+            kept.append(group.subset(rest))
+    ledger: dict[int, list[tuple[float, float, Family]]] = {}  # what each costs with the charge, its loss, and it
+    best: dict[int, Floats] = {}
+    counted: dict[Any, Any] = {}
+    for family, columns in options.items():
+        evidence = left_out_evidence(rows, family, columns, counted)
+        for k, loss in enumerate(rows.losses(evidence)):
+            tried = ledger.setdefault(columns[k], [])
+            charged = float(loss) + (0.0 if family == inferred_as[columns[k]] else CHANGE_NATS / rows.total)
+            if not tried or charged < min(tried, key=lambda entry: entry[0])[0]:
+                best[columns[k]] = evidence[:, k].copy()
+            tried.append((charged, float(loss), family))
+    scored = [ScoredGroup(group, left_out_evidence(rows, group.family, group.columns, {})) for group in kept]
+    chosen: dict[Family, list[int]] = {}
+    choices = []
+    for column in sorted(ledger):
+        (_, loss, family), *others = sorted(ledger[column], key=lambda entry: entry[0])
+        chosen.setdefault(family, []).append(column)
+        choices.append(Choice(base.column_name(column), family, loss, tuple((f, other) for _, other, f in others)))
+    by_column = dict(zip(sorted(ledger), choices, strict=True))
+    for family, columns in chosen.items():
+        reasons = tuple(_with_mark(by_column[column].reason, base, column) for column in columns)
+        evidence = np.stack([best[column] for column in columns], axis=1)
+        scored.append(ScoredGroup(ColumnGroup(family, tuple(columns), reasons), evidence))
+    return scored, tuple(choices)
+
+
+def _with_mark(reason: Reason, base: Schema, column: int) -> Reason:
+    """The reason for a family, with what the column may be meant as."""
+    meant = None if base.looks_like is None else base.looks_like[column]
+    return reason if meant is None else replace(reason, text=f"{reason.text}, {meant}")
+
+
+def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
+    """The families that may suit a column that was inferred to be of this one; that one first, if it does."""
+    numbers = numbers_of(rows, column) if is_number(rows.table, column) else None
+    if numbers is not None and numbers.values.size < 2:
+        return [family]
+    others = [other for kind in FAMILIES for other in kind.suited_to(numbers)] if numbers is not None else []
+    return list(dict.fromkeys(family.alternatives(numbers, others)))
+
+
+def numbers_of(rows: Rows, column: int) -> ColumnNumbers:
+    """The numbers of a column, as families ask for them."""
+    cells = np.asarray(rows.table.numbers([column])[:, 0], dtype=np.float64)
+    values = np.unique(cells[~np.isnan(cells)])
+    return ColumnNumbers(values, rows.total, measure_of(rows.table, column), *least_spread(rows, column))
+
+
+def least_spread(rows: Rows, column: int, few: float = np.inf) -> tuple[bool, bool]:
+    """Whether every class (of less than `few` rows) varies in a column, and whether the classes together do."""
+    cells = np.asarray(rows.table.numbers([column]), dtype=np.float64)
+    moments = Moments.count(cells, rows.labels, rows.weights, rows.classes)
+    overall = float(moments.over_classes().variance()[0, 0])
+    several = (moments.weight[:, 0] > 0.0) & (moments.weight[:, 0] < few)
+    own = moments.variance()[several, 0]
+    pooled = moments.scatter[:, 0].sum() / max(moments.weight[:, 0].sum(), 1e-300)
+    return bool((own > LEAST_SPREAD * overall).all()), bool(pooled > LEAST_SPREAD * overall)
+
+
+# What texts are scored by instead of plain counts: the lifts of roots of them, normalized, so that long texts and words
+# that come again and again do not outweigh the others; and the weights that are expected of log lifts and of lifts.
+LIFT = {"kind": "lift", "alpha": 1.0, "amounts": "root", "normalize": True, "min_count": 0.0}
+EXPECTED_WEIGHTS = np.array([0.6, 0.5])
+
+# How much the evidence of long texts may be tempered, where the user chose what is counted.
+TEMPERING = (0.25, 0.5)
+
+
+def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:
+    """Each column of texts with the family of least log-loss, alone and with the weight that suits it best."""
+    scored, choices = [], []
+    for family, column in _texts(base):
+        options = [(family, left_out_evidence(rows, family, [column], {}))]
+        if family.has_default_evidence:
+            options.append(_lifted(rows, family, column))
+        elif not family.tempering:
+            for power in TEMPERING:
+                other = replace(family, tempering=power)
+                options.append((other, left_out_evidence(rows, other, [column], {})))
+        losses = [_loss_with_weight(rows, evidence) for _, evidence in options]
+        best = int(np.argmin(losses))
+        others = tuple((options[o][0], losses[o]) for o in np.argsort(losses) if o != best)
+        choice = Choice(base.column_name(column), options[best][0], losses[best], others)
+        scored.append(ScoredGroup(ColumnGroup(options[best][0], (column,), (choice.reason,)), options[best][1]))
+        choices.append(choice)
+    return scored, tuple(choices)
+
+
+def _texts(base: Schema) -> Iterator[tuple[Text, int]]:
+    """The columns of texts, each with its family."""
+    for group in base.groups:
+        if group.family.holds_texts:
+            for column in group.columns:
+                yield cast(Text, group.family), column
+
+
+def _lifted(rows: Rows, family: Text, column: int) -> tuple[Text, Floats]:
+    """Lifts, the share of them that is linear chosen for these rows, and their evidence."""
+    counted: dict[object, object] = {}
+    log_lift, linear = (replace(family, **LIFT, linear=share) for share in (0.0, 1.0))  # type: ignore[arg-type]
+    both = np.concatenate([left_out_evidence(rows, one, [column], counted) for one in (log_lift, linear)], axis=1)
+    weights, _ = maximise(centred(both), rows, EXPECTED_WEIGHTS, np.zeros(rows.classes), GROUP_ROWS)
+    share = round(float(weights[1] / weights.sum()), 2) if weights.sum() > 0.0 else 0.0
+    return replace(log_lift, linear=share), (1.0 - share) * both[:, :1] + share * both[:, 1:]
+
+
+def _loss_with_weight(rows: Rows, evidence: Floats) -> float:
+    """The log-loss of one block with the weight and the bias that suit it best."""
+    evidence = centred(evidence)
+    weights, bias = maximise(evidence, rows, np.ones(1), np.zeros(rows.classes), GROUP_ROWS)
+    return float(rows.losses(weights[0] * evidence + bias)[0])
+
+
+# The widest joint Gaussian, the largest share of missing cells in its columns, and the multiplications that choose its
+# shrinkage.
+MOST_JOINED = 128
+MOST_MISSING = 0.1
+SHRINKAGE_WORK = 2e7
+
+POOLED = tuple(JointGaussian(Pooled(shrinkage=share)) for share in (0.002, 0.02, 0.2))
+PER_CLASS = tuple(
+    JointGaussian(Shrunk(amount, share)) for amount, share in ((0.02, 0.005), (0.1, 0.02), (0.1, 0.1), (0.5, 0.5))
+)
+
+
+def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
+    """The linear and the quadratic discriminant of all numeric columns, each with the best of a few shrinkages."""
+    columns = [
+        column
+        for group in base.groups
+        if not group.family.joint
+        for column in group.inferred_columns
+        if is_number(rows.table, column)
+    ]
+    if len(columns) < 2:
+        return []
+    cells = np.asarray(rows.table.numbers(columns), dtype=np.float64)
+    missing = rows.weights @ np.isnan(cells) / rows.total
+    full = (missing <= MOST_MISSING) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
+    complete = cells[~np.isnan(cells[:, full]).any(axis=1)]  # which are all that a joint Gaussian counts
+    if len(complete) < 2:
+        return []
+    full &= np.fmax.reduce(complete) > np.fmin.reduce(complete)
+    columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _joins(rows, c))
+    if not 2 <= len(columns) <= min(MOST_JOINED, rows.total / 2):
+        return []
+    some = rows.some(max(FEWEST_ROWS, int(SHRINKAGE_WORK / (rows.classes * len(columns) ** 3 / 6))))
+    any_of_them = POOLED[0]  # they all count the same
+    statistic = any_of_them.count(any_of_them.read(rows.table, columns), rows.labels, rows.weights, rows.classes)
+    counted: dict[Any, Any] = {(any_of_them.counts, tuple(columns)): statistic}
+    scored = []
+    for families in (POOLED, PER_CLASS):
+        losses = [float(some.losses(left_out_evidence(some, family, columns, counted))[0]) for family in families]
+        family = families[int(np.argmin(losses))]
+        evidence = left_out_evidence(rows, family, columns, counted)
+        reason = Reason(ChosenBy.TUNED, f"all numeric columns together: log-loss {rows.losses(evidence)[0]:.4f} alone")
+        group = ColumnGroup(family, tuple(columns), (reason,) * len(columns), auxiliary=True)
+        scored.append(ScoredGroup(group, evidence))
+    return scored
+
+
+def _joins(rows: Rows, column: int) -> bool:
+    """Whether a column may join the others: its classes spread together, and each that has few rows by itself."""
+    return all(least_spread(rows, column, few=30.0))

@@ -1,0 +1,179 @@
+"""Figures of rows whose class is known."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, precision_recall_fscore_support, roc_auc_score
+
+from deciban.decisions.loss import Loss
+from deciban.evaluation import metrics as ranking
+from deciban.evaluation.metrics import Evaluation
+
+
+def test_millions_of_rows_are_shown_to_the_last_one() -> None:
+    posterior, labels = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 0], dtype=np.int32)
+    weights = np.array([1_234_567.0, 2.5])
+    one = Evaluation.of(posterior, labels, weights, np.array(["a", "b"]), 2_000_001.0, Loss.zero_one(["a", "b"]))
+    text = str(one)
+    assert "of a class that was not learned: 2,000,001 rows" in text
+    assert "a  1,234,567  2.5" in text
+    assert "0.900  1.000  1,234,567" in text
+    assert one.as_dict()["rows_of_unknown_classes"] == 2_000_001.0
+
+
+def said(classes: int, size: int = 300, seed: int = 5) -> tuple[Any, Any, Any]:
+    """Posteriors with ties, the true classes, and weights."""
+    draw = np.random.default_rng(seed)
+    labels = draw.integers(0, classes, size).astype(np.int32)
+    raw = draw.gamma(1.0, size=(size, classes))
+    raw[np.arange(size), labels] *= 3.0
+    posterior = np.round(raw / raw.sum(axis=1, keepdims=True), 2) + 1e-3
+    return posterior / posterior.sum(axis=1, keepdims=True), labels, draw.integers(1, 4, size) * 0.5
+
+
+def judged_in_two(classes: int, loss: Loss | None = None) -> tuple[Evaluation, Any, Any, Any]:
+    posterior, labels, weights = said(classes)
+    names = np.array([f"c{k}" for k in range(classes)])
+    parts = [
+        Evaluation.of(posterior[part], labels[part], weights[part], names, 0.0, loss)
+        for part in (slice(0, 100), slice(100, None))
+    ]
+    return parts[0] + parts[1], posterior, labels, weights
+
+
+@pytest.mark.parametrize("classes", [2, 3, 7])
+def test_figures_are_those_of_scikit_learn(classes: int) -> None:
+    found, posterior, labels, weights = judged_in_two(classes)
+    best = posterior.argmax(axis=1)
+    assert found.accuracy == pytest.approx(accuracy_score(labels, best, sample_weight=weights), rel=1e-12)
+    assert found.log_loss == pytest.approx(log_loss(labels, posterior, sample_weight=weights), rel=1e-12)
+    scores = posterior[:, 1] if classes == 2 else posterior
+    area = roc_auc_score(labels, scores, sample_weight=weights, multi_class="ovr", average="macro")
+    assert found.auc == pytest.approx(area, rel=1e-12)
+    expected = precision_recall_fscore_support(labels, best, sample_weight=weights)
+    for name, values in zip(("precision", "recall", "f1", "rows"), expected, strict=True):
+        assert [one[name] for one in found.per_class] == pytest.approx(values.tolist(), rel=1e-12)
+    each = [roc_auc_score(labels == c, posterior[:, c], sample_weight=weights) for c in range(classes)]
+    assert [one["auc"] for one in found.per_class] == pytest.approx(each, rel=1e-12)
+
+
+def test_the_baseline_is_the_dummy_classifier_of_scikit_learn() -> None:
+    costs = Loss([[0, 5, 1], [2, 0, 3], [4, 4, 0], [1.5, 1.5, 1.5]], ["c0", "c1", "c2", "wait"], ["c0", "c1", "c2"])
+    found, posterior, labels, weights = judged_in_two(3, costs)
+    dummy = DummyClassifier(strategy="prior").fit(posterior, labels, weights)
+    baseline = found.as_dict()["baseline"]
+    assert baseline["class"] == f"c{dummy.predict(posterior[:1])[0]}"
+    assert baseline["accuracy"] == pytest.approx(dummy.score(posterior, labels, weights), rel=1e-12)
+    said_always = dummy.predict_proba(posterior)
+    assert baseline["log_loss"] == pytest.approx(log_loss(labels, said_always, sample_weight=weights), rel=1e-12)
+    always = [np.average(costs.matrix[d, labels], weights=weights) for d in range(4)]
+    assert baseline["mean_cost"] == pytest.approx(min(always), rel=1e-12)
+    assert baseline["decision"] == (costs.decisions or ())[int(np.argmin(always))]
+
+
+def test_decisions_are_counted_where_costs_are_given() -> None:
+    costs = Loss([[0, 100], [1, 0]], ["c0", "c1"], ["c0", "c1"])
+    found, posterior, labels, weights = judged_in_two(2, costs)
+    chosen = np.argmin(posterior @ costs.matrix.T, axis=1)
+    expected = confusion_matrix(labels, chosen, sample_weight=weights)
+    np.testing.assert_allclose(found.decided, expected, rtol=1e-12)
+    assert found.mean_cost == pytest.approx((expected * costs.matrix.T).sum() / weights.sum(), rel=1e-12)
+    assert not np.array_equal(found.decided, found.confusion)
+    assert found.as_dict()["decisions"] == ["c0", "c1"]
+    np.testing.assert_allclose(found.as_dict()["decided"], expected, rtol=1e-12)
+    text = str(found)
+    baseline = found.baseline
+    assert f"baseline, always {baseline['class']}: accuracy {baseline['accuracy']:.4f}, log-loss" in text
+    assert f"baseline, always deciding c1: mean cost {baseline['mean_cost']:.4f}\n" in text
+    assert "truth / decision" in text
+    assert "truth / predicted" in text
+    without = judged_in_two(2)[0]
+    assert without.decided is None
+    assert "decision" not in str(without)
+    assert (found + without).decided is None
+
+
+def test_decisions_of_parts_that_know_other_classes_add_up() -> None:
+    posterior, labels, weights = said(3)
+    first = np.flatnonzero(labels[:100] < 2)
+    narrow = posterior[first, :2] / posterior[first, :2].sum(axis=1, keepdims=True)
+    one, other = Loss.zero_one(["a", "b"]), Loss.zero_one(["a", "b", "c"])
+    part = Evaluation.of(narrow, labels[first], weights[first], np.array(["a", "b"]), 0.0, one)
+    rest = Evaluation.of(posterior[100:], labels[100:], weights[100:], np.array(["a", "b", "c"]), 0.0, other)
+    for both in (part + rest, rest + part):
+        assert both.decisions == ("a", "b", "c")
+        np.testing.assert_allclose(both.decided, both.confusion)
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_the_area_of_more_rows_than_are_kept_is_the_same_to_three_digits(
+    classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = judged_in_two(classes)[0].auc
+    monkeypatch.setattr(ranking, "MOST_KEPT", 150 * classes)
+    found = judged_in_two(classes)[0]
+    assert found.ranking.labels.size == 0
+    assert found.auc == pytest.approx(exact, abs=5e-4)
+    again = found + judged_in_two(classes)[0]
+    assert again.auc == pytest.approx(exact, abs=5e-4)
+
+
+def test_of_more_rows_and_classes_than_can_be_tallied_no_area_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "MOST_KEPT", 150 * 5)
+    monkeypatch.setattr(ranking, "MOST_TALLIED", 4)
+    found = judged_in_two(5)[0]
+    again = found + judged_in_two(5)[0]
+    for one in (found, again):
+        assert one.auc is None
+        assert [line["auc"] for line in one.per_class] == [None] * 5
+        assert one.ranking.posterior.size == 0
+        assert "AUC 0" not in str(one)
+
+
+def test_the_area_counts_classes_that_one_part_does_not_know() -> None:
+    posterior, labels, weights = said(3)
+    narrow = posterior[:, :2] / posterior[:, :2].sum(axis=1, keepdims=True)
+    first = np.flatnonzero(labels[:100] < 2)
+    part = Evaluation.of(narrow[first], labels[first], weights[first], np.array(["a", "b"]), 0.0, None)
+    rest = Evaluation.of(posterior[100:], labels[100:], weights[100:], np.array(["a", "b", "c"]), 0.0, None)
+    wide = np.concatenate([np.column_stack([narrow[first], np.zeros(first.size)]), posterior[100:]])
+    every, weight = np.append(labels[first], labels[100:]), np.append(weights[first], weights[100:])
+    expected = [roc_auc_score(every == c, wide[:, c], sample_weight=weight) for c in range(3)]
+    for both in (part + rest, rest + part):
+        assert both.auc == pytest.approx(np.mean(expected), rel=1e-12)
+
+
+def test_a_class_without_rows_has_no_recall_and_no_area() -> None:
+    posterior, labels = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]]), np.array([0, 1], dtype=np.int32)
+    found = Evaluation.of(posterior, labels, np.ones(2), np.array(["a", "b", "c"]), 0.0, None)
+    assert found.per_class[2] == {
+        "class": "c", "rows": 0.0, "precision": None, "recall": None, "f1": None, "auc": None,
+    }  # fmt: skip
+    assert found.auc == 1.0
+    assert [line.split() for line in str(found).splitlines() if line.startswith("c ")] == [["c", "0"]]
+
+
+def test_of_forty_classes_the_most_frequent_confusions_are_listed() -> None:
+    names = np.array([f"c{k:02d}" for k in range(40)])
+    labels = np.repeat(np.arange(40), 5).astype(np.int32)
+    posterior = np.full((200, 40), 0.01)
+    said_of = labels.copy()
+    said_of[:4], said_of[5:7] = 17, 30  # of c00 and of c01
+    posterior[np.arange(200), said_of] = 0.61
+    found = Evaluation.of(posterior, labels, np.ones(200), names, 0.0, None)
+    assert found.confusions == [("c00", "c17", 4.0), ("c01", "c30", 2.0)]
+    lines = str(found).splitlines()
+    at = lines.index("the most frequent confusions")
+    assert lines[at + 2].split() == ["c00", "c17", "4"]
+    assert lines[at + 3].split() == ["c01", "c30", "2"]
+
+
+def test_json_has_the_table_of_calibration() -> None:
+    found, posterior, _, weights = judged_in_two(3)
+    table = found.as_dict()["calibration"]
+    assert sum(line["rows"] for line in table) == pytest.approx(weights.sum())
+    assert sum(line["rows"] * line["right"] for line in table) / weights.sum() == pytest.approx(found.accuracy)
+    claimed = np.average(posterior.max(axis=1), weights=weights)
+    assert sum(line["rows"] * line["claimed"] for line in table) / weights.sum() == pytest.approx(claimed)
