@@ -129,7 +129,12 @@ class DecibanError(Exception):
         self.remedy = remedy
         self.parameter = parameter
 
-    def render(self, argument: Callable[[Part], str] = str, place: Callable[[Place], str] = str) -> str:
+    def render(
+        self,
+        argument: Callable[[Part], str] = str,
+        place: Callable[[Place], str] = str,
+        remedy: Callable[[Part], str] | None = None,
+    ) -> str:
         """Return the message in one line.
 
         Parameters
@@ -140,13 +145,17 @@ class DecibanError(Exception):
         place : callable, default=str
             Shows the `Place`.
 
+        remedy : callable, default=None
+            Shows an `Argument` or `Labels` in the remedy. None: as `argument` does.
+
         Returns
         -------
         str
             Place, parameter, cause and remedy, as far as there are any.
         """
         parameter = "" if self.parameter is None else argument(self.parameter)
-        what = "; ".join(text for text in (rendered(self.cause, argument), rendered(self.remedy, argument)) if text)
+        done = rendered(self.remedy, argument if remedy is None else remedy)
+        what = "; ".join(text for text in (rendered(self.cause, argument), done) if text)
         return ": ".join(text for text in (place(self.place), parameter, what) if text)
 
     def __str__(self) -> str:

@@ -73,7 +73,7 @@ def test_json_counts_rows_in_whole_numbers(deciban: Deciban, model: str) -> None
 
 
 def test_rows_that_are_learned_twice_are_refused_with_the_option_that_forces_it(deciban: Deciban, model: str) -> None:
-    assert "have learned the same rows; leave one out, or give --force" in deciban("learn", model, "base.csv").err
+    assert "have learned the same rows; leave one out, or pass --force" in deciban("learn", model, "base.csv").err
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_diagnose_of_an_exclusive_or_has_the_option_to_type(deciban, tmp_path) -
     file, model = str(tmp_path / "xor.csv"), str(tmp_path / "xor.dcb")
     assert deciban("fit", file, "-t", "kind", "--plain", "-o", model).code == 0
     shown = deciban("diagnose", model, file).out
-    assert "form a block of A and B, which interact: deciban fit … --family 'A,B=JointTable'" in shown
+    assert "form a block of A and B, which interact: --family A,B=JointTable" in shown
     assert "drop" not in shown
     found = json.loads(deciban("diagnose", model, file, "--json").out)["dependent"][0]
     assert found["kind"] == "interaction"

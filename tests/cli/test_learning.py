@@ -159,7 +159,7 @@ def test_merge_refuses_models_of_different_targets_unless_forced(deciban: Deciba
     assert said.code == 3
     assert said.err == (
         f"deciban: error: {model} and town.dcb do not fit together: they predict different columns, 'kind' and 'town'; "
-        "merge models of the same target, or give --force\n"
+        "merge models of the same target, or pass --force\n"
     )
     assert not Path("both.dcb").exists()
     assert deciban("merge", model, "town.dcb", "-o", "both.dcb", "--force").code == 0

@@ -24,14 +24,17 @@ def fit(deciban: Deciban, *options: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["words", "m.dcb"], "no column holds texts; `deciban inspect` shows what each is"),
-        (["words", "m.dcb", "--column", "town"], "--column: 'town' holds no texts"),
+        (["words", "m.dcb"], "no column holds texts; make one --family COLUMN=Text"),
+        (["words", "m.dcb", "--column", "town"], "--column town: this column holds no texts"),
         (["sample", "m.dcb", "--length", "3"], "--length 3: no column holds texts"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--prior", "foo"], "--prior foo: choose"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--alpha", "-1"], "--alpha -1"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--encoding", "klingon"], "--encoding klingon"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--family", "twon=Gaussian"], "did you mean 'town'?"),
-        (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--family", "town=Gaussian"], "--family COLUMN=Categorical"),
+        (
+            ["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--family", "town=Gaussian"],
+            "use --family town=Categorical",
+        ),
         (["decide", "m.dcb", "base.csv", "--reject", "-1"], "--reject -1"),
         (["fit", "costs.csv", "-t", "kind", "-o", "m.txt"], "costs.csv"),
         (["predict", "base.csv", "base.csv"], "`deciban fit`"),

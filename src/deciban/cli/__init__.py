@@ -24,7 +24,7 @@ from deciban.cli import (
     warm,
 )
 from deciban.cli.common import complain, flush
-from deciban.cli.wording import in_options
+from deciban.cli.messages import describe_error, describe_warning
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
 from deciban.sources.addresses import passwords_among
 from deciban.util import shutdown
@@ -104,7 +104,7 @@ def run(arguments: Sequence[str]) -> int:
     """The exit code of one command; every error is one line."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = lambda message, *rest, **more: complain("warning", in_options(str(message)))
+        warnings.showwarning = lambda message, *rest, **more: complain("warning", describe_warning(message))
         if passwords_among(arguments):
             complain("warning", PASSWORD_SEEN)
         try:
@@ -145,5 +145,6 @@ def described(problem: BaseException) -> str:
         return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
     if isinstance(problem, MemoryError):
         return "there is not enough memory for this"
-    text = " ".join(str(problem).split())
-    return in_options(text) if text else type(problem).__name__
+    if isinstance(problem, DecibanError):
+        return describe_error(problem)
+    return " ".join(str(problem).split()) or type(problem).__name__

@@ -34,7 +34,7 @@ def warn_of_model(fitted: "Fitted", table: Sequence[str] = (), typed: bool = Fal
         complain("warning", f"there is only one class, {fitted.classes.tolist()[0]!r}: it will always be predicted")
     schema = fitted.counts.schema.plain
     for name in schema.columns_like("identifier") if identifiers else ():
-        complain("warning", f"column {name!r} looks like an identifier; {option('--ignore', name)} leaves it out")
+        complain("warning", f"column {name!r} looks like an identifier; leave it out: {option('--ignore', name)}")
     if not any(schema.looks_like or ()):
         return
     reasons = {name: reason for name, _, reason in schema.descriptions()}

@@ -23,8 +23,8 @@ from deciban.cli.common import (
     say,
     say_json,
 )
+from deciban.cli.messages import as_option
 from deciban.cli.tuned import RETUNE, tuning_summary
-from deciban.cli.wording import in_options
 from deciban.util.text_tables import aligned, amount, class_name, whole
 
 if TYPE_CHECKING:
@@ -179,12 +179,12 @@ def diagnose(model: str, table: tuple[str, ...], target: str | None, as_json: bo
                 "tuned": {"accuracy": after.accuracy, "log_loss": after.log_loss},
                 "saved_bits": found.saved_bits,
                 "dependent": [one.as_dict() for one in (*found.triples, *found.dependences)],
-                "remedies": [in_options(one) for one in found.remedies(command_line=True)],
+                "remedies": found.remedies(as_option),
                 "unused": list(found.unused),
                 "misfits": [vars(one) for one in found.misfits],
             }
         )
-    say(in_options(found.summary(command_line=True)))
+    say(found.summary(as_option))
     return None
 
 

@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -173,8 +174,8 @@ def about_costs(path: str | None) -> Iterator[None]:
     try:
         yield
     except LossError as problem:
-        text = str(problem)
-        raise DataError(text if path is None or text.startswith(path) else f"{path}: {text}") from problem
+        place = problem.place if path is None else replace(problem.place, source=path)
+        raise DataError(problem.cause, place=place, remedy=problem.remedy, parameter=problem.parameter) from problem
 
 
 def _output(output: str | None, table: Sequence[str], options: dict[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ Dependence within the classes is tested by a chi-square with exact moments (`cha
 """
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import comb
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from deciban.errors import Argument, Part
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Calibration
 from deciban.families import Family, JointTable
@@ -87,6 +88,9 @@ def _freedom(held: Floats, n: Floats) -> tuple[Floats, Floats]:
 
 
 BITS = 1.0 / np.log(2.0)
+
+# The tuning that remedies name.
+TUNED = Argument("tune", "auto")
 
 # Findings are reported at this level, whatever the number of things looked at.
 SIGNIFICANCE = 0.01
@@ -165,6 +169,11 @@ class Dependence:
     def kind(self) -> str:
         """The word for it: "interaction", "redundant", or "dependent" for neither."""
         return "interaction" if self.interaction else "redundant" if self.redundant else "dependent"
+
+    @property
+    def block_argument(self) -> Argument:
+        """The argument that models these columns together."""
+        return Argument("columns", {self.columns if self.named else self.places: self.block})
 
     @property
     def python(self) -> str:
@@ -258,8 +267,8 @@ class Diagnosis:
     def __str__(self) -> str:
         return self.summary()
 
-    def summary(self, command_line: bool = False) -> str:
-        """All findings with their remedies as text; in Python, or with options of the command line."""
+    def summary(self, argument: Callable[[Part], str] = str) -> str:
+        """All findings with their remedies as text; argument: how arguments and families are shown."""
         tuned = self.after.given_tuning
         lines = ["leave-one-out, bits per row    plain" + ("   as tuned (given the tuning)" if tuned else "")]
         for name, before, after in (
@@ -268,7 +277,7 @@ class Diagnosis:
             ("accuracy", self.before.accuracy, self.after.accuracy),
         ):
             lines.append(f"  {name:26}  {before:6.4f}" + (f"   {after:6.4f}" if tuned else ""))
-        lines += ["", *self._dependent(command_line)]
+        lines += ["", *self._dependent(argument)]
         if self.misfits:
             lines += ["", "not as their family says (Kolmogorov distance, and what chance explains):"]
             for misfit in self.misfits[:8]:
@@ -276,10 +285,11 @@ class Diagnosis:
                     f"  {misfit.column} in {misfit.label}: {misfit.family}  "
                     f"{misfit.distance:.3f} > {misfit.expected:.3f}"
                 )
-            lines.append("  remedy: another family (Binned, LogNormal, Gamma); tune='auto' chooses by log-loss")
+            lines.append(f"  remedy: another family (Binned, LogNormal, Gamma); {argument(TUNED)} chooses by log-loss")
         if self.small_classes:
             few = ", ".join(f"{label} ({counted(rows, 'row')})" for label, rows in self.small_classes[:8])
-            lines += ["", f"few rows: {few}", "  remedy: more rows, stronger smoothing, Pooled() variances"]
+            pooled = argument(Argument("family", "Pooled"))
+            lines += ["", f"few rows: {few}", f"  remedy: more rows, stronger smoothing, {pooled} variances"]
         for told, names in (
             ("not used by the model", self.unused),
             ("used only in joint blocks or corrections", self.indirect),
@@ -288,7 +298,7 @@ class Diagnosis:
                 lines += ["", f"{told}: {', '.join(names[:8])}" + (" …" if len(names) > 8 else "")]
         return "\n".join(lines)
 
-    def _dependent(self, command_line: bool) -> list[str]:
+    def _dependent(self, argument: Callable[[Part], str]) -> list[str]:
         if not self.pairs_tested:
             return ["no two columns to compare"]
         tested = counted(self.pairs_tested, "pair") + (
@@ -306,15 +316,14 @@ class Diagnosis:
         lines.append(indent(aligned(table, right=[1, 2, 3]), "  "))
         if len(found) > 8:
             lines.append(f"  ({len(found) - 8} more)")
-        return [*lines, *(f"  remedy: {remedy}" for remedy in self.remedies(command_line))]
+        return [*lines, *(f"  remedy: {remedy}" for remedy in self.remedies(argument))]
 
-    def remedies(self, command_line: bool = False) -> list[str]:
+    def remedies(self, argument: Callable[[Part], str] = str) -> list[str]:
         """What was or can be done about columns that depend on each other, a sentence each."""
         if self.after.given_tuning and self.saved_bits > 0.0:
             return [f"done: weights, joint blocks and corrections save {self.saved_bits:.4f} bits per row"]
         found = [
-            f"form a block of {_listed(one.columns)}, which interact: "
-            + (f"deciban fit … {one.option}" if command_line and one.option is not None else one.python)
+            f"form a block of {_listed(one.columns)}, which interact: {argument(one.block_argument)}"
             for one in self.interactions[:3]
         ]
         dropped: set[str] = set()
@@ -326,7 +335,7 @@ class Diagnosis:
         if self.after.given_tuning:
             return [*found, "tuned, which saves nothing on these rows; plain Bayes does as well"]
         if any(one.cost > 0.0 for one in (*self.triples, *self.dependences)):
-            return [*found, "tune='auto' weights the columns and corrects for dependence"]
+            return [*found, f"{argument(TUNED)} weights the columns and corrects for dependence"]
         return ["none is needed: to multiply their shares loses nothing against counting pairs"]
 
 

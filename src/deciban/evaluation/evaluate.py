@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import DataError, DecibanError
+from deciban.errors import Argument, DataError, DecibanError
 from deciban.evaluation.diagnose import Diagnosis, diagnose
 from deciban.evaluation.leave_one_out import MOST_EVIDENCE, LeaveOneOut, leave_one_out
 from deciban.evaluation.metrics import Evaluation
@@ -148,7 +148,8 @@ def refuse_few_rows(rows: Examples, folds: int) -> None:
         if most == 1:
             raise DataError("no class has two rows, one to learn and one to judge; give more rows")
         raise DataError(
-            f"no class has more than {most} rows, too few for {folds} folds; give more rows, or folds={most}"
+            f"no class has more than {most} rows, too few for {folds} folds",
+            remedy=("give more rows, or ", Argument("folds", most)),
         )
 
 

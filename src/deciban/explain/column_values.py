@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import BadCell, UsageError
+from deciban.errors import Argument, BadCell, UsageError
 from deciban.explain.words import top_words_of
 from deciban.families import Likelihood
 from deciban.model.counts import Counts
@@ -135,10 +135,10 @@ def column_place(fitted: Fitted, column: Any) -> int:
 def two_columns(fitted: Fitted, columns: Any, points: int) -> tuple[ColumnValues, ColumnValues]:
     """The values of two columns, given by names or places."""
     if isinstance(columns, str | int) or len(columns) != 2:
-        raise UsageError(f"columns={columns!r}: give two columns")
+        raise UsageError("give two columns", parameter=Argument("columns", columns))
     first, second = (column_place(fitted, column) for column in columns)
     if first == second:
-        raise UsageError(f"columns={columns!r}: give two that differ")
+        raise UsageError("give two that differ", parameter=Argument("columns", columns))
     return values_of(fitted, first, points, even=True), values_of(fitted, second, points, even=True)
 
 

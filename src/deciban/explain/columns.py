@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.families import Family
 from deciban.families.base.shapley import MOST_ENUMERATED, Rule, settled
 from deciban.model.corrections import Known
@@ -136,7 +136,9 @@ class ColumnEvidence:
 def check_by(by: str) -> None:
     """A UsageError unless evidence can be told so."""
     if by not in ("block", "column"):
-        raise UsageError(f"by={by!r}: choose 'column', or 'block' for columns that are modelled together")
+        raise UsageError(
+            "choose 'column', or 'block' for columns that are modelled together", parameter=Argument("by", by)
+        )
 
 
 def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvidence:

@@ -10,7 +10,7 @@ from deciban.decisions.bayes_error import BayesError, bayes_error, log_joint
 from deciban.decisions.decide import risks
 from deciban.decisions.loss import Loss
 from deciban.decisions.regions import Interval, areas_of, best_intervals, given_intervals, intervals, value_intervals
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.explain.column_values import (
     ColumnValues,
     allowed,
@@ -201,9 +201,12 @@ def places_of_columns(fitted: Fitted, columns: Any) -> Integers:
     width = fitted.counts.schema.width
     if columns is None:
         if width > 2:
-            raise UsageError(f"the model has {width} columns; name the one or the two that are to be drawn in columns=")
+            raise UsageError(
+                f"the model has {width} columns",
+                remedy=("name the one or the two that are to be drawn in ", Argument("columns")),
+            )
         return np.arange(width)
     several = columns if isinstance(columns, list | tuple | np.ndarray) else [columns]
     if len(several) not in (1, 2):
-        raise UsageError(f"columns={columns!r}: give one column, or two")
+        raise UsageError("give one column, or two", parameter=Argument("columns", columns))
     return np.array([column_place(fitted, column) for column in several])

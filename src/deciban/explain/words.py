@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.families.text.family import KnownWords, TextColumn
 from deciban.families.text.tokens import Tokens, folded_text
 from deciban.model.model import Model
@@ -244,17 +244,21 @@ class TopWords(list[TopWord]):
 def top_words_of(model: Model, label: int, most: int, column: str | None = None) -> TopWords:
     """The words by which texts of a class are known, in a column of texts; `column` names it if there are several."""
     if not isinstance(most, int | np.integer) or most < 0:
-        raise UsageError(f"top_words(n={most!r}): give a whole number that is at least 0")
+        raise UsageError("give a whole number that is at least 0", parameter=Argument("n", most))
     texts = {
         model.schema.column_name(place): text
         for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True)
         for place, text in zip(group.columns, likelihood.texts, strict=False)
     }
     if not texts or (column is not None and column not in texts):
-        problem = "no column is Text()" if column is None else f"column {column!r} is not Text()"
-        raise UsageError(f"top_words: {problem}; see schema_")
+        if column is None:
+            raise UsageError("no column holds texts", remedy=("make one ", Argument("family", "Text")))
+        raise UsageError("this column holds no texts", parameter=Argument("column", column))
     if column is None and len(texts) > 1:
-        raise UsageError(f"top_words: several columns are Text(): {', '.join(texts)}; name one in column=")
+        raise UsageError(
+            f"several columns hold texts: {', '.join(texts)}",
+            remedy=("name one in ", Argument("column")),
+        )
     return top_words(texts[column] if column is not None else next(iter(texts.values())), label, most)
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from deciban import kernels
-from deciban.errors import BadCell, UsageError
+from deciban.errors import Argument, BadCell, UsageError
 from deciban.families.base.checks import FINITE, Unseen, check_amount, check_unseen, refuse_infinite
 from deciban.families.base.contract import (
     BaseLikelihood,
@@ -176,7 +176,12 @@ class BinnedLikelihood(BaseLikelihood):
         lost = present & ~found
         if self.unseen == "error" and lost.any():
             row = int(np.flatnonzero(lost)[0])
-            raise BadCell(j, row, f"found {cells[row].item()!r}, in a bin never seen", "or choose unseen='ignore'")
+            raise BadCell(
+                j,
+                row,
+                f"found {cells[row].item()!r}, in a bin never seen",
+                ("or choose ", Argument("unseen", "ignore")),
+            )
         codes = np.where(found, place, -1)
         if self.unseen == "smooth":
             codes[lost] = column.cells.size

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.errors import BadCell, UsageError
+from deciban.errors import Argument, BadCell, UsageError
 from deciban.families.base.checks import VALUES, Support, Unseen, check_amount, check_unseen
 from deciban.families.base.contract import (
     BaseLikelihood,
@@ -332,7 +332,9 @@ class CategoricalLikelihood(BaseLikelihood):
         if self.unseen == "error":
             row, column = (int(i) for i in np.argwhere(unseen)[0])
             found = cells[row, column].item() if isinstance(cells, np.ndarray) else cells[column][row].as_py()
-            raise BadCell(column, row, f"found {found!r}, never seen in training", "or choose unseen='ignore'")
+            raise BadCell(
+                column, row, f"found {found!r}, never seen in training", ("or choose ", Argument("unseen", "ignore"))
+            )
         sizes = np.diff(self.start).astype(np.int32) - 1
         return np.where(unseen, sizes, codes)
 

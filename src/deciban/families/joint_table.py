@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.errors import BadCell, UsageError
+from deciban.errors import Argument, BadCell, UsageError
 from deciban.families.base.checks import Unseen, check_amount, check_unseen
 from deciban.families.base.contract import (
     BaseLikelihood,
@@ -230,7 +230,9 @@ class JointTableLikelihood(BaseLikelihood):
         if self.unseen == "error" and unseen.any():
             row, column = (int(i) for i in np.argwhere(unseen)[0])
             found = cells[column][row].as_py()
-            raise BadCell(column, row, f"found {found!r}, never seen in training", "or choose unseen='ignore'")
+            raise BadCell(
+                column, row, f"found {found!r}, never seen in training", ("or choose ", Argument("unseen", "ignore"))
+            )
         return codes == -1 if self.unseen == "smooth" else codes < 0
 
     def lower(self, columns: ExportedColumns) -> Lowered:

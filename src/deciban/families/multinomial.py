@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.errors import BadCell
+from deciban.errors import Argument, BadCell
 from deciban.families.base.checks import AMOUNTS, Alpha, as_alpha, check_alpha
 from deciban.families.base.contract import (
     BaseLikelihood,
@@ -430,7 +430,12 @@ class ComplementScore(BaseLikelihood):
         return lower_amounts(columns, self.weight)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
-        raise BadCell(0, None, "Complement is a score, not a distribution", "use Multinomial() to draw samples")
+        raise BadCell(
+            0,
+            None,
+            "Complement is a score, not a distribution",
+            ("use ", Argument("family", "Multinomial"), " to draw samples"),
+        )
 
     def estimates(self) -> list[Estimated]:
         return [Estimated({"score": np.ascontiguousarray(self.weight.T)})]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.errors import DataError, ForgetError, SchemaError, UsageError
+from deciban.errors import Argument, DataError, ForgetError, Labels as ListedLabels, Message, SchemaError, UsageError
 from deciban.fitting.fit import (
     Plan,
     complete,
@@ -148,14 +148,14 @@ def _refuse_other_question(one: Fitted, other: Fitted) -> None:
     mine, theirs = one.origin.target, other.origin.target
     if mine is not None and theirs is not None and mine != theirs:
         raise SchemaError(
-            f"they predict different columns, {mine!r} and {theirs!r}; "
-            "merge models of the same target, or pass force=True to merge()"
+            f"they predict different columns, {mine!r} and {theirs!r}",
+            remedy=("merge models of the same target, or pass ", Argument("force", True)),
         )
     names, others = one.counts.schema.names, other.counts.schema.names
     if names and others and not set(names) & set(others):
         raise SchemaError(
-            f"they have no column in common, {listed(names, 3)} against {listed(others, 3)}; "
-            "merge models of the same columns, or pass force=True to merge()"
+            f"they have no column in common, {listed(names, 3)} against {listed(others, 3)}",
+            remedy=("merge models of the same columns, or pass ", Argument("force", True)),
         )
 
 
@@ -181,13 +181,18 @@ def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -
         twice = [known for known in shards_of(model) if known in owners]
         if twice and not force:
             raise DataError(
-                f"{owners[twice[0]]} and {name} have learned the same rows; leave one out, or pass force=True"
+                f"{owners[twice[0]]} and {name} have learned the same rows",
+                remedy=("leave one out, or pass ", Argument("force", True)),
             )
         owners.update(dict.fromkeys(shards_of(model), name))
         try:
             total = add(total, model, force)
         except (SchemaError, DataError, UsageError) as problem:
-            raise type(problem)(f"{names[0]} and {name} do not fit together: {problem}") from problem
+            where = f"{problem.place}: " if problem.place else ""
+            wrong = () if problem.parameter is None else (problem.parameter, ": ")
+            cause = problem.cause if isinstance(problem.cause, tuple) else (problem.cause,)
+            unfit = f"{names[0]} and {name} do not fit together: {where}"
+            raise type(problem)((unfit, *wrong, *cause), remedy=problem.remedy) from problem
     return total
 
 
@@ -217,7 +222,7 @@ def places_of(fitted: Fitted, labels: Labels, weights: Floats | None = None) -> 
     counts = unknown if weights is None else unknown & (weights > 0.0)
     if counts.any():
         found = labels.label(int(np.flatnonzero(counts)[0]))
-        raise DataError(f"the label {found!r} is none of the model's classes {classes.tolist()}")
+        raise DataError((f"the label {found!r} is not one of the model's classes ", ListedLabels(classes.tolist())))
     return np.where(unknown, np.int32(MISSING_LABEL), places)
 
 
@@ -240,17 +245,18 @@ def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> Non
     old = set(known.classes.tolist())
     new = [label for label in rows.classes.tolist() if label not in old]
     found, text = examples.labels_look_like, known.classes.dtype.kind in "OU"
-    remedy = "correct the labels"
+    remedy: Message = "correct the labels"
     if found in LABELS_IN_WORDS and (new or known.classes.dtype.kind == "b"):
         kind = "text" if text else "bool" if known.classes.dtype.kind == "b" else "number"
-        remedy += f", or read them as the classes are with types={{{examples.target!r}: {kind!r}}}"
+        read = Argument("types", {examples.target: kind})
+        remedy = ("correct the labels, or read them as the classes are with ", read)
     elif new and not text and rows.classes.dtype.kind in "OU":
         found = "VARCHAR"
     else:
         return
     shown = LABELS_IN_WORDS[found] + (f", such as {new[0]}" if new else "")
     raise DataError(
-        f"the labels are {shown}, and the model's classes are {listed(known.classes.tolist(), 6)}; {remedy}"
+        f"the labels are {shown}, and the model's classes are {listed(known.classes.tolist(), 6)}", remedy=remedy
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from deciban.errors import BadCell, DataError, ForgetError, UsageError
+from deciban.errors import Argument, BadCell, DataError, ForgetError, Labels, UsageError
 from deciban.schema.schema import Schema, union_schemas
 from deciban.statistics import Statistic
 from deciban.statistics.base import remaining
@@ -187,7 +187,14 @@ class Counts:
         unknown = self.classes[~np.isin(self.classes, given)].tolist()
         if unknown or (self.declared and given.size != self.classes.size):
             raise UsageError(
-                f"classes= is {given.tolist()}, but the model knows {self.classes.tolist()}; declare all at first"
+                (
+                    Argument("classes"),
+                    " is ",
+                    Labels(given.tolist()),
+                    ", but the model knows ",
+                    Labels(self.classes.tolist()),
+                ),
+                remedy="declare all at first",
             )
         return replace(self._with_classes(given if self.classes.size < given.size else self.classes), declared=True)
 
@@ -303,8 +310,8 @@ def union_classes(mine: Counts, theirs: Counts) -> LabelArray:
         if one.declared and both.size > one.classes.size:
             unknown = both[~np.isin(both, one.classes)].tolist()[0]
             raise DataError(
-                f"the label {unknown!r} is not among the declared classes {one.classes.tolist()}; "
-                f"correct the label or declare it in classes="
+                (f"the label {unknown!r} is not among the declared classes ", Labels(one.classes.tolist())),
+                remedy=("correct the label or declare it in ", Argument("classes")),
             )
     return both
 

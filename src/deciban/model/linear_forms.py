@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.families.base.contract import Terms
 from deciban.model.corrections import PartialRows
 from deciban.model.counts import Guard
@@ -117,8 +117,8 @@ def form_of(model: Model, quadratic: bool) -> Form:
     terms = {p: found for p in range(len(model.schema.groups)) if (found := _group_terms(model, p, quadratic))}
     if model.corrections is not None or model.cap < np.inf:
         raise UsageError(
-            "a model with corrections, or a cap on what a block is worth, has no linear or quadratic form; "
-            "fit with tune='weights', or tune=None for plain Bayes"
+            "a model with corrections, or a cap on what a block is worth, has no linear or quadratic form",
+            remedy=("fit with ", Argument("tune", "weights"), ", or ", Argument("tune", None), " for plain Bayes"),
         )
     every = [term.expanded() for some in terms.values() for term in some]
     names = tuple(name for term in every for name in term.names)
@@ -147,7 +147,8 @@ def _group_terms(model: Model, group: int, quadratic: bool) -> list[Terms]:
         if term.quadratic is not None and not quadratic:
             raise UsageError(
                 f"{', '.join(term.names[:4])}: {family} has variances that differ between classes (one "
-                f"without rows has that of all): the score is quadratic; use quadratic_form() or Pooled() variances"
+                "without rows has that of all): the score is quadratic",
+                remedy=("use quadratic_form() or ", Argument("family", "Pooled"), " variances"),
             )
         if not term.finite:
             raise UsageError(f"{', '.join(term.names[:4])}: a probability of 0 has no finite weight; use alpha > 0")

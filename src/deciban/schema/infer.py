@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.base.checks import Unseen
 from deciban.schema.schema import GIVEN, ChosenBy, ColumnGroup, ColumnSpec, MeantAs, Reason, Schema, union_schemas
@@ -187,7 +187,7 @@ def _given(known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: 
         members = _named_columns(key, place, names, partly)
         for member in members:
             if place[member] in seen:
-                raise UsageError(f"columns= names {member!r} twice; a column belongs to one block")
+                raise UsageError((Argument("columns"), f" names {member!r} twice; a column belongs to one block"))
             seen.add(place[member])
         if members or not partly:
             given.append(([place[member] for member in members], family))
@@ -201,11 +201,16 @@ def _named_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], par
     if partly and len(absent) == len(members):
         return []
     if partly and absent:
-        raise UsageError(f"columns= names the block {key!r}, of which only a part is in the table; give it whole")
+        raise UsageError(
+            (Argument("columns"), f" names the block {key!r}, of which only a part is in the table"),
+            remedy="give it whole",
+        )
     if absent:
         raise UsageError(
-            f"columns= names {absent[0]!r}, which is not in the table; it has {listed(names)} "
-            f"(columns that come later are for partial_fit)"
+            (
+                Argument("columns"),
+                f" names {absent[0]!r}, which is not in the table; it has {listed(names)}",
+            )
         )
     return members
 
@@ -214,7 +219,15 @@ def _check_family(family: Any, place: str) -> None:
     if isinstance(family, type):
         raise UsageError(f"{place} is the class {family.__name__}; give an instance: {family.__name__}()")
     if not all(hasattr(family, verb) for verb in ("read", "count", "estimate", "joint")):
-        raise UsageError(f"{place} is {family!r}; give a family such as Gaussian() or Categorical()")
+        raise UsageError(
+            f"{place} is {family!r}",
+            remedy=(
+                "give a family such as ",
+                Argument("family", "Gaussian"),
+                " or ",
+                Argument("family", "Categorical"),
+            ),
+        )
 
 
 def _inferred(

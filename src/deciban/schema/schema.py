@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import BadCell, SchemaError
+from deciban.errors import Argument, BadCell, SchemaError
 from deciban.families import Family
 from deciban.tables.cells import as_learned, fits
 from deciban.tables.table import NO_COLUMN, Frame, Table
@@ -416,8 +416,8 @@ def _refuse_other_families(hosts: Sequence[ColumnGroup], group: ColumnGroup, nam
         if host.family.counts != group.family.counts:
             column = next(column for column in group.columns if column in host.columns)
             raise SchemaError(
-                f"column {names[column]!r} is {host.family} in one and {group.family} in the other; "
-                f"fit both with the same columns="
+                f"column {names[column]!r} is {host.family} in one and {group.family} in the other",
+                remedy=("fit both with the same ", Argument("columns")),
             )
 
 
@@ -425,7 +425,10 @@ def _refuse_other_blocks(hosts: Sequence[ColumnGroup], group: ColumnGroup, known
     grows = group.open and hosts[0].open
     if len(hosts) > 1 or not (grows or known == set(group.columns)):
         shown = ", ".join(repr(names[column]) for column in group.columns[:6])
-        raise SchemaError(f"the columns {shown} form one block in one and not in the other; use the same columns=")
+        raise SchemaError(
+            f"the columns {shown} form one block in one and not in the other",
+            remedy=("use the same ", Argument("columns")),
+        )
 
 
 def _counted_by_both(mine: list[ColumnGroup], theirs: list[ColumnGroup]) -> list[ColumnGroup]:

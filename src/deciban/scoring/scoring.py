@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deciban.decisions.decide import Decisions, least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.model.counting import row_ranges, rows_per_batch
 from deciban.model.fitted import Fitted
 from deciban.model.intervals import posterior_intervals
@@ -93,7 +93,7 @@ def predict_posteriors(fitted: Fitted, X: Any) -> Floats:
 def intervals(fitted: Fitted, X: Any, level: float) -> tuple[Floats, Floats]:
     """The bounds between which each posterior lies, row by class; see `deciban.model.intervals`."""
     if not 0.0 < level < 1.0:
-        raise UsageError(f"level={level!r}: give a probability between 0 and 1, such as 0.95")
+        raise UsageError("give a probability between 0 and 1, such as 0.95", parameter=Argument("level", level))
     model = fitted.model
     counts = fitted.counts.for_schema(model.schema)
     variance = prior_variance(fitted.settings.prior, counts.class_weight)

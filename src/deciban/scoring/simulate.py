@@ -9,7 +9,7 @@ import pyarrow as pa
 from deciban.decisions.bayes_error import mean_with_interval
 from deciban.decisions.decide import least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.explain.decision_curves import exact_risk
 from deciban.model.fitted import Fitted
 from deciban.model.model import posteriors
@@ -28,11 +28,13 @@ def sample_rows(
     """
     for name, value in (("rows", rows), ("length", length)):
         if value is not None and (not isinstance(value, int | np.integer) or value < 0):
-            raise UsageError(f"sample({name}={value!r}): give a whole number that is at least 0")
+            raise UsageError("give a whole number that is at least 0", parameter=Argument(name, value))
     model = fitted.generative
     if length is not None and not any(likelihood.takes_length for likelihood in model.likelihoods):
         raise UsageError(
-            f"sample(length={length!r}): no column is Text() or Multinomial(), which alone have words; leave it out"
+            "no column holds texts or counts of words, which alone have words",
+            remedy="leave it out",
+            parameter=Argument("length", length),
         )
     place = None if label is None else fitted.place_of(label)
     columns, labels = model.sample(int(rows), generator(random_state), place, length)

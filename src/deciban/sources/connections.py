@@ -452,7 +452,7 @@ def _refuse_other_columns(place: str, known: Mapping[str, object], now: Sequence
     if list(known) != list(now):
         gone = next((name for name in known if name not in now), None)
         what = "other columns" if gone is None else f"no column {gone!r} any more"
-        raise DataError(f"it has {what} since it was looked at", place=Place(place), remedy="scan it anew")
+        raise DataError(f"it has {what} since it was looked at", place=Place(place), remedy="scan it again")
 
 
 # Rows of a batch.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar, get_args
 
 import pyarrow as pa
 
-from deciban.errors import DataError, Place, UsageError, missing_package, rendered
+from deciban.errors import Argument, DataError, Place, UsageError, missing_package, rendered
 from deciban.sources.addresses import Address
 from deciban.sources.arrow import distinct_names
 from deciban.sources.connections import cannot_connect, server_errors
@@ -420,7 +420,7 @@ class PostgresSource(Source):
             now = described(statement, self.source, self.name)
         except UsageError as problem:
             said = f"{rendered(problem.cause)}; {rendered(problem.remedy)}" if problem.remedy else problem.cause
-            remedy = "it has changed since it was looked at: scan it anew"
+            remedy = "it has changed since it was looked at: scan it again"
             raise DataError(said, place=problem.place, remedy=remedy) from None
         for name in self.names:
             was = self.types[name].called
@@ -430,7 +430,7 @@ class PostgresSource(Source):
                 raise self._changed(f"column {name!r} is {now[name].called}, and was {was}")
 
     def _changed(self, what: str) -> DataError:
-        return DataError(f"{what} when it was looked at", place=Place(self.name), remedy="scan it anew")
+        return DataError(f"{what} when it was looked at", place=Place(self.name), remedy="scan it again")
 
 
 def _content(columns: Sequence[SqlColumn]) -> str:
@@ -470,7 +470,7 @@ def written_into(url: str, table: str, existing: Existing = "refuse") -> Iterato
     """A function that writes one table after the other; all rows are there when the context ends, and none before."""
     address = Address.of(url)
     if existing not in get_args(Existing):
-        raise UsageError(f"existing={existing!r}: choose {', '.join(map(repr, get_args(Existing)))}")
+        raise UsageError(f"choose {', '.join(map(repr, get_args(Existing)))}", parameter=Argument("existing", existing))
     POSTGRES.qualified(table)
     place = f"{table} ({address.shown})"
     names: list[str] = []

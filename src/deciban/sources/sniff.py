@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from deciban.errors import DataError, Place, UsageError
+from deciban.errors import Argument, DataError, Place, UsageError
 from deciban.tables.table import repeated
 
 # How much of a file is looked at; a header has to end before.
@@ -85,8 +85,14 @@ def sniff(
         return FileFormat("orc")
     if start[8:12] == b"DUCK":
         raise DataError(
-            f"{name}: this is a database of DuckDB; open it with duckdb.connect({name!r}), and pass the connection "
-            f"with table= or query="
+            "this is a database of DuckDB",
+            place=Place(name),
+            remedy=(
+                f"open it with duckdb.connect({name!r}), and pass the connection with ",
+                Argument("table"),
+                " or ",
+                Argument("query"),
+            ),
         )
     compression = compression_of(start)
     if compression is not None:
@@ -118,7 +124,9 @@ def _decoded(name: str, start: bytes, encoding: str) -> str:
         decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)()
         text = decoder.decode(start, final=whole)
     except LookupError:
-        raise UsageError(f"encoding={encoding!r} is not known; try utf-8, utf-16, latin-1 or cp1252") from None
+        raise UsageError(
+            (Argument("encoding", encoding), " is not known"), remedy="try utf-8, utf-16, latin-1 or cp1252"
+        ) from None
     except UnicodeDecodeError as problem:
         if b"\0" in start[:1024]:
             raise DataError(

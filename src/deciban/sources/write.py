@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.sources.addresses import is_address
 from deciban.sources.duckdb import connect, interrupts
 from deciban.sources.temporary import STANDARD_INPUT
@@ -203,14 +203,19 @@ def written(
     """
     if table is not None:
         if not is_address(path):
-            raise UsageError("table= is for databases; give the URL of one, such as postgresql://user@host/database")
+            raise UsageError(
+                (Argument("table"), " is for databases"),
+                remedy="give the URL of one, such as postgresql://user@host/database",
+            )
         from deciban.sources.postgres import written_into  # files do not need it
 
         with written_into(os.fspath(path), table, existing) as write:
             yield write
         return
     if is_address(path):
-        raise UsageError("which table of the database to write is not said; give table='schema.table'")
+        raise UsageError(
+            "which table of the database to write is not said", remedy=("give ", Argument("table", "schema.table"))
+        )
     kind = kind_of_file(path)
     with replacing(path) as file:
         compressed = os.fspath(path).lower().endswith(".gz")

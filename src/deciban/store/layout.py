@@ -125,7 +125,7 @@ def read_from(file: BinaryIO, size: int, path: Any) -> Content:
         raise ModelFileError(
             "this is not a model file",
             place=Place(str(path)),
-            remedy="one is written by `deciban fit` or clf.save()",
+            remedy="`deciban fit` and BayesClassifier.save write one",
         )
     length = int.from_bytes(start[8:16], "little")
     fits = length <= MAX_HEADER_BYTES and 16 + length + CHECKSUM_BYTES <= size

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.errors import BadCell
+from deciban.errors import Argument, BadCell
 from deciban.statistics.decimals import as_doubles
 from deciban.statistics.levels import as_values
 from deciban.util.arrays import Floats
@@ -342,7 +342,12 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
             return np.full(len(array), np.nan)
         row = filled[0].as_py()
         problem = f"found {_shown(array[row].as_py())} ({kind}), expected a number"
-        raise BadCell(column, row, problem, "correct the cell, leave it empty, or make the column Categorical()")
+        raise BadCell(
+            column,
+            row,
+            problem,
+            ("correct the cell, leave it empty, or use ", Argument("family", "Categorical"), " for this column"),
+        )
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _ticks(_finite(array).cast(pa.timestamp("us"), safe=False)) / DAY_MICROSECONDS
     if pa.types.is_time(kind):

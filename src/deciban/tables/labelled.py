@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import SchemaError, UsageError
+from deciban.errors import Argument, SchemaError, UsageError
 from deciban.tables.cells import CellHabits
 from deciban.tables.labels import Labels, check_weights, encode_labels
 from deciban.tables.row_sampling import HASHED_ROWS, RowHashes, RowSampler, rows_that_fit, with_cells
@@ -145,6 +145,8 @@ def find_column(names: tuple[str, ...], name: str, role: str) -> None:
 def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
     """The table without the column of this name, and that column."""
     if not isinstance(table, Frame) or table.names is None:
-        raise UsageError(f"{role}={name!r} names a column, but the table's columns have no names; give an array")
+        raise UsageError(
+            (Argument(role, name), " names a column, but the table's columns have no names"), remedy="give an array"
+        )
     find_column(table.names, name, f"{role}={name!r}")
     return Frame(table.table.drop_columns([name])), table.table[name]

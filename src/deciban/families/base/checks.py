@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from deciban import kernels
-from deciban.errors import BadCell, UsageError
+from deciban.errors import Argument, BadCell, UsageError
 from deciban.util.arrays import Flags, Floats, Integers, Numbers
 from deciban.util.sparse import SparseRows
 
@@ -25,7 +25,7 @@ Alpha = float | tuple[float, ...]
 def check_amount(name: str, value: float) -> None:
     """Refuse anything but a finite number >= 0."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value < math.inf:
-        raise UsageError(f"{name}={value!r}: give a finite number that is at least 0")
+        raise UsageError("give a finite number that is at least 0", parameter=Argument(name, value))
 
 
 def check_alpha(alpha: Alpha) -> None:
@@ -42,13 +42,13 @@ def as_alpha(alpha: Alpha) -> float | Floats:
 def check_unseen(unseen: str) -> None:
     """Refuse anything but one of the three choices."""
     if unseen not in ("ignore", "smooth", "error"):
-        raise UsageError(f"unseen={unseen!r}: choose 'ignore', 'smooth' or 'error'")
+        raise UsageError("choose 'ignore', 'smooth' or 'error'", parameter=Argument("unseen", unseen))
 
 
 def check_outside(outside: str) -> None:
     """Refuse anything but one of the two choices."""
     if outside not in ("refuse", "ignore"):
-        raise UsageError(f"outside={outside!r}: choose 'refuse' or 'ignore'")
+        raise UsageError("choose 'refuse' or 'ignore'", parameter=Argument("outside", outside))
 
 
 def refuse_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -> None:

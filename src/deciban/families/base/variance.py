@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.families.base.contract import ShortRepr
 from deciban.util.arrays import ROUNDING_VARIANCE, Flags, Floats
 
@@ -203,13 +203,16 @@ def rounding_variance(mean: Floats, overall: Floats) -> Floats:
 
 def check_shrinkage(shrinkage: float | str) -> None:
     if shrinkage != "oas" and not (isinstance(shrinkage, int | float) and 0.0 <= shrinkage <= 1.0):
-        raise UsageError(f"shrinkage={shrinkage!r}: give a share between 0 and 1, or 'oas'")
+        raise UsageError("give a share between 0 and 1, or 'oas'", parameter=Argument("shrinkage", shrinkage))
 
 
 def check_spread(spread: Spread) -> None:
     """Refuse anything but one of the three kinds."""
     if not isinstance(spread, PerClass | Pooled | Shrunk):
-        raise UsageError(f"{spread!r} is no kind of spread; give PerClass(), Pooled() or Shrunk(amount)")
+        raise UsageError(
+            f"{spread!r} is no kind of spread",
+            remedy=("give ", Argument("family", "PerClass"), ", ", Argument("family", "Pooled"), " or Shrunk(amount)"),
+        )
 
 
 def check_no_shrinkage(variance: Spread) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.special import gammaln
 
-from deciban.errors import BadCell
+from deciban.errors import Argument, BadCell
 from deciban.families.base.checks import TEXTS
 from deciban.families.base.contract import (
     BaseLikelihood,
@@ -114,7 +114,12 @@ class Text(TextOptions):
     def read(self, batch: Readable, columns: Sequence[int]) -> list[pa.Array]:
         cells = batch.values(columns)
         if isinstance(cells, np.ndarray):
-            raise BadCell(0, None, "it holds numbers, expected text", "use Gaussian() or Categorical() for this column")
+            raise BadCell(
+                0,
+                None,
+                "it holds numbers, expected text",
+                ("use ", Argument("family", "Gaussian"), " or ", Argument("family", "Categorical"), " for this column"),
+            )
         return [as_text(array, k) for k, array in enumerate(cells)]
 
     def empty(self, classes: int, columns: int) -> Words:

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from deciban import kernels
-from deciban.errors import BadCell
+from deciban.errors import Argument, BadCell
 from deciban.families.base.contract import Covariance, Parameters
 from deciban.families.base.smoothing import fraction
 from deciban.families.bernoulli import Exchange
@@ -323,7 +323,12 @@ class _Amounts(ABC):
         return f"exp(score of {words.size} words){power}"
 
     def draw(self, labels: Integers, rng: np.random.Generator, length: int | None) -> Drawn:
-        raise BadCell(0, None, f"{self.options} is a score, not a distribution", "use Text() to write texts")
+        raise BadCell(
+            0,
+            None,
+            f"{self.options} is a score, not a distribution",
+            ("use ", Argument("family", "Text"), " to write texts"),
+        )
 
 
 class _Shares(_Amounts):

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.families.base.checks import check_amount
 from deciban.families.base.contract import ColumnFamily
 from deciban.families.text.tokens import Analyzer, Tokenizer, Tokens
@@ -89,9 +89,15 @@ class TextOptions(ColumnFamily):
         for name, checked in CHECKS.items():
             object.__setattr__(self, name, checked(name, getattr(self, name)))
         if self.min_count > 0.0 and self.most_words is not None:
-            raise UsageError("Text(min_count=, most_words=): a bound already drops rare words; give one of the two")
+            raise UsageError(
+                ("Text(min_count=, ", Argument("most_words"), "): a bound already drops rare words"),
+                remedy="give one of the two",
+            )
         if self.tokenizer is not None and self.analyzer != "word":
-            raise UsageError(f"Text(tokenizer=...): a tokenizer finds words; leave out analyzer={self.analyzer!r}")
+            raise UsageError(
+                "Text(tokenizer=...): a tokenizer finds words",
+                remedy=("leave out ", Argument("analyzer", self.analyzer)),
+            )
 
     @cached_property
     def tokens(self) -> Tokens:

@@ -17,7 +17,7 @@ from deciban import BayesClassifier, DataError, UsageError, scan
 from deciban.sources import postgres as postgres_source
 from deciban.sources.postgres import driver
 from tests import PATIENCE
-from tests.engines.test_postgres_snapshots import open_connections
+from tests.sources.test_postgres_snapshots import open_connections
 from tests.support.postgres_tables import created, new_name
 from tests.support.servers import Postgres, new_postgres
 
@@ -256,7 +256,7 @@ def test_without_the_driver_the_package_is_named(monkeypatch: pytest.MonkeyPatch
         ({"table": ""}, "which rows of the database are meant"),
         ({"table": "a..b"}, "the name '' is empty for PostgreSQL"),
         ({"table": "x" * 64}, "is too long for PostgreSQL"),
-        ({"query": "select 1 as a", "thousands": ","}, "thousands is for CSV files"),
+        ({"query": "select 1 as a", "thousands": ","}, "thousands= is for CSV files"),
         ({"query": "select 1 as a", "ignore": ["b"]}, "there is no column 'b'; there are a"),
         ({"query": "select 1 as a", "types": {"b": "text"}}, "there is no column 'b'; there are a"),
     ],

@@ -94,7 +94,7 @@ def test_text_that_reads_as_the_learned_type_is_read_so(
     [
         ("'2x' as level", "found '2x' (string), expected a number"),
         ("date '2024-01-01' as level", "found 2024-01-01 (date32[day]), expected a number"),
-        ("[1, 2] as level", "found 1, 2 (list"),
+        ("[1, 2] as level", "found [1, 2] (list"),
         ("date '2024-01-01' as ratio", "found 2024-01-01 (date32[day]), expected a number"),
         ("date '2024-01-01' as size", "found 2024-01-01 (date32[day]), expected a number"),
         ("time '10:00' as size", "found 10:00:00 (time64[us]), expected a number"),

@@ -111,7 +111,7 @@ def test_long_identifiers_are_warned_of_and_stay_exact(deciban: Deciban, model: 
     lines = [f"id,{HEADER}", *(f"{number},{line}" for number, line in zip(numbers, LINES[1:], strict=True))]
     Path("a.csv").write_text("\n".join(lines))
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "x.dcb", "--plain")
-    assert "warning: column 'id' looks like an identifier; --ignore id" in answer.err
+    assert "warning: column 'id' looks like an identifier; leave it out: --ignore id" in answer.err
     for one in ("x.dcb", model):
         for command in ("predict", "decide"):
             out = deciban(command, one, "a.csv", "--keep", "id").out

@@ -1,0 +1,89 @@
+"""Render messages of the library for the command line: options instead of arguments of Python."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from deciban.errors import NOT_GIVEN, Argument, DecibanError, DecibanWarning, Part, rendered
+from deciban.util.text_tables import class_name
+
+# Arguments that are options of the same name.
+SAME_NAME = (
+    *("alpha", "by", "column", "date_format", "delimiter", "encoding", "folds", "force", "ignore", "keep", "length"),
+    *("missing", "prior", "query", "reject", "row", "rows", "table", "target", "thousands", "threads", "title"),
+    *("unseen", "weight", "where"),
+)
+
+# Arguments that are options of another name.
+OPTIONS = {
+    **{name: f"--{name.replace('_', '-')}" for name in SAME_NAME},
+    "columns": "--family",
+    "label": "--class",
+    "loss": "--costs",
+    "random_state": "--seed",
+    "sample_weight": "--weight",
+    "types": "--type",
+}
+
+# How tunings are chosen: there is no option of this name.
+TUNINGS = {"auto": "a fit without --plain", None: "--plain", "weights": "the tuning of weights alone"}
+
+# Spreads are parts of families, and cannot be given to a column.
+SPREADS = ("PerClass", "Pooled", "Shrunk")
+
+
+def as_option(part: Part) -> str:
+    """Return an argument, a family or labels as the command line shows them.
+
+    >>> as_option(Argument("missing", "n/a")), as_option(Argument("columns")), as_option(Argument("family", "Gamma"))
+    ('--missing n/a', '--family', 'Gamma')
+    >>> as_option(Argument("types", {"a b": "text"})), as_option(Argument("force", True))
+    ("--type 'a b=text'", '--force')
+    """
+    if not isinstance(part, Argument):
+        return ", ".join(map(_label, part.values))
+    name, value = part.name, part.value
+    if name == "family":
+        return str(value)
+    if name == "tune":
+        return TUNINGS.get(value, f"tune {value}")
+    if name == "existing":  # what becomes of a table that is there
+        return f"--{value}"
+    option = OPTIONS.get(name, name.replace("_", " "))
+    if value is NOT_GIVEN or value is True:
+        return option
+    if isinstance(value, Mapping):
+        given = [f"{_names(key)}={str(one).removesuffix('()')}" for key, one in value.items()]
+        return " ".join(f"{option} {shlex.quote(one)}" for one in given)
+    return f"{option} {shlex.quote(str(value))}"
+
+
+def describe_error(error: DecibanError) -> str:
+    """Return the message of an error; a family that its remedy names is given as the option that chooses it."""
+    column = error.place.column
+
+    def in_remedy(part: Part) -> str:
+        if isinstance(part, Argument) and part.name == "family" and part.value not in SPREADS:
+            return f"--family {'COLUMN' if column is None else shlex.quote(_names(column))}={part.value}"
+        return as_option(part)
+
+    return " ".join(error.render(argument=as_option, remedy=in_remedy).split())
+
+
+def describe_warning(warning: Warning | str) -> str:
+    """Return the message of a warning."""
+    if isinstance(warning, DecibanWarning):
+        return rendered(warning.message, as_option)
+    return str(warning)
+
+
+def _label(label: Any) -> str:
+    """A label of a list; in quotes where it would look like several without."""
+    name = class_name(label)
+    return repr(name) if isinstance(label, str) and "," in name else name
+
+
+def _names(columns: Any) -> str:
+    """Columns as --family takes them: a name with a comma, a quote or a sign of equality in double quotes."""
+    names = columns if isinstance(columns, tuple) else (columns,)
+    return ",".join(f'"{name}"' if set(str(name)) & set(',"=') else str(name) for name in names)
