@@ -194,7 +194,7 @@ def test_what_is_suggested_instead_can_be_learned(case: Case) -> None:
 def test_the_errors_of_evidence_are_those_of_samples(case: Case) -> None:
     """The deviation of log-odds that `add_covariance` claims, and their deviation over samples drawn from the model."""
     if case.name in SCORES or case.family.holds_texts:
-        pytest.skip("scores draw no samples, and rare words need many rows; see tests/test_intervals.py")
+        pytest.skip("scores draw no samples, and rare words need many rows; see tests/model/test_intervals.py")
     _, _, model = fitted(case, ROWS)
     family, rng, blocks = case.family, np.random.default_rng(5), blocks_of(model)
     labels, ones, slots = np.arange(ROWS) % CLASSES, np.ones(blocks), np.zeros(blocks, dtype=np.int64)
