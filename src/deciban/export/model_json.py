@@ -1,8 +1,8 @@
 """A model as JSON: the terms that the scorers in JavaScript and Python read. The one home of the format.
 
 Numbers and arrays are exact to the last bit. A number that JSON has no way to write is a text: "inf", "-inf", "nan". A
-short array is a list; a long one, or one of many digits, an object of one entry, whose name says what the bytes are (f8, i4, u2, u1: NumPy's
-names, little-endian) and whose value is base64.
+short array is a list; a long one, or one of many digits, an object of one entry, whose name says what the bytes are
+(f8, i4, u2, u1: NumPy's names, little-endian) and whose value is base64.
 """
 
 import base64
