@@ -13,18 +13,18 @@ from deciban.cli import (
     evaluating,
     exporting,
     learning,
-    playing,
+    output as streams,
+    pages as playing,
+    pages as reporting,
     plotting,
-    reporting,
     scoring,
     serving,
-    streams,
-    theorem,
     tour,
+    tour as theorem,
     warm,
 )
-from deciban.cli.common import complain, flush
 from deciban.cli.messages import describe_error, describe_warning
+from deciban.cli.output import complain, flush
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
 from deciban.sources.addresses import passwords_among
 from deciban.util import shutdown

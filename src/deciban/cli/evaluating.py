@@ -5,26 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.advice import tell_markers
-from deciban.cli.common import (
-    MODEL,
-    TABLE,
-    TARGET,
-    columns_of,
-    common,
-    complain,
-    files,
-    heading,
-    labelled,
-    loaded,
-    missing_columns,
-    opened,
-    reading,
-    say,
-    say_json,
-)
+from deciban.cli.advice import RETUNE, tell_markers, tuning_summary
 from deciban.cli.messages import as_option
-from deciban.cli.tuned import RETUNE, tuning_summary
+from deciban.cli.options import MODEL, TABLE, TARGET, common, files, labelled, loaded, missing_columns, opened, reading
+from deciban.cli.output import columns_of, complain, heading, say, say_json
 from deciban.util.text_tables import aligned, amount, class_name, whole
 
 if TYPE_CHECKING:

@@ -10,30 +10,35 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.advice import tell_markers, warn_of_model
-from deciban.cli.common import (
+from deciban.cli.advice import RETUNE, tell_markers, tuning_summary, warn_of_model
+from deciban.cli.options import (
     MODEL,
     TABLE,
     TARGET,
     again_from,
-    columns_of,
     common,
-    complain,
+    families_of,
     files,
-    heading,
     labelled,
     loaded,
     missing_columns,
     new_classes,
     new_columns,
     opened,
+    prior_of,
     reading,
+)
+from deciban.cli.output import (
+    check_model_output,
+    check_output,
+    columns_of,
+    complain,
+    heading,
+    refuse_journal,
+    refuse_learning_service,
     say,
     say_json,
 )
-from deciban.cli.option_values import families_of, prior_of
-from deciban.cli.outputs import check_model_output, check_output, refuse_journal, refuse_learning_service
-from deciban.cli.tuned import RETUNE, tuning_summary
 from deciban.store.lock import DEFAULT_WAIT, changing
 from deciban.util.text_tables import counted
 

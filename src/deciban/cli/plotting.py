@@ -5,21 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.common import (
-    MODEL,
-    TARGET,
-    common,
-    complain,
-    files,
-    loaded,
-    missing_columns,
-    opened,
-    reading,
-    say,
-    say_json,
-)
-from deciban.cli.option_values import prior_of
-from deciban.cli.outputs import check_output
+from deciban.cli.options import MODEL, TARGET, common, files, loaded, missing_columns, opened, prior_of, reading
+from deciban.cli.output import check_output, complain, say, say_json
 from deciban.cli.scoring import class_of, costs
 
 if TYPE_CHECKING:

@@ -10,25 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.common import (
+from deciban.cli.options import (
     MODEL,
     TABLE,
-    clean,
     common,
-    complain,
     files,
-    flush,
-    heading,
     loaded,
     missing_columns,
+    names_in,
     no_evidence,
     opened,
     reading,
-    say,
-    say_json,
 )
-from deciban.cli.option_values import names_in
-from deciban.cli.outputs import check_table_output
+from deciban.cli.output import check_table_output, clean, complain, flush, heading, say, say_json
 from deciban.errors import DataError, LossError
 from deciban.sources.addresses import is_address, without_passwords
 from deciban.util.text_tables import class_name, counted, digits

@@ -4,7 +4,8 @@ import time
 
 import click
 
-from deciban.cli.common import common, say, say_json
+from deciban.cli.options import common
+from deciban.cli.output import say, say_json
 
 
 @click.command(epilog="""\b
