@@ -4,14 +4,16 @@ import ast
 import csv
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 from deciban.cli.output import check_output, complain, few
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.sources.addresses import HIDDEN, without_passwords
 from deciban.util.text_tables import class_name, counted
 
@@ -41,8 +43,30 @@ def common(command: Command) -> Command:
     return click.option("--debug", is_flag=True, expose_value=False, help="Show where an error comes from.")(command)
 
 
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a table is read, as the options of `reading` say."""
+
+    query: str | None
+    database_table: str | None
+    types: tuple[str, ...]
+    ignore: tuple[str, ...]
+    missing: tuple[str, ...]
+    encoding: str | None
+    delimiter: str | None
+    thousands: str
+    date_format: str
+    no_header: bool
+
+
 def reading(command: Command) -> Command:
-    """The options of commands that read a table."""
+    """Add the options of commands that read a table; the command gets them as one value, `read`."""
+
+    @wraps(command)
+    def with_options(*arguments: Any, **options: Any) -> Any:
+        given = {one.name: options.pop(one.name) for one in fields(ReadOptions)}
+        return command(*arguments, read=ReadOptions(**given), **options)
+
     for option in reversed(
         (
             click.option("--query", metavar="SQL", help="Of a database (TABLE is its URL): the rows of this query."),
@@ -63,54 +87,38 @@ def reading(command: Command) -> Command:
             click.option("--no-header", is_flag=True, help="The first line of a CSV file is a row, not the names."),
         )
     ):  # fmt: skip
-        command = option(command)
-    return command
+        with_options = option(with_options)
+    return cast(Command, with_options)
 
 
-READING = (
-    "query",
-    "database_table",
-    "types",
-    "ignore",
-    "missing",
-    "encoding",
-    "delimiter",
-    "thousands",
-    "date_format",
-    "no_header",
-)
-
-
-def opened(table: Sequence[str], options: dict[str, Any], output: str | None = None) -> "Source":
-    """The table that is meant, from the options of `reading`, which are taken out; a file of it is no `output`."""
+def opened(table: Sequence[str], read: ReadOptions, output: str | None = None) -> "Source":
+    """The table that is meant; a file of it is no `output`."""
     from deciban.sources.csv import MISSING_WORDS
     from deciban.sources.open import scan
 
-    given = {name: options.pop(name) for name in READING}
-    types = dict(pair(text, "--type", "COLUMN=TYPE") for text in given["types"])
-    delimiter = {"\\t": "\t", "tab": "\t"}.get(given["delimiter"], given["delimiter"])
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(read.delimiter or "", read.delimiter)
     if delimiter is not None and len(delimiter) != 1:
-        raise UsageError(f"--delimiter {delimiter!r}: give one sign, or tab")
+        raise UsageError("give one sign, or tab", parameter=Argument("delimiter", delimiter))
     found = scan(
         table[0] if len(table) == 1 else list(table),
-        query=given["query"],
-        table=given["database_table"],
-        types=types,
-        ignore=given["ignore"],
-        missing=(*MISSING_WORDS, *given["missing"]),
-        encoding=given["encoding"],
+        query=read.query,
+        table=read.database_table,
+        types=dict(pair(text, "--type", "COLUMN=TYPE") for text in read.types),
+        ignore=read.ignore,
+        missing=(*MISSING_WORDS, *read.missing),
+        encoding=read.encoding,
         delimiter=delimiter,
-        header=not given["no_header"],
-        thousands=given["thousands"],
-        date_format=given["date_format"],
+        header=not read.no_header,
+        thousands=read.thousands,
+        date_format=read.date_format,
     )
     check_output(output, found.inputs)  # those of a folder, a glob or a query too
     return found
 
 
-def again_from(table: Sequence[str], options: dict[str, Any]) -> list[str]:
+def again_from(table: Sequence[str], read: ReadOptions) -> list[str]:
     """What to give another command to read the same rows, without a password."""
-    database = {"--query": options["query"], "--table": options["database_table"]}
+    database = {"--query": read.query, "--table": read.database_table}
     given = [part for option, value in database.items() if value is not None for part in (option, value)]
     return [*(without_passwords(one).replace(f":{HIDDEN}@", "@") for one in table), *given]
 
@@ -165,8 +173,6 @@ def new_columns(fitted: "Fitted", rows: "LabelledStream", name: str, what: str) 
 
 def new_classes(fitted: "Fitted", shard: "Fitted", name: str, remedy: str = "") -> None:
     """Say which classes of rows to be learned the model has not had before, and whether that may be a slip."""
-    from difflib import get_close_matches
-
     old = set(fitted.classes.tolist())
     known = {str(label).strip().casefold(): label for label in old}
     fresh = []

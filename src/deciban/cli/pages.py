@@ -6,7 +6,18 @@ from typing import Any
 
 import click
 
-from deciban.cli.options import MODEL, TARGET, common, files, labelled, loaded, missing_columns, opened, reading
+from deciban.cli.options import (
+    MODEL,
+    TARGET,
+    ReadOptions,
+    common,
+    files,
+    labelled,
+    loaded,
+    missing_columns,
+    opened,
+    reading,
+)
 from deciban.cli.output import check_output, complain, say, say_json
 from deciban.cli.scoring import about_costs, costs
 
@@ -30,7 +41,13 @@ Examples:
 @reading
 @common
 def report(
-    model: str, table: tuple[str, ...], target: str | None, output: str | None, as_json: bool, **options: Any
+    model: str,
+    table: tuple[str, ...],
+    target: str | None,
+    output: str | None,
+    as_json: bool,
+    read: ReadOptions,
+    **options: Any,
 ) -> None:
     """Write what a model is, how good it is and what each column says as one HTML page, with a form to try values."""
     if output is None and not as_json:
@@ -43,7 +60,7 @@ def report(
     loss = costs(options["costs"], fitted)
     rows = None
     if table:
-        scan = opened(table, options, output)
+        scan = opened(table, read, output)
         rows = labelled(fitted, scan, target)
         missing_columns(fitted, scan)
     title = options["title"] or f"{Path(model).stem}: report"
