@@ -39,11 +39,14 @@ SLOW = (
     "tests/cli/test_streams.py",
     "tests/cli/test_theorem_and_tour.py",
     "tests/dropin/test_dropin.py",
+    "tests/evaluation/test_interactions.py",
     "tests/examples",
-    "tests/explain/test_interactions.py",
     "tests/export",
+    "tests/fitting/test_merge.py",
+    "tests/fitting/tune",
     "tests/kernels/test_compiled.py",
     "tests/laws/test_leave_one_out.py",
+    "tests/model/test_intervals.py",
     "tests/oracles/test_numerics.py",
     "tests/page",
     "tests/plot/test_every_display.py",
@@ -54,9 +57,6 @@ SLOW = (
     "tests/store/test_kept.py",
     "tests/store/test_lock.py",
     "tests/store/test_mutations.py",
-    "tests/test_intervals.py",
-    "tests/test_merge_models.py",
-    "tests/tune",
 )
 
 # Tests of the service, most of which run it in a thread or a process.

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from sklearn.naive_bayes import BernoulliNB
 
 from deciban import Categorical, Gaussian, JointGaussian, JointTable, Multinomial, Text
 from deciban.datasets import messages, weather
+from deciban.explain import explanation
 from deciban.explain.explanation import Explanation
 from deciban.model.counts import Counts
 from deciban.model.model import estimate
@@ -145,3 +147,21 @@ def test_the_lecture_stays_a_table() -> None:
     text = str(textbook(alpha=0).fit(weather(), "play").explain([{"outlook": "sunny", "wind": "strong"}], by="block"))
     assert "outlook = sunny                       3/5 = 0.6  2/9 = 0.2222\n" in text
     assert "temperature = missing  (no evidence)  1          1\n" in text
+
+
+def test_a_row_is_read_and_explained_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Terms, words and cells are found once, however often they are asked for."""
+    asked: list[str] = []
+    for name in ("column_terms", "tokenized_texts", "values_of_row"):
+        original = getattr(explanation, name)
+
+        def noted(*given: Any, name: str = name, original: Any = original) -> Any:
+            asked.append(name)
+            return original(*given)
+
+        monkeypatch.setattr(explanation, name, noted)
+    mails = messages()
+    found = textbook().fit(mails.select(["text"]), mails["label"]).explain(mails.select(["text"]).slice(0, 1))
+    assert str(found) == found.summary(0)
+    assert found.words(0) == found.words(0)
+    assert sorted(asked) == ["column_terms", "tokenized_texts", "values_of_row"]

@@ -122,29 +122,16 @@ class Explanation:
         return self.evidence.impossible
 
     @cached_property
-    def _read(self) -> dict[int, list[Any]]:
+    def _kept(self) -> "dict[int, _Row]":
         return {}
 
-    def _cells(self, row: int) -> list[Any]:
-        """The values of a row, None where one is missing."""
-        found = self._read.get(row)
+    def _row(self, row: int) -> "_Row":
+        """Return what was found of a row; one row at a time is kept."""
+        found = self._kept.get(row)
         if found is None:
-            found = values_of_row(self.table.slice(row, row + 1))
-            self._read.clear()  # one row at a time is kept
-            self._read[row] = found
-        return found
-
-    @cached_property
-    def _tokenized(self) -> dict[int, dict[int, TokenizedText]]:
-        return {}
-
-    def _texts(self, row: int) -> dict[int, TokenizedText]:
-        """The texts of a row by their blocks; each is cut into words once, whatever is asked of it."""
-        found = self._tokenized.get(row)
-        if found is None:
-            found = {text.block: text for text in tokenized_texts(self.model, self.table.slice(row, row + 1))}
-            self._tokenized.clear()
-            self._tokenized[row] = found
+            found = _Row(self, row)
+            self._kept.clear()
+            self._kept[row] = found
         return found
 
     def _order(self, row: int) -> Integers:
@@ -172,7 +159,7 @@ class Explanation:
         order = self._order(row)
         shown = np.sort(order[:MOST_CLASSES_BESIDE])
         names = [class_name(label) for label in self.evidence.classes]
-        labels = labels_of(self._blocks, self._cells(row))
+        labels = labels_of(self._blocks, self._row(row).cells)
         text = calculation_table(self.steps(row), labels, [names[c] for c in shown], width)
         if self._impossible[row]:
             text += f"\n{NO_CLASS_CAN_BE}"
@@ -202,8 +189,8 @@ class Explanation:
         def by_class(values: Floats) -> dict[str, float]:
             return dict(zip(names, values.tolist(), strict=True))
 
-        one, texts = self.table.slice(row, row + 1), self._texts(row)
-        read = [group.family.read(one, group.columns) for group in self.model.schema.groups]
+        texts = self._row(row).texts
+        read = [group.family.read(self._row(row).table, group.columns) for group in self.model.schema.groups]
         blocks = []
         for b, block in enumerate(self._blocks):
             likelihood = self.model.likelihoods[block.group]
@@ -212,7 +199,7 @@ class Explanation:
             else:
                 how = [likelihood.formula(read[block.group], 0, block.place, c) for c in range(len(names))]
             found = {
-                **block.as_dict(self._cells(row)),
+                **block.as_dict(self._row(row).cells),
                 "weight": float(evidence.weights[b]),
                 "capped": bool(evidence.capped is not None and evidence.capped[row, b]),
                 "formula": dict(zip(names, how, strict=True)),
@@ -323,20 +310,7 @@ class Explanation:
         list of TextEvidence
             One for each text; empty where there are none.
         """
-        order = self._order(row)
-        if order.size == 1 or self._impossible[row]:
-            return []
-        best, other = int(order[0]), int(order[1])
-        known = self.model.known(self.table.slice(row, row + 1))
-        scale = 1.0 if known is None else float(known.scale[0])
-        found = []
-        for block, text in self._texts(row).items():
-            offset = 0.0
-            if self.by == "column" and self.model.partial is not None:
-                own = self.model.partial.offsets[self.model.schema.column_names.index(text.name)]
-                offset = float(DECIBANS * scale * (own[best] - own[other]))
-            found.append(text.evidence(scale * float(self.model.weights[block]), best, other, offset))
-        return [evidence for evidence in found if evidence is not None]
+        return list(self._row(row).words)
 
     def terms(self, row: int) -> list[Term]:
         """What each column (or block) says for the best class against the next, the most telling first.
@@ -351,16 +325,11 @@ class Explanation:
         list of Term
             Empty where there is one class.
         """
-        if self.evidence.classes.size == 1:
-            return []
-        if self.by == "block":
-            return self._block_terms(row)
-        best, other = map(int, self._order(row)[:2])
-        return column_terms(self.model, self.evidence, self.columns, row, self._cells(row), best, other)
+        return list(self._row(row).terms)
 
     def _block_terms(self, row: int) -> list[Term]:
         best, other = map(int, self._order(row)[:2])
-        return block_terms(self.model, self.evidence, row, self._cells(row), best, other, self._blocks)
+        return block_terms(self.model, self.evidence, row, self._row(row).cells, best, other, self._blocks)
 
     def _decibans(self, row: int, terms: list[Term], width: int, short: bool = False) -> str:
         """The evidence for the best class against the next, as terms of a sum; `short`: without columns that say 0."""
@@ -370,3 +339,52 @@ class Explanation:
             rules = ", ".join(sorted(set(self.columns.rules.values())))
             text += "\n" + "\n".join(wrap(f"(with others: the share of joint blocks, by {rules})", width))
         return "\n".join([text, *map(str, self.words(row))])
+
+
+class _Row:
+    """One row of an explanation: its cells, texts, terms and words, each found once, whatever is asked of it."""
+
+    def __init__(self, whole: Explanation, row: int) -> None:
+        self.whole, self.row = whole, row
+        self.order = whole._order(row)
+
+    @cached_property
+    def table(self) -> Table:
+        return self.whole.table.slice(self.row, self.row + 1)
+
+    @cached_property
+    def cells(self) -> list[Any]:
+        """The values, None where one is missing."""
+        return values_of_row(self.table)
+
+    @cached_property
+    def texts(self) -> dict[int, TokenizedText]:
+        """The texts by their blocks."""
+        return {text.block: text for text in tokenized_texts(self.whole.model, self.table)}
+
+    @cached_property
+    def terms(self) -> list[Term]:
+        whole = self.whole
+        if whole.evidence.classes.size == 1:
+            return []
+        if whole.by == "block":
+            return whole._block_terms(self.row)
+        best, other = map(int, self.order[:2])
+        return column_terms(whole.model, whole.evidence, whole.columns, self.row, self.cells, best, other)
+
+    @cached_property
+    def words(self) -> list[TextEvidence]:
+        model, by_column = self.whole.model, self.whole.by == "column"
+        if self.order.size == 1 or self.whole._impossible[self.row] or not self.texts:
+            return []
+        best, other = int(self.order[0]), int(self.order[1])
+        known = model.known(self.table)
+        scale = 1.0 if known is None else float(known.scale[0])
+        found = []
+        for block, text in self.texts.items():
+            offset = 0.0
+            if by_column and model.partial is not None:
+                own = model.partial.offsets[model.schema.column_names.index(text.name)]
+                offset = float(DECIBANS * scale * (own[best] - own[other]))
+            found.append(text.evidence(scale * float(model.weights[block]), best, other, offset))
+        return [evidence for evidence in found if evidence is not None]

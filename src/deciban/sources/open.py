@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from deciban.errors import Argument, DataError, Place, UsageError
-from deciban.sources.addresses import Address, is_address
+from deciban.sources.addresses import SCHEMES, Address
 from deciban.sources.arrow import (
     is_arrow_stream,
     open_arrow_files,
@@ -81,16 +81,18 @@ def kind_of_rows(data: Any, files: bool = False) -> Kind:
     """
     if isinstance(data, Source):
         return "source"
+    if isinstance(data, str):
+        return "database" if data.startswith(SCHEMES) else "query" if data.startswith(SQL) else "files"
+    if isinstance(data, os.PathLike):
+        return "files"
     if is_spark_table(data):
         return "spark"
-    if is_address(data) or hasattr(type(data), CONNECTION) or hasattr(type(data), IBIS):
+    if hasattr(type(data), CONNECTION) or hasattr(type(data), IBIS):
         return "database"
     if is_arrow_stream(data):
         return "batches"
     if is_relation(data):
         return "relation"
-    if isinstance(data, str | os.PathLike):
-        return "query" if isinstance(data, str) and data.startswith(SQL) else "files"
     names = (str, os.PathLike) if files else (os.PathLike,)
     several = isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(one, names) for one in data)
     return "files" if several else "memory"
@@ -173,11 +175,11 @@ def scan(
     thousands: str = "",
     date_format: str = "",
 ) -> Source:
-    """Files, a query or a table of a database as a table that is streamed.
+    """Open files, a query or a table of a database as a table that is streamed.
 
-    `fit`, `predict` and all other methods that take rows take it in place of a table, and read it in pieces, so that
-    memory does not grow with it. They take the name of a file, too, and scan it themselves: this function is for what
-    has to be said of the file, and for databases.
+    `fit`, `predict` and all other methods that take rows accept it in place of a table and read it piece by piece, so
+    that memory does not grow with its size. They also accept the name of a file. Use this function to set options of a
+    file, or to read from a database.
 
     Parameters
     ----------
@@ -187,25 +189,25 @@ def scan(
         frame of polars. A folder of documents in folders named by their classes. A database: the URL
         of PostgreSQL ("postgresql://user@host/database"; the password is better in PGPASSWORD or ~/.pgpass), a
         connection of ADBC or of Python's DB-API, or a table of Ibis.
-    query : str, default None
+    query : str, default=None
         Of a database: a query, whose rows are read.
-    table : str, default None
+    table : str, default=None
         Of a database: a table, all rows of which are read, such as "customers" or "sales.customers".
-    types : mapping of str to {"text", "number", "bool", "date", "time"}, default None
+    types : mapping of str to {"text", "number", "bool", "date", "time"}, default=None
         The types of columns that are not what they look like.
-    ignore : sequence of str, default ()
+    ignore : sequence of str, default=()
         Columns to leave out.
-    missing : sequence of str, default ("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+    missing : sequence of str, default=("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
         Cells of a CSV file that mean a missing one, besides empty ones.
-    encoding : str, default None
+    encoding : str, default=None
         That of a CSV file, or of documents; None finds UTF-8 and UTF-16.
-    delimiter : str, default None
+    delimiter : str, default=None
         The sign between the cells of a CSV file; None finds a comma, a semicolon, a tab or a bar.
-    header : bool, default True
+    header : bool, default=True
         Whether the first row of a CSV file has the names of the columns; else they are column1, column2 and so on.
-    thousands : str, default ""
+    thousands : str, default=""
         The sign between the thousands of numbers in a CSV file, such as ",".
-    date_format : str, default ""
+    date_format : str, default=""
         How dates are written in a CSV file, such as "%d.%m.%Y", if it is not ISO's way.
 
     Returns
@@ -259,7 +261,7 @@ def _open(kind: Kind, source: Any, options: ScanOptions, query: str | None = Non
     else:
         given = [_local(os.fspath(one)) for one in (source if isinstance(source, list | tuple) else [source])]
         name = "standard input" if given == [STANDARD_INPUT] else ", ".join(given)
-        if any(map(is_address, given)):
+        if any(one.startswith(SCHEMES) for one in given):
             raise UsageError("a database is read alone", remedy="give its URL, and neither files nor another one")
         if (folder := _folder_of_documents(given)) is not None:
             from deciban.sources.documents import documents_in  # tables do not need it
@@ -406,7 +408,7 @@ def _refuse_versioned(folder: Path) -> None:
 def _local(source: str) -> str:
     """The name of a file: that of a file:// URL as a path. A UsageError for what is not on this machine."""
     found = SCHEME.match(source)
-    if found is None or is_address(source):
+    if found is None or source.startswith(SCHEMES):
         return source
     if found[1].lower() == "file":
         parts = urlsplit(source)

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from deciban import load
-from tests.engines.spark_programs import PROGRAMS
+from tests.sources.spark_programs import PROGRAMS
 from tests.support.servers import refuse_without_spark, spark_environment
 from tests.support.sources import mixed
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_model_is_the_same(name: str) -> None:
     """On a cluster, also where a worker is killed in the middle of a fit and tasks are run twice; over Connect."""
     refuse_without_spark()
-    command = [sys.executable, "-m", "tests.engines.spark_programs", name]
+    command = [sys.executable, "-m", "tests.sources.spark_programs", name]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert done.stdout.strip().endswith("done"), done.stderr[-6_000:]
 

@@ -1,4 +1,4 @@
-"""Programs that need a Spark session of their own: `python -m tests.engines.spark_programs NAME` runs one.
+"""Programs that need a Spark session of their own: `python -m tests.sources.spark_programs NAME` runs one.
 
 Each says "done" in the end, if all was as it should be.
 """

@@ -17,7 +17,7 @@ from deciban import BayesClassifier, DataError, UsageError, scan
 from deciban.sources import postgres as postgres_source
 from deciban.sources.postgres import driver
 from tests import PATIENCE
-from tests.engines.test_postgres_snapshots import open_connections
+from tests.sources.test_postgres_snapshots import open_connections
 from tests.support.postgres_tables import created, new_name
 from tests.support.servers import Postgres, new_postgres
 

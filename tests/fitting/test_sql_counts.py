@@ -36,7 +36,7 @@ from deciban.tables.cells import as_numbers
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.table import Frame
 from tests.agree.test_sources import assert_same_counts
-from tests.engines.sql_tables import Database, DuckDb, PostgreSql, SparkSql, counted_here, counted_in_engine
+from tests.fitting.sql_tables import Database, DuckDb, PostgreSql, SparkSql, counted_here, counted_in_engine
 from tests.laws.cases import CASES
 from tests.support.sources import mixed
 
