@@ -9,7 +9,7 @@ import pytest
 from deciban import Binned, DecibanError, Gamma, Gaussian, JointGaussian, LogNormal, Pooled
 from deciban.errors import ForgetError
 from tests import textbook
-from tests.laws.cases import assert_same_counts
+from tests.support.asserts import assert_same_counts
 from tests.support.tables import MIXED, N
 
 RNG = np.random.default_rng(11)

@@ -9,8 +9,9 @@ import pytest
 
 import deciban as dc
 from deciban.datasets import weather
-from tests.laws.cases import CASES, Case, assert_same_counts, rows_of
+from tests.laws.cases import CASES, Case, rows_of
 from tests.store.models import PLAIN, features, mixed, parts_of, plain
+from tests.support.asserts import assert_same_counts
 from tests.support.model_files import content
 
 

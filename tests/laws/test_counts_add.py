@@ -12,12 +12,11 @@ from hypothesis import given, settings, strategies as st
 
 from deciban import Binned, Counts, Gamma, Gaussian, JointGaussian, LogNormal
 from deciban.model.counting import Batch, _Tree, count
-from deciban.model.model import Model, estimate
-from deciban.model.priors import log_prior
 from deciban.schema.schema import Schema
 from deciban.sources.open import open_table
 from tests import example_count
-from tests.laws.cases import CASES, Case, assert_same_counts, counted, rows_of, schema_of
+from tests.laws.cases import CASES, Case, counted, model, rows_of, schema_of
+from tests.support.asserts import assert_same_counts
 
 every_family = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 seeds = st.integers(0, 2**32 - 1)
@@ -27,10 +26,6 @@ few = settings(max_examples=example_count(15))
 def table(case: Case, seed: int, n: int = 60, classes: int = 3) -> tuple[Any, np.ndarray, np.random.Generator]:
     rng = np.random.default_rng(seed)
     return case.draw(rng, n), rng.integers(0, classes, n), rng
-
-
-def model(counts: Counts) -> Model:
-    return estimate(counts, log_prior("smoothed", counts.classes, counts.class_weight))
 
 
 @every_family

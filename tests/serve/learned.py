@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from concurrent.futures import Future
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -9,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from deciban.families import Categorical, Gaussian
 from deciban.fitting import fit, update
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.serve.online.learner import Learner
+from deciban.serve.problems import Problem
 from deciban.serve.reader import State
 from deciban.serve.settings import LearnSettings
 from deciban.store import model_file
@@ -104,3 +107,13 @@ def same(one: Any, other: Any, tolerance: float = 0.0) -> bool:
     if is_dataclass(one):
         return all(same(getattr(one, f.name), getattr(other, f.name), tolerance) for f in fields(one))
     return bool(one == other)
+
+
+def problem_of(answer: "Future[Any]") -> Problem:
+    with pytest.raises(Problem) as caught:
+        answer.result(10)
+    return caught.value
+
+
+def some(*places: int, label: str | None = None, weight: float = 1.0) -> list[tuple[dict[str, Any], str, float]]:
+    return [(ROWS[k], label or PLAY[k], weight) for k in places]
