@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from deciban import BayesClassifier, merge
+from deciban.testing import assert_same_statistic
 from tests.agree.models import FEW, LABELLED, MANY, PROBE, TABLES, assert_same, expected
-from tests.support.asserts import assert_same_statistic, assert_same_typed_counts
+from tests.support.asserts import assert_same_typed_counts
 from tests.support.sources import SOURCES, TOLD, as_csv, as_json_lines, as_parquet, numeric, parts
 
 LONG = ("pandas", "csv", "parquet", "json_lines")  # one of each kind, for what takes longer

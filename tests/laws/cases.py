@@ -13,7 +13,6 @@ from deciban import (
     Binned,
     Categorical,
     Complement,
-    Counts,
     Gamma,
     Gaussian,
     JointGaussian,
@@ -26,21 +25,15 @@ from deciban import (
     Shrunk,
     Text,
 )
-from deciban.model.counting import batches, count_batches
-from deciban.model.model import Model, estimate
-from deciban.model.priors import log_prior
-from deciban.schema.infer import Defaults, infer_schema
-from deciban.schema.schema import Schema
-from deciban.sources.open import open_table
-from deciban.tables.labelled import LabelledTable
-from deciban.tables.labels import encode_labels
+from deciban.testing import Rng, Trial
 
-Rng = np.random.Generator
+# Scores, which are not distributions: no samples can be drawn.
+SCORES = ("complement", "text-complement", "text-lift")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A family, how to draw cells for it, and whether its counts are exact to the bit.
+    """A named trial of a family: how to draw cells for it, and whether its counts are exact to the bit.
 
     Counts are, but for amounts of words that are roots or logarithms: these are added up in doubles.
 
@@ -54,8 +47,13 @@ class Case:
     oracle: Callable[[np.ndarray], Any] | None = None
 
     @property
+    def trial(self) -> Trial:
+        """What the laws of `deciban.testing` are tried on."""
+        return Trial(self.spec, self.draw, self.exact, self.oracle, samples=self.name not in SCORES)
+
+    @property
     def family(self) -> Any:
-        return next(iter(self.spec.values())) if isinstance(self.spec, dict) else self.spec
+        return self.trial.family
 
 
 def _holes(rng: Rng, x: np.ndarray) -> np.ndarray:
@@ -133,26 +131,3 @@ CASES = [
     Case("text-lift", _columns(Text("lift", amounts="root", normalize=True, linear=0.4)), _texts, False),
     Case("text-log", _columns(Text(amounts="log", normalize=True, strip_accents=True, min_count=1.5)), _texts, False),
 ]  # fmt: skip
-
-
-def rows_of(X: Any, index: Any) -> Any:
-    """Some rows of whatever X is."""
-    if isinstance(X, pa.Table):
-        return X.take(pa.array(np.arange(X.num_rows)[index]))
-    return X[index]
-
-
-def schema_of(case: Case, X: Any) -> Schema:
-    return infer_schema(open_table(X), case.spec, Defaults())
-
-
-def counted(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | None = 1) -> Counts:
-    """The counts of all rows, through the fold."""
-    table = open_table(X)
-    labels = encode_labels(np.asarray(y), table.rows)
-    weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-    return count_batches(batches(LabelledTable(table, labels, weights), schema), Counts.empty(schema), threads)
-
-
-def model(counts: Counts) -> Model:
-    return estimate(counts, log_prior("smoothed", counts.classes, counts.class_weight))

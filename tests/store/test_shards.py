@@ -12,9 +12,9 @@ import pytest
 from pyarrow import csv, parquet
 
 import deciban as dc
-from tests.laws.cases import CASES, Case, rows_of
+from deciban.testing import assert_same_counts, rows_of
+from tests.laws.cases import CASES, Case
 from tests.store.models import features, mixed, parts_of, plain
-from tests.support.asserts import assert_same_counts
 from tests.support.model_files import assert_same_classifier
 
 

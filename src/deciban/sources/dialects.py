@@ -286,7 +286,7 @@ class PostgresDialect(Dialect):
     advice = "; SET jit = off before, as compiling it would take longer than running it"
 
     def literal(self, text: str) -> str:
-        """Whether or not backslashes in plain literals are escapes there."""
+        """Safe whether or not backslashes in plain literals are escapes there."""
         if "\0" in text:
             raise UsageError(f"the text {text[:60]!r} holds a NUL byte, which {self.name} has no way to write")
         written = super().literal(text)

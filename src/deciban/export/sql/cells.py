@@ -105,8 +105,7 @@ class Stages:
         return total(terms)
 
     def joined(self, prefix: str, key: str, array: str, first: int, size: int) -> str:
-        """The name of the place of a key in an array of so many elements, from the first one on; NULL where it is none
-        of them."""
+        """Return the name of the place of a key in an array of this size, counted from `first`; NULL for other keys."""
         table = f"_t{len(self._known)}"
         found = self._put(prefix, f"{table}.place", {key})
         join = f"LEFT JOIN {self.dialect.keys(array, first, size, table)} ON {key} = {table}.level"
@@ -268,20 +267,20 @@ class Cells:
         return self.dialect.doubles(levels) if place.kind == "number" else self.dialect.integers(levels)
 
     def _cannot_be(self, level: str | float) -> bool:
-        """Whether the engine has no way to write a level: then it is no cell there either."""
+        """Return True if the engine cannot write a level: then no cell there contains it either."""
         return isinstance(level, str) and "\0" in level and not self.dialect.nul
 
-    def refused(self, refusals: Sequence[Refusal]) -> list[str]:
-        """The conditions under which a row is refused; those of infinite numbers are one."""
+    def rejected(self, refusals: Sequence[Refusal]) -> list[str]:
+        """Return the conditions under which a row is rejected; those of infinite numbers are one."""
         endless = [one.place.column for one in refusals if one == reject_infinite(one.place.column)]
         others = [one for one in refusals if one != reject_infinite(one.place.column)]
         sizes = [f"abs({self.number(column)})" for column in endless]
         largest = f"GREATEST({', '.join(sizes)})" if len(sizes) > 1 else "".join(sizes)
         found = [f"{largest} = {self.dialect.number(math.inf)}"] if sizes else []
-        return [*found, *map(self._refused, others)]
+        return [*found, *map(self._is_rejected, others)]
 
-    def _refused(self, refusal: Refusal) -> str:
-        """Whether a row has one of the places that are refused."""
+    def _is_rejected(self, refusal: Refusal) -> str:
+        """Return a condition: a row has one of the rejected places."""
         place = refusal.place
         if isinstance(place, LevelPlace):
             wanted = ", ".join(str(self.first + number) for number in refusal.places)
@@ -290,7 +289,7 @@ class Cells:
         return " OR ".join(self._lies_at(number, place, some) for some in refusal.places)
 
     def _lies_at(self, number: str, place: CutPlace, wanted: int) -> str:
-        """Whether a number has a place, which is not that of a missing one."""
+        """Return a condition: a number has a place, which is not that of a missing one."""
         bounds = []
         if wanted > 1:
             bounds.append(f"{number} >= {self.dialect.number(place.cuts[wanted - 2])}")

@@ -41,13 +41,13 @@ def to_sql(
     Parameters
     ----------
     fitted : Fitted or Model
-        What is known, or the model of it.
+        The fitted state, or its model.
     table : str
         The name of the table; dots part the schema from it. It has the columns that the model reads.
     dialect : {"duckdb", "postgres", "spark"}, default="duckdb"
-        Whose SQL it is.
+        The engine that runs the statement.
     explain : bool, default=False
-        Whether to say, in decibans, what each column says for the predicted class against the next best.
+        Add, in decibans, the evidence of each column for the predicted class against the next best.
     keep : sequence of str, default=None
         The columns of the table that are passed on. None: all.
 
@@ -64,7 +64,7 @@ def to_sql(
 
     See Also
     --------
-    deciban.export.lower.fold_model : What it is made of.
+    deciban.export.lower.fold_model : The terms that it is made of.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def to_sql(
     cells = Cells(terms, Stages(write))
     kept = _kept(cells, keep)
     sums = Sums(cells, model, terms, explain)
-    answers = Answers(cells, terms, sums.joint(), _refused(cells, terms))
+    answers = Answers(cells, terms, sums.joint(), _rejected(cells, terms))
     named = [("predicted", answers.predicted())]
     labels = map(class_name, model.classes.tolist())
     named += [(f"P({label})", one) for label, one in zip(labels, answers.probabilities(), strict=True)]
@@ -116,9 +116,9 @@ def _kept(cells: Cells, keep: Sequence[str] | None) -> list[str]:
     return [f"{cells.stages.read('row', f'{SCORED_TABLE}.{one}')} AS {one}" for one in quoted]
 
 
-def _refused(cells: Cells, terms: TermModel) -> str | None:
-    """Whether a row has no answer; None where every row has one."""
-    causes = cells.refused(terms.refusals)
+def _rejected(cells: Cells, terms: TermModel) -> str | None:
+    """Return a condition: a row is rejected, so that it has no answer; None if every row has one."""
+    causes = cells.rejected(terms.refusals)
     for block in terms.blocks:
         for term in block.terms:
             if isinstance(term, JointNormalTerm) and not may_miss(cells, term):
@@ -163,7 +163,7 @@ class Sums:
                 sums[c] += some
 
     def joint(self) -> list[list[str]]:
-        """What the log joint of each class is the sum of."""
+        """Return the terms of the log joint of each class."""
         alone = [self._named(sums) for _, sums in sorted(self.alone.items())]
         found = []
         for c, prior in enumerate(self.terms.log_prior.tolist()):
@@ -177,7 +177,7 @@ class Sums:
         return [[name] if some else [] for name, some in zip(names, sums, strict=True)]
 
     def columns(self) -> dict[str, list[list[str]]]:
-        """What the evidence of each column for each class is the sum of, by its name."""
+        """Return the terms of the evidence of each column for each class, by the name of the column."""
         found = {}
         for column, known in self.terms.columns.items():
             alone = self._named(self._of(self.alone, column))
@@ -222,16 +222,16 @@ def label_literals(dialect: Dialect, classes: LabelArray) -> list[str]:
 
 
 class Answers:
-    """What is answered of a row, given the log joint of each class; of a row that is `refused` all is NULL."""
+    """The answers for a row, given the log joint of each class; all is NULL for a `rejected` row."""
 
-    def __init__(self, cells: Cells, model: TermModel, sums: Sequence[Sequence[str]], refused: str | None) -> None:
+    def __init__(self, cells: Cells, model: TermModel, sums: Sequence[Sequence[str]], rejected: str | None) -> None:
         self.cells, self.model, self.stages = cells, model, cells.stages
         self.number, self.first = cells.dialect.number, cells.first
         self.labels = label_literals(cells.dialect, model.classes)
         self.joint = self.stages.names("j", [self.stages.sum("k", parts) for parts in sums])
         top = self._greatest(self.joint)
-        if refused is not None:
-            top = f"CASE WHEN {self.stages.name('r', refused)} THEN NULL ELSE {top} END"
+        if rejected is not None:
+            top = f"CASE WHEN {self.stages.name('r', rejected)} THEN NULL ELSE {top} END"
         self.top = self.stages.name("m", top)
         self.impossible = f"{self.top} = {self.number(-math.inf)}"
         best = " ".join(f"WHEN {one} = {self.top} THEN {c}" for c, one in enumerate(self.joint, self.first))
@@ -305,7 +305,7 @@ class Answers:
 
 
 class KnownCells:
-    """What is known of a row: offsets of columns, whether missing cells are evidence, and the scale of the sums.
+    """The known cells of a row: offsets of columns, whether missing cells are evidence, and the scale of the sums.
 
     enough: whether enough is known for the missing cells of some columns to be evidence; None where they never are.
     """
@@ -331,7 +331,7 @@ class KnownCells:
         return f"{self.cells.cell(column, reading)} IS NULL"
 
     def offsets(self) -> Iterator[tuple[int, list[str | None]]]:
-        """What each known column adds to each class."""
+        """Yield the numbers that each known column adds to each class."""
         if self.partial is None:
             return
         number = self.cells.dialect.number

@@ -33,12 +33,12 @@ Evidence = list[str | None]
 # Shares that are larger than this are beyond what can be added up.
 VAST_SHARES = 1e300
 
-# What shares of evidence may leave of it, in proportion: more than rounding would.
+# The part of the evidence that its shares may leave over: more than rounding would.
 LEFT_OVER = 1e-6
 
 
 def block_evidence(cells: Cells, block: Block) -> Evidence:
-    """What a block adds to the log joint of each class, within its cap."""
+    """Return the expressions that a block adds to the log joint of each class, within its cap."""
     each = sum_of_terms(cells, block)
     if block.cap == np.inf:
         return each
@@ -174,7 +174,7 @@ def _joint_normal(cells: Cells, term: JointNormalTerm) -> Evidence:
 
 
 def distances(cells: Cells, term: JointNormalTerm) -> list[str]:
-    """How far each column is from its centre; NULL where it is missing."""
+    """Return the distance of each column from its centre; NULL where it is missing."""
     number, found = cells.dialect.number, []
     for k, (column, centre) in enumerate(zip(term.columns, term.centre.tolist(), strict=True)):
         largest = float(np.abs(term.form.whiten[:, :, k]).max())
@@ -184,7 +184,7 @@ def distances(cells: Cells, term: JointNormalTerm) -> list[str]:
 
 
 def is_complete(cells: Cells, away: Sequence[str]) -> str:
-    """Whether no cell is missing."""
+    """Return a condition: no cell is missing."""
     return cells.stages.name("h", " AND ".join(f"{one} IS NOT NULL" for one in away))
 
 
@@ -296,7 +296,7 @@ TERMS_IN_SQL: dict[type[Term], Callable[[Cells, Any], Evidence]] = {
 
 
 def block_shares(cells: Cells, model: Model, block: Block) -> dict[int, Evidence]:
-    """What each column of a block of several has of its evidence, by its number."""
+    """Return the share that each column of a joint block has of its evidence, by the number of the column."""
     term = block.terms[0]
     if isinstance(term, LookupTerm):
         shares, index = table_shares(model, block, term), cells.place(term.place)
@@ -325,8 +325,8 @@ def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTe
     def share(k: int, c: int) -> str | None:
         """Where it is not known how they share, the columns that are there have the same."""
         evenly = f"WHEN NOT {known} THEN {whole[c]} / {there}"
-        told = f"CASE WHEN {steps[k]} IS NULL THEN 0 WHEN {known} THEN {within[k][c]} {evenly} END"
-        return None if whole[c] is None else told
+        shared = f"CASE WHEN {steps[k]} IS NULL THEN 0 WHEN {known} THEN {within[k][c]} {evenly} END"
+        return None if whole[c] is None else shared
 
     return {column: [share(k, c) for c in range(len(whole))] for k, column in enumerate(term.columns)}
 
@@ -338,7 +338,7 @@ def _pattern(cells: Cells, away: Sequence[str]) -> str:
 
 
 def _is_known(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> str:
-    """Whether the shares, column by class, add up to the evidence: those of vast evidence may have lost all digits."""
+    """Return a condition: the shares, column by class, add up to the evidence. Vast ones may have lost all digits."""
     number = cells.dialect.number
     each = [one or number(0.0) for one in sum_of_terms(cells, block)]
     size = cells.stages.name("b", total([f"abs({one})" for row in plain for one in row[1:]]))

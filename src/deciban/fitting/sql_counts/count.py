@@ -139,7 +139,7 @@ def _read(
 
 @dataclass(frozen=True)
 class CountingRun:
-    """What is asked, of whom, and what is known before. some: the numbers of some rows, by column."""
+    """Questions, the rows that they are about, and hints. some: the numbers of some rows, by column."""
 
     asked: EngineRows
     columns: Columns

@@ -43,7 +43,7 @@ WHOLE_DIGITS = 52
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked of numbers.
+    """Questions about numbers.
 
     ranges: columns whose least and greatest number is asked for, and whether one that is not whole is. moments, totals:
     numbers, the former with a guess of their means.
@@ -65,10 +65,11 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What was found of numbers, each by class.
+    """Answers about numbers, each by class.
 
     ranges: of each column the least and the greatest number and, where that was asked, one that is not whole. nan:
-    columns that hold NaN. sums: of each number weight, and what tells mean and scatter. totals: weight and sum.
+    columns with NaN. sums: of each number the weight, and mean and variance, or with weights the sums of it and of its
+    square. totals: weight and sum.
     """
 
     ranges: Mapping[int, Floats] = field(default_factory=dict)
@@ -77,13 +78,13 @@ class Numbers:
     totals: Mapping[Number, Floats] = field(default_factory=dict)
 
     def __or__(self, other: "Numbers") -> "Numbers":
-        """What is known of both; the other knows better."""
+        """Return the answers of both; those of the other count where both have one."""
         return Numbers(
             {**self.ranges, **other.ranges}, self.nan, {**self.sums, **other.sums}, {**self.totals, **other.totals}
         )
 
     def constant(self, number: Number) -> Floats:
-        """What a number is in each class where it is always the same; NaN elsewhere."""
+        """Return the value of a number in each class where it is always the same; NaN elsewhere."""
         low, high = self.ranges[number.column][:2]
         return number.of(np.where(low == high, low, np.nan))
 
@@ -95,7 +96,7 @@ class Numbers:
 def ask_numbers(
     asked: EngineRows, sql: Mapping[int, str], wanted: Wanted, classes: Classes | None
 ) -> tuple[Classes, Numbers]:
-    """What is asked of columns, which are given as doubles; and the classes, if they are not known."""
+    """Ask about columns, which are given as doubles; and for the classes, if they are not known."""
     sums = Sums()
     ranges = {column: sums.add(sql[column], *_range(asked, whole)) for column, whole in wanted.ranges.items()}
     values = {number: number.sql(asked.dialect, sql[number.column]) for number in (*wanted.moments, *wanted.totals)}
@@ -192,7 +193,7 @@ def totals_of(numbers: Sequence[Number], found: Numbers, classes: Classes) -> To
 
 
 def reject_unusable(family: Family, found: Numbers, columns: Sequence[int]) -> None:
-    """Raise a BadCell if a family cannot use a number that was found; SQL does not tell its row."""
+    """Raise a BadCell if a family cannot use a number that was found; its row is not known."""
     witnesses = np.full((max(found.ranges[column].size for column in columns), len(columns)), np.nan)
     for k, column in enumerate(columns):
         cells = found.ranges[column].ravel()

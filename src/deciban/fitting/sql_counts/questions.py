@@ -1,6 +1,6 @@
-"""The questions of all column groups about rows in an SQL engine: each is asked once, whoever needs the answer.
+"""The questions of all column groups about rows in an SQL engine: each is asked once, however many groups need it.
 
-`Columns` tells how SQL writes the cells, `GroupQuestions` is what the families ask (`families.base.sql_questions`).
+`Columns` has the cells as SQL writes them, `GroupQuestions` is what the families ask (`families.base.sql_questions`).
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -103,7 +103,7 @@ class Questions:
 
 @dataclass(frozen=True)
 class Answers:
-    """What was asked, in the order of the questions."""
+    """The answers, in the order of the questions."""
 
     moments: Moments
     totals: Totals

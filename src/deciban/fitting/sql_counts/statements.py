@@ -64,7 +64,7 @@ class EngineRows:
         return cls(rows, examples, label, weight, careful)
 
     def cells(self, values: Sequence[str], complete: bool = False, everything: bool = False) -> str:
-        """What stands behind FROM: the values of the rows that have a label and a weight.
+        """Return the FROM clause of the values of the rows that have a label and a weight.
 
         complete: of those where no value is missing. everything: of all rows.
         """
@@ -78,7 +78,7 @@ class EngineRows:
         return f"(SELECT * FROM {cells} WHERE {' AND '.join(there)}) AS counted"
 
     def about_means(self, values: Sequence[str], complete: bool = False) -> str:
-        """What stands behind FROM: the values less their means within the class of each row, and these beside them."""
+        """Return the FROM clause of the values less their means within the class of each row, with these means."""
         cells, names = self.cells(values, complete), [f"v{k}" for k in range(len(values))]
         means = ", ".join(f"{self.mean(name)} AS {mean_of(name)}" for name in names)
         shown = ["y", *([] if self.weight is None else ["w"]), *map(mean_of, names)]
@@ -105,7 +105,7 @@ class EngineRows:
         return self._classes(answer, as_floats(answer.column(2)))
 
     def _bad_weight(self, found: float | None) -> DataError:
-        """The error of `check_weights`, without the row, which SQL does not tell."""
+        """The error of `check_weights`, without the row, which is not known."""
         return DataError(
             f"a weight is {np.nan if found is None else found}",
             place=Place(column=self.examples.weight),
@@ -211,12 +211,12 @@ def changed() -> DataError:
 
 
 def minus(asked: EngineRows, value: str, number: float) -> str:
-    """How far a value is from a number."""
+    """Return the distance of a value from a number."""
     return f"({value}) - {asked.dialect.number(number)}"
 
 
 def mean_of(value: str) -> str:
-    """What the mean of a value within the class of a row is called."""
+    """Return the name of the mean of a value within the class of a row."""
     return f"mean_{value}"
 
 
@@ -230,7 +230,7 @@ Aggregate = Callable[[str], str]
 
 
 class Sums:
-    """What is asked of values, each of which is a number of every row."""
+    """Aggregates of values to ask for, as many in one statement as it has room for."""
 
     def __init__(self) -> None:
         self._asked: list[tuple[str, Aggregate]] = []
@@ -278,7 +278,7 @@ def ask_groups(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> lis
 
 
 def _statements(sets: Sequence[Keys], most: int) -> Iterator[list[int]]:
-    """The places of sets that are asked for together: so many at most, and none with a key of another."""
+    """Yield the places of sets that are asked for together: at most `most`, and none with a key of another."""
     left = list(range(len(sets)))
     while left:
         chosen: list[int] = []
