@@ -9,7 +9,7 @@ import pytest
 
 from deciban import BayesClassifier, Counts, merge
 from deciban.statistics import Levels, Moments
-from tests.laws.cases import assert_same_statistic
+from deciban.testing import assert_same_statistic
 from tests.support.sources import SOURCES, TOLD, as_csv, as_json_lines, as_parquet, mixed, numeric, parts
 
 FEW, MANY = 3_000, 40_000  # more rows than are looked at, and several pieces of a stream

@@ -19,12 +19,12 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
+from deciban.serve.bodies.checks import LearnableRows
 from deciban.serve.online import housekeeping, learned_model
-from deciban.serve.online.draft import forgetting_ids, learning
+from deciban.serve.online.draft import Request
 from deciban.serve.online.learned_model import LearnedModel, packed
-from deciban.serve.online.learner import Learner
 from deciban.serve.settings import LearnSettings
-from tests.serve.learned import ROWS, counts_of, same, saved
+from tests.serve.learned import ROWS, RowLearner, checked_rows, counts_of, same, saved
 
 # Small bounds, so that model files are written and the journal is shortened all the time.
 SETTINGS = LearnSettings(snapshot_every=6, snapshot_seconds=0.02, max_journal_bytes=1 << 19)
@@ -44,7 +44,7 @@ def learn_until_killed(model: Path, log: Path, seed: int, point: str | None) -> 
 
     if point is not None:
         kill_at(point, random.Random(seed).randrange(8))
-    learner = Learner.open(model, SETTINGS, lambda state: None)
+    learner = RowLearner.open(model, SETTINGS, lambda state: None)
     tell("ready")
     workers = [Thread(target=work, args=(learner, tell, who, seed)) for who in range(WORKERS)]
     for worker in workers:
@@ -53,7 +53,7 @@ def learn_until_killed(model: Path, log: Path, seed: int, point: str | None) -> 
         worker.join()
 
 
-def work(learner: Learner, tell: Any, who: int, seed: int) -> None:
+def work(learner: Any, tell: Any, who: int, seed: int) -> None:
     choice = random.Random(f"{seed} {who}")
     number = 0
     while True:
@@ -257,7 +257,7 @@ def load_kernels() -> None:
     """Do once what processes that learn do, without threads, which would not be forked."""
     with TemporaryDirectory() as folder:
         found = LearnedModel.open(str(saved(Path(folder))), SETTINGS)
-        found.write([learning(ROWS[:2], ["yes", "no"], ["a", "b"])], [], None)
-        found.write([forgetting_ids(["a"])], [], None)
+        found.write([Request(checked_rows(ROWS[:2], ["yes", "no"], ["a", "b"], None))], [], None)
+        found.write([Request(LearnableRows(None, (), ["a"], ()), forgets=True)], [], None)
         found.announce(packed(found.state.fitted), found.to_save())
         found.close()

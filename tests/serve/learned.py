@@ -2,6 +2,8 @@
 
 import shutil
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +16,9 @@ from deciban.families import Categorical, Gaussian
 from deciban.fitting import fit, update
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
+from deciban.serve.bodies.checks import LearnableRows, a_list, check_lengths, checked_weights, row_id
 from deciban.serve.online.learner import Learner
+from deciban.serve.problems import Problem
 from deciban.serve.reader import State
 from deciban.serve.settings import LearnSettings
 from deciban.store import model_file
@@ -52,12 +56,55 @@ def copied(model: Path, folder: Path) -> Path:
     return folder / model.name
 
 
+class RowLearner(Learner):
+    """A learner that is given what a request holds, which is checked as a body is; what is wrong is in the answer."""
+
+    def learn(self, records: Any, labels: Any, ids: Any = None, weights: Any = None) -> "Future[Any]":  # type: ignore[override]
+        return asked(lambda: Learner.learn(self, checked_rows(records, labels, ids, weights)))
+
+    def learn_later(self, ids: list[Any], labels: list[Any]) -> "Future[Any]":
+        rows = LearnableRows(None, labels, checked_ids(ids), [1.0] * len(ids))
+        return Learner.learn(self, rows)
+
+    def forget_ids(self, ids: list[Any]) -> "Future[Any]":
+        return Learner.forget(self, LearnableRows(None, (), checked_ids(ids), ()))
+
+    def forget_rows(self, records: Any, labels: Any, weights: Any = None) -> "Future[Any]":
+        return asked(lambda: Learner.forget(self, checked_rows(records, labels, None, weights)))
+
+    def keep(self, ids: Any, records: Any) -> "Future[None]":
+        return Learner.keep(self, [str(one) for one in ids], records)
+
+
+def checked_ids(ids: list[Any]) -> list[str | None]:
+    return [None if one is None else row_id(one, f"ids[{place}]") for place, one in enumerate(ids)]
+
+
+def checked_rows(records: Any, labels: Any, ids: Any, weights: Any) -> LearnableRows:
+    size = len(a_list(records, "rows"))
+    names = [None] * size if ids is None else checked_ids(ids)
+    amounts = [1.0] * size if weights is None else checked_weights(weights)
+    check_lengths({"ids": names, "labels": labels, "weights": amounts}, size)
+    return LearnableRows(records, labels, names, amounts)
+
+
+def asked(ask: Callable[[], "Future[Any]"]) -> "Future[Any]":
+    try:
+        return ask()
+    except Problem as problem:
+        failed: Future[Any] = Future()
+        failed.set_exception(problem)
+        return failed
+
+
 class Open:
     """A learner, and the states that it has published."""
 
     def __init__(self, path: Path, **settings: Any) -> None:
         self.states: list[State] = []
-        self.learner = Learner.open(path, LearnSettings(**settings), self.states.append)
+        learner = RowLearner.open(path, LearnSettings(**settings), self.states.append)
+        assert isinstance(learner, RowLearner)
+        self.learner = learner
         while (
             self.learner._housekeeping.busy
         ):  # with what a killed process may have left: copies of files are whole after it

@@ -64,10 +64,10 @@ def families_of(texts: Sequence[str], columns: Sequence[str] | None = None) -> d
 def _family(text: str, option: str) -> Any:
     """A family from its name, or from a call with plain values: data, never code. Capitals do not matter."""
     from deciban.errors import UsageError
-    from deciban.families import FAMILIES, SPREADS
+    from deciban.families import SPREADS, known_families
 
-    known = {kind.__name__.lower(): kind for kind in (*FAMILIES, *SPREADS)}
-    names = sorted(kind.__name__ for kind in FAMILIES)
+    known = {kind.__name__.lower(): kind for kind in (*known_families(), *SPREADS)}
+    names = sorted(kind.__name__ for kind in known_families())
 
     def kind_of(name: str) -> Any:
         return known.get(name.lower().replace("_", ""))
@@ -90,7 +90,7 @@ def _family(text: str, option: str) -> Any:
     except TypeError as problem:
         said = str(problem).replace("__init__()", "").replace("got an unexpected keyword argument", "has no parameter")
         raise click.UsageError(f"--family {option}: {said.replace('.', '')}") from None
-    if not isinstance(found, FAMILIES):
+    if not isinstance(found, known_families()):
         raise _unknown(text.strip(), option, names)
     return found
 

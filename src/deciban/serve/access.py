@@ -19,6 +19,7 @@ from typing import Any, Literal, Self
 
 from deciban.errors import UsageError
 from deciban.serve.problems import Problem
+from deciban.serve.routes import OPEN_PATHS, find_route
 
 Role = Literal["read", "learn"]
 
@@ -141,21 +142,6 @@ def _token(place: str, words: list[str]) -> str:
     return words[1]
 
 
-# What needs a token that may learn, by the last part of its path.
-LEARNING_ROUTES = frozenset({"learn", "forget"})
-
-# The names by which routes are counted; whatever else is asked for counts as "other".
-ROUTES = {
-    **{name: f"/{name}" for name in ("predict", "explain", "decide", "learn", "forget", "metrics", "openapi.json")},
-    **{name: f"/{name}" for name in ("models", "model")},
-    **{name: f"/model/{name}" for name in ("scorer", "report", "form")},
-    **{name: f"/health/{name}" for name in ("live", "ready")},
-    "": "/",
-}
-
-# What is answered however busy the service is.
-HEALTH_ROUTES = frozenset({"/health/live", "/health/ready", "/metrics"})
-
 # The page of a model of a folder: it asks for data apart, and with a token.
 PAGE_OF_MODEL = re.compile(r"/models/[^/]+/?")
 
@@ -171,16 +157,20 @@ HOST_AND_PORT = re.compile(r"(\[(?P<address>[^\[\]]+)\]|(?P<name>[^\[\]:@/]+))(:
 class Request:
     """What the head of a request says.
 
-    path: without the part that a proxy has put before it. route: which of `ROUTES` it is, or "other". hosts, origins,
+    path: without the part that a proxy has put before it. route: by which it is counted, or "other". hosts, origins,
     authorizations: of each header all values, since there may be more than one. length: of the body; None: unknown.
+    learns: whether it asks to learn or to forget. is_about_health: whether it is answered however busy the service is.
     """
 
-    __slots__ = ("authorizations", "has_body", "hosts", "is_cross_site", "is_http_1_1", "length", "origins", "path",
-                 "route")  # fmt: skip
+    __slots__ = ("authorizations", "has_body", "hosts", "is_about_health", "is_cross_site", "is_http_1_1", "learns",
+                 "length", "origins", "path", "route")  # fmt: skip
 
     def __init__(self, scope: Mapping[str, Any]) -> None:
         self.path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-        self.route = ROUTES.get(_last_part(self.path), "other")
+        found = find_route(self.path)
+        self.route = "other" if found is None else found.path
+        self.learns = found is not None and found.learns
+        self.is_about_health = found is not None and found.about_health
         self.is_http_1_1 = scope.get("http_version") != "1.0"
         self.hosts: list[bytes] = []
         self.origins: list[bytes] = []
@@ -208,33 +198,13 @@ class Request:
             case b"sec-fetch-site":
                 self.is_cross_site = self.is_cross_site or value not in (b"same-origin", b"none")
 
-    @property
-    def learns(self) -> bool:
-        """Whether it asks to learn or to forget."""
-        return _last_part(self.path) in LEARNING_ROUTES
-
-    @property
-    def is_about_health(self) -> bool:
-        """Whether it is answered however busy the service is: that is when one wants to know."""
-        return self.route in HEALTH_ROUTES
-
-
-def is_about_health(path: str) -> bool:
-    """The same of a path."""
-    return ROUTES.get(_last_part(path)) in HEALTH_ROUTES
-
-
-def _last_part(path: str) -> str:
-    return path.rstrip("/").rpartition("/")[2]
-
 
 class Access:
     """Says of each request why it is refused, if it is."""
 
-    def __init__(self, hosts: frozenset[str] | None, tokens: Tokens | None, open_paths: frozenset[str]) -> None:
+    def __init__(self, hosts: frozenset[str] | None, tokens: Tokens | None) -> None:
         self._hosts = None if hosts is None else frozenset(host.lower().strip("[]") for host in hosts)
         self._tokens = tokens
-        self._open_paths = open_paths
 
     def refused(self, request: Request) -> Problem | None:
         """Why the request is refused; None: it is not."""
@@ -260,7 +230,7 @@ class Access:
         return None
 
     def _without_token(self, request: Request, tokens: Tokens) -> Problem | None:
-        if request.path in self._open_paths or PAGE_OF_MODEL.fullmatch(request.path):
+        if request.path in OPEN_PATHS or PAGE_OF_MODEL.fullmatch(request.path):
             return None
         sent = request.authorizations[0] if len(request.authorizations) == 1 else b""
         scheme, _, token = sent.partition(b" ")

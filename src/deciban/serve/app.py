@@ -1,61 +1,32 @@
-"""The application: which function answers which request."""
+"""The application, made from the table of routes, and the guard around it."""
 
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route as StarletteRoute
 
-from deciban.serve import endpoints as learning, endpoints as model, endpoints as rows
 from deciban.serve.access import Tokens
 from deciban.serve.answers import problem_response
 from deciban.serve.guard import guarded
 from deciban.serve.problems import Problem, usual_problem
+from deciban.serve.routes import BELOW_FOLDER, ROUTES, Route
 from deciban.serve.service import Service
-
-Endpoint = Callable[[Service, Request], Awaitable[Response]]
-
-# What is asked of a model, by the last part of the path.
-ROW_ROUTES: dict[str, Endpoint] = {
-    "/predict": rows.predict,
-    "/explain": rows.explain,
-    "/decide": rows.decide,
-    "/learn": learning.learn,
-    "/forget": learning.forget,
-}
-MODEL_ROUTES: dict[str, Endpoint] = {
-    "/model": model.model,
-    "/model/scorer": model.scorer,
-    "/model/report": model.report,
-    "/model/form": model.form,
-}
-
-# What is asked of the service.
-SERVICE_ROUTES: dict[str, Endpoint] = {
-    "/": model.page,
-    "/models": model.models,
-    "/health/live": model.live,
-    "/health/ready": model.ready,
-    "/metrics": model.metrics,
-    "/openapi.json": model.openapi,
-}
 
 log = logging.getLogger("deciban.serve")
 
 
 def create_app(service: Service) -> Starlette:
     """The application of a service that is open; closing it is up to whoever opened it."""
-    before = "/models/{name}" if service.models.is_folder else ""
-    routes = [_route(service, before + path, one, "POST") for path, one in ROW_ROUTES.items()]
-    routes += [_route(service, before + path, one, "GET") for path, one in MODEL_ROUTES.items()]
-    routes += [_route(service, path, one, "GET") for path, one in SERVICE_ROUTES.items()]
-    if before:
-        routes.append(_route(service, f"{before}/", model.page, "GET"))
-        routes.append(_route(service, before, model.to_page, "GET"))
+    folder = service.models.is_folder
+    routes = [
+        _starlette_route(service, (BELOW_FOLDER if folder and route.of_model else "") + route.path, route)
+        for route in ROUTES
+        if folder or not (route.of_model and route.of_folder)
+    ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
     app.router.redirect_slashes = False
     app.state.service = service
@@ -71,17 +42,17 @@ def create_guarded_app(service: Service) -> Any:
     return guarded(app, settings.requests, metrics.observe_request, metrics.observe_cut, hosts=hosts, tokens=tokens)
 
 
-def _route(service: Service, path: str, endpoint: Endpoint, method: str) -> Route:
+def _starlette_route(service: Service, path: str, route: Route) -> StarletteRoute:
     async def answered(request: Request) -> Response:
         try:
-            return await endpoint(service, request)
+            return await route.endpoint(service, request)
         except Problem as problem:
             return problem_response(problem)
         except Exception:
             log.exception("a fault while answering %s", path)
             return problem_response(usual_problem(500))
 
-    return Route(path, answered, methods=[method])
+    return StarletteRoute(path, answered, methods=[route.method])
 
 
 def _refused(request: Request, error: Exception) -> Response:

@@ -20,9 +20,9 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from deciban.serve.access import is_about_health
 from deciban.serve.guard import problem_answer
 from deciban.serve.problems import Problem
+from deciban.serve.routes import find_route
 from deciban.serve.settings import ConnectionSettings
 
 # Seconds in which what has come in already is read.
@@ -235,7 +235,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= self._settings.max_pipelined:
             self._refuse(503, "too many requests wait for an answer on this connection", "wait for answers")
         is_reserve = self in self._open.reserve
-        if is_reserve and not is_about_health(self.url.partition(b"?")[0].decode("latin-1")):
+        route = find_route(self.url.partition(b"?")[0].decode("latin-1")) if is_reserve else None
+        if is_reserve and not (route is not None and route.about_health):
             self._refuse(503, "too many connections are open", "close some of them, or try again later")
         super().on_headers_complete()
         if is_reserve:

@@ -206,10 +206,6 @@ log = logging.getLogger("deciban.serve")
 access_log = logging.getLogger("deciban.serve.access")
 
 
-# What may be asked without a token, besides the pages of models.
-OPEN_PATHS = frozenset({"/", "/health/live", "/health/ready"})
-
-
 def guarded(
     app: Application,
     settings: RequestSettings,
@@ -225,7 +221,7 @@ def guarded(
     `GuardedProtocol` with the reason when a connection is cut. hosts: the names that requests may have in their Host
     header; None: any. tokens: who may ask; None: anyone.
     """
-    return _Guard(app, settings, observe, observe_cut, Access(hosts, tokens, OPEN_PATHS))
+    return _Guard(app, settings, observe, observe_cut, Access(hosts, tokens))
 
 
 class _Guard:

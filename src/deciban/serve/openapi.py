@@ -3,7 +3,8 @@
 The description of the service (OpenAPI 3.1), made from the columns of its models.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from deciban.serve.answers import IGNORED_HEADER
 from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
@@ -16,6 +17,9 @@ from deciban.serve.service import Service
 from deciban.tables.cells import kind_of
 from deciban.util.text_tables import plain_json
 from deciban.util.version import __version__
+
+if TYPE_CHECKING:
+    from deciban.serve.routes import Route
 
 # A part of a description.
 Json = dict[str, Any]
@@ -112,6 +116,7 @@ COMMON_SCHEMAS: Json = {
             }
         }
     ),
+    "Live": {"type": "object", "properties": {"live": {"const": True}}, "required": ["live"]},
     "Ready": _object(
         {
             "ready": {"type": "boolean"},
@@ -156,26 +161,26 @@ PROBLEMS = {
 ALWAYS = ("400", "401", "403", "404", "405", "408", "413", "421", "503")
 
 
-def description(service: Service) -> Json:
-    """The description of all that can be asked."""
-    paths: Json = {}
+def description(service: Service, routes: Sequence["Route"]) -> Json:
+    """Return the description of all routes that the service has."""
+    folder = service.models.is_folder
     schemas = dict(COMMON_SCHEMAS)
-    if service.models.is_folder:
+    if folder:
         for model in service.models:
             if model.reader is not None:
                 schemas[f"Row of {model.name}"] = row_schema(model.reader)
         row: Json = {"type": ["object", "array"], "description": "A row of the model; see the schemas for its columns."}
-        paths.update(_model_paths("/models/{name}", row, [NAME_PARAMETER]))
-        paths["/models/{name}/"] = {"get": _page("The page of a model", [NAME_PARAMETER])}
-        paths["/models"] = {
-            "get": _read("models", "The models that are served", {"$ref": "#/components/schemas/Models"})
-        }
     else:
         served = service.models.get()
-        row = {} if served is None or served.reader is None else row_schema(served.reader)
-        schemas["Row"] = row
-        paths.update(_model_paths("", {"$ref": "#/components/schemas/Row"}, []))
-    paths.update(_service_paths())
+        schemas["Row"] = {} if served is None or served.reader is None else row_schema(served.reader)
+        row = _reference("Row")
+    paths: Json = {}
+    for route in routes:
+        if route.summary and (folder or not route.of_folder):
+            below = folder and route.of_model
+            parameters = [*([NAME_PARAMETER] if below else []), *(QUERY[name] for name in route.query)]
+            operation = _post(route, row, parameters) if route.method == "POST" else _get(route, parameters)
+            paths[f"{'/models/{name}' if below else ''}{route.path}"] = {route.method.lower(): operation}
     title = "deciban: models" if service.models.is_folder else f"deciban: {_title(service)}"
     found: Json = {
         "openapi": "3.1.0",
@@ -229,65 +234,21 @@ def cell_schema(kind: str, learned: str, levels: Any = None) -> Json:
     return found
 
 
-def _model_paths(before: str, row: Json, parameters: list[Json]) -> Json:
+def _post(route: "Route", row: Json, parameters: list[Json]) -> Json:
+    """Return the description of a route to which rows are posted."""
     rows: Json = {"type": "array", "items": row}
-    ids: Json = {"type": "array", "items": {"type": ["string", "integer"], "minLength": 1, "maxLength": LONGEST_ID}}
-    labels: Json = {"type": "array", "items": {"type": ["string", "number", "boolean", "null"]}}
-    weights: Json = {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1e15}}
-    costs: Json = {
+    form: Json = {
         "type": "object",
-        "description": "{decision: {class: cost}}",
-        "additionalProperties": {"type": "object", "additionalProperties": {"type": ["number", "string"]}},
+        "properties": {"rows": rows, **{name: OPTIONS[name] for name in route.options}},
+        "additionalProperties": False,
     }
-    reject: Json = {"type": "number", "minimum": 0}
-    by = {"name": "by", "in": "query", "schema": {"enum": ["column", "block"]}, "description": "What speaks."}
-    learned = {"rows": rows, "labels": labels, "ids": ids, "weights": weights}
-    posts = {
-        "predict": (
-            "The most probable class of each row, and the probability of each",
-            {"rows": rows, "ids": ids},
-            "Predictions",
-            [ID],
-        ),
-        "explain": ("Why each row is classified as it is", {"rows": rows, "ids": ids}, "Explanations", [by, ID]),
-        "decide": (
-            "The decision of least risk for each row",
-            {"rows": rows, "ids": ids, "costs": costs, "reject": reject},
-            "Decisions",
-            [ID],
-        ),
-        "learn": ("Rows are learned", learned, "Results", [ID, TARGET_COLUMN, WEIGHT]),
-        "forget": ("Rows are forgotten", learned, "Results", [ID, TARGET_COLUMN, WEIGHT]),
-    }
-    paths: Json = {}
-    for name, (summary, options, answer, query) in posts.items():
-        needs_rows = name not in ("learn", "forget")
-        paths[f"{before}/{name}"] = {
-            "post": _post(name, summary, rows, options, answer, parameters + query, needs_rows)
-        }
-    paths[f"{before}/model"] = {"get": _read("model", "What the model is", _reference("Model"), parameters)}
-    paths[f"{before}/model/scorer"] = {
-        "get": _read("scorer", "The model for programs that score by themselves", {"type": "object"}, parameters, True)
-    }
-    paths[f"{before}/model/form"] = {
-        "get": _read("form", "What the page makes its form of", {"type": "object"}, parameters, True)
-    }
-    paths[f"{before}/model/report"] = {"get": _page("The sections of the report, as HTML", parameters, True)}
-    return paths
-
-
-def _post(
-    name: str, summary: str, rows: Json, options: Json, answer: str, parameters: list[Json], needs_rows: bool
-) -> Json:
-    form: Json = {"type": "object", "properties": options, "additionalProperties": False}
-    if needs_rows:
+    if not route.learns:
         form["required"] = ["rows"]
     table = {"schema": {"type": "string", "format": "binary"}}
-    learns = not needs_rows
-    statuses = (*ALWAYS, "415", "422", *(("507",) if learns else ()))
+    statuses = (*ALWAYS, "415", "422", *(("507",) if route.learns else ()))
     return {
-        "operationId": name,
-        "summary": summary,
+        "operationId": route.name,
+        "summary": route.summary,
         "parameters": parameters,
         "requestBody": {
             "required": True,
@@ -295,49 +256,30 @@ def _post(
         },
         "responses": {
             "200": {
-                "description": summary,
-                "headers": MODEL_HEADER if learns else {**MODEL_HEADER, **IGNORED_COLUMNS},
-                "content": {JSON: {"schema": _reference(answer)}, CSV: table, ARROW_STREAM: table},
+                "description": route.summary,
+                "headers": MODEL_HEADER if route.learns else {**MODEL_HEADER, **IGNORED_COLUMNS},
+                "content": {JSON: {"schema": _reference(route.answer)}, CSV: table, ARROW_STREAM: table},
             },
             **_problems(statuses),
         },
     }
 
 
-def _read(
-    name: str, summary: str, schema: Json, parameters: list[Json] | None = None, unchanging: bool = False
-) -> Json:
-    responses: Json = {"200": {"description": summary, "content": {JSON: {"schema": schema}}}}
-    if unchanging:
+def _get(route: "Route", parameters: list[Json]) -> Json:
+    """Return the description of a route that is read."""
+    text: Json = {"schema": {"type": "string"}}
+    if route.answer in ("html", "text"):
+        content = {"text/html" if route.answer == "html" else "text/plain": text}
+    else:
+        content = {JSON: {"schema": {"type": "object"} if route.answer == "object" else _reference(route.answer)}}
+    responses: Json = {"200": {"description": route.summary, "content": content}}
+    if route.unchanging:
         responses["304"] = {"description": "The client has it already."}
-    return {
-        "operationId": name,
-        "summary": summary,
-        "parameters": parameters or [],
-        "responses": {**responses, **_problems(ALWAYS)},
-    }
-
-
-def _page(summary: str, parameters: list[Json], unchanging: bool = False) -> Json:
-    responses: Json = {"200": {"description": summary, "content": {"text/html": {"schema": {"type": "string"}}}}}
-    if unchanging:
-        responses["304"] = {"description": "The client has it already."}
-    return {"summary": summary, "parameters": parameters, "responses": {**responses, **_problems(ALWAYS)}}
-
-
-def _service_paths() -> Json:
-    ready = _read("ready", "Whether requests can be answered", _reference("Ready"))
-    busy = {**PROBLEM_CONTENT, JSON: {"schema": _reference("Ready")}}
-    ready["responses"]["503"] = {"description": "Not now.", "content": busy}
-    text = {"200": {"description": "What has been counted", "content": {"text/plain": {"schema": {"type": "string"}}}}}
-    live = {"type": "object", "properties": {"live": {"const": True}}, "required": ["live"]}
-    return {
-        "/": {"get": _page("The page", [])},
-        "/health/live": {"get": _read("live", "Whether the process runs", live)},
-        "/health/ready": {"get": ready},
-        "/metrics": {"get": {"summary": "Metrics for Prometheus", "responses": {**text, **_problems(ALWAYS)}}},
-        "/openapi.json": {"get": _read("openapi", "This description", {"type": "object"})},
-    }
+    responses |= _problems(ALWAYS)
+    if route.answer == "Ready":
+        responses["503"] = {"description": "Not now.", "content": {**PROBLEM_CONTENT, **content}}
+    operation = {"operationId": route.name.removesuffix(".json")} if JSON in content else {}
+    return {**operation, "summary": route.summary, "parameters": parameters, "responses": responses}
 
 
 def _reference(name: str) -> Json:
@@ -360,9 +302,26 @@ def _column_parameter(name: str, holds: str) -> Json:
     return {"name": name, "in": "query", "schema": {"type": "string"}, "description": told}
 
 
-ID = _column_parameter("id", "the ids of the rows")
-TARGET_COLUMN = _column_parameter("target", "the labels")
-WEIGHT = _column_parameter("weight", "the weights")
+# Parameters of the query, by their names.
+QUERY: dict[str, Json] = {
+    "by": {"name": "by", "in": "query", "schema": {"enum": ["column", "block"]}, "description": "What speaks."},
+    "id": _column_parameter("id", "the ids of the rows"),
+    "target": _column_parameter("target", "the labels"),
+    "weight": _column_parameter("weight", "the weights"),
+}
+
+# What a body may hold besides its rows, by name.
+OPTIONS: dict[str, Json] = {
+    "ids": {"type": "array", "items": {"type": ["string", "integer"], "minLength": 1, "maxLength": LONGEST_ID}},
+    "labels": {"type": "array", "items": LABEL_SCHEMA},
+    "weights": {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1e15}},
+    "costs": {
+        "type": "object",
+        "description": "{decision: {class: cost}}",
+        "additionalProperties": {"type": "object", "additionalProperties": {"type": ["number", "string"]}},
+    },
+    "reject": {"type": "number", "minimum": 0},
+}
 NAME_PARAMETER: Json = {
     "name": "name",
     "in": "path",

@@ -78,10 +78,3 @@ def _copied(source: Any, name: str) -> Temporary:
             )
     copy.file.flush()
     return copy
-
-
-def spill_folder() -> str:
-    """Where DuckDB may put what it has no room for in memory: it makes the folder if need be."""
-    path = os.path.join(tempfile.gettempdir(), f"deciban-{os.getpid()}.spill")
-    shutdown.remove_at_exit(path)
-    return path

@@ -14,8 +14,10 @@ from deciban.schema.schema import Schema
 from deciban.serve.bodies.arrow_bodies import table_of_arrow
 from deciban.serve.bodies.checks import (
     JSON_KINDS,
+    LearnableRows,
     Record,
     checked_options,
+    checked_weights,
     refuse_columns,
     refuse_other_columns,
     refuse_rows,
@@ -27,10 +29,11 @@ from deciban.serve.bodies.records import (
     cells_of_column,
     labels_of_column,
     records_of_table,
+    refuse_wrong_kinds,
     table_of_records,
 )
 from deciban.serve.bodies.strict_json import decoded_json, refuse_repeated_names
-from deciban.serve.problems import Problem, problem_of
+from deciban.serve.problems import Problem, RowPlace, place_of, problem_of
 from deciban.serve.settings import RequestSettings
 from deciban.tables.table import Frame
 from deciban.util.arrays import Floats
@@ -124,6 +127,44 @@ class Body:
             return records if schema.names is not None else [list(record.values()) for record in records]
         return list(self.rows or ())
 
+    def learnable(self, fitted: Fitted) -> LearnableRows:
+        """Return the rows to learn, checked, with the columns of labels and weights apart; a Problem otherwise."""
+        labels, weights = self.options.get("labels"), self.options.get("weights")
+        if self.rows is None:
+            assert self.ids is not None, "a body has rows or ids"
+            if labels is None:
+                raise Problem(422, "there are ids without labels", 'send {"ids": [...], "labels": [...]}', "labels")
+            if weights is not None:
+                raise Problem(422, "there are weights without rows", "leave them out, or send the rows", "weights")
+            return LearnableRows(None, labels, self.ids, [1.0] * len(self.ids))
+        target, weight = fitted.origin.target, fitted.origin.weight
+        records = self.records(fitted.schema)
+        if labels is not None:
+            _refuse_again(records, target, "labels")
+        elif target is None:
+            raise Problem(422, "there are no labels", "send labels, one for each row", "labels")
+        else:
+            records, labels = _taken_out(records, target, "labels")
+        if weights is not None:
+            _refuse_again(records, weight, "weights")
+        elif weight is not None and _has(records, weight):
+            records, weights = _taken_out(records, weight, "weights")
+            weights = checked_weights(weights)
+        if not isinstance(self.rows, pa.Table):
+            refuse_wrong_kinds(fitted.counts.schema, records)
+        return LearnableRows(records, labels, self.ids or [None] * len(records), weights or [1.0] * len(records))
+
+    def forgettable(self, fitted: Fitted) -> LearnableRows:
+        """Return the rows to forget, checked: by their ids alone, or as they were learned; a Problem otherwise."""
+        if self.rows is not None:
+            if self.ids is not None:
+                raise Problem(422, "there are rows and ids", "send either ids, or rows with their labels", "ids")
+            return self.learnable(fitted)
+        if self.ids is None or "labels" in self.options or "weights" in self.options:
+            remedy = "send the ids alone, or rows with their labels"
+            raise Problem(422, "there are ids, and labels or weights", remedy, "labels")
+        return LearnableRows(None, (), self.ids, ())
+
     def numbers(self, name: str) -> Floats:
         """The numbers in a column of this name, which need not be known to the model."""
         try:
@@ -136,6 +177,31 @@ class Body:
         except (KeyError, IndexError, TypeError, ValueError, OverflowError, DecibanError):
             remedy = "send a number for each row in this column, or a number as the cost"
             raise Problem(422, f"a cost is {name!r}, which is no column of numbers", remedy, "costs") from None
+
+
+def _refuse_again(records: list[Any], name: str | None, what: str) -> None:
+    """A Problem where a row has the column of the labels, or weights, that the request has beside its rows."""
+    if name is None:
+        return
+    for row, record in enumerate(records):
+        if isinstance(record, dict) and name in record:
+            raise Problem(422, f"the row holds the column of the {what} too", f"send {what} once", place_of(row, name))
+
+
+def _has(records: list[Any], name: str) -> bool:
+    return any(isinstance(record, dict) and name in record for record in records)
+
+
+def _taken_out(records: list[Any], name: str, what: str) -> tuple[list[Any], list[Any]]:
+    """The records without a column, and its cells."""
+    left, cells = [], []
+    for row, record in enumerate(records):
+        if not isinstance(record, dict) or name not in record:
+            remedy = f"send {what}, or the column {name!r} in each row"
+            raise Problem(422, f"the row has no {name!r}", remedy, RowPlace(row))
+        left.append({other: cell for other, cell in record.items() if other != name})
+        cells.append(record[name])
+    return left, cells
 
 
 @contextmanager

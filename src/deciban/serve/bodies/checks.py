@@ -9,6 +9,7 @@ What JSON has for the cells of a column: numbers for numbers, text for text, tru
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -56,6 +57,25 @@ def row_weight(given: Any, place: str) -> float:
     return float(given)
 
 
+@dataclass(frozen=True)
+class LearnableRows:
+    """Checked rows to learn or to forget; whoever gets them trusts them.
+
+    records: None for rows that are known by their ids. labels: as sent; empty to forget rows by their ids. ids: None
+    for a row that has none. weights: how often each row counts.
+    """
+
+    records: Sequence[Record] | None
+    labels: Sequence[Any]
+    ids: Sequence[str | None]
+    weights: Sequence[float]
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.ids)
+
+
 def refuse_rows(rows: int, settings: RequestSettings, place: str = "rows") -> None:
     """A Problem where there are more rows, or ids of rows, than are taken."""
     if rows > settings.max_rows:
@@ -82,15 +102,20 @@ def checked_options(options: dict[str, Any], rows: int | None, settings: Request
         options["ids"] = _checked_ids(options["ids"])
         rows = len(options["ids"]) if rows is None else rows
     if "weights" in options:
-        options["weights"] = _checked_weights(options["weights"])
+        options["weights"] = checked_weights(options["weights"])
     if "labels" in options:
         _check_labels(options["labels"])
-    for name in ("ids", "weights", "labels"):
-        if name in options and len(options[name]) != rows:
-            raise Problem(422, f"found {len(options[name])} {name} for {rows} rows", "send one for each row", name)
+    check_lengths(options, rows)
     if "reject" in options:
         options["reject"] = _checked_reject(options["reject"])
     return options
+
+
+def check_lengths(options: Mapping[str, Any], rows: int | None) -> None:
+    """Raise a Problem where there is not one id, weight or label for each row."""
+    for name in ("ids", "weights", "labels"):
+        if name in options and len(options[name]) != rows:
+            raise Problem(422, f"found {len(options[name])} {name} for {rows} rows", "send one for each row", name)
 
 
 def a_list(value: Any, name: str) -> list[Any]:
@@ -114,7 +139,8 @@ def _checked_ids(ids: list[Any]) -> list[str]:
     return found
 
 
-def _checked_weights(weights: Any) -> list[float]:
+def checked_weights(weights: Any) -> list[float]:
+    """Return the weights; a Problem names the first that is not a number of times that a row counts."""
     return [row_weight(one, f"weights[{place}]") for place, one in enumerate(a_list(weights, "weights"))]
 
 

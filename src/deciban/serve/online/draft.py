@@ -24,7 +24,7 @@ from deciban.fitting.fit import count_examples
 from deciban.model.counting import add_up
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
-from deciban.serve.bodies.checks import JSON_KINDS, Record, row_id, row_weight
+from deciban.serve.bodies.checks import JSON_KINDS, LearnableRows, Record
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.online.journal import Journal, KeptRow, Numbers, as_json, pending_bytes
 from deciban.serve.problems import Problem, problem_of
@@ -255,7 +255,20 @@ class Draft:
         """A draft to go on in, whose changes so far are none: for a request that may fail alone."""
         return replace(self, numbers=copy(self.numbers), batch=self.numbers.sequence + 1, delta=Delta())
 
-    def learn(self, row_id: str | None, record: Record | None, label: Any, weight: float, place: int) -> str:
+    def learn(self, rows: LearnableRows) -> list[str]:
+        """Learn rows, each id once; return what became of each row. A Problem where one cannot be learned."""
+        records = [None] * rows.size if rows.records is None else rows.records
+        found = zip(rows.ids, records, rows.labels, rows.weights, strict=True)
+        return [self._learn(*row, place) for place, row in enumerate(found)]
+
+    def forget(self, rows: LearnableRows) -> list[str]:
+        """Forget rows by their ids, or as they were learned without one; return what became of each."""
+        if rows.records is None:
+            return [self._forget_id(str(row_id), place) for place, row_id in enumerate(rows.ids)]
+        found = zip(rows.records, rows.labels, rows.weights, strict=True)
+        return [self._forget_record(*row, place) for place, row in enumerate(found)]
+
+    def _learn(self, row_id: str | None, record: Record | None, label: Any, weight: float, place: int) -> str:
         """What became of a row; without a record, of the one that is known by its id."""
         label = self.labels.read(label, f"labels[{place}]")
         kept = None if row_id is None else self.journal.row(row_id)
@@ -305,7 +318,7 @@ class Draft:
         numbers.learned = 0
         self.journal.decay(numbers.sequence, self.batch, amount)
 
-    def forget_id(self, row_id: str, place: int) -> str:
+    def _forget_id(self, row_id: str, place: int) -> str:
         """Whether a row was known by this id, and is forgotten; one that waits for its label is dropped."""
         kept = self.journal.row(row_id)
         waited = self._drop_pending(row_id)
@@ -325,7 +338,7 @@ class Draft:
         self.journal.forget_row(numbers.sequence, self.batch, kept.sequence, left)
         self.delta.removed.append(Row(record, label, left, numbers.decay, place))
 
-    def forget_row(self, record: Record, label: Any, weight: float, place: int) -> str:
+    def _forget_record(self, record: Record, label: Any, weight: float, place: int) -> str:
         """Forget a row that was learned without an id."""
         label = self.labels.read(label, f"labels[{place}]")
         self.check(record, place)
@@ -374,54 +387,20 @@ class Learned:
 
 @dataclass(frozen=True)
 class Request:
-    """Something to be written down in a draft; `write` returns what became of each row, or raises a Problem."""
+    """Rows to be learned, or forgotten, and the answer that waits for it."""
 
-    size: int
-    write: Callable[[Draft], list[str]]
+    rows: LearnableRows
+    forgets: bool = False
     answer: "Future[Learned]" = field(default_factory=Future)
 
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return self.rows.size
 
-def learning(records: Sequence[Record], labels: Sequence[Any], ids: Any = None, weights: Any = None) -> Request:
-    """Learn rows; those with an id that is known already are learned once."""
-
-    def write(draft: Draft) -> list[str]:
-        size = len(_list("rows", records, None))
-        given, names = _list("labels", labels, size), _ids(ids, size)
-        amounts = _weights(weights, size)
-        return [draft.learn(names[k], record, given[k], amounts[k], k) for k, record in enumerate(records)]
-
-    return Request(_length(records), write)
-
-
-def learning_later(ids: Sequence[Any], labels: Sequence[Any]) -> Request:
-    """Learn rows that are kept by their ids."""
-
-    def write(draft: Draft) -> list[str]:
-        names = _known_ids(ids)
-        given = _list("labels", labels, len(names))
-        return [draft.learn(name, None, given[k], 1.0, k) for k, name in enumerate(names)]
-
-    return Request(_length(ids), write)
-
-
-def forgetting_ids(ids: Sequence[Any]) -> Request:
-    """Forget the rows of these ids."""
-
-    def write(draft: Draft) -> list[str]:
-        return [draft.forget_id(name, k) for k, name in enumerate(_known_ids(ids))]
-
-    return Request(_length(ids), write)
-
-
-def forgetting_rows(records: Sequence[Record], labels: Sequence[Any], weights: Any = None) -> Request:
-    """Forget rows that were learned without an id."""
-
-    def write(draft: Draft) -> list[str]:
-        size = len(_list("rows", records, None))
-        given, amounts = _list("labels", labels, size), _weights(weights, size)
-        return [draft.forget_row(record, given[k], amounts[k], k) for k, record in enumerate(records)]
-
-    return Request(_length(records), write)
+    def write(self, draft: Draft) -> list[str]:
+        """Write it down in a draft; return what became of each row, or raise a Problem."""
+        return draft.forget(self.rows) if self.forgets else draft.learn(self.rows)
 
 
 def known_columns(fitted: Fitted) -> Callable[[Record, int], None]:
@@ -444,14 +423,14 @@ def known_columns(fitted: Fitted) -> Callable[[Record, int], None]:
     return check
 
 
-def rows_to_keep(fitted: Fitted, ids: Any, records: Any) -> list[tuple[str, str]]:
+def rows_to_keep(fitted: Fitted, ids: Sequence[str], records: Sequence[Record]) -> list[tuple[str, str]]:
     """Ids and records, as JSON and without the columns that the model does not know.
 
     A record that has none of its columns is left out: learned, it would be a row of which everything is missing.
     """
     known = frozenset(fitted.counts.schema.names or ())
     rows = []
-    for place, (name, record) in enumerate(zip(_known_ids(ids), _list("rows", records, len(ids)), strict=True)):
+    for place, (name, record) in enumerate(zip(ids, records, strict=True)):
         if known and isinstance(record, dict):
             record = {column: cell for column, cell in record.items() if column in known}
             if not record:
@@ -461,35 +440,3 @@ def rows_to_keep(fitted: Fitted, ids: Any, records: Any) -> list[tuple[str, str]
             raise Problem(422, f"found {found} as a row", "send rows as the model has them", f"rows[{place}]")
         rows.append((name, record_as_json(record, place)))
     return rows
-
-
-def _length(rows: Any) -> int:
-    return len(rows) if isinstance(rows, list | tuple) else 1
-
-
-def _list(name: str, values: Any, size: int | None) -> Sequence[Any]:
-    if not isinstance(values, list | tuple):
-        raise Problem(
-            422, f"found {JSON_KINDS.get(type(values), 'null')}, expected a list", f"send a list of {name}", name
-        )
-    if size is not None and len(values) != size:
-        raise Problem(422, f"there are {len(values)} {name} for {size} rows", "send one for each row", name)
-    return values
-
-
-def _known_ids(ids: Any) -> list[str]:
-    return [row_id(given, f"ids[{k}]") for k, given in enumerate(_list("ids", ids, None))]
-
-
-def _ids(ids: Any, size: int) -> list[str | None]:
-    """The id of each row; null for a row that has none."""
-    if ids is None:
-        return [None] * size
-    given = enumerate(_list("ids", ids, size))
-    return [None if name is None else row_id(name, f"ids[{k}]") for k, name in given]
-
-
-def _weights(weights: Any, size: int) -> list[float]:
-    if weights is None:
-        return [1.0] * size
-    return [row_weight(weight, f"weights[{k}]") for k, weight in enumerate(_list("weights", weights, size))]

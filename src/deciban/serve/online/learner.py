@@ -9,16 +9,8 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import Any
 
-from deciban.serve.bodies.checks import Record
-from deciban.serve.online.draft import (
-    Learned,
-    Request,
-    forgetting_ids,
-    forgetting_rows,
-    learning,
-    learning_later,
-    rows_to_keep,
-)
+from deciban.serve.bodies.checks import LearnableRows, Record
+from deciban.serve.online.draft import Learned, Request, rows_to_keep
 from deciban.serve.online.housekeeping import Housekeeping
 from deciban.serve.online.inbox import Inbox, PendingRows
 from deciban.serve.online.learned_model import LearnedModel
@@ -56,25 +48,15 @@ class Learner:
         """
         return cls(LearnedModel.open(os.fspath(path), settings), publish)
 
-    def learn(
-        self, records: Sequence[Record], labels: Sequence[Any], ids: Any = None, weights: Any = None
-    ) -> "Future[Learned]":
+    def learn(self, rows: LearnableRows) -> "Future[Learned]":
         """Learn rows: "learned", "already learned" or "relearned"."""
-        return self._put(learning(records, labels, ids, weights))
+        return self._put(Request(rows))
 
-    def learn_later(self, ids: Sequence[Any], labels: Sequence[Any]) -> "Future[Learned]":
-        """Learn rows that were kept by their ids."""
-        return self._put(learning_later(ids, labels))
+    def forget(self, rows: LearnableRows) -> "Future[Learned]":
+        """Forget rows: "forgotten" or "not known"."""
+        return self._put(Request(rows, forgets=True))
 
-    def forget_ids(self, ids: Sequence[Any]) -> "Future[Learned]":
-        """Forget rows by their ids: "forgotten" or "not known"."""
-        return self._put(forgetting_ids(ids))
-
-    def forget_rows(self, records: Sequence[Record], labels: Sequence[Any], weights: Any = None) -> "Future[Learned]":
-        """Forget rows that were learned without ids."""
-        return self._put(forgetting_rows(records, labels, weights))
-
-    def keep(self, ids: Sequence[Any], records: Sequence[Record]) -> "Future[None]":
+    def keep(self, ids: Sequence[str], records: Sequence[Record]) -> "Future[None]":
         """Keep rows to be labelled later. They are kept soon; requests that come after this one find them."""
         try:
             return self._inbox.keep(rows_to_keep(self._model.state.fitted, ids, records))
