@@ -25,8 +25,9 @@ from deciban import (
     Text,
 )
 from deciban.errors import DataError, SchemaError
+from deciban.families.base.contract import ColumnFamily
 from deciban.fitting.fit import count_examples
-from deciban.fitting.sql_counts.count import MAX_HINTS, bundles
+from deciban.fitting.sql_counts.count import MAX_HINTS, bundles, count_in_engine
 from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
@@ -538,3 +539,21 @@ def test_columns_of_few_combinations_are_asked_for_together() -> None:
     few, some = rng.integers(0, 4, (2, 2_000))
     many, all_different = rng.integers(0, 900, 2_000), np.arange(2_000)
     assert bundles([pa.array(x) for x in (all_different, few, many, some)]) == [[1, 3], [2], [0]]
+
+
+# families that SQL cannot count
+
+
+class Silent(Gaussian):
+    """A family that asks nothing of SQL, as the base class has it."""
+
+    count_in_sql = ColumnFamily.count_in_sql  # type: ignore[assignment]
+
+
+def test_columns_of_a_family_that_asks_nothing_are_read() -> None:
+    cells = labelled({"x": [1.0, 2.5, 3.0, 4.5], "y": [1.0, 2.0, 5.0, 3.0]})
+    schema = schema_of(cells, {"x": Silent(), "y": Gaussian()})
+    examples = LabelledStream.of(DuckDb().table(cells), "label", None, "engine")
+    with pytest.warns(UserWarning, match=r"^where='engine': this column is read, for SQL cannot count it: 'x'$"):
+        found = count_in_engine(schema, examples, lambda own, rows: counted_here(own, rows_of(cells)))
+    assert_same_counts(found, counted_here(schema, rows_of(cells)))
