@@ -63,7 +63,7 @@ def _holes(rng: Rng, x: np.ndarray) -> np.ndarray:
     return x
 
 
-def _words(rng: Rng, n: int) -> pa.Table:
+def draw_words(rng: Rng, n: int) -> pa.Table:
     words = np.array(["red", "green", "blue", "grey", None], dtype=object)
     return pa.table({name: pa.array(words[rng.integers(0, 5, n)], pa.string()) for name in "abc"})
 
@@ -82,15 +82,15 @@ def _texts(rng: Rng, n: int) -> pa.Table:
     return pa.table({name: pa.array([text() for _ in range(n)], pa.string()) for name in "abc"})
 
 
-def _positive(rng: Rng, n: int) -> np.ndarray:
+def draw_positive(rng: Rng, n: int) -> np.ndarray:
     return _holes(rng, rng.gamma(2.0, 3.0, (n, 3)) + 1e-6)
 
 
-def _counts(rng: Rng, n: int) -> np.ndarray:
+def draw_counts(rng: Rng, n: int) -> np.ndarray:
     return rng.poisson([0.5, 2.0, 5.0, 1.0], (n, 4)).astype(np.float64)
 
 
-def _normal(rng: Rng, n: int) -> np.ndarray:
+def draw_normal(rng: Rng, n: int) -> np.ndarray:
     return _holes(rng, rng.normal([0.0, 5.0, -3.0], [1.0, 10.0, 0.1], (n, 3)))
 
 
@@ -99,30 +99,31 @@ def _columns(family: Any) -> dict[Any, Any]:
 
 
 CASES = [
-    Case("categorical", _columns(Categorical()), _words, True),
+    Case("categorical", _columns(Categorical()), draw_words, True),
     Case("categorical-numbers", Categorical(), lambda rng, n: rng.integers(-3, 4, (n, 3)), True),
     Case("categorical-halves", Categorical(), lambda rng, n: _holes(rng, rng.integers(-3, 4, (n, 3)) / 2), True),
-    Case("categorical-smooth", _columns(Categorical(alpha=0.3, unseen="smooth")), _words, True),
+    Case("categorical-smooth", _columns(Categorical(alpha=0.3, unseen="smooth")), draw_words, True),
     Case(
         "bernoulli", Bernoulli(), lambda rng, n: _holes(rng, rng.integers(0, 2, (n, 3))), True,
         lambda x: stats.bernoulli((x.sum() + 1.0) / (x.size + 2.0)),
     ),
     Case("bernoulli-sparse", Bernoulli(), lambda rng, n: sparse.csr_array(rng.integers(0, 2, (n, 3))), True),
-    Case("multinomial", Multinomial(), _counts, True),
-    Case("multinomial-sparse", Multinomial(), lambda rng, n: sparse.csr_array(_counts(rng, n)), True),
-    Case("complement", Complement(), _counts, True),
-    Case("poisson", Poisson(alpha=1.0), _counts, True),
-    Case("poisson-plain", Poisson(), _counts, True, lambda x: stats.poisson(x.mean())),
-    Case("gaussian", Gaussian(), _normal, True, lambda x: stats.norm(x.mean(), x.std())),
-    Case("gaussian-float32", Gaussian(), lambda rng, n: _normal(rng, n).astype(np.float32), True),
-    Case("gaussian-pooled", Gaussian(variance=Pooled()), _normal, True),
-    Case("gaussian-shrunk", Gaussian(variance=Shrunk(0.3)), _normal, True),
-    Case("log-normal", LogNormal(), _positive, True, lambda x: stats.lognorm(np.log(x).std(), scale=stats.gmean(x))),
-    Case("gamma", Gamma(), _positive, True, lambda x: stats.gamma(*stats.gamma.fit(x, floc=0))),
-    Case("binned", Binned(), _normal, True),
-    Case("joint-gaussian", JointGaussian(PerClass(shrinkage=0.1)), _normal, True),
-    Case("joint-gaussian-pooled", JointGaussian(Pooled()), _normal, True),
-    Case("joint-table", {("a", "b", "c"): JointTable()}, _words, True),
+    Case("multinomial", Multinomial(), draw_counts, True),
+    Case("multinomial-sparse", Multinomial(), lambda rng, n: sparse.csr_array(draw_counts(rng, n)), True),
+    Case("complement", Complement(), draw_counts, True),
+    Case("poisson", Poisson(alpha=1.0), draw_counts, True),
+    Case("poisson-plain", Poisson(), draw_counts, True, lambda x: stats.poisson(x.mean())),
+    Case("gaussian", Gaussian(), draw_normal, True, lambda x: stats.norm(x.mean(), x.std())),
+    Case("gaussian-float32", Gaussian(), lambda rng, n: draw_normal(rng, n).astype(np.float32), True),
+    Case("gaussian-pooled", Gaussian(variance=Pooled()), draw_normal, True),
+    Case("gaussian-shrunk", Gaussian(variance=Shrunk(0.3)), draw_normal, True),
+    Case("log-normal", LogNormal(), draw_positive, True,
+         lambda x: stats.lognorm(np.log(x).std(), scale=stats.gmean(x))),
+    Case("gamma", Gamma(), draw_positive, True, lambda x: stats.gamma(*stats.gamma.fit(x, floc=0))),
+    Case("binned", Binned(), draw_normal, True),
+    Case("joint-gaussian", JointGaussian(PerClass(shrinkage=0.1)), draw_normal, True),
+    Case("joint-gaussian-pooled", JointGaussian(Pooled()), draw_normal, True),
+    Case("joint-table", {("a", "b", "c"): JointTable()}, draw_words, True),
     Case("text", _columns(Text()), _texts, True),
     Case("text-bernoulli", _columns(Text("bernoulli", alpha=0.5, min_count=2.0)), _texts, True),
     Case("text-complement", _columns(Text("complement", ngram_range=(1, 2), stop_words=("red",))), _texts, True),

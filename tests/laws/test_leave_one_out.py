@@ -20,23 +20,25 @@ from deciban import (
 )
 from deciban.families.binned import BinnedLikelihood
 from deciban.model.model import Model, estimate
-from tests.laws.cases import CASES, Case, _counts, _normal, _positive, _words
+from tests.laws.cases import CASES, Case, draw_counts, draw_normal, draw_positive, draw_words
 
 MORE = [
-    Case("categorical-plain", dict.fromkeys("abc", Categorical(alpha=0.0)), _words, True),
+    Case("categorical-plain", dict.fromkeys("abc", Categorical(alpha=0.0)), draw_words, True),
     Case("bernoulli-alphas", Bernoulli(alpha=(0.5, 1.0, 2.0)), lambda rng, n: rng.integers(0, 2, (n, 3)), True),
-    Case("complement-norm", Complement(norm=True), _counts, True),
-    Case("multinomial-alphas", Multinomial(alpha=(0.5, 1.0, 2.0, 3.0)), _counts, True),
-    Case("gaussian-ddof", Gaussian(ddof=1.0, floor=0.3), _normal, False),
-    Case("gaussian-added", Gaussian(floor=0.0, added=0.1), _normal, False),
-    Case("log-normal-pooled", LogNormal(variance=Pooled()), _positive, False),
-    Case("joint-gaussian-rank-one", JointGaussian(), _normal, False),
-    Case("joint-gaussian-ddof", JointGaussian(Pooled(), ddof=1.0), _normal, False),
-    Case("joint-gaussian-mixed", JointGaussian(Shrunk(0.3)), _normal, False),
-    Case("joint-gaussian-mixed-shrunk", JointGaussian(Shrunk(0.3, shrinkage=0.2)), _normal, False),
-    Case("joint-gaussian-pooled-shrunk", JointGaussian(Pooled(shrinkage=0.2)), _normal, False),
-    Case("joint-gaussian-floor", JointGaussian(PerClass(), floor=0.5), _normal, False),
-    Case("joint-table-smooth", {("a", "b"): JointTable(alpha=0.5, unseen="smooth"), "c": Categorical()}, _words, True),
+    Case("complement-norm", Complement(norm=True), draw_counts, True),
+    Case("multinomial-alphas", Multinomial(alpha=(0.5, 1.0, 2.0, 3.0)), draw_counts, True),
+    Case("gaussian-ddof", Gaussian(ddof=1.0, floor=0.3), draw_normal, False),
+    Case("gaussian-added", Gaussian(floor=0.0, added=0.1), draw_normal, False),
+    Case("log-normal-pooled", LogNormal(variance=Pooled()), draw_positive, False),
+    Case("joint-gaussian-rank-one", JointGaussian(), draw_normal, False),
+    Case("joint-gaussian-ddof", JointGaussian(Pooled(), ddof=1.0), draw_normal, False),
+    Case("joint-gaussian-mixed", JointGaussian(Shrunk(0.3)), draw_normal, False),
+    Case("joint-gaussian-mixed-shrunk", JointGaussian(Shrunk(0.3, shrinkage=0.2)), draw_normal, False),
+    Case("joint-gaussian-pooled-shrunk", JointGaussian(Pooled(shrinkage=0.2)), draw_normal, False),
+    Case("joint-gaussian-floor", JointGaussian(PerClass(), floor=0.5), draw_normal, False),
+    Case(
+        "joint-table-smooth", {("a", "b"): JointTable(alpha=0.5, unseen="smooth"), "c": Categorical()}, draw_words, True
+    ),
 ]
 
 
