@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from deciban.cli.warmup import WARM, warm
+from deciban.cli.warm import WARM, compile_all
 from deciban.kernels.compiled import cache_folder
 from deciban.util.arrays import CORES
 
@@ -100,7 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if is_worker or not config.getoption("numprocesses", None):
         restore_signals()
     if folder is not None and not is_worker and not (folder / WARM).exists():
-        for _ in warm():
+        for _ in compile_all():
             pass
 
 

@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 
 import deciban
 from deciban import families, testing
-from deciban.cli.option_values import families_of
+from deciban.cli.options import families_of
 from deciban.errors import UsageError
 from deciban.families import FAMILIES, SPREADS
 from deciban.families.base.contract import ColumnNumbers, cells_of as some_cells
