@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from deciban.cli.warmup import WARM, warm
+from deciban.cli.warm import WARM, compile_all
 from deciban.kernels.compiled import cache_folder
 from deciban.util.arrays import CORES
 
@@ -27,36 +27,45 @@ settings.register_profile("fixed", derandomize=True, deadline=None, max_examples
 settings.register_profile("thorough", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("fixed")
 
-# Modules and folders whose tests take seconds each, or start processes: fits on real tables, sources by sources,
-# programs that are run as users run them.
+# Folders, modules and tests that take seconds, or start processes: fits on real tables, sources of all kinds, programs
+# that are run as users run them.
 SLOW = (
     "tests/agree",
     "tests/classifier/test_estimator.py",
     "tests/cli/test_completion.py",
     "tests/cli/test_databases.py",
     "tests/cli/test_interrupts.py",
+    "tests/cli/test_labels_weights_costs.py::test_two_thousand_classes",
     "tests/cli/test_outputs.py",
     "tests/cli/test_streams.py",
     "tests/cli/test_theorem_and_tour.py",
     "tests/dropin/test_dropin.py",
+    "tests/dropin/test_onnx.py",
     "tests/evaluation/test_interactions.py",
     "tests/examples",
+    "tests/explain/test_columns.py",
     "tests/export",
+    "tests/families/text/test_cells.py::test_a_huge_text",
+    "tests/families/text/test_family.py::test_a_pickled_model_knows_its_words_in_another_process",
+    "tests/families/text/test_tokens.py",
     "tests/fitting/test_merge.py",
     "tests/fitting/tune",
     "tests/kernels/test_compiled.py",
     "tests/laws/test_leave_one_out.py",
     "tests/model/test_intervals.py",
     "tests/oracles/test_numerics.py",
+    "tests/oracles/test_texts.py",
     "tests/page",
     "tests/plot/test_every_display.py",
     "tests/report/test_figures.py",
+    "tests/schema/test_columns_that_come_later.py::test_printing_a_wide_block_is_quick",
     "tests/sources",
     "tests/store/test_contents.py",
     "tests/store/test_damage.py",
     "tests/store/test_kept.py",
     "tests/store/test_lock.py",
     "tests/store/test_mutations.py",
+    "tests/store/test_saving.py::test_a_process_that_is_killed_leaves_a_whole_file",
 )
 
 # Tests of the service, most of which run it in a thread or a process.
@@ -64,7 +73,7 @@ SERVED = ("tests/serve",)
 
 # Fixtures, and parameters of this name, that stand for a server.
 SPARK = {"spark", "spark_programs"}
-DATABASES = {"postgres"}
+DATABASES = {"postgres", "postgres_faults"}
 
 # The random generators that test modules share, with their states before the first test.
 GENERATORS = pytest.StashKey[list[tuple[np.random.Generator, Any]]]()
@@ -91,7 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if is_worker or not config.getoption("numprocesses", None):
         restore_signals()
     if folder is not None and not is_worker and not (folder / WARM).exists():
-        for _ in warm():
+        for _ in compile_all():
             pass
 
 
@@ -111,7 +120,6 @@ def closed_figures() -> Iterator[None]:
 
 def marks_of(item: pytest.Item) -> set[str]:
     """The markers of a test, by its place, its fixtures and its parameters; `unit` if it has no other."""
-    place = item.nodeid.partition("::")[0]
     used = {*getattr(item, "fixturenames", ()), item.path.stem.removeprefix("test_")}
     if hasattr(item, "callspec"):
         used |= {value for value in item.callspec.params.values() if isinstance(value, str)}
@@ -120,25 +128,28 @@ def marks_of(item: pytest.Item) -> set[str]:
         found.add("house")
     if used & SPARK:
         found.add("spark")
-    if used & DATABASES or lies_in(place, SERVED):
+    if used & DATABASES or lies_in(item, SERVED):
         found.add("server")
-    if lies_in(place, SLOW):
+    if lies_in(item, SLOW):
         found.add("slow")
     return found or {"unit"}
 
 
-def lies_in(place: str, folders: tuple[str, ...]) -> bool:
-    return any(place == folder or place.startswith(f"{folder}/") for folder in folders)
+def lies_in(item: pytest.Item, places: tuple[str, ...]) -> bool:
+    """Whether a test is one of these, or lies in one of these modules or folders."""
+    return any(item.nodeid == place or item.nodeid.startswith(tuple(place + end for end in "/:[")) for place in places)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests, and remember the states of shared generators."""
+    """Mark and order tests, and remember the states of shared generators."""
     modules = [module for name, module in sys.modules.items() if name.startswith("tests.")]
     found = [value for module in modules for value in vars(module).values() if isinstance(value, np.random.Generator)]
     config.stash[GENERATORS] = [(one, one.bit_generator.state) for one in {id(one): one for one in found}.values()]
     for item in items:
         for mark in marks_of(item):
             item.add_marker(mark)
+    # those of Spark first: one process takes them all, and is the only one that starts a session
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import SERVED, SLOW
 
 ROOT = Path(__file__).parent.parent
 
@@ -76,3 +77,11 @@ def test_importing_is_light() -> None:
         f"print([name for name in {optional} if name in sys.modules])"
     )
     assert run(sys.executable, "-c", code).strip() == "[]"
+
+
+def test_places_of_slow_tests_exist() -> None:
+    """A test module that moves must not become a unit test unnoticed."""
+    for place in (*SLOW, *SERVED):
+        file, _, name = place.partition("::")
+        assert (ROOT / file).exists(), place
+        assert f"def {name}" in (ROOT / file).read_text() if name else True, place

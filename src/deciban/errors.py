@@ -10,6 +10,18 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
+__all__ = [
+    "DataError",
+    "DecibanError",
+    "DecibanWarning",
+    "ForgetError",
+    "LossError",
+    "ModelFileError",
+    "Place",
+    "SchemaError",
+    "UsageError",
+]
+
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: ""})()
 
 

@@ -14,8 +14,9 @@ from deciban import BayesClassifier, Binned, DataError, Text, UsageError, scan
 from deciban.sources.duckdb import DuckDbSource
 from deciban.sources.postgres import PostgresSource
 from deciban.sources.spark import SparkRows
-from tests.agree.test_databases import Databases
-from tests.agree.test_sources import FEW, MANY, TABLES, assert_same, assert_same_counts, expected
+from tests.agree.databases import Databases
+from tests.agree.models import FEW, MANY, TABLES, assert_same, expected
+from tests.support.asserts import assert_same_typed_counts
 from tests.support.postgres_tables import adbc_connection, created, stored
 from tests.support.servers import Postgres
 from tests.support.sources import as_json_lines, as_parquet, as_parquet_folder, as_query, mixed, parts
@@ -95,7 +96,7 @@ def test_rows_are_learned_later_and_forgotten_in_the_engine(give: Give) -> None:
     clf.partial_fit(give(second), "label", where="engine")
     assert_same(clf + clf.shard(give(third), "label", where="engine"), expected(FEW, None, "arrow"))
     before = BayesClassifier(tune=None).fit(first, "label").counts_
-    assert_same_counts(clf.forget(give(second), "label", where="engine").counts_, before)
+    assert_same_typed_counts(clf.forget(give(second), "label", where="engine").counts_, before)
 
 
 def test_weights_and_declared_classes_are_as_when_rows_are_read(postgres: Postgres) -> None:
@@ -103,7 +104,7 @@ def test_weights_and_declared_classes_are_as_when_rows_are_read(postgres: Postgr
     table = TABLES[MANY].append_column("times", pa.array(weights))
     source = scan(postgres.url, table=stored(postgres, table))
     found = BayesClassifier(tune=None).fit(source, "label", "times", where="engine")
-    assert_same_counts(found.counts_, BayesClassifier(tune=None).fit(table, "label", "times").counts_)
+    assert_same_typed_counts(found.counts_, BayesClassifier(tune=None).fit(table, "label", "times").counts_)
     strict = BayesClassifier(tune=None, classes=["no", "yes"])
     with pytest.raises(DataError, match=r"the label 'perhaps' is not among the declared classes \['no', 'yes'\]"):
         strict.fit(source, "label", "times", where="engine")
@@ -120,7 +121,9 @@ def test_rows_that_do_not_count_do_not_matter_in_the_sample(give: Give) -> None:
     label = pa.array(np.array(["a", "b", "a", ""])[part], mask=part == 3)
     table = pa.table({"x": x, "label": label, "weight": np.where(part == 2, 0.0, 1.0)})
     found = BayesClassifier({"x": Binned()}, tune=None).fit(give(table), "label", "weight", where="engine")
-    assert_same_counts(found.counts_, BayesClassifier({"x": Binned()}, tune=None).fit(table, "label", "weight").counts_)
+    assert_same_typed_counts(
+        found.counts_, BayesClassifier({"x": Binned()}, tune=None).fit(table, "label", "weight").counts_
+    )
 
 
 def test_texts_are_read_and_all_else_is_counted(postgres: Postgres) -> None:
@@ -136,7 +139,7 @@ def test_texts_are_read_and_all_else_is_counted(postgres: Postgres) -> None:
     ) as told:
         clf.fit(source, "label", where="engine")
     assert told[0].filename == __file__
-    assert_same_counts(clf.counts_, BayesClassifier({"note": Text()}, tune=None).fit(table, "label").counts_)
+    assert_same_typed_counts(clf.counts_, BayesClassifier({"note": Text()}, tune=None).fit(table, "label").counts_)
 
 
 def test_rows_that_no_engine_has_are_refused(tmp_path: Path) -> None:

@@ -7,16 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deciban import BayesClassifier, Counts, merge
-from deciban.statistics import Levels, Moments
-from tests.laws.cases import assert_same_statistic
-from tests.support.sources import SOURCES, TOLD, as_csv, as_json_lines, as_parquet, mixed, numeric, parts
+from deciban import BayesClassifier, merge
+from deciban.testing import assert_same_statistic
+from tests.agree.models import FEW, LABELLED, MANY, PROBE, TABLES, assert_same, expected
+from tests.support.asserts import assert_same_typed_counts
+from tests.support.sources import SOURCES, TOLD, as_csv, as_json_lines, as_parquet, numeric, parts
 
-FEW, MANY = 3_000, 40_000  # more rows than are looked at, and several pieces of a stream
-
-TABLES = {FEW: mixed(FEW), MANY: mixed(MANY)}
-LABELLED = {(rows, kind): mixed(rows, 3, kind) for rows in (300, 17_000) for kind in ("whole", "flag")}
-PROBE = mixed(500, seed=7)
 LONG = ("pandas", "csv", "parquet", "json_lines")  # one of each kind, for what takes longer
 
 every_source = pytest.mark.parametrize("source", SOURCES)
@@ -25,49 +21,6 @@ every_source = pytest.mark.parametrize("source", SOURCES)
 @pytest.fixture(autouse=True)
 def _standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", sys.stdin)  # put back in the end
-
-
-def expected(rows: int, tune: Any, source: str, known: dict[Any, BayesClassifier] = {}) -> BayesClassifier:  # noqa: B006 - remembers
-    """The model of the Arrow table, told what a source has to be told."""
-    key = rows, tune, source if source in TOLD else None
-    if key not in known:
-        known[key] = BayesClassifier(TOLD.get(source), tune=tune).fit(TABLES[rows], "label")
-    return known[key]
-
-
-def assert_same(found: BayesClassifier, other: BayesClassifier) -> None:
-    """The same counts: discrete ones to the bit, moments to 1e-12 of their scale; labels of the same type."""
-    assert_same_counts(found.counts_, other.counts_)
-    np.testing.assert_allclose(found.predict_proba(PROBE), other.predict_proba(PROBE), rtol=0, atol=1e-10)
-    assert found.predict(PROBE).tolist() == other.predict(PROBE).tolist()
-
-
-def assert_same_counts(a: Counts, b: Counts) -> None:
-    assert a.schema == b.schema
-    assert [(type(label), label) for label in a.classes.tolist()] == [
-        (type(label), label) for label in b.classes.tolist()
-    ]
-    assert a.classes.dtype == b.classes.dtype
-    np.testing.assert_array_equal(a.class_weight, b.class_weight)
-    assert (a.rows, a.unlabelled) == (b.rows, b.unlabelled)
-    for one, other in zip(a.statistics, b.statistics, strict=True):
-        assert type(one) is type(other)
-        if isinstance(one, Moments):
-            assert_same_moments(one, other)
-        elif isinstance(one, Levels):
-            assert [levels.to_pylist() for levels in one.levels] == [levels.to_pylist() for levels in other.levels]
-            assert [str(levels.type) for levels in one.levels] == [str(levels.type) for levels in other.levels]
-            for table, its in zip(one.tables, other.tables, strict=True):
-                np.testing.assert_array_equal(table, its)
-        else:
-            assert_same_statistic(one, other, exact=False)
-
-
-def assert_same_moments(one: Moments, other: Moments) -> None:
-    np.testing.assert_array_equal(one.weight, other.weight)
-    spread = np.sqrt(one.variance())
-    np.testing.assert_array_less(np.abs(one.mean - other.mean + one.mean_low - other.mean_low), 1e-12 * spread + 1e-300)
-    np.testing.assert_allclose(one.scatter + one.scatter_low, other.scatter + other.scatter_low, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +66,7 @@ def test_labels_keep_their_type(rows: int, target: str, source: str, tmp_path: P
     table = LABELLED[rows, target]
     found = BayesClassifier(TOLD.get(source), tune=None).fit(SOURCES[source](table, tmp_path)(), "label")
     model = BayesClassifier(TOLD.get(source), tune=None).fit(table, "label")
-    assert_same_counts(found.counts_, model.counts_)
+    assert_same_typed_counts(found.counts_, model.counts_)
     twice = found.partial_fit(SOURCES[source](table, tmp_path)(), "label")
     assert twice.classes_.dtype == model.classes_.dtype
     said = twice.predict(PROBE)

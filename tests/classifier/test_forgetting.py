@@ -8,8 +8,8 @@ import pytest
 
 from deciban import Binned, DecibanError, Gamma, Gaussian, JointGaussian, LogNormal, Pooled
 from deciban.errors import ForgetError
+from deciban.testing import assert_same_counts
 from tests import textbook
-from tests.laws.cases import assert_same_counts
 from tests.support.tables import MIXED, N
 
 RNG = np.random.default_rng(11)

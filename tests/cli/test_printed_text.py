@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deciban import BayesClassifier
-from deciban.cli.common import columns_table
+from deciban.cli.output import columns_table
 from deciban.explain.columns import cut_label
 from deciban.families import Gaussian, JointGaussian
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deciban.cli.streams import widen
+from deciban.cli.output import widen
 from tests import PATIENCE
 from tests.support.command import Answer, Deciban
 

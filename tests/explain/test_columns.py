@@ -12,8 +12,9 @@ from deciban import BayesClassifier, JointGaussian, JointTable, Pooled, UsageErr
 from deciban.explain.columns import column_evidence
 from deciban.explain.explanation import Explanation
 from deciban.scoring.scoring import aligned_table
+from deciban.testing import rows_of
 from tests import textbook
-from tests.laws.cases import CASES, Case, rows_of
+from tests.laws.cases import CASES, Case
 
 LABELS = np.array(["one", "two", "three"])
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from deciban import BayesClassifier
 from deciban.model.corrections import SCALED_SHARES, CorrectedColumn, Corrections, PartialRows
 from deciban.model.model import Model
+from deciban.sources.open import open_table
 from tests.export.targets import Row
 from tests.laws.cases import Case
 
@@ -107,3 +108,22 @@ def as_rows(X: Any) -> list[Row]:
         return list(X.to_pylist())
     dense = X.toarray() if sparse.issparse(X) else X
     return [{f"x{j}": cell for j, cell in enumerate(row)} for row in dense.tolist()]
+
+
+# Names that would break or inject something where they are written without care.
+HOSTILE = ["__proto__", "constructor", "'", '"', "\\", "</script><script>alert(1)</script>", "<!--", "a\nb", "\u2028",
+           "عمر", "x" * 200, "${alert(1)}", "`", "*/", "toString", "\ufeff", "]]>", "&amp;"]  # fmt: skip
+
+
+def hostile_model() -> Any:
+    """A classifier whose columns, values and classes have these names, and the cells that it has learned."""
+    rng = np.random.default_rng(0)
+    cells = {name: np.array(HOSTILE)[rng.integers(0, len(HOSTILE), 100)] for name in HOSTILE}
+    return BayesClassifier(tune=None).fit(pa.table(cells), np.array(HOSTILE)[rng.integers(0, 4, 100)]), cells
+
+
+def aligned(model: Model, row: Row) -> Any:
+    """A row as a table with the columns of the model."""
+    if model.schema.names is None:
+        return open_table([[np.nan if cell is None else cell for cell in row.values()]])
+    return model.schema.table_as_learned(open_table([{**dict.fromkeys(model.schema.names), **row}]))

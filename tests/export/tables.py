@@ -9,10 +9,27 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
+from deciban import (
+    Bernoulli,
+    Binned,
+    Categorical,
+    Gamma,
+    Gaussian,
+    JointGaussian,
+    JointTable,
+    LogNormal,
+    Multinomial,
+    PerClass,
+    Poisson,
+    Pooled,
+    Shrunk,
+    Text,
+)
 from deciban.families.joint_gaussian import JointNormal
 from deciban.model.model import VAST_EVIDENCE, Model, log_normalize, most_probable
 from deciban.sources.open import open_table
 from tests.export.agreement import expected_of
+from tests.laws.cases import CASES
 
 # Probabilities below the exponential of this are near the least double, or 0.
 LEAST_LOG = -700.0
@@ -85,3 +102,76 @@ def hardened(
         mixed = np.where(rng.random(len(cells)) < share, hard, np.array(cells.to_pylist(), dtype=object))
         columns[name] = pa.array(mixed.tolist(), pa.string() if text else pa.float64(), from_pandas=True)
     return pa.table(columns)
+
+
+Rng = np.random.Generator
+
+
+def holes_in(rng: Rng, cells: Any) -> pa.Array:
+    return pa.array(cells, mask=rng.random(len(cells)) < 0.1)
+
+
+def random_spec(rng: Rng) -> dict[Any, Any]:
+    """Families with random parameters, for the columns of `random_table`."""
+    spreads = [PerClass(), Pooled(), Shrunk(0.4)]
+    joint_spreads = [PerClass(shrinkage=0.1), Pooled(shrinkage="oas"), Shrunk(0.7), Pooled()]
+    unseen = rng.choice(["ignore", "smooth", "error"], 3)
+    outside = rng.choice(["refuse", "ignore"], 3)
+    alpha = rng.choice([0.0, 0.3, 1.0], 4)
+    pick = lambda options: options[rng.integers(0, len(options))]  # noqa: E731 - a name for three words
+    return {
+        "real": pick([Gaussian(variance=pick(spreads)), Binned(bins=8, unseen=unseen[0], alpha=alpha[0])]),
+        "positive": pick([Gamma(outside=outside[0]), LogNormal(variance=pick(spreads), outside=outside[0])]),
+        "narrow": Gamma(),
+        "count": Poisson(alpha=alpha[1], outside=outside[1]),
+        "flag": Bernoulli(alpha=alpha[2]),
+        "word": Categorical(alpha=alpha[3], unseen=unseen[1]),
+        ("n1", "n2", "n3"): JointGaussian(pick(joint_spreads)),
+        ("d1", "d2", "d3"): JointTable(alpha=alpha[0], unseen=unseen[2], cuts=pick([None, (None, (0.5, 1.5), None)])),
+        ("c1", "c2"): Multinomial(alpha=alpha[1]),
+        "text": Text(
+            pick(["multinomial", "bernoulli", "complement", "lift"]), alpha=alpha[2], tempering=pick([0.0, 0.5])
+        ),
+    }
+
+
+def random_table(rng: Rng, rows: int) -> pa.Table:
+    words = np.array(["red", "green", "blue", "grün", "d'or"])
+    numbers = rng.normal(size=(rows, 3)) @ rng.normal(size=(3, 3))
+    columns = {
+        "real": rng.normal(1e3, 2.0, rows),
+        "positive": rng.gamma(2.0, 3.0, rows),
+        "narrow": rng.normal(1e4, 1.0, rows),  # of a shape beyond what sums up without loss
+        "count": rng.poisson(3.0, rows),
+        "flag": rng.integers(0, 2, rows).astype(bool),
+        "word": words[rng.integers(0, 5, rows)],
+        **{f"n{k + 1}": numbers[:, k] for k in range(3)},
+        **{f"d{k + 1}": rng.integers(0, 3, rows) for k in range(3)},
+        **{f"c{k + 1}": rng.poisson(1.0 + k, rows) for k in range(2)},
+        "text": [" ".join(rng.choice(words, rng.integers(0, 5))) for _ in range(rows)],
+    }
+    return pa.table({name: holes_in(rng, cells) for name, cells in columns.items()})
+
+
+SAID = [case for case in CASES if not case.family.holds_texts]
+
+
+def mixed_table(rng: Any, rows: int) -> tuple[pa.Table, Any]:
+    """Three classes, of which two columns tell together; numbers, counts, flags, dates, times and categories."""
+    size, town = rng.normal(size=rows), rng.integers(0, 4, rows)
+    labels = np.array(["no", "so", "it's"])[((size > 0.0) + town + (rng.random(rows) < 0.2)) % 3]
+    day = rng.integers(0, 900, rows)
+    table = pa.table(
+        {
+            "size": pa.array(size, mask=rng.random(rows) < 0.1),
+            "weight": pa.array(size * (labels == "so") + 0.5 * rng.normal(size=rows), mask=rng.random(rows) < 0.05),
+            "town": pa.array(np.array(["Ulm", "Bern", "Graz", 'O"K'])[town], mask=rng.random(rows) < 0.1),
+            "wait": rng.gamma(2.0, size=rows),
+            "calls": pa.array(rng.poisson(2.0, rows), mask=rng.random(rows) < 0.1),
+            "member": rng.random(rows) < 0.3,
+            "day": pa.array(day, pa.int32()).cast(pa.date32()),
+            "at": pa.array(day * 3_600_000_000 + 250_000, pa.int64()).cast(pa.timestamp("us")),
+            "clock": pa.array(rng.integers(0, 86_400_000_000, rows)).cast(pa.time64("us")),
+        }
+    )
+    return table, labels

@@ -21,19 +21,9 @@ from deciban.families.base.lowering import ExportedColumns
 from deciban.model.model import Model
 from deciban.web.scripts import embedded_json
 from tests.export.agreement import assert_agree
+from tests.export.models import HOSTILE, hostile_model
 from tests.export.targets import everywhere, run_node
 from tests.support.node import NODE, needs_node
-
-# Names that would break or inject something where they are written without care.
-HOSTILE = ["__proto__", "constructor", "'", '"', "\\", "</script><script>alert(1)</script>", "<!--", "a\nb", "\u2028",
-           "عمر", "x" * 200, "${alert(1)}", "`", "*/", "toString", "\ufeff", "]]>", "&amp;"]  # fmt: skip
-
-
-def hostile_model() -> Any:
-    """A classifier whose columns, values and classes have these names, and the cells that it has learned."""
-    rng = np.random.default_rng(0)
-    cells = {name: np.array(HOSTILE)[rng.integers(0, len(HOSTILE), 100)] for name in HOSTILE}
-    return BayesClassifier(tune=None).fit(pa.table(cells), np.array(HOSTILE)[rng.integers(0, 4, 100)]), cells
 
 
 def test_hostile_names_and_values_are_names_and_values() -> None:

@@ -27,8 +27,7 @@ from deciban.model.corrections import Corrections
 from deciban.model.model import Model
 from tests.export.models import as_tuned, corrections, plain_model
 from tests.export.onnx_answers import answers, assert_agrees, inputs_of, session
-from tests.export.tables import as_columns, hardened
-from tests.export.test_sweep import _spec, _table
+from tests.export.tables import as_columns, hardened, random_spec, random_table
 from tests.laws.cases import CASES, Case
 
 SAID = [case for case in CASES if not case.family.holds_texts]
@@ -47,8 +46,8 @@ def test_families_plain_weighted_capped_and_corrected_agree(case: Case) -> None:
 def test_tables_of_all_families_at_once_agree() -> None:
     rng = np.random.default_rng(3)
     for k in range(8):
-        spec = {name: family for name, family in _spec(rng).items() if name != "text"}
-        table = _table(rng, 1_000).drop_columns("text")
+        spec = {name: family for name, family in random_spec(rng).items() if name != "text"}
+        table = random_table(rng, 1_000).drop_columns("text")
         model = BayesClassifier(spec, tune=None).fit(table.slice(0, 150), rng.integers(0, 2 + k % 3, 150)).model_
         for one in (model, as_tuned(model, rng, cap=float(rng.uniform(0.5, 8.0)))):
             assert_agrees(one, table)

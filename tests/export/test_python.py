@@ -20,7 +20,7 @@ from deciban.export.model_json import model_as_json
 from deciban.export.py.scorer import DecibanScorer
 from deciban.export.python import PYTHON_NAMES, PYTHON_PARTS, to_python
 from tests.export.agreement import assert_same, expected_of
-from tests.export.test_module import HOSTILE, hostile_model
+from tests.export.models import HOSTILE, hostile_model
 
 ALONE = (sys.executable, "-I", "-S")
 

@@ -11,8 +11,7 @@ from deciban.model.model import Model
 from deciban.sources.open import open_table
 from tests.export.models import as_tuned, plain_model
 from tests.export.sql_engines import EngineUnderTest, duckdb_engine, numbers, probabilities
-from tests.export.tables import as_columns, assert_answers_agree
-from tests.export.test_sql_families import SAID, mixed_table
+from tests.export.tables import SAID, as_columns, assert_answers_agree, mixed_table
 from tests.laws.cases import Case
 
 DECIBANS = 10.0 / np.log(10.0)

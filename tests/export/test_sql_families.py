@@ -12,11 +12,8 @@ from deciban.export.sql.statement import to_sql
 from deciban.model.model import Model
 from tests.export.models import as_tuned, plain_model
 from tests.export.sql_engines import EngineUnderTest
-from tests.export.tables import as_columns, hardened
-from tests.export.test_sweep import _spec, _table
-from tests.laws.cases import CASES, Case
-
-SAID = [case for case in CASES if not case.family.holds_texts]
+from tests.export.tables import SAID, as_columns, hardened, mixed_table, random_spec, random_table
+from tests.laws.cases import Case
 
 
 @pytest.mark.parametrize("case", SAID, ids=lambda case: case.name)
@@ -29,8 +26,8 @@ def test_families_plain_weighted_capped_and_corrected_agree(quick_engine: Engine
 
 def all_families(rng: Any, classes: int) -> tuple[Model, pa.Table]:
     """A model of all families at once, with random parameters, and the columns that it takes."""
-    spec = {name: family for name, family in _spec(rng).items() if name != "text"}
-    table = _table(rng, 150).drop_columns("text")
+    spec = {name: family for name, family in random_spec(rng).items() if name != "text"}
+    table = random_table(rng, 150).drop_columns("text")
     return BayesClassifier(spec, tune=None).fit(table, rng.integers(0, classes, 150)).model_, table
 
 
@@ -39,7 +36,7 @@ def test_ten_thousand_rows_of_all_families_agree(engine: EngineUnderTest) -> Non
     rng = np.random.default_rng(3)
     plain, tuned = all_families(rng, 2)[0], as_tuned(all_families(rng, 3)[0], rng, cap=5.0)
     for model in (plain, tuned):
-        rows = hardened(_table(rng, 5_000).drop_columns("text"), rng, share=0.03, texts=engine.texts)
+        rows = hardened(random_table(rng, 5_000).drop_columns("text"), rng, share=0.03, texts=engine.texts)
         assert 0 < engine.assert_agrees(model, rows) < 4_000
 
 
@@ -49,27 +46,6 @@ def test_columns_of_the_types_that_they_were_learned_with_agree(quick_engine: En
         model, table = all_families(rng, 2 + k % 3)
         quick_engine.assert_agrees(model, table)
         quick_engine.assert_agrees(as_tuned(model, rng, cap=2.0), table)
-
-
-def mixed_table(rng: Any, rows: int) -> tuple[pa.Table, Any]:
-    """Three classes, of which two columns tell together; numbers, counts, flags, dates, times and categories."""
-    size, town = rng.normal(size=rows), rng.integers(0, 4, rows)
-    labels = np.array(["no", "so", "it's"])[((size > 0.0) + town + (rng.random(rows) < 0.2)) % 3]
-    day = rng.integers(0, 900, rows)
-    table = pa.table(
-        {
-            "size": pa.array(size, mask=rng.random(rows) < 0.1),
-            "weight": pa.array(size * (labels == "so") + 0.5 * rng.normal(size=rows), mask=rng.random(rows) < 0.05),
-            "town": pa.array(np.array(["Ulm", "Bern", "Graz", 'O"K'])[town], mask=rng.random(rows) < 0.1),
-            "wait": rng.gamma(2.0, size=rows),
-            "calls": pa.array(rng.poisson(2.0, rows), mask=rng.random(rows) < 0.1),
-            "member": rng.random(rows) < 0.3,
-            "day": pa.array(day, pa.int32()).cast(pa.date32()),
-            "at": pa.array(day * 3_600_000_000 + 250_000, pa.int64()).cast(pa.timestamp("us")),
-            "clock": pa.array(rng.integers(0, 86_400_000_000, rows)).cast(pa.time64("us")),
-        }
-    )
-    return table, labels
 
 
 def test_a_tuned_model_of_mixed_columns_agrees(quick_engine: EngineUnderTest) -> None:

@@ -7,10 +7,9 @@ from deciban.export.ir import TermModel
 from deciban.export.lower import fold_model
 from deciban.model.model import Model, log_normalize
 from tests.export.agreement import expected_of
-from tests.export.models import as_tuned, plain_model, rows_of_case
+from tests.export.models import aligned, as_tuned, plain_model, rows_of_case
 from tests.export.targets import Row
 from tests.export.term_scorer import log_joint_of_terms
-from tests.export.test_tuned import aligned
 from tests.laws.cases import CASES, Case
 
 SAID = [case for case in CASES if not case.family.holds_texts]

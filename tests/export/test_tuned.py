@@ -10,9 +10,8 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from deciban import BayesClassifier, JointGaussian, JointTable, Pooled
 from deciban.explain.columns import ColumnEvidence, column_evidence
 from deciban.model.model import Evidence, Model
-from deciban.sources.open import open_table
 from tests.export.agreement import assert_agree
-from tests.export.models import as_rows, as_tuned, plain_model
+from tests.export.models import aligned, as_rows, as_tuned, plain_model
 from tests.export.targets import Row, everywhere
 from tests.laws.cases import CASES, Case
 
@@ -82,13 +81,6 @@ def assert_same_blocks(model: Model, known: list[Evidence], found: list[Row]) ->
         for block in blocks:
             joint = joint + block["weight"] * np.array(block["values"]) if block["weight"] > 0.0 else joint
         np.testing.assert_allclose(joint, answer["log_joint"], rtol=0.0, atol=1e-11)
-
-
-def aligned(model: Model, row: Row) -> Any:
-    """A row as a table with the columns of the model."""
-    if model.schema.names is None:
-        return open_table([[np.nan if cell is None else cell for cell in row.values()]])
-    return model.schema.table_as_learned(open_table([{**dict.fromkeys(model.schema.names), **row}]))
 
 
 def same_differences(found: Any, expected: Any, bound: float) -> None:

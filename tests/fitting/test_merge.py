@@ -9,7 +9,8 @@ import pytest
 
 import deciban as dc
 from deciban.datasets import weather
-from tests.laws.cases import CASES, Case, assert_same_counts, rows_of
+from deciban.testing import assert_same_counts, rows_of
+from tests.laws.cases import CASES, Case
 from tests.store.models import PLAIN, features, mixed, parts_of, plain
 from tests.support.model_files import content
 

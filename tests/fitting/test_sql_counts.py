@@ -25,8 +25,9 @@ from deciban import (
     Text,
 )
 from deciban.errors import DataError, SchemaError
+from deciban.families.base.contract import ColumnFamily
 from deciban.fitting.fit import count_examples
-from deciban.fitting.sql_counts.count import MAX_HINTS, bundles
+from deciban.fitting.sql_counts.count import MAX_HINTS, bundles, count_in_engine
 from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
@@ -35,9 +36,9 @@ from deciban.sources.open import open_table
 from deciban.tables.cells import as_numbers
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.table import Frame
-from tests.agree.test_sources import assert_same_counts
 from tests.fitting.sql_tables import Database, DuckDb, PostgreSql, SparkSql, counted_here, counted_in_engine
 from tests.laws.cases import CASES
+from tests.support.asserts import assert_same_typed_counts
 from tests.support.sources import mixed
 
 HOSTILE = 'x"; drop table t; --'
@@ -66,7 +67,7 @@ def check(
     """The counts of a table in an engine, which are those of reading it."""
     schema = schema_of(cells, spec, weight)
     found = counted_in_engine(schema, database.table(cells, name), "label", weight)
-    assert_same_counts(found, counted_here(schema, rows_of(cells, weight)))
+    assert_same_typed_counts(found, counted_here(schema, rows_of(cells, weight)))
     return found
 
 
@@ -153,7 +154,7 @@ def test_hostile_names_of_labels_and_weights_do_no_harm(database: Database) -> N
     rows = LabelledTable.of(Frame(renamed), names["label"], names["weight"])
     schema = infer_schema(rows.table, None, Defaults())
     found = counted_in_engine(schema, database.table(renamed), names["label"], names["weight"])
-    assert_same_counts(found, counted_here(schema, rows))
+    assert_same_typed_counts(found, counted_here(schema, rows))
 
 
 def test_moments_far_from_zero_and_of_classes_far_apart_keep_their_digits(database: Database) -> None:
@@ -298,7 +299,7 @@ def test_cells_that_cannot_be_used_are_refused_as_when_they_are_read(
         counted_in_engine(schema, database.table(table), "label")
     assert str(counted.value) == str(read.value).replace(", row 1", "")
     unlabelled = table.set_column(2, "label", pa.array(["a", None, None, "b"]))
-    assert_same_counts(
+    assert_same_typed_counts(
         counted_in_engine(schema, database.table(unlabelled), "label"), counted_here(schema, rows_of(unlabelled))
     )
 
@@ -364,12 +365,14 @@ def test_labels_that_are_no_classes_are_refused_as_when_they_are_read(database: 
 def test_nothing_is_counted_of_no_rows_and_of_empty_columns(database: Database) -> None:
     cells = labelled({"x": [1.5, 2.0], "z": ["u", "v"], "n": pa.array([1, 2])})
     schema = schema_of(cells, {"x": Binned(), ("n",): JointGaussian()})
-    assert_same_counts(
+    assert_same_typed_counts(
         counted_in_engine(schema, database.table(cells.slice(0, 0)), "label"),
         counted_here(schema, rows_of(cells.slice(0, 0))),
     )
     empty = pa.table({name: pa.nulls(3, cells.schema.field(name).type) for name in "xzn"} | {"label": ["a", "b", "a"]})
-    assert_same_counts(counted_in_engine(schema, database.table(empty), "label"), counted_here(schema, rows_of(empty)))
+    assert_same_typed_counts(
+        counted_in_engine(schema, database.table(empty), "label"), counted_here(schema, rows_of(empty))
+    )
 
 
 def test_columns_that_the_rows_do_not_have_are_missing(database: Database) -> None:
@@ -377,7 +380,7 @@ def test_columns_that_the_rows_do_not_have_are_missing(database: Database) -> No
     schema = schema_of(cells, {"x": Binned(), ("z", "q"): JointTable()})
     less = cells.select(["q", "x", "label"])
     expected = counted_here(schema, rows_of(less))
-    assert_same_counts(counted_in_engine(schema, database.table(less), "label"), expected)
+    assert_same_typed_counts(counted_in_engine(schema, database.table(less), "label"), expected)
     with pytest.raises(SchemaError, match="none of the model's columns is in the table"):
         counted_in_engine(schema, database.table(labelled({"other": [1.0]})), "label")
 
@@ -436,11 +439,11 @@ def test_columns_that_sql_cannot_count_are_read_and_this_is_said() -> None:
     examples = LabelledStream.of(database.table(cells), "label", None, "engine")
     with pytest.warns(UserWarning, match="where='engine': this column is read, for SQL cannot count it: 'note'$"):
         found = count_examples(schema, examples)
-    assert_same_counts(found, counted_here(schema, rows_of(cells)))
+    assert_same_typed_counts(found, counted_here(schema, rows_of(cells)))
     written = cells.set_column(2, "n", pa.array([str(k) for k in range(200)]))
     examples = LabelledStream.of(database.table(written), "label", None, "engine")
     with pytest.warns(UserWarning, match="where='engine': columns are read that SQL cannot count: 'n', 'note', 'x'$"):
-        assert_same_counts(count_examples(schema, examples), found)
+        assert_same_typed_counts(count_examples(schema, examples), found)
 
 
 def test_columns_that_were_learned_without_names_are_known_by_their_places() -> None:
@@ -450,7 +453,7 @@ def test_columns_that_were_learned_without_names_are_known_by_their_places() -> 
     rows = LabelledTable.of(open_table(array), cells["label"])
     schema = infer_schema(rows.table, {0: Gaussian(), 1: Categorical()}, Defaults())
     assert schema.names is None
-    assert_same_counts(counted_in_engine(schema, DuckDb().table(cells), "label"), counted_here(schema, rows))
+    assert_same_typed_counts(counted_in_engine(schema, DuckDb().table(cells), "label"), counted_here(schema, rows))
 
 
 def test_types_of_duckdb_that_reading_makes_texts_or_decimals_of() -> None:
@@ -472,7 +475,7 @@ def test_types_of_duckdb_that_reading_makes_texts_or_decimals_of() -> None:
     spec = dict.fromkeys(["enum", "id", "json", "huge", "decimal"], Categorical()) | {"price": Binned(), "u": Poisson()}
     schema = schema_of(cells, spec)
     found = counted_in_engine(schema, database.known("kinds", cells.column_names), "label")
-    assert_same_counts(found, counted_here(schema, rows_of(cells)))
+    assert_same_typed_counts(found, counted_here(schema, rows_of(cells)))
 
 
 def test_tables_of_the_user_are_not_taken_for_the_relation() -> None:
@@ -493,7 +496,7 @@ def test_infinite_dates_of_duckdb_are_missing() -> None:
     read, counted = (
         BayesClassifier(tune=None, columns=Gaussian()).fit(rows, "label", where=where) for where in ("here", "engine")
     )
-    assert_same_counts(counted.counts_, read.counts_)
+    assert_same_typed_counts(counted.counts_, read.counts_)
     table = rows.to_arrow_table()
     for kind in kinds:
         numbers = as_numbers(table[f"{kind}_"].combine_chunks())
@@ -525,7 +528,7 @@ def check_texts(database: Database) -> None:
     cells = pa.table({"z": ["a", "A", "á", "a"], "label": ["u", "U", "u", "u"]})
     schema = schema_of(cells, Categorical())
     found = counted_in_engine(schema, database.known("collated", cells.column_names), "label")
-    assert_same_counts(found, counted_here(schema, rows_of(cells)))
+    assert_same_typed_counts(found, counted_here(schema, rows_of(cells)))
 
 
 # which columns are asked for together
@@ -536,3 +539,21 @@ def test_columns_of_few_combinations_are_asked_for_together() -> None:
     few, some = rng.integers(0, 4, (2, 2_000))
     many, all_different = rng.integers(0, 900, 2_000), np.arange(2_000)
     assert bundles([pa.array(x) for x in (all_different, few, many, some)]) == [[1, 3], [2], [0]]
+
+
+# families that SQL cannot count
+
+
+class Silent(Gaussian):
+    """A family that asks nothing of SQL, as the base class has it."""
+
+    count_in_sql = ColumnFamily.count_in_sql  # type: ignore[assignment]
+
+
+def test_columns_of_a_family_that_asks_nothing_are_read() -> None:
+    cells = labelled({"x": [1.0, 2.5, 3.0, 4.5], "y": [1.0, 2.0, 5.0, 3.0]})
+    schema = schema_of(cells, {"x": Silent(), "y": Gaussian()})
+    examples = LabelledStream.of(DuckDb().table(cells), "label", None, "engine")
+    with pytest.warns(UserWarning, match=r"^where='engine': this column is read, for SQL cannot count it: 'x'$"):
+        found = count_in_engine(schema, examples, lambda own, rows: counted_here(own, rows_of(cells)))
+    assert_same_typed_counts(found, counted_here(schema, rows_of(cells)))

@@ -10,7 +10,7 @@ from deciban import kernels
 from deciban.statistics.exact import ExactSums, exponents, room_for, rounds
 from deciban.statistics.moments import Moments
 from deciban.statistics.scatter import Scatter
-from tests.kernels.data import LABELS, RNG, WEIGHTS, K, N, X
+from tests.kernels.data import LABELS, RNG, WEIGHTS, K, N, X, exact
 
 TABLES: dict[str, Any] = {
     "plain": RNG.normal(size=(N, 11)),
@@ -25,13 +25,6 @@ TABLES: dict[str, Any] = {
     "denormal": RNG.integers(-5, 6, (N, 8)) * 5e-324,
 }
 KINDS = {"none": np.ones(N), "whole": WEIGHTS, "large": 1500.0 * WEIGHTS, "fractions": WEIGHTS * RNG.random(N)}
-
-
-def exact(sums: ExactSums, *cell: int) -> Fraction:
-    """The sum of a cell."""
-    return sum(
-        (Fraction(int(d)) * Fraction(2) ** (32 * (sums.low + k)) for k, d in enumerate(sums.limbs[cell])), Fraction(0)
-    )
 
 
 def rows_of(x: Any, weights: np.ndarray, c: int, columns: list[int]) -> list[tuple[Fraction, list[Fraction]]]:

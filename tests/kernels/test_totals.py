@@ -10,8 +10,7 @@ from scipy import sparse
 from deciban import kernels
 from deciban.statistics import Totals
 from deciban.util.sparse import SparseRows
-from tests.kernels.data import LABELS, RNG, WEIGHTS, K, M, X
-from tests.kernels.test_moments import exact
+from tests.kernels.data import LABELS, RNG, WEIGHTS, K, M, X, exact
 
 
 @pytest.mark.parametrize("binary", [False, True])

@@ -13,7 +13,6 @@ from deciban import (
     Binned,
     Categorical,
     Complement,
-    Counts,
     Gamma,
     Gaussian,
     JointGaussian,
@@ -26,21 +25,15 @@ from deciban import (
     Shrunk,
     Text,
 )
-from deciban.model.counting import batches, count_batches
-from deciban.schema.infer import Defaults, infer_schema
-from deciban.schema.schema import Schema
-from deciban.sources.open import open_table
-from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Words
-from deciban.statistics.exact import ExactSums
-from deciban.tables.labelled import LabelledTable
-from deciban.tables.labels import encode_labels
+from deciban.testing import Rng, Trial
 
-Rng = np.random.Generator
+# Scores, which are not distributions: no samples can be drawn.
+SCORES = ("complement", "text-complement", "text-lift")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A family, how to draw cells for it, and whether its counts are exact to the bit.
+    """A named trial of a family: how to draw cells for it, and whether its counts are exact to the bit.
 
     Counts are, but for amounts of words that are roots or logarithms: these are added up in doubles.
 
@@ -54,8 +47,13 @@ class Case:
     oracle: Callable[[np.ndarray], Any] | None = None
 
     @property
+    def trial(self) -> Trial:
+        """What the laws of `deciban.testing` are tried on."""
+        return Trial(self.spec, self.draw, self.exact, self.oracle, samples=self.name not in SCORES)
+
+    @property
     def family(self) -> Any:
-        return next(iter(self.spec.values())) if isinstance(self.spec, dict) else self.spec
+        return self.trial.family
 
 
 def _holes(rng: Rng, x: np.ndarray) -> np.ndarray:
@@ -65,7 +63,7 @@ def _holes(rng: Rng, x: np.ndarray) -> np.ndarray:
     return x
 
 
-def _words(rng: Rng, n: int) -> pa.Table:
+def draw_words(rng: Rng, n: int) -> pa.Table:
     words = np.array(["red", "green", "blue", "grey", None], dtype=object)
     return pa.table({name: pa.array(words[rng.integers(0, 5, n)], pa.string()) for name in "abc"})
 
@@ -84,15 +82,15 @@ def _texts(rng: Rng, n: int) -> pa.Table:
     return pa.table({name: pa.array([text() for _ in range(n)], pa.string()) for name in "abc"})
 
 
-def _positive(rng: Rng, n: int) -> np.ndarray:
+def draw_positive(rng: Rng, n: int) -> np.ndarray:
     return _holes(rng, rng.gamma(2.0, 3.0, (n, 3)) + 1e-6)
 
 
-def _counts(rng: Rng, n: int) -> np.ndarray:
+def draw_counts(rng: Rng, n: int) -> np.ndarray:
     return rng.poisson([0.5, 2.0, 5.0, 1.0], (n, 4)).astype(np.float64)
 
 
-def _normal(rng: Rng, n: int) -> np.ndarray:
+def draw_normal(rng: Rng, n: int) -> np.ndarray:
     return _holes(rng, rng.normal([0.0, 5.0, -3.0], [1.0, 10.0, 0.1], (n, 3)))
 
 
@@ -101,30 +99,31 @@ def _columns(family: Any) -> dict[Any, Any]:
 
 
 CASES = [
-    Case("categorical", _columns(Categorical()), _words, True),
+    Case("categorical", _columns(Categorical()), draw_words, True),
     Case("categorical-numbers", Categorical(), lambda rng, n: rng.integers(-3, 4, (n, 3)), True),
     Case("categorical-halves", Categorical(), lambda rng, n: _holes(rng, rng.integers(-3, 4, (n, 3)) / 2), True),
-    Case("categorical-smooth", _columns(Categorical(alpha=0.3, unseen="smooth")), _words, True),
+    Case("categorical-smooth", _columns(Categorical(alpha=0.3, unseen="smooth")), draw_words, True),
     Case(
         "bernoulli", Bernoulli(), lambda rng, n: _holes(rng, rng.integers(0, 2, (n, 3))), True,
         lambda x: stats.bernoulli((x.sum() + 1.0) / (x.size + 2.0)),
     ),
     Case("bernoulli-sparse", Bernoulli(), lambda rng, n: sparse.csr_array(rng.integers(0, 2, (n, 3))), True),
-    Case("multinomial", Multinomial(), _counts, True),
-    Case("multinomial-sparse", Multinomial(), lambda rng, n: sparse.csr_array(_counts(rng, n)), True),
-    Case("complement", Complement(), _counts, True),
-    Case("poisson", Poisson(alpha=1.0), _counts, True),
-    Case("poisson-plain", Poisson(), _counts, True, lambda x: stats.poisson(x.mean())),
-    Case("gaussian", Gaussian(), _normal, True, lambda x: stats.norm(x.mean(), x.std())),
-    Case("gaussian-float32", Gaussian(), lambda rng, n: _normal(rng, n).astype(np.float32), True),
-    Case("gaussian-pooled", Gaussian(variance=Pooled()), _normal, True),
-    Case("gaussian-shrunk", Gaussian(variance=Shrunk(0.3)), _normal, True),
-    Case("log-normal", LogNormal(), _positive, True, lambda x: stats.lognorm(np.log(x).std(), scale=stats.gmean(x))),
-    Case("gamma", Gamma(), _positive, True, lambda x: stats.gamma(*stats.gamma.fit(x, floc=0))),
-    Case("binned", Binned(), _normal, True),
-    Case("joint-gaussian", JointGaussian(PerClass(shrinkage=0.1)), _normal, True),
-    Case("joint-gaussian-pooled", JointGaussian(Pooled()), _normal, True),
-    Case("joint-table", {("a", "b", "c"): JointTable()}, _words, True),
+    Case("multinomial", Multinomial(), draw_counts, True),
+    Case("multinomial-sparse", Multinomial(), lambda rng, n: sparse.csr_array(draw_counts(rng, n)), True),
+    Case("complement", Complement(), draw_counts, True),
+    Case("poisson", Poisson(alpha=1.0), draw_counts, True),
+    Case("poisson-plain", Poisson(), draw_counts, True, lambda x: stats.poisson(x.mean())),
+    Case("gaussian", Gaussian(), draw_normal, True, lambda x: stats.norm(x.mean(), x.std())),
+    Case("gaussian-float32", Gaussian(), lambda rng, n: draw_normal(rng, n).astype(np.float32), True),
+    Case("gaussian-pooled", Gaussian(variance=Pooled()), draw_normal, True),
+    Case("gaussian-shrunk", Gaussian(variance=Shrunk(0.3)), draw_normal, True),
+    Case("log-normal", LogNormal(), draw_positive, True,
+         lambda x: stats.lognorm(np.log(x).std(), scale=stats.gmean(x))),
+    Case("gamma", Gamma(), draw_positive, True, lambda x: stats.gamma(*stats.gamma.fit(x, floc=0))),
+    Case("binned", Binned(), draw_normal, True),
+    Case("joint-gaussian", JointGaussian(PerClass(shrinkage=0.1)), draw_normal, True),
+    Case("joint-gaussian-pooled", JointGaussian(Pooled()), draw_normal, True),
+    Case("joint-table", {("a", "b", "c"): JointTable()}, draw_words, True),
     Case("text", _columns(Text()), _texts, True),
     Case("text-bernoulli", _columns(Text("bernoulli", alpha=0.5, min_count=2.0)), _texts, True),
     Case("text-complement", _columns(Text("complement", ngram_range=(1, 2), stop_words=("red",))), _texts, True),
@@ -132,96 +131,3 @@ CASES = [
     Case("text-lift", _columns(Text("lift", amounts="root", normalize=True, linear=0.4)), _texts, False),
     Case("text-log", _columns(Text(amounts="log", normalize=True, strip_accents=True, min_count=1.5)), _texts, False),
 ]  # fmt: skip
-
-
-def rows_of(X: Any, index: Any) -> Any:
-    """Some rows of whatever X is."""
-    if isinstance(X, pa.Table):
-        return X.take(pa.array(np.arange(X.num_rows)[index]))
-    return X[index]
-
-
-def schema_of(case: Case, X: Any) -> Schema:
-    return infer_schema(open_table(X), case.spec, Defaults())
-
-
-def counted(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | None = 1) -> Counts:
-    """The counts of all rows, through the fold."""
-    table = open_table(X)
-    labels = encode_labels(np.asarray(y), table.rows)
-    weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-    return count_batches(batches(LabelledTable(table, labels, weights), schema), Counts.empty(schema), threads)
-
-
-def _floats_agree(a: np.ndarray, b: np.ndarray, exact: bool, scale: np.ndarray | float = 0.0) -> None:
-    """Cell by cell: to the bit, or to 1e-12 of the larger of the cell and its scale."""
-    if exact:
-        np.testing.assert_array_equal(a, b)
-    else:
-        assert (np.abs(a - b) <= 1e-12 * np.maximum(np.abs(a), scale)).all(), np.abs(a - b).max()
-
-
-def assert_same_sums(a: ExactSums, b: ExactSums) -> None:
-    """The same numbers, written with the same digits."""
-    assert a.low == b.low
-    np.testing.assert_array_equal(a.limbs, b.limbs)
-
-
-def assert_same_statistic(a: Any, b: Any, exact: bool, weight: float = 0.0) -> None:
-    """Equal to the bit; or to 1e-12, counts to 1e-12 of such a weight."""
-    assert type(a) is type(b)
-    if isinstance(a, Combined):
-        for one, other in zip(a.parts, b.parts, strict=True):
-            assert_same_statistic(one, other, exact, weight)
-    elif isinstance(a, Levels):
-        for one, other in zip(a.levels, b.levels, strict=True):
-            assert one.to_pylist() == other.to_pylist()
-        for one, other in zip(a.tables, b.tables, strict=True):
-            _floats_agree(one, other, exact, weight)
-    elif isinstance(a, Totals):
-        _floats_agree(a.present, b.present, exact)
-        _floats_agree(a.total, b.total, exact)
-        if exact:
-            assert_same_sums(a.rows, b.rows)
-            assert_same_sums(a.sums, b.sums)
-    elif isinstance(a, Tuples):
-        for one, other in zip(a.levels, b.levels, strict=True):
-            assert one.to_pylist() == other.to_pylist()
-        np.testing.assert_array_equal(a.tuples, b.tuples)
-        _floats_agree(a.table, b.table, exact, weight)
-    elif isinstance(a, Words):
-        a, b = a.in_sorted_order, b.in_sorted_order
-        for one, other in zip(a.vocabularies, b.vocabularies, strict=True):
-            assert one.array.to_pylist() == other.array.to_pylist()
-        for one, other in zip((*a.tables, a.texts), (*b.tables, b.texts), strict=True):
-            _floats_agree(one, other, exact, weight)
-    elif isinstance(a, Bins):
-        for one, other in zip(a.columns, b.columns, strict=True):
-            assert one.exponent == other.exponent
-            np.testing.assert_array_equal(one.edges, other.edges)
-            _floats_agree(one.table, other.table, exact, weight)
-    elif exact:
-        assert isinstance(a, Moments | Scatter)
-        assert (a.rounding_error is None) == (b.rounding_error is None)
-        for name in ("present", "first", "second"):
-            assert_same_sums(getattr(a, name), getattr(b, name))
-    else:
-        assert isinstance(a, Moments | Scatter)
-        _floats_agree(a.weight, b.weight, exact)
-        spread = a.scatter + a.scatter_low
-        if isinstance(a, Scatter):  # a covariance is as exact as the variances it belongs to
-            own = np.diagonal(spread, axis1=1, axis2=2)
-            scale = np.sqrt(own[:, :, None] * own[:, None, :])
-            deviation = np.sqrt(own)
-        else:
-            scale, deviation = 0.0, np.sqrt(spread)
-        _floats_agree(a.mean + a.mean_low, b.mean + b.mean_low, exact, deviation)
-        _floats_agree(spread, b.scatter + b.scatter_low, exact, scale)
-
-
-def assert_same_counts(a: Counts, b: Counts, exact: bool, weight: float = 0.0) -> None:
-    assert a.classes.tolist() == b.classes.tolist()
-    np.testing.assert_array_equal(a.class_weight, b.class_weight)
-    assert (a.rows, a.unlabelled) == (b.rows, b.unlabelled)
-    for one, other in zip(a.statistics, b.statistics, strict=True):
-        assert_same_statistic(one, other, exact, weight)

@@ -3,85 +3,50 @@
 import re
 import threading
 from collections.abc import Iterable
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from deciban import Binned, Counts, Gamma, Gaussian, JointGaussian, LogNormal
+from deciban import Binned, Counts, Gamma, Gaussian, JointGaussian, LogNormal, testing
 from deciban.model.counting import Batch, _Tree, count
-from deciban.model.model import Model, estimate
-from deciban.model.priors import log_prior
 from deciban.schema.schema import Schema
 from deciban.sources.open import open_table
+from deciban.testing import assert_same_counts, counted, draw_table as table, model_of as model, rows_of, schema_of
 from tests import example_count
-from tests.laws.cases import CASES, Case, assert_same_counts, counted, rows_of, schema_of
+from tests.laws.cases import CASES, Case
 
 every_family = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 seeds = st.integers(0, 2**32 - 1)
 few = settings(max_examples=example_count(15))
 
 
-def table(case: Case, seed: int, n: int = 60, classes: int = 3) -> tuple[Any, np.ndarray, np.random.Generator]:
-    rng = np.random.default_rng(seed)
-    return case.draw(rng, n), rng.integers(0, classes, n), rng
-
-
-def model(counts: Counts) -> Model:
-    return estimate(counts, log_prior("smoothed", counts.classes, counts.class_weight))
-
-
 @every_family
 @few
 @given(seed=seeds)
 def test_empty_is_an_identity(case: Case, seed: int) -> None:
-    X, y, _ = table(case, seed)
-    schema = schema_of(case, X)
-    counts = counted(schema, X, y)
-    assert_same_counts(counts + Counts.empty(schema), counts, exact=True)
-    assert_same_counts(Counts.empty(schema) + counts, counts, exact=True)
+    testing.empty_is_an_identity(case.trial, seed)
 
 
 @every_family
 @few
 @given(seed=seeds)
 def test_merge_is_associative_and_commutative(case: Case, seed: int) -> None:
-    X, y, _ = table(case, seed)
-    y = y + 2 * (np.arange(60) >= 40)  # the shards know different classes
-    schema = schema_of(case, X)
-    a, b, c = (counted(schema, rows_of(X, part), y[part]) for part in (slice(0, 20), slice(20, 40), slice(40, 60)))
-    assert_same_counts((a + b) + c, a + (b + c), case.exact)
-    assert_same_counts(a + b, b + a, case.exact)
-    assert_same_counts(c + a, a + c, case.exact)
+    testing.counts_add(case.trial, seed)
 
 
 @every_family
 @few
 @given(seed=seeds, cuts=st.lists(st.integers(0, 60), max_size=6))
 def test_any_batching_and_any_order_give_the_same_counts(case: Case, seed: int, cuts: list[int]) -> None:
-    X, y, rng = table(case, seed)
-    schema = schema_of(case, X)
-    whole = counted(schema, X, y)
-    edges = [0, *sorted(cuts), 60]
-    parts = [slice(a, b) for a, b in pairwise(edges)]
-    total = Counts.empty(schema)
-    for k in rng.permutation(len(parts)):
-        total = total + counted(schema, rows_of(X, parts[k]), y[parts[k]])
-    assert_same_counts(total, whole, case.exact)
-    shuffled = rng.permutation(60)
-    assert_same_counts(counted(schema, rows_of(X, shuffled), y[shuffled]), whole, case.exact)
+    testing.batches_and_order_do_not_matter(case.trial, seed, cuts)
 
 
 @every_family
 def test_one_row_at_a_time(case: Case) -> None:
-    X, y, _ = table(case, 7)
-    schema = schema_of(case, X)
-    total = Counts.empty(schema)
-    for i in range(60):
-        total = total + counted(schema, rows_of(X, slice(i, i + 1)), y[i : i + 1])
-    assert_same_counts(total, counted(schema, X, y), case.exact)
+    testing.one_row_at_a_time(case.trial, 7)
 
 
 @every_family
@@ -133,49 +98,21 @@ def test_threads_change_no_bit(case: Case, monkeypatch: pytest.MonkeyPatch) -> N
 @few
 @given(seed=seeds)
 def test_weights_are_repetitions(case: Case, seed: int) -> None:
-    X, y, rng = table(case, seed)
-    schema = schema_of(case, X)
-    weights = rng.integers(0, 4, 60)
-    weights[y == 2] = 0  # a class that is not there at all
-    repeated = np.repeat(np.arange(60), weights)
-    weighted = counted(schema, X, y, weights)
-    plain = counted(schema, rows_of(X, repeated), y[repeated])
-    assert weighted.classes.tolist() == plain.classes.tolist()
-    assert_same_counts(Counts(**{**vars(weighted), "rows": 0}), Counts(**{**vars(plain), "rows": 0}), case.exact)
-
-
-@every_family
-def test_scaling_is_more_weight(case: Case) -> None:
-    X, y, _ = table(case, 11)
-    schema = schema_of(case, X)
-    twice = Counts(**{**vars(counted(schema, X, y, np.full(60, 2.0))), "rows": 60})
-    assert_same_counts(counted(schema, X, y) * 2.0, twice, case.exact)
+    testing.weights_are_repetitions(case.trial, seed)
 
 
 @every_family
 @few
 @given(seed=seeds)
 def test_a_row_alone_scores_as_in_a_batch_to_the_bit(case: Case, seed: int) -> None:
-    X, y, _ = table(case, seed)
-    schema = schema_of(case, X)
-    fitted = model(counted(schema, X, y))
-    rows = schema.table_as_learned(open_table(X))
-    together = fitted.log_joint(rows)
-    for i in range(0, 60, 7):
-        np.testing.assert_array_equal(fitted.log_joint(rows.slice(i, i + 1))[0], together[i])
+    testing.a_row_alone_scores_as_in_a_batch(case.trial, seed)
 
 
 @every_family
 @few
 @given(seed=seeds)
 def test_evidence_adds_up(case: Case, seed: int) -> None:
-    X, y, _ = table(case, seed)
-    schema = schema_of(case, X)
-    fitted = model(counted(schema, X, y))
-    rows = schema.table_as_learned(open_table(X))
-    evidence = fitted.evidence(rows)
-    np.testing.assert_allclose(evidence.log_joint, fitted.log_joint(rows), rtol=1e-12, atol=1e-12)
-    assert np.isfinite(np.exp(evidence.log_posterior)).all()
+    testing.evidence_adds_up(case.trial, seed)
 
 
 @every_family

@@ -25,8 +25,8 @@ from deciban import (
 )
 from deciban.errors import ForgetError
 from deciban.sources.open import open_table
-from tests.laws.cases import CASES, Case, assert_same_counts, counted, rows_of, schema_of
-from tests.laws.test_counts_add import model
+from deciban.testing import assert_same_counts, counted, model_of as model, rows_of, schema_of
+from tests.laws.cases import CASES, Case
 
 every_family = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 seeds = st.integers(0, 2**32 - 1)

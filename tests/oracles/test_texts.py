@@ -11,7 +11,7 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 from deciban import BayesClassifier, Multinomial, Text, UsageError
 from deciban.statistics import Words
-from tests.families.text.test_tokens import STOP, TEXTS, vectorizer
+from tests.support.corpora import STOP, TEXTS, vectorizer
 
 LANGUAGES = """the red Red GRÜN grün ΟΔΟΣ οδος Σίσυφος İzmir ılık слово СЛОВО שלום नमस्ते ไทย 日本語 中文字 한국어 👍🏽
 e\u0301te\u0301 été snake_case ﬁne fine Straße STRASSE ǅaba １２３ 123 ١٢٣ of a x² and

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from deciban.families import Categorical, Gaussian
 from deciban.fitting import fit, update
@@ -151,3 +152,13 @@ def same(one: Any, other: Any, tolerance: float = 0.0) -> bool:
     if is_dataclass(one):
         return all(same(getattr(one, f.name), getattr(other, f.name), tolerance) for f in fields(one))
     return bool(one == other)
+
+
+def problem_of(answer: "Future[Any]") -> Problem:
+    with pytest.raises(Problem) as caught:
+        answer.result(10)
+    return caught.value
+
+
+def some(*places: int, label: str | None = None, weight: float = 1.0) -> list[tuple[dict[str, Any], str, float]]:
+    return [(ROWS[k], label or PLAY[k], weight) for k in places]

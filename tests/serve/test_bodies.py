@@ -14,7 +14,7 @@ from deciban.serve.bodies.strict_json import decoded_json, refuse_repeated_names
 from deciban.serve.problems import Problem
 from tests import example_count
 from tests.serve.conftest import Opened
-from tests.serve.test_predicting import as_stream
+from tests.serve.requests import as_stream
 
 WRONG_JSON = {
     "empty": (b"", "byte 0"),

@@ -19,7 +19,7 @@ from deciban.serve.access import Tokens
 from deciban.serve.guard import SECURITY_HEADERS, guarded
 from deciban.serve.problems import Problem
 from deciban.serve.settings import RequestSettings
-from tests.serve.test_tokens import LEARN, READ, token_file
+from tests.serve.requests import LEARN, READ, token_file
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 

@@ -21,8 +21,7 @@ from deciban.serve.online import housekeeping, learned_model
 from deciban.serve.online.learner import Learner
 from deciban.serve.settings import LearnSettings
 from deciban.store import model_file
-from tests.serve.learned import PLAY, ROWS, Open, base, copied, counts_of, same, saved
-from tests.serve.test_learning import problem_of, some
+from tests.serve.learned import PLAY, ROWS, Open, base, copied, counts_of, problem_of, same, saved, some
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pickle
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -15,21 +15,10 @@ from deciban.fitting import fit, update
 from deciban.model.fitted import Settings
 from deciban.serve.online import housekeeping
 from deciban.serve.online.draft import ClassLabels
-from deciban.serve.problems import Problem
 from deciban.serve.settings import LearnSettings
 from deciban.statistics import Moments
 from deciban.store import model_file
-from tests.serve.learned import DAYS, PLAY, ROWS, Open, base, copied, counts_of, same, saved
-
-
-def problem_of(answer: "Future[Any]") -> Problem:
-    with pytest.raises(Problem) as caught:
-        answer.result(10)
-    return caught.value
-
-
-def some(*places: int, label: str | None = None, weight: float = 1.0) -> list[tuple[dict[str, Any], str, float]]:
-    return [(ROWS[k], label or PLAY[k], weight) for k in places]
+from tests.serve.learned import DAYS, PLAY, ROWS, Open, base, copied, counts_of, problem_of, same, saved, some
 
 
 @pytest.fixture

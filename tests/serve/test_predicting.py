@@ -16,6 +16,7 @@ from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
 from deciban.serve.bodies.records import records_of_table
 from deciban.store.model_file import load as load_fitted
 from tests.serve.conftest import Opened, mixed_table
+from tests.serve.requests import as_stream
 
 MODELS = ("mixed.dcb", "plain.dcb")
 
@@ -29,13 +30,6 @@ def rows_with_everything() -> pa.Table:
         cells[name][-1] = None  # the last row is empty
     cells["city"][20], cells["note"][21], cells["calls"][22] = "Genf", "words never seen", 1_000_000
     return pa.table({name: pa.array(cells[name], table.schema.field(name).type) for name in cells})
-
-
-def as_stream(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
 
 
 def as_csv(table: pa.Table) -> bytes:

@@ -24,7 +24,7 @@ from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
 from deciban.store.model_file import load
 from tests.serve.conftest import Opened, mixed_table
-from tests.serve.test_predicting import as_stream
+from tests.serve.requests import as_stream
 
 
 @pytest.fixture(scope="module")

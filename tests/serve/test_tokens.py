@@ -11,15 +11,7 @@ import pytest
 from deciban.errors import UsageError
 from deciban.serve import access as module
 from deciban.serve.access import Tokens
-
-READ, LEARN = "r" * 20, "learn-0123456789-AZ_~+/=="
-
-
-def token_file(folder: Path, text: str, mode: int = 0o600) -> str:
-    path = folder / "tokens"
-    path.write_text(text)
-    path.chmod(mode)
-    return str(path)
+from tests.serve.requests import LEARN, READ, token_file
 
 
 def test_roles(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import BayesClassifier
-from tests.agree.test_sources import assert_same_counts
+from tests.support.asserts import assert_same_typed_counts
 from tests.support.servers import SparkCluster, free_port, new_cluster, new_session, spark_class, wait_for_port
 from tests.support.sources import mixed
 
@@ -62,12 +62,12 @@ def cluster_that_fails(cluster: SparkCluster) -> None:
             time.sleep(0.05)
 
     clf = BayesClassifier(tune=None).fit(session.createDataFrame(TABLE).repartition(4), "label")
-    assert_same_counts(clf.counts_, HERE.counts_)
+    assert_same_typed_counts(clf.counts_, HERE.counts_)
     frame = slow_table(session)
     threading.Thread(target=kill, daemon=True).start()
     clf.partial_fit(frame, "label")  # one pass: the one in which the worker dies
     assert killed.is_set(), "no worker was killed in the middle"
-    assert_same_counts(clf.counts_, HERE.counts_ + HERE.counts_)
+    assert_same_typed_counts(clf.counts_, HERE.counts_ + HERE.counts_)
 
 
 def connect(cluster: SparkCluster) -> None:
@@ -94,14 +94,14 @@ def connect(cluster: SparkCluster) -> None:
         session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
         frame = session.createDataFrame(TABLE).repartition(3)
         clf = BayesClassifier(tune=None).fit(frame, "label")
-        assert_same_counts(clf.counts_, HERE.counts_)
+        assert_same_typed_counts(clf.counts_, HERE.counts_)
         found = clf.predict_proba(frame.limit(100)).toArrow()
         posterior = np.column_stack([found[f"P({label})"] for label in clf.classes_])
         np.testing.assert_allclose(posterior, HERE.predict_proba(found.select(TABLE.column_names)), rtol=0, atol=1e-10)
         assert clf.score(frame, "label") == HERE.score(TABLE, "label")
         assert clf.decide(frame.limit(3), reject=0.1).count() == 3
         assert "decibans of height" in clf.explain(frame.limit(3)).columns
-        assert_same_counts(clf.partial_fit(frame, "label").forget(frame, "label").counts_, HERE.counts_)
+        assert_same_typed_counts(clf.partial_fit(frame, "label").forget(frame, "label").counts_, HERE.counts_)
         session.stop()  # it would wait for a server that is gone
     finally:
         server.kill()

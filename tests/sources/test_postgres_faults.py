@@ -17,8 +17,7 @@ from deciban import BayesClassifier, DataError, UsageError, scan
 from deciban.sources import postgres as postgres_source
 from deciban.sources.postgres import driver
 from tests import PATIENCE
-from tests.sources.test_postgres_snapshots import open_connections
-from tests.support.postgres_tables import created, new_name
+from tests.support.postgres_tables import created, new_name, open_connections
 from tests.support.servers import Postgres, new_postgres
 
 LONG = "SELECT g::float8 AS x, g % 2 AS y, repeat('x', 50) AS t FROM generate_series(1, 3000000) AS g"

@@ -1,7 +1,6 @@
 """All passes of a fit read one moment of the database; connections are closed behind every pass, however it ends."""
 
 import pickle
-import time
 from typing import Any
 
 import numpy as np
@@ -10,22 +9,12 @@ import pytest
 
 from deciban import BayesClassifier, DataError, scan
 from deciban.fitting import fit
-from tests.support.postgres_tables import created
+from tests.support.postgres_tables import created, open_connections
 from tests.support.servers import Postgres
 
 ROWS = 2_000
 QUERY = f"SELECT g AS id, (g % 7)::float8 AS x, 'k' || g % 3 AS kind, g % 2 AS y FROM generate_series(1, {ROWS}) AS g"
 MORE = "INSERT INTO {name} SELECT g, 99, 'new', 1 FROM generate_series(1, 500) AS g"
-
-
-def open_connections(server: Postgres) -> int:
-    """How many others are connected, once those that leave have left."""
-    query = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-    for _ in range(200):
-        if not (found := len(server.execute(query))):
-            break
-        time.sleep(0.05)
-    return found
 
 
 def test_a_table_that_grows_while_it_is_read_has_the_same_rows_in_every_pass(postgres: Postgres) -> None:

@@ -13,8 +13,7 @@ import pytest
 from deciban import BayesClassifier, DataError, UsageError, load, scan
 from deciban.sources import postgres as write_module
 from deciban.sources.postgres import written_into
-from tests.sources.test_postgres_snapshots import open_connections
-from tests.support.postgres_tables import created, new_name, stored
+from tests.support.postgres_tables import created, new_name, open_connections, stored
 from tests.support.servers import Postgres
 from tests.support.sources import mixed
 

@@ -8,7 +8,7 @@ import pytest
 
 from deciban import BayesClassifier, DataError, ForgetError, Gamma, UsageError
 from deciban.sources.spark import SparkRows, is_spark_table
-from tests.agree.test_sources import assert_same_counts
+from tests.support.asserts import assert_same_typed_counts
 from tests.support.sources import mixed
 
 ROWS = 20_000  # more than are looked at
@@ -40,10 +40,10 @@ def tuned(table: pa.Table) -> BayesClassifier:
 
 def test_a_model_is_that_of_the_same_rows_here(fitted: BayesClassifier, frame: Any, table: pa.Table) -> None:
     here = BayesClassifier(tune=None).fit(table.drop_columns(["weight"]), "label")
-    assert_same_counts(fitted.counts_, here.counts_)
+    assert_same_typed_counts(fitted.counts_, here.counts_)
     assert fitted.target_ == "label"
     weighted = BayesClassifier(tune=None).fit(frame, "label", "weight")
-    assert_same_counts(weighted.counts_, BayesClassifier(tune=None).fit(table, "label", "weight").counts_)
+    assert_same_typed_counts(weighted.counts_, BayesClassifier(tune=None).fit(table, "label", "weight").counts_)
 
 
 def test_few_rows_are_tuned_on_as_here(frame: Any, table: pa.Table) -> None:
@@ -59,8 +59,8 @@ def test_more_is_learned_and_forgotten(fitted: BayesClassifier, frame: Any, tabl
     before = clf.counts_
     clf.partial_fit(there, "label")
     assert clf.counts_.rows == 2 * before.rows
-    assert_same_counts(clf.forget(there, "label").counts_, before)
-    assert_same_counts((clf + clf.shard(there, "label") - fitted).counts_, before)
+    assert_same_typed_counts(clf.forget(there, "label").counts_, before)
+    assert_same_typed_counts((clf + clf.shard(there, "label") - fitted).counts_, before)
     with pytest.raises(ForgetError):
         clf.partial_fit(rows.slice(0, 10), "label").forget(there.limit(2).unionAll(there), "label")
 
@@ -180,7 +180,7 @@ def test_names_that_look_like_commands_are_names(spark: Any) -> None:
     )
     frame = spark.createDataFrame(table).repartition(3)
     found = BayesClassifier(tune=None).fit(frame, "kind.of")
-    assert_same_counts(found.counts_, BayesClassifier(tune=None).fit(table, "kind.of").counts_)
+    assert_same_typed_counts(found.counts_, BayesClassifier(tune=None).fit(table, "kind.of").counts_)
     answer = found.predict_proba(frame.limit(5)).toArrow()
     assert f"P({HOSTILE})" in answer.column_names
 
@@ -225,4 +225,4 @@ def test_names_that_spark_would_replace_are_names(spark: Any, where: Any) -> Non
     cells = {"${spark.app.name}": rng.normal(size=ROWS) + labels, "${v}": np.array(["u", "w"])[labels], "y": labels}
     table = pa.table(cells)
     there = BayesClassifier(tune=None).fit(spark.createDataFrame(table), "y", where=where)
-    assert_same_counts(there.counts_, BayesClassifier(tune=None).fit(table, "y").counts_)
+    assert_same_typed_counts(there.counts_, BayesClassifier(tune=None).fit(table, "y").counts_)

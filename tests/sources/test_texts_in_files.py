@@ -14,8 +14,8 @@ from hypothesis import event, given, settings, strategies as st
 
 from deciban import BayesClassifier, Text, scan
 from deciban.sources.csv import quotes_in, quotes_of
+from deciban.testing import assert_same_counts
 from tests import example_count
-from tests.laws.cases import assert_same_counts
 
 ROWS = 3_000
 

@@ -13,7 +13,8 @@ from scipy import sparse
 
 import deciban as dc
 from deciban.families import FAMILIES
-from tests.laws.cases import CASES, Case, rows_of
+from deciban.testing import rows_of
+from tests.laws.cases import CASES, Case
 from tests.store.models import features, mixed
 from tests.support.model_files import as_lists, assert_same_classifier, content
 

@@ -12,7 +12,8 @@ import pytest
 from pyarrow import csv, parquet
 
 import deciban as dc
-from tests.laws.cases import CASES, Case, assert_same_counts, rows_of
+from deciban.testing import assert_same_counts, rows_of
+from tests.laws.cases import CASES, Case
 from tests.store.models import features, mixed, parts_of, plain
 from tests.support.model_files import assert_same_classifier
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import BayesClassifier, Text
 from deciban.statistics import Words
@@ -71,3 +72,48 @@ FAMILIES = [
 
 def rows_of(table: dict[str, list[Any]], rows: slice) -> dict[str, list[Any]]:
     return {name: cells[rows] for name, cells in table.items()}
+
+
+TEXTS = (
+    "Die Straße ist heiß; DIE STRASSE, DIE STRAẞE! Über Größe_und_Maß, Donaudampfschifffahrts\u00adgesellschaft",
+    "L'été où Chloé mangeait des œufs ; ÇA ALORS, garçon\u00a0! coöperate naïve",
+    "Ο ΟΔΟΣ ΣΟΦΟΣ Σ ΣΣ ΑΣ ΑΣ.Α ΑΣ'Α ΣΑΣ-ΣΑΣ ΌΣΟΣ͂ Σ\u0301Σ ΟΔΌΣ\u00ad ΟΣ1 1Σ _Σ ΑΣ_ ς σ Σίσυφος ΣΊΣΥΦΟΣ",
+    "İSTANBUL'da IĞDIR ılık i\u0307 İi Iı ışık DİYARBAKIR",
+    "Съешь же ещё этих мягких французских БУЛОК, да выпей чаю Ёлка",
+    "نص حكيم له سر قاطع وذو شأن عظيم ١٢٣ مُحَمَّد ﷺ ﷽ ﻻ",
+    "דג סקרן שט בים מאוכזב שָׁלוֹם",
+    "ऋषियों को सताने वाले दुष्ट राक्षसों के १२३ क्षत्रिय",
+    "เป็นมนุษย์สุดประเสริฐเลิศคุณค่า ๑๒๓",
+    "我能吞下玻璃而不伤身体。 一 二三 㐀𠀀𪚥",
+    "いろはにほへと ちりぬるを ｶﾞｷﾞ カタカナ ㍿ ㌔ｍ 々ー",
+    "키스의 고유조건은 한글 ㄱㄴ ᄀᆞᆨ 각",
+    "👩‍👩‍👧‍👦 family 👍🏽ok a\u200db a\u200cb ✈️ 1️⃣ \U0001f1e9\U0001f1ea",
+    "e\u0301te\u0301 E\u0301 a\u0308\u0323 n\u0303o q\u0307\u0323 caf\u0065\u0301 zalgo h\u0310\u0311\u0312i",
+    "x² m³ ½ ⅷ ① ⓐ ⅓cup ٣٤ ೫೬ 𝟘𝟙 𝐁𝐨𝐥𝐝 𝔉𝔯 ª º 1e5 3.14 1_000",
+    "snake_case __init__ _ __ a_ _b a__b",
+    "ﬁne ﬂow oﬃce ﬅ ŉ ǰ ΐ ẖ ﬓ",
+    "ǆ ǅ Ǆ ǈ Ǉ ǋ Ǌ ǲ Ǳungla Ǆaba",
+    "ＦＵＬＬＷＩＤＴＨ ｆｕｌｌ １２３ ＿ａ　ｂ",
+    "Ꭰꭰ ᏸᏹ Ა ა 𐐀𐐨 𞤀𞤢 ẞß ſ K Å ϴ Ω ΑΙ ᾼ ᾳ Ϊ́",
+    " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\u00a0\u1680\u2000\u2003\u2028\u2029\u202f\u205f\u3000\u200b\ufeff a",
+    "  b \t c\n\n\nd e\u3000\u3000f ",
+    "",
+    " ",
+    "a",
+    "ab",
+    "the THE The a an of Of",
+)  # fmt: skip
+
+
+STOP = ("the", "of", "ist", "и", "του", "été", "snake_case", "donaudampfschifffahrts", "und", "größe_und_maß")
+
+
+def vectorizer(options: dict[str, Any]) -> CountVectorizer:
+    """scikit-learn's, of the same options."""
+    options = dict(options)
+    options["strip_accents"] = "unicode" if options.get("strip_accents") else None
+    options["stop_words"] = list(options.get("stop_words", ())) or None
+    shortest = options.pop("shortest", 2)
+    if options.get("analyzer", "word") == "word":
+        options["token_pattern"] = rf"(?u)\b\w{{{shortest},}}\b"
+    return CountVectorizer(**options)

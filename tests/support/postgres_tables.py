@@ -1,5 +1,6 @@
 """Tables in the PostgreSQL server of the tests, and connections to it."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -39,3 +40,13 @@ def created(server: Postgres, query: str) -> str:
     name = new_name()
     server.execute(f"CREATE TABLE {name} AS {query}")
     return name
+
+
+def open_connections(server: Postgres) -> int:
+    """How many others are connected, once those that leave have left."""
+    query = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    for _ in range(200):
+        if not (found := len(server.execute(query))):
+            break
+        time.sleep(0.05)
+    return found

@@ -9,22 +9,9 @@ from typing import Any
 
 import click
 
-from deciban.cli import (
-    evaluating,
-    exporting,
-    learning,
-    playing,
-    plotting,
-    reporting,
-    scoring,
-    serving,
-    streams,
-    theorem,
-    tour,
-    warm,
-)
-from deciban.cli.common import complain, flush
+from deciban.cli import evaluating, exporting, learning, output, pages, plotting, scoring, serving, tour, warm
 from deciban.cli.messages import describe_error, describe_warning
+from deciban.cli.output import complain, flush
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
 from deciban.sources.addresses import passwords_among
 from deciban.util import shutdown
@@ -87,17 +74,16 @@ def app(context: click.Context) -> None:
 for command in (
     *(learning.fit, scoring.predict, scoring.explain, scoring.decide, evaluating.evaluate, evaluating.diagnose),
     *(learning.learn, learning.forget, learning.merge, evaluating.inspect, scoring.words, scoring.sample),
-    *(plotting.plot, reporting.report, exporting.export, serving.serve, playing.playground, theorem.bayes),
+    *(plotting.plot, pages.report, exporting.export, serving.serve, pages.playground, tour.bayes),
     *(tour.demo, tour.completion, warm.warm),
 ):
     app.add_command(command)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with its code."""
-    shutdown.catch_signals()
-    streams.prepare()
-    shutdown.leave(run(sys.argv[1:] if arguments is None else arguments))
+def main() -> None:
+    """Run the command line and exit with its code; `deciban.__main__` catches signals before it imports this."""
+    output.prepare()
+    shutdown.leave(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -109,7 +95,7 @@ def run(arguments: Sequence[str]) -> int:
             complain("warning", PASSWORD_SEEN)
         try:
             result = app.main(list(arguments), prog_name="deciban", standalone_mode=False)
-            if streams.Nowhere.lost and not shutdown.written:
+            if output.Nowhere.lost and not shutdown.written:
                 raise OSError("standard output is closed, and what was to be said is lost; give --output, or open it")
             return result if isinstance(result, int) else 0
         except click.exceptions.Exit as done:

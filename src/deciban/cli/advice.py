@@ -1,17 +1,21 @@
-"""What is probably not meant as it stands, each with the remedy."""
+"""Advice after a fit: columns and classes that are probably not meant as they stand, and how good the model is."""
 
+import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from deciban.cli.common import complain, few
+from deciban.cli.output import complain, few
 from deciban.sources.addresses import is_address
+from deciban.util.text_tables import class_name
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
     from deciban.schema.schema import LooksLike, MeantAs
     from deciban.sources.source import Source
+
 
 # How SQL reads the numbers and dates in texts.
 AS_NUMBER = "try_cast({} as double)"
@@ -109,3 +113,29 @@ def _query(expressions: Mapping[str, str], table: Sequence[str]) -> str:
     else:
         source = "'" + source.replace("'", "''") + "'"
     return '"' + re.sub(r'([\\"$`])', r"\\\1", f"sql: select * replace ({', '.join(made)}) from {source}") + '"'
+
+
+RETUNE = "`deciban learn --retune`, with more rows, or a new fit learns the weights anew"
+
+
+def tuning_summary(fitted: "Fitted") -> str:
+    """On how many rows it was tuned, how good it is on rows left out, and how good the commonest class alone is."""
+    tuning, counts = fitted.tuning, fitted.counts
+    if tuning is None:
+        return "plain Bayes"
+    if tuning.accuracy is None or tuning.log_loss is None or not counts.class_weight.any():
+        return tuning.summary
+    from deciban.evaluation.metrics import BY_CHANCE
+
+    shares = (counts.class_weight / counts.class_weight.sum()).tolist()
+    share = max(shares)
+    label = counts.classes.tolist()[shares.index(share)]
+    entropy = -sum(one * math.log(one) for one in shares if one > 0.0)
+    always = repr(label) if isinstance(label, str) else class_name(label)
+    by_chance = share + 2.0 * math.sqrt(share * (1.0 - share) / tuning.rows)
+    if tuning.rows * (entropy - tuning.log_loss) < BY_CHANCE and tuning.accuracy <= by_chance and share < 1.0:
+        # An accuracy is no help here: a row is left out of the shares of the classes too, so that where the classes are
+        # as frequent as each other and the columns say nothing, another class than its own is always more probable.
+        nothing = "the columns tell nothing of the class: no better than always saying"
+        return f"{replace(tuning, accuracy=None).summary}: {nothing} {always} ({share:.4f})"
+    return f"{tuning.summary}; always {always}: {share:.4f}"

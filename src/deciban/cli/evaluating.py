@@ -5,26 +5,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.advice import tell_markers
-from deciban.cli.common import (
+from deciban.cli.advice import RETUNE, tell_markers, tuning_summary
+from deciban.cli.messages import as_option
+from deciban.cli.options import (
     MODEL,
     TABLE,
     TARGET,
-    columns_of,
+    ReadOptions,
     common,
-    complain,
     files,
-    heading,
     labelled,
     loaded,
     missing_columns,
     opened,
     reading,
-    say,
-    say_json,
 )
-from deciban.cli.messages import as_option
-from deciban.cli.tuned import RETUNE, tuning_summary
+from deciban.cli.output import columns_of, complain, heading, say, say_json
 from deciban.util.text_tables import aligned, amount, class_name, whole
 
 if TYPE_CHECKING:
@@ -69,7 +65,7 @@ Examples:
 @click.option("--plain", is_flag=True, help="Textbook Bayes, of a table without a model.")
 @reading
 @common
-def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **options: Any) -> None:
+def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: ReadOptions, **options: Any) -> None:
     """Say how often the predictions are right and how far the probabilities can be believed."""  # fmt: skip
     from deciban.cli.scoring import about_costs, costs
     from deciban.evaluation.evaluate import evaluate_folds, evaluate_left_out
@@ -85,7 +81,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
         raise click.UsageError("--plain and --weight are for a table without a model, which knows its own")
     fitted = loaded(sources[0]) if first_is_model else None
     loss = costs(options["costs"], None if from_scratch else fitted)
-    scan = opened(sources[1:] if first_is_model else sources, options)
+    scan = opened(sources[1:] if first_is_model else sources, read)
     if fitted is not None:
         rows = labelled(fitted, scan, target)
         missing_columns(fitted, scan)
@@ -163,12 +159,14 @@ Example:
 @TARGET
 @reading
 @common
-def diagnose(model: str, table: tuple[str, ...], target: str | None, as_json: bool, **options: Any) -> None:
+def diagnose(
+    model: str, table: tuple[str, ...], target: str | None, as_json: bool, read: ReadOptions, **options: Any
+) -> None:
     """Say where the assumptions of MODEL fail on the rows it has learned, what that costs, and the remedy."""
     from deciban.evaluation.evaluate import diagnose_rows
 
     fitted = loaded(model)
-    rows = labelled(fitted, opened(table, options), target)
+    rows = labelled(fitted, opened(table, read), target)
     with rows.naming():
         found = diagnose_rows(fitted, rows)
     if as_json:

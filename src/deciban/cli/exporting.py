@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deciban.cli.common import MODEL, common, files, loaded, say, say_json
-from deciban.cli.outputs import check_output
+from deciban.cli.options import MODEL, common, files, loaded
+from deciban.cli.output import check_output, say, say_json
 from deciban.errors import UsageError
 
 if TYPE_CHECKING:

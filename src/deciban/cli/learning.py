@@ -10,30 +10,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.advice import tell_markers, warn_of_model
-from deciban.cli.common import (
+from deciban.cli.advice import RETUNE, tell_markers, tuning_summary, warn_of_model
+from deciban.cli.options import (
     MODEL,
     TABLE,
     TARGET,
+    ReadOptions,
     again_from,
-    columns_of,
     common,
-    complain,
+    families_of,
     files,
-    heading,
     labelled,
     loaded,
     missing_columns,
     new_classes,
     new_columns,
     opened,
+    prior_of,
     reading,
+)
+from deciban.cli.output import (
+    check_model_output,
+    check_output,
+    columns_of,
+    complain,
+    heading,
+    refuse_journal,
+    refuse_learning_service,
     say,
     say_json,
 )
-from deciban.cli.option_values import families_of, prior_of
-from deciban.cli.outputs import check_model_output, check_output, refuse_journal, refuse_learning_service
-from deciban.cli.tuned import RETUNE, tuning_summary
 from deciban.store.lock import DEFAULT_WAIT, changing
 from deciban.util.text_tables import counted
 
@@ -110,7 +116,7 @@ Examples:
 @click.option("--force", is_flag=True, help="Write the model also where there is a file that is no model.")
 @reading
 @common
-def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **options: Any) -> None:
+def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: ReadOptions, **options: Any) -> None:
     """Learn TABLE and write a model file.
 
     TABLE is a file (CSV, JSON lines, Parquet, Arrow, ORC; also compressed), several files, a glob, a folder, - for
@@ -136,8 +142,8 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
         tune=None if options["plain"] else "auto",
     )
     settings.check()  # before a table is opened, which may be long or come by standard input
-    again = again_from(table, options)
-    scan = opened(table, options, output)
+    again = again_from(table, read)
+    scan = opened(table, read, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
     settings = replace(settings, columns=families_of(options["family"], columns))
     fitted = fit.fit(settings, scan, target, options["weight"], where=options["where"])
@@ -176,14 +182,16 @@ Examples:
 @WAIT
 @reading
 @common
-def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
+def learn(
+    model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
+) -> None:
     """Add the rows of TABLE to MODEL (or write the result to --output)."""
     with _changing(model, output, table, options["wait"]):
         from deciban.fitting import update
         from deciban.store.model_file import save
 
         fitted = loaded(model)
-        scan = opened(table, options, output or model)
+        scan = opened(table, read, output or model)
         rows = labelled(fitted, scan, options["target"])
         missing_columns(fitted, scan)
         tell_markers(scan, rows.target)
@@ -210,7 +218,9 @@ Example:
 @WAIT
 @reading
 @common
-def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
+def forget(
+    model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
+) -> None:
     """Subtract the rows of TABLE from MODEL, as if they had never been learned."""
     with _changing(model, output, table, options["wait"]):
         from deciban.fitting import update
@@ -218,7 +228,7 @@ def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool
 
         fitted = loaded(model)
         before = fitted.counts.rows
-        scan = opened(table, options, output or model)
+        scan = opened(table, read, output or model)
         rows = labelled(fitted, scan, options["target"])
         new_columns(fitted, rows, scan.name, "left out")
         fitted = update.forget(fitted, rows.stream, rows.target, rows.weight, options["where"])

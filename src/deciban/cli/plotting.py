@@ -5,21 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.common import (
+from deciban.cli.options import (
     MODEL,
     TARGET,
+    ReadOptions,
     common,
-    complain,
     files,
     loaded,
     missing_columns,
     opened,
+    prior_of,
     reading,
-    say,
-    say_json,
 )
-from deciban.cli.option_values import prior_of
-from deciban.cli.outputs import check_output
+from deciban.cli.output import check_output, complain, say, say_json
 from deciban.cli.scoring import class_of, costs
 
 if TYPE_CHECKING:
@@ -84,7 +82,9 @@ rows whose class is known: reliability, coverage, cost, dependence, learning.
 @click.option("--bars", is_flag=True, help="Dependence as bars of pairs, not as a matrix.")
 @reading
 @common
-def plot(model: str, table: tuple[str, ...], kind: str, output: str, as_json: bool, **options: Any) -> None:
+def plot(
+    model: str, table: tuple[str, ...], kind: str, output: str, as_json: bool, read: ReadOptions, **options: Any
+) -> None:
     """Draw a picture of MODEL, or of what it says of the rows of TABLE."""
     from deciban.plot.display import kind_of_picture, without_screen, write_picture
 
@@ -93,7 +93,7 @@ def plot(model: str, table: tuple[str, ...], kind: str, output: str, as_json: bo
     check_output(output, (model, *table, *filter(None, [options["costs"]])))
     without_screen()
     fitted = loaded(model)
-    scan = opened(table, options, output) if table else None
+    scan = opened(table, read, output) if table else None
     if scan is not None:
         missing_columns(fitted, scan)
     shown = DRAWN[kind](fitted, scan, options)

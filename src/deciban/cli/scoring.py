@@ -10,25 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.common import (
+from deciban.cli.options import (
     MODEL,
     TABLE,
-    clean,
+    ReadOptions,
     common,
-    complain,
     files,
-    flush,
-    heading,
     loaded,
     missing_columns,
+    names_in,
     no_evidence,
     opened,
     reading,
-    say,
-    say_json,
 )
-from deciban.cli.option_values import names_in
-from deciban.cli.outputs import check_table_output
+from deciban.cli.output import check_table_output, clean, complain, flush, heading, say, say_json
 from deciban.errors import DataError, LossError
 from deciban.sources.addresses import is_address, without_passwords
 from deciban.util.text_tables import class_name, counted, digits
@@ -75,14 +70,16 @@ Examples:
 @RAW
 @reading
 @common
-def predict(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
+def predict(
+    model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
+) -> None:
     """Write the rows of TABLE with their most probable class and its probability."""
     output = _output(output, table, options)
     check_table_output(output, (model, *table))
     from deciban.scoring.scoring import predict_batches
 
     fitted = loaded(model)
-    scan = opened(table, options, output)
+    scan = opened(table, read, output)
     missing_columns(fitted, scan)
     kind = _kind(output, as_json)
     with unknown_cells(fitted) as observe:
@@ -117,7 +114,9 @@ costs.csv names the true classes in its first line and the decisions in its firs
 @RAW
 @reading
 @common
-def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
+def decide(
+    model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
+) -> None:
     """Write the rows of TABLE with the decision that costs least, its risk and the next best one."""
     output = _output(output, table, options)
     check_table_output(output, (model, *table, *filter(None, [options["costs"]])))
@@ -125,7 +124,7 @@ def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool
 
     fitted = loaded(model)
     loss = costs(options["costs"], fitted, of_columns=True)
-    scan = opened(table, options, output)
+    scan = opened(table, read, output)
     missing_columns(fitted, scan)
     if loss is not None:
         _refuse_cost(options["costs"], loss, "neither a number nor a column of the table", scan.names)
@@ -284,14 +283,22 @@ Examples:
 @click.option("--steps", is_flag=True, help="Show the calculation, as in a lecture.")
 @reading
 @common
-def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int, as_json: bool, **options: Any) -> None:
+def explain(
+    model: str,
+    table: tuple[str, ...],
+    row: tuple[int, ...],
+    rows: int,
+    as_json: bool,
+    read: ReadOptions,
+    **options: Any,
+) -> None:
     """Say why each row of TABLE is classified as it is: the evidence of each column, in decibans."""
     from deciban.explain.explanation import Explanation
     from deciban.scoring.scoring import aligned_table, opened_rows
     from deciban.sources.source import Source
 
     fitted = loaded(model)
-    scan = opened(table, options)
+    scan = opened(table, read)
     missing_columns(fitted, scan)
     source = opened_rows(fitted, scan)
     assert isinstance(source, Source), "a scan is one"

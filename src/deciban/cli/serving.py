@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from deciban.cli.common import common, complain, files, flush, say, say_json
+from deciban.cli.options import common, files
+from deciban.cli.output import complain, flush, say, say_json
 from deciban.cli.scoring import costs
 from deciban.errors import UsageError, missing_package
 from deciban.serve.settings import ConnectionSettings, LearnSettings, RequestSettings, ServeSettings

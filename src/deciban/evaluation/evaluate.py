@@ -144,9 +144,9 @@ def refuse_few_rows(rows: Examples, folds: int) -> None:
         if not times:
             raise _no_labels(rows)
         if times.total() == 1:
-            raise DataError("only one row has a label, and one row cannot be cut into folds; give more rows")
+            raise DataError("only one row has a label, and one row cannot be cut into folds", remedy="give more rows")
         if most == 1:
-            raise DataError("no class has two rows, one to learn and one to judge; give more rows")
+            raise DataError("no class has two rows, one to learn and one to judge", remedy="give more rows")
         raise DataError(
             f"no class has more than {most} rows, too few for {folds} folds",
             remedy=("give more rows, or ", Argument("folds", most)),
@@ -155,9 +155,9 @@ def refuse_few_rows(rows: Examples, folds: int) -> None:
 
 def _no_labels(rows: Examples) -> DataError:
     if isinstance(rows, LabelledTable):
-        return DataError("no row has a label and a weight; give at least one")
+        return DataError("no row has a label and a weight", remedy="give at least one")
     weight = "" if rows.weight is None else " and a weight"
-    return DataError(f"no row has a label{weight}; fill in {rows.target!r}, or name another column")
+    return DataError(f"no row has a label{weight}", remedy=f"fill in {rows.target!r}, or name another column")
 
 
 # From rows with labels, which are known classes, to their posteriors and the number of copies among them.

@@ -151,7 +151,7 @@ def importance_of_drawn(fitted: Fitted) -> Importance:
     try:
         rows, _ = sample_rows(fitted, ROWS_DRAWN, 0)
     except DecibanError as error:
-        raise UsageError(f"importance: no rows are known, and none can be drawn ({error}); give X") from None
+        raise UsageError(f"importance: no rows are known, and none can be drawn ({error})", remedy="give X") from None
     return _unlabelled(fitted, aligned_table(fitted, rows), "drawn from the model")
 
 
@@ -167,7 +167,7 @@ def _most_rows(fitted: Fitted) -> int:
 
 def _unlabelled(fitted: Fitted, table: Table, source: str) -> Importance:
     if not table.rows:
-        raise DataError("there are no rows; give at least one, or none at all")
+        raise DataError("there are no rows", remedy="give at least one, or none at all")
     some = table.take(sampled_places(table.rows, _most_rows(fitted)))
     found = _importance(fitted.model, some, fitted.model.evidence(some), None, np.ones(some.rows), None)
     return replace(found, source=source)

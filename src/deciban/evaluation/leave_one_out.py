@@ -84,7 +84,9 @@ class LeaveOneOut:
     def evidence(self) -> Evidence:
         """The evidence of each block; `log_prior` has a row for each row, for the prior is left one out too."""
         if self.kept_evidence is None:
-            raise UsageError("the evidence of so many rows is too large to keep; ask for leave_one_out of fewer rows")
+            raise UsageError(
+                "the evidence of so many rows is too large to keep", remedy="ask for leave_one_out of fewer rows"
+            )
         return self.kept_evidence
 
     @cached_property
@@ -184,7 +186,7 @@ def leave_one_out(
     """
     known = np.flatnonzero((labels >= 0) & (weights > 0.0))
     if not known.size:
-        raise DataError("no row has a label and a weight; give the rows the model has learned")
+        raise DataError("no row has a label and a weight", remedy="give the rows the model has learned")
     table = table if known.size == labels.size else table.take(known)
     labels, weights = labels[known], weights[known]
     copies = find_copies(table, labels, weights) if copies is None else copies.take(known)

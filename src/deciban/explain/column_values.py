@@ -129,7 +129,7 @@ def column_place(fitted: Fitted, column: Any) -> int:
     if isinstance(column, int | np.integer) and not isinstance(column, bool) and -schema.width <= column < schema.width:
         return int(column) % schema.width
     shown = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
-    raise UsageError(f"there is no column {column!r}; the model has {shown}")
+    raise UsageError(f"there is no column {column!r}", remedy=f"the model has {shown}")
 
 
 def two_columns(fitted: Fitted, columns: Any, points: int) -> tuple[ColumnValues, ColumnValues]:
@@ -162,7 +162,9 @@ def values_of(
     group, likelihood, place = found
     family = group.family
     if family.holds_texts:
-        raise UsageError(f"the column {name!r} holds texts, whose words top_words() shows; choose another column")
+        raise UsageError(
+            f"the column {name!r} holds texts, whose words top_words() shows", remedy="choose another column"
+        )
     learned = dict(enumerate(schema.types or ())).get(column, "")
     own = counted_column(fitted.counts, column, group)
     if own is not None and own.levels is not None:

@@ -81,7 +81,7 @@ def curves_of_column(
     """Those of a column of a model; without `tuned`, of its generative model even if it has no other column."""
     values = values_of(fitted, column, CURVE_POINTS)
     if values.numbers is None or values.dates:
-        raise UsageError(f"the column {values.name!r} holds no numbers; choose one that does")
+        raise UsageError(f"the column {values.name!r} holds no numbers", remedy="choose one that does")
     if values.kind != "continuous":
         joint = joint_of(fitted, [values], values.numbers[:, None], tuned)
         joint = joint / max(float(joint.sum()), 1e-300)

@@ -1,8 +1,8 @@
 """A model as JSON: the terms that the scorers in JavaScript and Python read. The one home of the format.
 
 Numbers and arrays are exact to the last bit. A number that JSON has no way to write is a text: "inf", "-inf", "nan". A
-short array is a list; a long one an object of one entry, whose name says what the bytes are (f8, i4, u2, u1: NumPy's
-names, little-endian) and whose value is base64.
+short array is a list; a long one, or one of many digits, an object of one entry, whose name says what the bytes are
+(f8, i4, u2, u1: NumPy's names, little-endian) and whose value is base64.
 """
 
 import base64
@@ -99,12 +99,12 @@ def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]
 
 
 class _Writer:
-    """Writes terms; places and sets of levels are written once, and terms have their numbers."""
+    """Writes terms; places, and sets of levels or cuts, are written once, and terms have their numbers."""
 
     def __init__(self, model: TermModel) -> None:
         self.model = model
-        self.levels: list[dict[str, Any]] = []
-        self.places: list[dict[str, Any]] = []
+        self.sets: list[dict[str, Any]] = []
+        self.places: list[list[int]] = []
         self._numbers: dict[Any, int] = {}
 
     def write(self, small: bool) -> dict[str, Any]:
@@ -119,33 +119,34 @@ class _Writer:
             "partial": None if partial is None else _partial(partial),
             "columns": [self._column(column) for column in model.columns.values()],
             "blocks": [self._block(block) for block in model.blocks],
-            "refusals": [self._refusal(refusal) for refusal in model.refusals],
+            "refusals": self._refusals(),
             "corrections": None if corrections is None else self._corrections(corrections, small),
             "places": self.places,
-            "levels": self.levels,
+            "sets": self.sets,
             "characters": _characters(model),
         }
 
-    def _set_of_levels(self, place: LevelPlace) -> int:
-        """The number of a set of levels."""
-        key = place.kind, place.levels
+    def _set(self, place: CellPlace) -> int:
+        """The number of a set of levels or cuts."""
+        key = ("cuts", place.cuts) if isinstance(place, CutPlace) else (place.kind, place.levels)
         if key not in self._numbers:
-            self._numbers[key] = len(self.levels)
-            self.levels.append({"type": place.kind, "values": [_level(place.kind, value) for value in place.levels]})
+            self._numbers[key] = len(self.sets)
+            if isinstance(place, CutPlace):
+                self.sets.append({"type": "cuts", "values": floats(place.cuts)})
+            else:
+                values = [_level(place.kind, value) for value in place.levels]
+                self.sets.append({"type": place.kind, "values": values})
         return self._numbers[key]
 
     def _place(self, place: CellPlace) -> int:
-        """The number of a place."""
+        """The number of a place, which is a column and a set."""
         if place not in self._numbers:
             self._numbers[place] = len(self.places)
-            known = (
-                {"cuts": floats(place.cuts)} if isinstance(place, CutPlace) else {"levels": self._set_of_levels(place)}
-            )
-            self.places.append({"column": place.column, **known})
+            self.places.append([place.column, self._set(place)])
         return self._numbers[place]
 
     def _column(self, column: Column) -> dict[str, Any]:
-        known = {"levels": self._set_of_levels(column.levels)} if isinstance(column.levels, LevelPlace) else {}
+        known = {"levels": self._set(column.levels)} if isinstance(column.levels, LevelPlace) else {}
         read_as = column.read_as if column.read_as in CONVERTED else "as it is"
         return {"name": column.name, "kind": column.kind, "read_as": read_as, **known}
 
@@ -190,14 +191,24 @@ class _Writer:
             "orders": integers(list(orders_tried(width))) if width > MOST_ENUMERATED else None,
         }
 
-    def _refusal(self, refusal: Refusal) -> dict[str, Any]:
-        return {
-            "place": self._place(refusal.place),
-            "places": integers(refusal.places),
-            "expected": refusal.expected,
-            "never": refusal.never,
-            "block": refusal.if_weighted,
-        }
+    def _refusals(self) -> list[dict[str, Any]]:
+        """Refusals that differ only in their columns are written together."""
+        alike: dict[Any, list[Refusal]] = {}
+        for one in self.model.refusals:
+            key = self._set(one.place), one.places, one.expected, one.never, one.if_weighted is None
+            alike.setdefault(key, []).append(one)
+        return [
+            {
+                "places": integers([self._place(one.place) for one in some]),
+                "rejected": integers(rejected),
+                "expected": expected,
+                "never": never,
+                "blocks": None
+                if always
+                else integers([one.if_weighted for one in some if one.if_weighted is not None]),
+            }
+            for (_, rejected, expected, never, always), some in alike.items()
+        ]
 
     def _corrections(self, tables: CorrectionTables, small: bool) -> dict[str, Any]:
         """The tables without cells that they do not have; of their values only how classes differ from the first."""
@@ -336,7 +347,11 @@ def floats(array: npt.ArrayLike) -> list[Any] | dict[str, str]:
     'AAAAAAAA'
     """
     flat = np.asarray(array, dtype=np.float64).ravel()
-    return [number(value) for value in flat.tolist()] if flat.size <= SHORT_ARRAY else _bytes(flat, "f8")
+    if flat.size <= SHORT_ARRAY:
+        listed = [number(value) for value in flat.tolist()]
+        if len(str(listed)) < 11 * flat.size + 12:  # base64 would take about as much
+            return listed
+    return _bytes(flat, "f8")
 
 
 def integers(array: npt.ArrayLike) -> list[int] | dict[str, str]:

@@ -1,10 +1,13 @@
 """The likelihood families, one file each, all with the same verbs: count, merge, estimate, score (and sample).
 
-A new family is imported here and named in FAMILIES: model files, the command and tuning read that list.
+A new family of the package is imported here and named in FAMILIES. A family of your own is made known by `register`.
+Model files, the command and tuning ask `known_families`.
 """
 
-from typing import Any
+from dataclasses import is_dataclass
+from typing import Any, TypeVar
 
+from deciban.errors import UsageError
 from deciban.families.base.contract import Family as Family, Likelihood as Likelihood
 from deciban.families.base.variance import PerClass, Pooled, Shrunk
 from deciban.families.bernoulli import Bernoulli
@@ -19,7 +22,7 @@ from deciban.families.multinomial import Complement, Multinomial
 from deciban.families.poisson import Poisson
 from deciban.families.text.family import Text
 
-# Every family: those that model files may hold, that `--family` knows, and that tuning tries, in this order.
+# The families of the package, in the order in which tuning tries them.
 FAMILIES: tuple[type[Any], ...] = (
     Gaussian,
     Binned,
@@ -38,6 +41,65 @@ FAMILIES: tuple[type[Any], ...] = (
 # The kinds of variances and covariances that families take as parameters.
 SPREADS: tuple[type[Any], ...] = (PerClass, Pooled, Shrunk)
 
+# Families that `register` was given, by name.
+_REGISTERED: dict[str, type[Any]] = {}
+
+Class = TypeVar("Class", bound=type[Any])
+
+
+def register(family: Class) -> Class:
+    """Make a family of your own known: model files may hold it, `--family` takes it, tuning asks it what it suits.
+
+    A family that is only used in Python, and never saved, need not be registered. It counts by the statistics of
+    `deciban.statistics`, which model files can hold.
+
+    Parameters
+    ----------
+    family : class
+        A frozen dataclass with the methods of a family; its fields are its parameters.
+
+    Returns
+    -------
+    class
+        The same class, so that this is a decorator.
+
+    Raises
+    ------
+    UsageError
+        If it is not a dataclass, or another family has its name.
+
+    See Also
+    --------
+    deciban.testing.check_family : Check the laws that a family must keep.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from deciban.families import Bernoulli, register
+    >>> @register
+    ... @dataclass(frozen=True, repr=False)
+    ... class Answers(Bernoulli):
+    ...     pass
+    >>> Answers(alpha=0.5)
+    Answers(alpha=0.5)
+    """
+    name = getattr(family, "__name__", repr(family))
+    if not isinstance(family, type) or not is_dataclass(family):
+        raise UsageError(f"register({name}): expected a dataclass", remedy="decorate it with @dataclass(frozen=True)")
+    taken = {kind.__name__: kind for kind in (*known_families(), *SPREADS)}.get(name, family)
+    if taken is not family and f"{taken.__module__}.{name}" != f"{family.__module__}.{name}":
+        raise UsageError(
+            f"register({name}): {taken.__module__} has a family of this name", remedy="choose another name"
+        )
+    _REGISTERED[name] = family
+    return family
+
+
+def known_families() -> tuple[type[Any], ...]:
+    """Return the families of the package, and those that were registered."""
+    return (*FAMILIES, *_REGISTERED.values())
+
+
 __all__ = [
     "Bernoulli",
     "Binned",
@@ -54,4 +116,5 @@ __all__ = [
     "Pooled",
     "Shrunk",
     "Text",
+    "register",
 ]

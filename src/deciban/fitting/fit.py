@@ -237,7 +237,7 @@ def _sampled(settings: Settings, examples: Examples) -> tuple[LabelledTable, Exa
     given = settings.tune is None and settings.columns is not None and not isinstance(settings.columns, Mapping)
     sample, everything = examples.peek() if given else examples.sample()
     if isinstance(examples, LabelledStream) and not sample.table.rows:
-        raise DataError("the table has no rows", remedy="there is nothing to learn from")
+        raise DataError("the table has no rows; there is nothing to learn from")
     refuse_empty(sample.table)
     return sample.weighing(), everything
 
@@ -319,8 +319,8 @@ def refuse_nothing_learned(counts: Counts, partial: bool = False) -> None:
     if counts.class_weight.any() or (partial and not counts.unlabelled):
         return
     raise DataError(
-        "no row is left to learn from: every label is missing or every weight is zero; "
-        "give at least one row with a label and a weight"
+        "no row is left to learn from: every label is missing or every weight is zero",
+        remedy="give at least one row with a label and a weight",
     )
 
 

@@ -205,7 +205,7 @@ def with_prior(fitted: Fitted, prior: Any) -> Fitted:
 def with_counts(fitted: Fitted, counts: Counts) -> Fitted:
     """The same with other counts: the tuning is kept, and stale; the names of shards are kept."""
     if not counts.class_weight.any():
-        raise DataError("no row is left: all that was learned would weigh nothing; fit anew instead")
+        raise DataError("no row is left: all that was learned would weigh nothing", remedy="fit anew instead")
     tuning = None if fitted.tuning is None else fitted.tuning.after(counts, fitted.classes)
     origin = fitted.origin.with_shards(shards_of(fitted))
     return Fitted(counts, prior_of(fitted.settings.class_prior, counts), tuning, origin, fitted.settings)
@@ -268,6 +268,6 @@ def _columns_missing_from(schema: Schema, names: tuple[str, ...] | None) -> list
 def _half_forgotten(absent: list[str]) -> ForgetError:
     """Rows without a column that was learned would stay in it and go from others, unless they were learned so."""
     return ForgetError(
-        f"these rows cannot be forgotten: the model has learned {listed(absent)}, which the table does not have; "
-        f"correct the name, or add an empty column of it if the rows were learned without"
+        f"these rows cannot be forgotten: the model has learned {listed(absent)}, which the table does not have",
+        remedy="correct the name, or add an empty column of it if the rows were learned without",
     )

@@ -144,8 +144,8 @@ class Counts:
         new_class = slack is None and mine.classes.size > self.classes.size
         if mine.schema.width > self.schema.width or new_class:
             raise ForgetError(
-                "these rows cannot be forgotten: they have a column or a class that was never learned; "
-                "give just the rows that the model has learned"
+                "these rows cannot be forgotten: they have a column or a class that was never learned",
+                remedy="give just the rows that the model has learned",
             )
         guard = Guard(mine.schema)
         pairs = enumerate(zip(mine.statistics, theirs.statistics, strict=True))
@@ -165,7 +165,7 @@ class Counts:
     def __mul__(self, factor: float) -> "Counts":
         """The counts as if every row had had `factor` times its weight."""
         if not isinstance(factor, int | float | np.number) or not 0.0 <= factor < np.inf:
-            raise UsageError(f"counts cannot be scaled by {factor!r}; give a finite number that is at least 0")
+            raise UsageError(f"counts cannot be scaled by {factor!r}", remedy="give a finite number that is at least 0")
         scaled = tuple(statistic.scale(factor) for statistic in self.statistics)
         return replace(self, class_weight=self.class_weight * factor, statistics=scaled).without_empty_classes()
 
@@ -299,11 +299,14 @@ def union_classes(mine: Counts, theirs: Counts) -> LabelArray:
         return a
     if a.size and b.size and _kind(a) != _kind(b):
         raise DataError(
-            f"the labels {a.tolist()[0]!r} and {b.tolist()[0]!r} are of different types; give all labels one type"
+            f"the labels {a.tolist()[0]!r} and {b.tolist()[0]!r} are of different types",
+            remedy="give all labels one type",
         )
     if a.size and b.size and {a.dtype.kind, b.dtype.kind} == {"i", "u"}:  # NumPy would make floats of them
         if max(int(a.max()), int(b.max())) >= 1 << 63:
-            raise DataError("some labels are integers beyond 2**63 and others may be negative; give all one type")
+            raise DataError(
+                "some labels are integers beyond 2**63 and others may be negative", remedy="give all one type"
+            )
         a, b = a.astype(np.int64), b.astype(np.int64)
     both = np.unique(np.concatenate([a, b])) if a.size and b.size else (a if a.size else b)
     for one in (mine, theirs):

@@ -157,6 +157,6 @@ def refuse_no_weight(counts: Counts) -> None:
     """Counts to make a model of have at least one row with a label and a weight."""
     if not counts.class_weight.any():
         raise DataError(
-            "nothing was learned: every row had weight 0, so there is nothing to predict by; "
-            "learn rows that have a weight, or add a model that has"
+            "nothing was learned: every row had weight 0, so there is nothing to predict by",
+            remedy="learn rows that have a weight, or add a model that has",
         )

@@ -72,7 +72,7 @@ class Form:
         """w and b of the boundary w·x + b = 0 between two classes; on the side of the first it is positive."""
         if self.quadratic is not None:
             raise UsageError(
-                "the boundary of a quadratic form is no hyperplane; read its quadratic, weights and offset"
+                "the boundary of a quadratic form is no hyperplane", remedy="read its quadratic, weights and offset"
             )
         a, b = self._place(first), self._place(second)
         return self.weights[:, a] - self.weights[:, b], float(self.offset[a] - self.offset[b])
@@ -81,7 +81,9 @@ class Form:
         """w and b of the two-class form sign(w·x + b), +1 for the positive class (without, the last); the posterior of
         that class is 1 / (1 + exp(-(w·x + b)))."""
         if self.classes.size != 2:
-            raise UsageError(f"sign(w·x + b) is for two classes, not {self.classes.size}; see hyperplane(a, b)")
+            raise UsageError(
+                f"sign(w·x + b) is for two classes, not {self.classes.size}", remedy="see hyperplane(a, b)"
+            )
         place = 1 if positive is None else self._place(positive)
         labels = self.classes.tolist()
         return self.hyperplane(labels[place], labels[1 - place])
@@ -151,7 +153,9 @@ def _group_terms(model: Model, group: int, quadratic: bool) -> list[Terms]:
                 remedy=("use quadratic_form() or ", Argument("family", "Pooled"), " variances"),
             )
         if not term.finite:
-            raise UsageError(f"{', '.join(term.names[:4])}: a probability of 0 has no finite weight; use alpha > 0")
+            raise UsageError(
+                f"{', '.join(term.names[:4])}: a probability of 0 has no finite weight", remedy="use alpha > 0"
+            )
     return terms
 
 

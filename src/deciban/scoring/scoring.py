@@ -252,7 +252,9 @@ def column_of(table: Table) -> Callable[[str], Any]:
 
     def column(name: str) -> Any:
         if table.names is None or name not in table.names:
-            raise UsageError(f"the loss names a column {name!r}, which is not in the table; give an array instead")
+            raise UsageError(
+                f"the loss names a column {name!r}, which is not in the table", remedy="give an array instead"
+            )
         return table.numbers([table.names.index(name)])[:, 0]
 
     return column

@@ -6,7 +6,9 @@ rows follow one another. Each kind of file has its reads in a module of its own.
 """
 
 import glob
+import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -28,8 +30,8 @@ from deciban.sources.source import (
     repeated_column,
     rows_of_piece,
 )
-from deciban.sources.temporary import spill_folder
 from deciban.tables.table import repeated
+from deciban.util import shutdown
 from deciban.util.arrays import CORES
 
 if TYPE_CHECKING:
@@ -86,7 +88,7 @@ def connect(columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
     config: dict[str, Any] = {
         "memory_limit": f"{DUCKDB_MEMORY + columns + int(more_memory)}MB",
         "threads": CORES if parsing else max(1, CORES // 2),
-        "temp_directory": spill_folder(),
+        "temp_directory": _spill_folder(),
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "python_enable_replacements": False,
@@ -95,6 +97,13 @@ def connect(columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
         connection = duckdb.connect(config=config)
         connection.execute("SET disable_parquet_prefetching = true")  # of all columns of a group of rows, at once
     return connection
+
+
+def _spill_folder() -> str:
+    """Where DuckDB may put what it has no room for in memory: it makes the folder if need be."""
+    path = os.path.join(tempfile.gettempdir(), f"deciban-{os.getpid()}.spill")
+    shutdown.remove_at_exit(path)
+    return path
 
 
 def quoted(name: str) -> str:

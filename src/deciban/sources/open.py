@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from deciban.errors import Argument, DataError, Place, UsageError
-from deciban.sources.addresses import Address, is_address
+from deciban.sources.addresses import SCHEMES, Address
 from deciban.sources.arrow import (
     is_arrow_stream,
     open_arrow_files,
@@ -81,16 +81,18 @@ def kind_of_rows(data: Any, files: bool = False) -> Kind:
     """
     if isinstance(data, Source):
         return "source"
+    if isinstance(data, str):
+        return "database" if data.startswith(SCHEMES) else "query" if data.startswith(SQL) else "files"
+    if isinstance(data, os.PathLike):
+        return "files"
     if is_spark_table(data):
         return "spark"
-    if is_address(data) or hasattr(type(data), CONNECTION) or hasattr(type(data), IBIS):
+    if hasattr(type(data), CONNECTION) or hasattr(type(data), IBIS):
         return "database"
     if is_arrow_stream(data):
         return "batches"
     if is_relation(data):
         return "relation"
-    if isinstance(data, str | os.PathLike):
-        return "query" if isinstance(data, str) and data.startswith(SQL) else "files"
     names = (str, os.PathLike) if files else (os.PathLike,)
     several = isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(one, names) for one in data)
     return "files" if several else "memory"
@@ -121,7 +123,8 @@ class ScanOptions:
         }
         for option in names:
             if given[option]:
-                raise UsageError(f"{option} is for {meant}", place=Place(name), remedy="leave it out")
+                cause = (Argument(option), f" is for {meant}")
+                raise UsageError(cause, place=Place(name), remedy="leave it out")
 
 
 def find_rows(data: Any, *, files: bool = False, in_engine: bool = False) -> Any:
@@ -259,7 +262,7 @@ def _open(kind: Kind, source: Any, options: ScanOptions, query: str | None = Non
     else:
         given = [_local(os.fspath(one)) for one in (source if isinstance(source, list | tuple) else [source])]
         name = "standard input" if given == [STANDARD_INPUT] else ", ".join(given)
-        if any(map(is_address, given)):
+        if any(one.startswith(SCHEMES) for one in given):
             raise UsageError("a database is read alone", remedy="give its URL, and neither files nor another one")
         if (folder := _folder_of_documents(given)) is not None:
             from deciban.sources.documents import documents_in  # tables do not need it
@@ -406,7 +409,7 @@ def _refuse_versioned(folder: Path) -> None:
 def _local(source: str) -> str:
     """The name of a file: that of a file:// URL as a path. A UsageError for what is not on this machine."""
     found = SCHEME.match(source)
-    if found is None or is_address(source):
+    if found is None or source.startswith(SCHEMES):
         return source
     if found[1].lower() == "file":
         parts = urlsplit(source)

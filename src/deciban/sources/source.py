@@ -301,16 +301,20 @@ def in_pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -
 
     So the sums of a model do not depend on the machine, in no digit.
     """
-    held, empty = schema.empty_table(), True
+    held, rows, empty = list[pa.RecordBatch](), 0, True
     for batch in batches:
-        more = pa.Table.from_batches([batch])
-        held = pa.concat_tables([held, more]) if held.num_rows else more
-        while held.num_rows >= size:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows < size:
+            continue
+        table = pa.Table.from_batches(held)  # not after every batch: of many short ones, that would take the square
+        while table.num_rows >= size:
             empty = False
-            yield held.slice(0, size).combine_chunks()
-            held = held.slice(size)
-    if held.num_rows or empty:
-        yield held.combine_chunks()
+            yield table.slice(0, size).combine_chunks()
+            table = table.slice(size)
+        held, rows = table.to_batches(), table.num_rows
+    if rows or empty:
+        yield (pa.Table.from_batches(held) if rows else schema.empty_table()).combine_chunks()
 
 
 def in_measured_pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban.errors import UsageError
-from deciban.families import FAMILIES, SPREADS, Family
+from deciban.families import FAMILIES, SPREADS, Family, known_families
 from deciban.model.corrections import CorrectedColumn, Corrections, PartialRows
 from deciban.model.counts import Counts
 from deciban.model.fitted import Origin
@@ -74,6 +74,15 @@ LABEL_TYPES = re.compile(
 )
 
 
+def _record_type(name: Any) -> type[Any] | None:
+    """Return the type of a record by its name; None if a model file must not hold it."""
+    if not isinstance(name, str):
+        return None
+    if name in RECORDS:
+        return RECORDS[name]
+    return next((family for family in known_families() if family.__name__ == name), None)
+
+
 def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     """`value` as JSON; the arrays in it are added to `arrays` in their order."""
     if value is None or isinstance(value, bool | int | str):
@@ -90,7 +99,7 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         return _packed_array(value, arrays)
     if isinstance(value, pa.Array):
         return _packed_levels(value)
-    if RECORDS.get(type(value).__name__) is type(value):
+    if _record_type(type(value).__name__) is type(value):
         return _packed_record(value, arrays)
     if hasattr(value, "to_dict"):  # a pandas Series speaks by its index
         value = value.to_dict()
@@ -106,7 +115,8 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
             f"a model file cannot hold {value!r}, for that is code", remedy="leave it out, or pickle the model"
         )
     raise UsageError(
-        f"a model file cannot hold {value!r} ({type(value).__name__})", remedy="use deciban's families and plain data"
+        f"a model file cannot hold {value!r} ({type(value).__name__})",
+        remedy="use plain data and deciban's families, or register one of your own with deciban.families.register",
     )
 
 
@@ -195,9 +205,12 @@ def _record_of_texts(stored: tuple[tuple[str, str], ...]) -> Any:
 
 def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
     name = stored["is"]
-    if not isinstance(name, str) or name not in RECORDS:
-        raise ValueError(f"it holds a record {shortened(name)}, which this version does not know")
-    record = RECORDS[name]
+    record = _record_type(name)
+    if record is None:
+        raise ValueError(
+            f"it holds a record {shortened(name)}, which this version does not know; if it is a family of your own, "
+            f"first import the module that registers it (deciban.families.register)"
+        )
     given = {key: unpack(item, arrays) for key, item in stored.items() if key != "is"}
     hints, required = _fields_of(record)  # type: ignore[arg-type]  # types are hashable
     if unknown := [key for key in given if key not in hints]:
@@ -254,7 +267,7 @@ def conforms(value: Any, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if hint is Family:
-        return isinstance(value, FAMILIES)
+        return isinstance(value, known_families())
     if hint is Statistic:
         return isinstance(value, STATISTICS)
     return isinstance(value, type(None) if hint is None else hint)

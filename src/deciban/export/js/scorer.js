@@ -205,14 +205,20 @@ function decibanScorer(model) {
   );
   const classes = labels.length;
   const columns = model.columns.map(({ name, kind, read_as: readAs, levels: set }, number) => {
-    const { type, values } = set === undefined ? {} : model.levels[set];
+    const { type, values } = set === undefined ? {} : model.sets[set];
     return { name, kind, readAs, number, levels: values && values.map((value) => shownLevel(type, value)) };
   });
   const numbers = new Map(columns.map((column) => [column.name, column.number]));
-  const places = model.places.map(({ column, cuts, levels: set }) =>
-    cuts ? cutPlace(columns[column], decodedArray(cuts)) : levelPlace(columns[column], model.levels[set])
-  );
-  const refusals = model.refusals.map((one) => ({ ...one, places: new Set(decodedArray(one.places)) }));
+  const places = model.places.map(([column, set]) => {
+    const { type, values } = model.sets[set];
+    if (type === "cuts") return cutPlace(columns[column], decodedArray(values));
+    return levelPlace(columns[column], model.sets[set]);
+  });
+  const refusals = model.refusals.map((one) => ({
+    ...one,
+    places: decodedArray(one.places),
+    rejected: new Set(decodedArray(one.rejected)),
+  }));
   const context = { classes, characters: characterTables(model.characters) };
   const blocks = model.blocks.map((block) => new Block(block, columns, context));
   const logPrior = model.log_prior.map(decodedNumber);
@@ -241,13 +247,15 @@ function decibanScorer(model) {
 
   // Throw an error for a cell that cannot be scored; every: also of blocks without a weight.
   function reject(row, every) {
-    for (const { place, places: rejected, expected, never, block } of refusals) {
-      if (!rejected.has(row.place(place))) continue;
-      if (!every && block !== null && blocks[block].weight === 0) continue;
-      const { column } = places[place];
-      const cell = places[place].shown(row);
-      if (expected) throw unexpected(column, cell, expected);
-      throw badCell(column, `found ${shown(cell)}, ${never}`, "or choose unseen='ignore'");
+    for (const { places: some, rejected, expected, never, blocks: weighted } of refusals) {
+      some.forEach((place, k) => {
+        if (!rejected.has(row.place(place))) return;
+        if (!every && weighted && blocks[weighted[k]].weight === 0) return;
+        const { column } = places[place];
+        const cell = places[place].shown(row);
+        if (expected) throw unexpected(column, cell, expected);
+        throw badCell(column, `found ${shown(cell)}, ${never}`, "or choose unseen='ignore'");
+      });
     }
   }
 

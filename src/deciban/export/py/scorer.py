@@ -180,6 +180,8 @@ class Block:
 
     def score(self, row: Row) -> list[float]:
         """The evidence of a row for each class, without weight and cap."""
+        if len(self.terms) == 1:
+            return self.terms[0].score(row) or zeros(self.classes)
         total = zeros(self.classes)
         for term in self.terms:
             values = term.score(row)
@@ -224,6 +226,32 @@ class Block:
         return [[self.weight * value for value in share] for share in shares]
 
 
+class Refusal:
+    """Places of several columns, by the same cuts or levels, that no row may have."""
+
+    def __init__(self, encoded: dict[str, Any], places: list[LevelPlace | CutPlace]) -> None:
+        self.places, self.rejected = decoded_array(encoded["places"]), frozenset(decoded_array(encoded["rejected"]))
+        self.blocks = encoded["blocks"]
+        self.expected, self.never = encoded["expected"], encoded["never"]
+        self.columns = [places[place].column for place in self.places]
+        self.low, self.high = math.inf, -math.inf  # numbers between these, if there are any, are accepted at once
+        first = places[self.places[0]]
+        if isinstance(first, CutPlace):
+            edges = [-math.inf, *first.cuts, math.inf]
+            accepted = [place for place in range(1, len(edges)) if place not in self.rejected]
+            if len(accepted) == 1:
+                self.low, self.high = edges[accepted[0] - 1], edges[accepted[0]]
+
+    def found(self, row: Row) -> Iterator[int]:
+        """The numbers of the columns that have such a place."""
+        low, high = self.low, self.high
+        for k, column in enumerate(self.columns):
+            if low < high and low <= row.number(column) < high:
+                continue
+            if row.place(self.places[k]) in self.rejected:
+                yield k
+
+
 class Known(NamedTuple):
     """What is known of a row: the columns that say nothing, the bias of the others, and what the sum is scaled by."""
 
@@ -241,11 +269,11 @@ class DecibanScorer:
             raise ValueError(f"this is {found}, expected deciban model 1; export the model again")
         read_label = _LABELS.get(model["classes"]["type"], lambda label: label)
         self.classes: list[Any] = [read_label(label) for label in model["classes"]["labels"]]
-        size, levels = len(self.classes), model["levels"]
-        self._columns = [_column(one, number, levels) for number, one in enumerate(model["columns"])]
+        size, sets = len(self.classes), model["sets"]
+        self._columns = [_column(one, number, sets) for number, one in enumerate(model["columns"])]
         self._numbers = {column.name: column.number for column in self._columns}
-        self._places = [_place(place, self._columns, levels) for place in model["places"]]
-        self._refusals = [(one, frozenset(decoded_array(one["places"]))) for one in model["refusals"]]
+        self._places = [_place(place, self._columns, sets) for place in model["places"]]
+        self._refusals = [Refusal(one, self._places) for one in model["refusals"]]
         self._blocks = [Block(block, self._columns, size) for block in model["blocks"]]
         self._log_prior = [decoded_number(value) for value in model["log_prior"]]
         self._partial = model["partial"]
@@ -312,15 +340,14 @@ class DecibanScorer:
 
     def _reject(self, row: Row, every: bool) -> None:
         """Raise a ValueError for a cell that cannot be scored; every: also of blocks without a weight."""
-        for refusal, places in self._refusals:
-            if row.place(refusal["place"]) not in places:
-                continue
-            if every or refusal["block"] is None or self._blocks[refusal["block"]].weight != 0:
-                place = self._places[refusal["place"]]
-                cell, text = place.shown(row)
-                if refusal["expected"]:
-                    raise unexpected(place.column, cell, refusal["expected"])
-                raise bad_cell(place.column, f"found {text}, {refusal['never']}", "or choose unseen='ignore'")
+        for refusal in self._refusals:
+            for k in refusal.found(row):
+                if every or refusal.blocks is None or self._blocks[refusal.blocks[k]].weight != 0:
+                    place = self._places[refusal.places[k]]
+                    cell, text = place.shown(row)
+                    if refusal.expected:
+                        raise unexpected(place.column, cell, refusal.expected)
+                    raise bad_cell(place.column, f"found {text}, {refusal.never}", "or choose unseen='ignore'")
 
     def _known(self, row: Row) -> Known:
         """What is known of a row."""
@@ -349,7 +376,11 @@ class DecibanScorer:
             if block.weight == 0:
                 block.read(row)
                 continue
-            weighted = [block.weight * value for value in block.score(row)]
+            values = block.score(row)
+            if block.cap == math.inf:
+                add_to(joint, block.weight, values)
+                continue
+            weighted = [block.weight * value for value in values]
             add_to(joint, 1.0, block.capped(weighted) if block.is_beyond(weighted) else weighted)
         if self._corrections is not None:
             add_to(joint, 1.0, self._corrections.totals(row, known.unknown))
@@ -423,19 +454,19 @@ def _interpolated(share: float, scales: list[list[float]]) -> float:
     return scales[-1][1]
 
 
-def _column(encoded: dict[str, Any], number: int, levels: list[dict[str, Any]]) -> Column:
+def _column(encoded: dict[str, Any], number: int, sets: list[dict[str, Any]]) -> Column:
     known = None
     if "levels" in encoded:
-        own = levels[encoded["levels"]]
+        own = sets[encoded["levels"]]
         known = [shown_level(own["type"], value) for value in own["values"]]
     return Column(encoded["name"], encoded["kind"], encoded["read_as"], number, known)
 
 
-def _place(encoded: dict[str, Any], columns: list[Column], levels: list[dict[str, Any]]) -> LevelPlace | CutPlace:
-    column = columns[encoded["column"]]
-    if "cuts" in encoded:
-        return CutPlace(column, decoded_array(encoded["cuts"]))
-    return LevelPlace(column, levels[encoded["levels"]]["type"], levels[encoded["levels"]]["values"])
+def _place(encoded: list[int], columns: list[Column], sets: list[dict[str, Any]]) -> LevelPlace | CutPlace:
+    column, own = columns[encoded[0]], sets[encoded[1]]
+    if own["type"] == "cuts":
+        return CutPlace(column, decoded_array(own["values"]))
+    return LevelPlace(column, own["type"], own["values"])
 
 
 def _named(name: str, columns: list[str], weight: float, values: list[float], capped: bool) -> dict[str, Any]:

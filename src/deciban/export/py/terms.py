@@ -225,7 +225,7 @@ def normal_term(term: dict[str, Any], columns: list[Column], classes: int) -> Te
 
     def density(x: float) -> list[float]:
         away = (math.log(x) if of_log else x) - centre
-        return [offset - ((away - mean) * root) * ((away - mean) * root) for mean, root, offset in parameters]
+        return [offset - (z := (away - mean) * root) * z for mean, root, offset in parameters]
 
     inside = is_positive if of_log else lambda x: not math.isnan(x)
     return density_term(columns, term["impossible"], classes, inside, density)

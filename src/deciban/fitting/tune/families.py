@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.families import FAMILIES, Family
+from deciban.families import Family, known_families
 from deciban.families.base.contract import ColumnNumbers
 from deciban.fitting.tune.rows import Rows, is_number, left_out_evidence, measure_of
 from deciban.model.tuning import Choice
@@ -80,7 +80,7 @@ def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
     numbers = numbers_of(rows, column) if is_number(rows.table, column) else None
     if numbers is not None and numbers.values.size < 2:
         return [family]
-    others = [other for kind in FAMILIES for other in kind.suited_to(numbers)] if numbers is not None else []
+    others = [other for kind in known_families() for other in kind.suited_to(numbers)] if numbers is not None else []
     return list(dict.fromkeys(family.alternatives(numbers, others)))
 
 

@@ -85,8 +85,8 @@ def relearn_weights(
     rows = rows.among(labels.classes, counts)
     if classes < 2 or rows.total < FEWEST_ROWS:
         raise DataError(
-            f"{counted(rows.labels.size, 'row')} of {counted(classes, 'class')} are too few to tune on; "
-            f"give at least {FEWEST_ROWS}"
+            f"{counted(rows.labels.size, 'row')} of {counted(classes, 'class')} are too few to tune on",
+            remedy=f"give at least {FEWEST_ROWS}",
         )
     if len(tuning.schema.block_names) > MOST_BLOCKS_WEIGHED:
         return with_shared_weight(tuning, rows, counts.for_schema(tuning.schema), learned), rows

@@ -1,35 +1,29 @@
-"""What all commands share: their options, what they print, and how they open tables and models."""
+"""Options that commands share and the values behind them; the tables and models that they open."""
 
-import json
+import ast
+import csv
 import re
-import shutil
-import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
 
-from deciban.cli.outputs import check_output
-from deciban.errors import UsageError
+from deciban.cli.output import check_output, complain, few
+from deciban.errors import Argument, UsageError
 from deciban.sources.addresses import HIDDEN, without_passwords
-from deciban.util.text_tables import aligned, class_name, counted, plain_json, shortened, width_of
+from deciban.util.text_tables import class_name, counted
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
     from deciban.sources.examples import LabelledStream
     from deciban.sources.source import Source
 
+
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-# Characters that a terminal would obey: all controls but the end of a line and the tabulator, and changes of direction;
-# and halves of characters, which stand for bytes in the name of a file that are no text.
-TERMINAL_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-# What a family says of itself that a narrow terminal has no room for, and the least room of a reason.
-PARAMETERS_TO_SKIP = re.compile(r"(, )?outside='ignore'|\(outside='ignore'\)|\(\)")
-LEAST_WHY = 20
 
 
 def files(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -43,44 +37,36 @@ TARGET = click.option("--target", "-t", metavar="COLUMN", help="The column with 
 MODEL = click.argument("model", type=click.Path(dir_okay=False))
 
 
-def clean(text: str) -> str:
-    """Text that a terminal shows and does not obey; JSON stays JSON of the same."""
-    return TERMINAL_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def say(text: Any = "") -> None:
-    """Print for people."""
-    click.echo(clean(str(text)))
-
-
-def heading(text: str) -> None:
-    click.secho(clean(text), bold=True)
-
-
-def complain(kind: str, text: str) -> None:
-    """One line on standard error."""
-    colour = {"error": "red", "warning": "yellow"}.get(kind)
-    said = clean(without_passwords(" ".join(text.splitlines())))
-    click.echo(f"deciban: {click.style(kind, fg=colour, bold=True)}: {said}", err=True)
-
-
-def flush() -> None:
-    sys.stdout.flush()
-
-
-def say_json(result: Any) -> None:
-    """Print for programs: one line of JSON, in which numbers that JSON does not have are null."""
-    click.echo(clean(json.dumps(plain_json(result), ensure_ascii=False, allow_nan=False)))
-
-
 def common(command: Command) -> Command:
     """The options that every command has."""
     command = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
     return click.option("--debug", is_flag=True, expose_value=False, help="Show where an error comes from.")(command)
 
 
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a table is read, as the options of `reading` say."""
+
+    query: str | None
+    database_table: str | None
+    types: tuple[str, ...]
+    ignore: tuple[str, ...]
+    missing: tuple[str, ...]
+    encoding: str | None
+    delimiter: str | None
+    thousands: str
+    date_format: str
+    no_header: bool
+
+
 def reading(command: Command) -> Command:
-    """The options of commands that read a table."""
+    """Add the options of commands that read a table; the command gets them as one value, `read`."""
+
+    @wraps(command)
+    def with_options(*arguments: Any, **options: Any) -> Any:
+        given = {one.name: options.pop(one.name) for one in fields(ReadOptions)}
+        return command(*arguments, read=ReadOptions(**given), **options)
+
     for option in reversed(
         (
             click.option("--query", metavar="SQL", help="Of a database (TABLE is its URL): the rows of this query."),
@@ -101,54 +87,38 @@ def reading(command: Command) -> Command:
             click.option("--no-header", is_flag=True, help="The first line of a CSV file is a row, not the names."),
         )
     ):  # fmt: skip
-        command = option(command)
-    return command
+        with_options = option(with_options)
+    return cast(Command, with_options)
 
 
-READING = (
-    "query",
-    "database_table",
-    "types",
-    "ignore",
-    "missing",
-    "encoding",
-    "delimiter",
-    "thousands",
-    "date_format",
-    "no_header",
-)
-
-
-def opened(table: Sequence[str], options: dict[str, Any], output: str | None = None) -> "Source":
-    """The table that is meant, from the options of `reading`, which are taken out; a file of it is no `output`."""
+def opened(table: Sequence[str], read: ReadOptions, output: str | None = None) -> "Source":
+    """The table that is meant; a file of it is no `output`."""
     from deciban.sources.csv import MISSING_WORDS
     from deciban.sources.open import scan
 
-    given = {name: options.pop(name) for name in READING}
-    types = dict(pair(text, "--type", "COLUMN=TYPE") for text in given["types"])
-    delimiter = {"\\t": "\t", "tab": "\t"}.get(given["delimiter"], given["delimiter"])
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(read.delimiter or "", read.delimiter)
     if delimiter is not None and len(delimiter) != 1:
-        raise UsageError(f"--delimiter {delimiter!r}: give one sign, or tab")
+        raise UsageError("give one sign, or tab", parameter=Argument("delimiter", delimiter))
     found = scan(
         table[0] if len(table) == 1 else list(table),
-        query=given["query"],
-        table=given["database_table"],
-        types=types,
-        ignore=given["ignore"],
-        missing=(*MISSING_WORDS, *given["missing"]),
-        encoding=given["encoding"],
+        query=read.query,
+        table=read.database_table,
+        types=dict(pair(text, "--type", "COLUMN=TYPE") for text in read.types),
+        ignore=read.ignore,
+        missing=(*MISSING_WORDS, *read.missing),
+        encoding=read.encoding,
         delimiter=delimiter,
-        header=not given["no_header"],
-        thousands=given["thousands"],
-        date_format=given["date_format"],
+        header=not read.no_header,
+        thousands=read.thousands,
+        date_format=read.date_format,
     )
     check_output(output, found.inputs)  # those of a folder, a glob or a query too
     return found
 
 
-def again_from(table: Sequence[str], options: dict[str, Any]) -> list[str]:
+def again_from(table: Sequence[str], read: ReadOptions) -> list[str]:
     """What to give another command to read the same rows, without a password."""
-    database = {"--query": options["query"], "--table": options["database_table"]}
+    database = {"--query": read.query, "--table": read.database_table}
     given = [part for option, value in database.items() if value is not None for part in (option, value)]
     return [*(without_passwords(one).replace(f":{HIDDEN}@", "@") for one in table), *given]
 
@@ -179,45 +149,6 @@ def labelled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabelledS
     return rows
 
 
-def columns_of(fitted: "Fitted", most: int | None = None, more: str = "") -> str:
-    """What each column is: its type in the table, its family, and why; at most so many lines."""
-    schema = fitted.schema
-    types = schema.column_types
-    lines = [("column", "type", "family", "why")]
-    for name, family, why in schema.descriptions():
-        lines.append((shortened(name, 32), types.get(name, ""), family, why))
-    shown = lines if most is None or len(lines) <= most + 1 else lines[: most + 1]
-    rest = "" if len(shown) == len(lines) else f"\n… ({len(lines) - len(shown)} more: {more})"
-    width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else None
-    return columns_table(shown, width) + rest
-
-
-def columns_table(lines: Sequence[tuple[str, str, str, str]], width: int | None) -> str:
-    """Lines of column, type, family and why as a table; within `width`, if given, as far as there is room for all."""
-    table = aligned(lines)
-    if width is None or max(map(width_of, table.splitlines())) <= width:
-        return table
-    short = [(name, kind, PARAMETERS_TO_SKIP.sub("", family), why) for name, kind, family, why in lines]
-    sizes = [2 + max(width_of(line[k]) for line in short) for k in range(3)]
-    kept = [0, 1, 2] if sum(sizes) + LEAST_WHY <= width else [0, 2]
-    family = max(width - sizes[0] - LEAST_WHY - 2, LEAST_WHY)  # what is left for it
-    room = max(width - sum(min(sizes[k], family + 2) if k == 2 else sizes[k] for k in kept), LEAST_WHY)
-    cells = [(*line[:2], shortened(line[2], family), at_a_word(line[3], room)) for line in short]
-    return aligned([tuple(line[k] for k in (*kept, 3)) for line in cells])
-
-
-def at_a_word(text: str, most: int) -> str:
-    """A text of at most so many places, cut off behind a word.
-
-    >>> at_a_word("best of 13 tried: log-loss", 20), at_a_word("kept", 20)
-    ('best of 13 tried:…', 'kept')
-    """
-    if width_of(text) <= most:
-        return text
-    words = shortened(text, most).rpartition(" ")[0]
-    return f"{words}…" if words else shortened(text, most)
-
-
 def missing_columns(fitted: "Fitted", scan: "Source") -> None:
     """Say which columns of the model a table does not have."""
     there = set(scan.names)
@@ -242,8 +173,6 @@ def new_columns(fitted: "Fitted", rows: "LabelledStream", name: str, what: str) 
 
 def new_classes(fitted: "Fitted", shard: "Fitted", name: str, remedy: str = "") -> None:
     """Say which classes of rows to be learned the model has not had before, and whether that may be a slip."""
-    from difflib import get_close_matches
-
     old = set(fitted.classes.tolist())
     known = {str(label).strip().casefold(): label for label in old}
     fresh = []
@@ -259,6 +188,96 @@ def new_classes(fitted: "Fitted", shard: "Fitted", name: str, remedy: str = "") 
         complain("warning", f"{name} has {what} new to the model: {shown}{remedy}")
 
 
-def few(names: Sequence[str]) -> str:
-    """The first of some names."""
-    return ", ".join(repr(name) for name in names[:5]) + (", …" if len(names) > 5 else "")
+# What stands before the first sign of equality that is not within quotes, and what behind.
+NAMES_AND_VALUE = re.compile(r"""((?:"[^"]*"|[^"=])*)=(.*)""", re.DOTALL)
+
+PRIORS = ("empirical", "smoothed", "uniform")
+
+
+def names_in(text: str, known: Sequence[str] = ()) -> list[str]:
+    """The names of a list such as `id,name`; a name with a comma stands in quotes, or alone if it is a `known` one.
+
+    >>> names_in('id, name'), names_in('"last, first",id'), names_in("last, first", ["id", "last, first"])
+    (['id', 'name'], ['last, first', 'id'], ['last, first'])
+    """
+    if text in known:
+        return [text]
+    cells = next(csv.reader([text], skipinitialspace=True), [])
+    return [name.strip() for name in cells if name.strip()]
+
+
+def prior_of(text: str) -> Any:
+    """The name of a prior, or the probability of each class."""
+    if text in PRIORS:
+        return text
+    if "=" not in text:
+        known = ", ".join(PRIORS)
+        raise click.UsageError(f"--prior {text}: choose {known}, or give probabilities: 'ill=0.01,well=0.99'")
+    shares = dict(pair(part, "--prior", "CLASS=PROBABILITY,…") for part in names_in(text))
+    try:
+        return {name: float(share) for name, share in shares.items()}
+    except ValueError:
+        raise click.UsageError(f"--prior {text}: give a number for each class") from None
+
+
+def families_of(texts: Sequence[str], columns: Sequence[str] | None = None) -> dict[Any, Any] | None:
+    """{"a": Gaussian(), ("b", "c"): JointGaussian()} of "a=Gaussian" and "b,c=JointGaussian".
+
+    columns: those that can be learned; as long as they are not known, any may be named.
+    """
+    found: dict[Any, Any] = {}
+    for text in texts:
+        parts = NAMES_AND_VALUE.fullmatch(text)
+        named = names_in(parts[1], columns or ()) if parts is not None else []
+        if parts is None or not named:
+            raise click.UsageError(f"--family {text}: write it as COLUMN=FAMILY")
+        for name in named:
+            if columns is not None and name not in columns:
+                raise click.UsageError(f"--family {text}: there is no column {name!r}{_near(name, columns)}")
+        found[tuple(named) if len(named) > 1 else named[0]] = _family(parts[2], text)
+    return found or None
+
+
+def _family(text: str, option: str) -> Any:
+    """A family from its name, or from a call with plain values: data, never code. Capitals do not matter."""
+    from deciban.errors import UsageError
+    from deciban.families import SPREADS, known_families
+
+    known = {kind.__name__.lower(): kind for kind in (*known_families(), *SPREADS)}
+    names = sorted(kind.__name__ for kind in known_families())
+
+    def kind_of(name: str) -> Any:
+        return known.get(name.lower().replace("_", ""))
+
+    def made(node: ast.AST) -> Any:
+        if isinstance(node, ast.Name):
+            return kind_of(node.id)() if kind_of(node.id) is not None else node.id  # a word without quotes
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if (kind := kind_of(node.func.id)) is None:
+                raise _unknown(node.func.id, option, names)
+            return kind(*map(made, node.args), **{item.arg or "": made(item.value) for item in node.keywords})
+        return ast.literal_eval(node)
+
+    try:
+        found = made(ast.parse(text.strip(), mode="eval").body)
+    except (ValueError, SyntaxError) as problem:
+        if isinstance(problem, UsageError):
+            raise click.UsageError(f"--family {option}: {problem}") from None
+        raise _unknown(text.strip(), option, names) from None
+    except TypeError as problem:
+        said = str(problem).replace("__init__()", "").replace("got an unexpected keyword argument", "has no parameter")
+        raise click.UsageError(f"--family {option}: {said.replace('.', '')}") from None
+    if not isinstance(found, known_families()):
+        raise _unknown(text.strip(), option, names)
+    return found
+
+
+def _unknown(name: str, option: str, names: Sequence[str]) -> click.UsageError:
+    hint = _near(name, names) or f"; choose one of {', '.join(names)}, such as 'Binned(bins=32)'"
+    return click.UsageError(f"--family {option}: there is no family {name!r}{hint}")
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    lower = {one.lower(): one for one in known}
+    found = get_close_matches(name.lower(), lower, 1)
+    return f"; did you mean {lower[found[0]]!r}?" if found else ""

@@ -1,13 +1,15 @@
-"""report: a model as one HTML page."""
+"""report, playground: a model as one HTML page."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from deciban.cli.common import (
+from deciban.cli.options import (
     MODEL,
     TARGET,
+    ReadOptions,
     common,
     files,
     labelled,
@@ -15,10 +17,8 @@ from deciban.cli.common import (
     missing_columns,
     opened,
     reading,
-    say,
-    say_json,
 )
-from deciban.cli.outputs import check_output
+from deciban.cli.output import check_output, complain, say, say_json
 from deciban.cli.scoring import about_costs, costs
 
 
@@ -41,7 +41,13 @@ Examples:
 @reading
 @common
 def report(
-    model: str, table: tuple[str, ...], target: str | None, output: str | None, as_json: bool, **options: Any
+    model: str,
+    table: tuple[str, ...],
+    target: str | None,
+    output: str | None,
+    as_json: bool,
+    read: ReadOptions,
+    **options: Any,
 ) -> None:
     """Write what a model is, how good it is and what each column says as one HTML page, with a form to try values."""
     if output is None and not as_json:
@@ -54,7 +60,7 @@ def report(
     loss = costs(options["costs"], fitted)
     rows = None
     if table:
-        scan = opened(table, options, output)
+        scan = opened(table, read, output)
         rows = labelled(fitted, scan, target)
         missing_columns(fitted, scan)
     title = options["title"] or f"{Path(model).stem}: report"
@@ -65,3 +71,36 @@ def report(
     if as_json:
         return say_json(found.figures if output is None else {"output": output, **found.figures})
     return say(f"{output}: {Path(str(output)).stat().st_size:,} bytes")
+
+
+@click.command(epilog="""\b
+Examples:
+  deciban playground --output page.html             with a small model of the weather
+  deciban playground wine.dcb --output wine.html    with a model of yours
+""")  # fmt: skip
+@click.argument("model", required=False, type=click.Path(dir_okay=False))
+@click.option("--title", metavar="TEXT", help="The title of the page.")
+@click.option("--output", "-o", metavar="FILE", required=True, shell_complete=files, help="The page to write.")
+@common
+def playground(model: str | None, title: str | None, output: str, as_json: bool) -> None:
+    """Write a page in which a model is tried and its losses are edited, as one file that needs no network.
+
+    Its tab Playground shows Bayes' rule in five scenes: a boundary between classes, classes in a plane, counting days,
+    a test among a thousand people, and evidence on a pair of scales.
+    """
+    check_output(output, [] if model is None else [model])
+    from deciban.page.build import page_html
+    from deciban.sources.write import replacing
+
+    fitted = None if model is None else loaded(model)
+    told = title or (Path(model).stem if model is not None else "deciban: a playground")
+    page, _ = page_html(fitted, service=False, title=told)
+    if 'id="model-json"' not in page:
+        complain(
+            "note",
+            f"{model}: this model cannot be in a page, which says why; deciban serve {model} has a page to try it",
+        )
+    with replacing(os.fspath(output)) as file:
+        file.write(page.encode())
+    size = Path(output).stat().st_size
+    return say_json({"output": output, "bytes": size}) if as_json else say(f"{output}: {size:,} bytes")

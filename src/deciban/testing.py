@@ -1,0 +1,552 @@
+"""The laws that every family keeps, to be run on a family of anyone's: `check_family`.
+
+Each law is a function of a `Trial` (a family and cells for it) and a seed; it raises an AssertionError if the family
+breaks it. deciban's own tests call the same functions.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.errors import BadCell, rendered
+from deciban.families import Family
+from deciban.families.base.checks import COUNTS, FINITE, FLAGS, POSITIVE, VALUES
+from deciban.families.base.contract import LeftOut
+from deciban.model.counting import batches, count_batches
+from deciban.model.counts import Counts
+from deciban.model.model import Model, estimate
+from deciban.schema.infer import Defaults, infer_schema
+from deciban.schema.schema import Schema
+from deciban.sources.open import open_table
+from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Words
+from deciban.statistics.exact import ExactSums
+from deciban.store.layout import ArrayReader, Content
+from deciban.store.values import pack, unpack
+from deciban.tables.labelled import LabelledTable
+from deciban.tables.labels import encode_labels
+
+__all__ = ["check_family"]
+
+# The rows and classes that laws are tried on.
+ROWS = 60
+CLASSES = 3
+
+# Counts beyond this are not summed when the probabilities of counts must add up to 1.
+MAX_COUNT = 2_000
+
+Rng = np.random.Generator
+Draw = Callable[[Rng, int], Any]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A family and how to draw cells for it.
+
+    spec: the family, or a mapping of columns to it. draw: rows of cells. exact: whether counts are exact to the bit.
+    oracle: from the cells of a class and column to a frozen SciPy distribution. samples: whether it draws samples.
+    """
+
+    spec: Any
+    draw: Draw
+    exact: bool = True
+    oracle: Callable[[np.ndarray], Any] | None = None
+    samples: bool = True
+
+    @property
+    def family(self) -> Any:
+        return next(iter(self.spec.values())) if isinstance(self.spec, dict) else self.spec
+
+
+def check_family(
+    family: Family,
+    draw: Draw | None = None,
+    *,
+    columns: Any = None,
+    oracle: Callable[[np.ndarray], Any] | None = None,
+    exact: bool = True,
+    samples: bool = True,
+    seeds: Sequence[int] = (0, 1, 2),
+) -> list[str]:
+    """Check that a family keeps the laws that the rest of deciban relies on.
+
+    Counts add up, in any batches and any order; weights are repetitions; what is forgotten leaves no trace; a row left
+    out is a fit without it; a row alone scores as in a batch; densities are those of the oracle, or add up to 1; linear
+    terms and shares add up to the evidence; samples lie in the support; no score is NaN; parameters are written to
+    model files and read back.
+
+    Parameters
+    ----------
+    family : family
+        An instance, with the parameters to be checked.
+    draw : callable, default=None
+        From a `numpy.random.Generator` and a number of rows to cells: a matrix or an Arrow table. By default three
+        columns of numbers in the support of the family, some missing.
+    columns : mapping, default=None
+        The families of the columns, if not all columns of the drawn cells have this one.
+    oracle : callable, default=None
+        From the cells of one class and column (an array) to a frozen distribution of SciPy, which the density must be.
+    exact : bool, default=True
+        Whether counts must be equal to the bit; otherwise to 1e-12.
+    samples : bool, default=True
+        Whether the family draws samples; scores that are not a distribution cannot.
+    seeds : sequence of int, default=(0, 1, 2)
+        Seeds of the tables that are tried.
+
+    Returns
+    -------
+    list of str
+        The names of the laws that hold.
+
+    Raises
+    ------
+    AssertionError
+        If a law fails: the message names each law that does, the first seed, and what was found.
+
+    See Also
+    --------
+    deciban.families.register : Make a family known to model files.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from deciban import Poisson
+    >>> from deciban.testing import check_family
+    >>> laws = check_family(Poisson(), oracle=lambda cells: stats.poisson(cells.mean()))
+    >>> "counts_add" in laws
+    True
+    """
+    trial = Trial(family if columns is None else columns, draw or _default_draw(family), exact, oracle, samples)
+    failed = []
+    for name, law in LAWS.items():
+        for seed in seeds:
+            try:
+                law(trial, seed)
+            except Exception as problem:  # whatever it is, the other laws are checked too
+                found = " ".join(str(problem).split()) or "the assertion failed"
+                failed.append(f"{name} (seed {seed}): {type(problem).__name__}: {found[:300]}")
+                break
+    if failed:
+        raise AssertionError("\n".join([f"{family!r} breaks {len(failed)} of {len(LAWS)} laws:", *failed]))
+    return list(LAWS)
+
+
+def _default_draw(family: Family) -> Draw:
+    """Return a function that draws three columns of numbers in the support of the family, some missing."""
+    drawn: dict[str, Draw] = {
+        FINITE.expected: lambda rng, rows: rng.normal([0.0, 5.0, -3.0], [1.0, 10.0, 0.1], (rows, 3)),
+        POSITIVE.expected: lambda rng, rows: rng.gamma(2.0, 3.0, (rows, 3)) + 1e-6,
+        COUNTS.expected: lambda rng, rows: rng.poisson([0.5, 2.0, 5.0], (rows, 3)).astype(np.float64),
+        FLAGS.expected: lambda rng, rows: rng.integers(0, 2, (rows, 3)).astype(np.float64),
+        VALUES.expected: lambda rng, rows: rng.integers(-3, 4, (rows, 3)).astype(np.float64),
+    }
+    here = drawn.get(family.support.expected, drawn[COUNTS.expected])
+
+    def draw(rng: Rng, rows: int) -> np.ndarray:
+        cells: np.ndarray = here(rng, rows)
+        cells[rng.random(cells.shape) < 0.1] = np.nan
+        return cells
+
+    return draw
+
+
+# Tables, counts and models of a trial.
+
+
+def rows_of(X: Any, index: Any) -> Any:
+    """Return some rows of whatever X is."""
+    if isinstance(X, pa.Table):
+        return X.take(pa.array(np.arange(X.num_rows)[index]))
+    return X[index]
+
+
+def draw_table(trial: Any, seed: int, rows: int = ROWS, classes: int = CLASSES) -> tuple[Any, np.ndarray, Rng]:
+    """Return cells, labels and the generator that drew them."""
+    rng = np.random.default_rng(seed)
+    return trial.draw(rng, rows), rng.integers(0, classes, rows), rng
+
+
+def schema_of(trial: Any, X: Any) -> Schema:
+    return infer_schema(open_table(X), trial.spec, Defaults())
+
+
+def counted(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | None = 1) -> Counts:
+    """Return the counts of all rows."""
+    table = open_table(X)
+    labels = encode_labels(np.asarray(y), table.rows)
+    weights = None if weights is None else np.asarray(weights, dtype=np.float64)
+    return count_batches(batches(LabelledTable(table, labels, weights), schema), Counts.empty(schema), threads)
+
+
+def model_of(counts: Counts) -> Model:
+    """Return the model of the counts; the classes are equally probable."""
+    return estimate(counts, np.log(np.full(counts.classes.size, 1.0 / counts.classes.size)))
+
+
+def fitted(trial: Any, seed: int = 3, rows: int = 90) -> tuple[Any, np.ndarray, Model]:
+    """Return a table, its labels, and the model of it."""
+    X, y = trial.draw(np.random.default_rng(seed), rows), np.arange(rows) % CLASSES
+    return X, y, model_of(counted(schema_of(trial, X), X, y))
+
+
+def cells_of(model: Model, X: Any) -> Any:
+    """Return the cells of a table as the family reads them."""
+    group = model.schema.groups[0]
+    return group.family.read(model.schema.table_as_learned(open_table(X)), group.columns)
+
+
+def blocks_of(model: Model) -> int:
+    return len(model.schema.block_names)
+
+
+def score(model: Model, cells: Any, rows: int) -> np.ndarray:
+    """Return the evidence with its base, row by block by class."""
+    likelihood, blocks = model.likelihoods[0], blocks_of(model)
+    out = np.zeros((rows, blocks, CLASSES))
+    likelihood.score(cells, np.ones(blocks), np.arange(blocks), out)
+    base = likelihood.base(cells)
+    return out if base is None else out + base[:, :, None]
+
+
+# Comparing counts.
+
+
+def _floats_agree(a: np.ndarray, b: np.ndarray, exact: bool, scale: np.ndarray | float = 0.0) -> None:
+    """Cell by cell: to the bit, or to 1e-12 of the larger of the cell and its scale."""
+    if exact:
+        np.testing.assert_array_equal(a, b)
+    else:
+        assert (np.abs(a - b) <= 1e-12 * np.maximum(np.abs(a), scale)).all(), np.abs(a - b).max()
+
+
+def assert_same_sums(a: ExactSums, b: ExactSums) -> None:
+    """The same numbers, written with the same digits."""
+    assert a.low == b.low
+    np.testing.assert_array_equal(a.limbs, b.limbs)
+
+
+def assert_same_statistic(a: Any, b: Any, exact: bool, weight: float = 0.0) -> None:
+    """Equal to the bit; or to 1e-12, counts to 1e-12 of such a weight."""
+    assert type(a) is type(b)
+    if isinstance(a, Combined):
+        for one, other in zip(a.parts, b.parts, strict=True):
+            assert_same_statistic(one, other, exact, weight)
+    elif isinstance(a, Levels):
+        for one, other in zip(a.levels, b.levels, strict=True):
+            assert one.to_pylist() == other.to_pylist()
+        for one, other in zip(a.tables, b.tables, strict=True):
+            _floats_agree(one, other, exact, weight)
+    elif isinstance(a, Totals):
+        _floats_agree(a.present, b.present, exact)
+        _floats_agree(a.total, b.total, exact)
+        if exact:
+            assert_same_sums(a.rows, b.rows)
+            assert_same_sums(a.sums, b.sums)
+    elif isinstance(a, Tuples):
+        for one, other in zip(a.levels, b.levels, strict=True):
+            assert one.to_pylist() == other.to_pylist()
+        np.testing.assert_array_equal(a.tuples, b.tuples)
+        _floats_agree(a.table, b.table, exact, weight)
+    elif isinstance(a, Words):
+        a, b = a.in_sorted_order, b.in_sorted_order
+        for one, other in zip(a.vocabularies, b.vocabularies, strict=True):
+            assert one.array.to_pylist() == other.array.to_pylist()
+        for one, other in zip((*a.tables, a.texts), (*b.tables, b.texts), strict=True):
+            _floats_agree(one, other, exact, weight)
+    elif isinstance(a, Bins):
+        for one, other in zip(a.columns, b.columns, strict=True):
+            assert one.exponent == other.exponent
+            np.testing.assert_array_equal(one.edges, other.edges)
+            _floats_agree(one.table, other.table, exact, weight)
+    elif not isinstance(a, Moments | Scatter):
+        assert is_dataclass(a), f"{type(a).__name__} is not a statistic of deciban, nor a dataclass"
+        for field in fields(a):
+            np.testing.assert_equal(getattr(a, field.name), getattr(b, field.name))
+    elif exact:
+        assert (a.rounding_error is None) == (b.rounding_error is None)
+        for name in ("present", "first", "second"):
+            assert_same_sums(getattr(a, name), getattr(b, name))
+    else:
+        _floats_agree(a.weight, b.weight, exact)
+        spread = a.scatter + a.scatter_low
+        if isinstance(a, Scatter):  # a covariance is as exact as the variances it belongs to
+            own = np.diagonal(spread, axis1=1, axis2=2)
+            scale = np.sqrt(own[:, :, None] * own[:, None, :])
+            deviation = np.sqrt(own)
+        else:
+            scale, deviation = 0.0, np.sqrt(spread)
+        _floats_agree(a.mean + a.mean_low, b.mean + b.mean_low, exact, deviation)
+        _floats_agree(spread, b.scatter + b.scatter_low, exact, scale)
+
+
+def assert_same_counts(a: Counts, b: Counts, exact: bool, weight: float = 0.0) -> None:
+    assert a.classes.tolist() == b.classes.tolist()
+    np.testing.assert_array_equal(a.class_weight, b.class_weight)
+    assert (a.rows, a.unlabelled) == (b.rows, b.unlabelled)
+    for one, other in zip(a.statistics, b.statistics, strict=True):
+        assert_same_statistic(one, other, exact, weight)
+
+
+# The laws.
+
+
+def empty_is_an_identity(trial: Trial, seed: int) -> None:
+    X, y, _ = draw_table(trial, seed)
+    schema = schema_of(trial, X)
+    counts = counted(schema, X, y)
+    assert_same_counts(counts + Counts.empty(schema), counts, exact=True)
+    assert_same_counts(Counts.empty(schema) + counts, counts, exact=True)
+
+
+def counts_add(trial: Trial, seed: int) -> None:
+    """Adding counts is associative and commutative, also if shards know different classes."""
+    X, y, _ = draw_table(trial, seed)
+    y = y + 2 * (np.arange(ROWS) >= 40)
+    schema = schema_of(trial, X)
+    a, b, c = (counted(schema, rows_of(X, part), y[part]) for part in (slice(0, 20), slice(20, 40), slice(40, 60)))
+    assert_same_counts((a + b) + c, a + (b + c), trial.exact)
+    assert_same_counts(a + b, b + a, trial.exact)
+    assert_same_counts(c + a, a + c, trial.exact)
+
+
+def batches_and_order_do_not_matter(trial: Trial, seed: int, cuts: Sequence[int] | None = None) -> None:
+    """Any batches (cut at `cuts`, or at random), empty ones too, in any order, and one row at a time."""
+    X, y, rng = draw_table(trial, seed)
+    schema = schema_of(trial, X)
+    whole = counted(schema, X, y)
+    edges = [0, *sorted(rng.integers(0, ROWS, 5).tolist() if cuts is None else cuts), ROWS]
+    parts = [slice(a, b) for a, b in pairwise(edges)]
+    total = Counts.empty(schema)
+    for k in rng.permutation(len(parts)):
+        total = total + counted(schema, rows_of(X, parts[k]), y[parts[k]])
+    assert_same_counts(total, whole, trial.exact)
+    shuffled = rng.permutation(ROWS)
+    assert_same_counts(counted(schema, rows_of(X, shuffled), y[shuffled]), whole, trial.exact)
+
+
+def one_row_at_a_time(trial: Trial, seed: int) -> None:
+    X, y, _ = draw_table(trial, seed)
+    schema = schema_of(trial, X)
+    total = Counts.empty(schema)
+    for i in range(ROWS):
+        total = total + counted(schema, rows_of(X, slice(i, i + 1)), y[i : i + 1])
+    assert_same_counts(total, counted(schema, X, y), trial.exact)
+
+
+def weights_are_repetitions(trial: Trial, seed: int) -> None:
+    """A row of weight k counts as k rows, one of weight 0 not at all; scaling counts is more weight."""
+    X, y, rng = draw_table(trial, seed)
+    schema = schema_of(trial, X)
+    weights = rng.integers(0, 4, ROWS)
+    weights[y == CLASSES - 1] = 0  # a class that is not there at all
+    repeated = np.repeat(np.arange(ROWS), weights)
+    weighted = counted(schema, X, y, weights)
+    plain = counted(schema, rows_of(X, repeated), y[repeated])
+    assert weighted.classes.tolist() == plain.classes.tolist()
+    assert_same_counts(replace(weighted, rows=0), replace(plain, rows=0), trial.exact)
+    twice = replace(counted(schema, X, y, np.full(ROWS, 2.0)), rows=ROWS)
+    assert_same_counts(counted(schema, X, y) * 2.0, twice, trial.exact)
+
+
+def forgetting_leaves_no_trace(trial: Trial, seed: int) -> None:
+    """Rows that are learned and forgotten in other batches leave the counts, and the scores, as they were."""
+    X, y, rng = draw_table(trial, seed)
+    schema, order = schema_of(trial, X), rng.permutation(np.arange(30, ROWS))
+    before = counted(schema, rows_of(X, slice(0, 30)), y[:30])
+    after = before + counted(schema, rows_of(X, slice(30, ROWS)), y[30:])
+    for part in (order[:7], order[7:]):
+        after = after - counted(schema, rows_of(X, part), y[part])
+    assert_same_counts(after, before, trial.exact, float(ROWS))
+    rows, tolerance = schema.table_as_learned(open_table(X)), 0.0 if trial.exact else 1e-9
+    found, expected = model_of(after).log_joint(rows), model_of(before).log_joint(rows)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+Refit = Callable[[Model, Counts], Model]
+
+
+def left_out_is_a_fit_without_the_row(
+    trial: Trial, seed: int, *, lonely: bool = False, weighted: bool = False, refit: Refit | None = None
+) -> None:
+    """`score_left_out` is what a fit of all other rows says of each row.
+
+    lonely: a class has one row. weighted: rows have weights. refit: the model of the other rows, if a part of the whole
+    model is held fixed.
+    """
+    rng = np.random.default_rng(seed)
+    X = trial.draw(rng, ROWS)
+    y = np.concatenate([[CLASSES if lonely else 0], rng.integers(0, CLASSES, ROWS - 1)])
+    weights = rng.choice([0.25, 0.5, 1.0], ROWS) if weighted else np.ones(ROWS)
+    schema = schema_of(trial, X)
+    counts = counted(schema, X, y, weights)
+    model = model_of(counts)
+    codes = np.searchsorted(counts.classes, y).astype(np.int32)
+    found = model.left_out_evidence_of(counts, schema.table_as_learned(open_table(X)), LeftOut(codes, weights))
+    for i in range(1, ROWS):
+        others = np.arange(ROWS) != i
+        rest = counted(schema, rows_of(X, others), y[others], weights[others])
+        without = model_of(rest) if refit is None else refit(model, rest)
+        expected = without.evidence(schema.table_as_learned(open_table(rows_of(X, [i])))).values[0]
+        np.testing.assert_allclose(found[i], expected, rtol=1e-9, atol=1e-9, err_msg=f"row {i} of class {y[i]}")
+
+
+def a_row_alone_scores_as_in_a_batch(trial: Trial, seed: int) -> None:
+    """To the bit; and no score is NaN."""
+    X, y, _ = draw_table(trial, seed)
+    schema = schema_of(trial, X)
+    model, rows = model_of(counted(schema, X, y)), schema.table_as_learned(open_table(X))
+    together = model.log_joint(rows)
+    assert not np.isnan(together).any(), "a score is NaN"
+    for i in range(0, ROWS, 7):
+        np.testing.assert_array_equal(model.log_joint(rows.slice(i, i + 1))[0], together[i])
+
+
+def evidence_adds_up(trial: Trial, seed: int) -> None:
+    """The evidence of blocks adds up to the log joint, that of the columns of a joint block to the block."""
+    X, y, model = fitted(trial, seed)
+    rows = model.schema.table_as_learned(open_table(X))
+    evidence = model.evidence(rows)
+    np.testing.assert_allclose(evidence.log_joint, model.log_joint(rows), rtol=1e-12, atol=1e-12)
+    assert np.isfinite(np.exp(evidence.log_posterior)).all()
+    cells = cells_of(model, X)
+    shares = model.likelihoods[0].shares(cells)
+    if shares is not None:
+        whole = score(model, cells, len(y))[:, 0]
+        difference = shares.values.sum(axis=1) - whole  # up to a term that is the same for every class
+        np.testing.assert_allclose(difference - difference[:, :1], 0.0, atol=1e-8)
+
+
+def terms_add_up_to_the_evidence(trial: Trial, seed: int) -> None:
+    """Up to a term that is the same for every class; rows of which a block has only some cells have no form."""
+    X, y, model = fitted(trial, seed)
+    cells = cells_of(model, X)
+    terms = model.likelihoods[0].score_terms([model.schema.column_name(k) for k in model.schema.groups[0].columns])
+    if terms is None:
+        return
+    assert len(terms) == blocks_of(model)
+    whole = np.ones(len(y), dtype=bool)
+    if model.schema.groups[0].family.joint and isinstance(cells, np.ndarray):
+        whole = ~np.isnan(cells).any(axis=1)
+        cells = cells[whole]
+    evidence = score(model, cells, int(whole.sum()))
+    for b, term in enumerate(terms):
+        assert term.weights.shape == (len(term.names), CLASSES)
+        difference = term.scores(cells) - evidence[:, b]
+        np.testing.assert_allclose(difference - difference[:, :1], 0.0, atol=1e-9)
+        expanded = term.expanded().scores(cells)
+        np.testing.assert_allclose(expanded - expanded[:, :1], (evidence[:, b] - evidence[:, b, :1]), atol=1e-8)
+
+
+def densities_are_those_of_the_oracle(trial: Trial, seed: int) -> None:
+    if trial.oracle is None:
+        return
+    X, y, model = fitted(trial, seed)
+    found = score(model, cells_of(model, X), len(y))
+    for c in range(CLASSES):
+        for j, x in enumerate(X.T):
+            law = trial.oracle(x[(y == c) & ~np.isnan(x)])
+            log_density = law.logpdf if hasattr(law, "logpdf") and hasattr(law.dist, "_pdf") else law.logpmf
+            expected = np.where(np.isnan(x), 0.0, log_density(np.where(np.isnan(x), 1.0, x)))
+            np.testing.assert_allclose(found[:, j, c], expected, rtol=1e-6, atol=1e-9)
+
+
+def densities_add_up_to_one(trial: Trial, seed: int) -> None:
+    """The density integrates to the cumulative distribution, if there is one; probabilities of counts sum to 1."""
+    from scipy.integrate import quad
+
+    X, y, model = fitted(trial, seed)
+    likelihood, family = model.likelihoods[0], model.schema.groups[0].family
+
+    def density(x: float, column: int, label: int) -> float:
+        row = np.full((1, blocks_of(model)), np.nan)
+        row[0, column] = x
+        return float(np.exp(score(model, row, 1)[0, column, label]))
+
+    if likelihood.cumulative(np.zeros(0), 0, 0) is None:
+        if family.support is COUNTS and trial.samples and not family.joint:
+            cells = np.repeat(np.arange(MAX_COUNT, dtype=np.float64)[:, None], blocks_of(model), axis=1)
+            np.testing.assert_allclose(np.exp(score(model, cells, MAX_COUNT)).sum(axis=0), 1.0, atol=1e-6)
+        return
+    for j in range(blocks_of(model)):
+        x = np.quantile(X[:, j][~np.isnan(X[:, j])].astype(np.float64), [0.05, 0.3, 0.7, 0.95])
+        for c in range(CLASSES):
+            found = likelihood.cumulative(x, j, c)
+            between = [quad(density, a, b, args=(j, c), epsabs=1e-10)[0] for a, b in pairwise(x)]
+            np.testing.assert_allclose(np.diff(found), between, atol=1e-7)
+            np.testing.assert_allclose(likelihood.cumulative(np.array([-1e30, 1e30]), j, c), [0.0, 1.0], atol=1e-9)
+            if trial.oracle is not None:
+                here = X[(y == c) & ~np.isnan(X[:, j]), j]
+                np.testing.assert_allclose(found, trial.oracle(here).cdf(x), rtol=1e-6)
+
+
+def the_support_holds_samples_and_cells(trial: Trial, seed: int) -> None:
+    """Samples lie in the support and are possible in the class that they were drawn for."""
+    X, _, model = fitted(trial, seed)
+    family, likelihood = model.schema.groups[0].family, model.likelihoods[0]
+    if isinstance(X, np.ndarray):
+        assert all(family.support.contains(column[~np.isnan(column)]).all() for column in X.T)
+    labels, rng = np.arange(300) % CLASSES, np.random.default_rng(seed + 1)
+    if not trial.samples:
+        cause = ""
+        try:
+            likelihood.sample(labels, rng)
+        except BadCell as bad:
+            cause = rendered(bad.cause)
+        assert "is a score, not a distribution" in cause, "a score must not draw samples"
+        return
+    drawn = likelihood.sample(labels, rng)
+    assert len(drawn) == len(model.schema.groups[0].columns)
+    assert all(family.support.contains(column).all() for column in drawn)
+    cells = drawn if isinstance(drawn[0], pa.Array) else np.stack(drawn, axis=1).astype(np.float64)
+    found = score(model, cells, 300)
+    assert np.isfinite(found[np.arange(300), :, labels]).all(), "the class cannot have drawn this"
+
+
+def there_are_estimates_of_each_block(trial: Trial, seed: int) -> None:
+    """`estimates` and `parameters` describe each block."""
+    _, _, model = fitted(trial, seed)
+    likelihood = model.likelihoods[0]
+    parameters = likelihood.parameters()
+    assert len(parameters.blocks) == len(likelihood.estimates()) == blocks_of(model)
+    assert min(parameters.blocks) > 0
+    assert parameters.apart > 0
+    assert parameters.sizes or parameters.numbers > 0 or parameters.unbounded
+    for one in likelihood.estimates():
+        assert all(len(array) == CLASSES for array in one.parameters.values())
+
+
+def it_is_written_and_read_back(trial: Trial, seed: int) -> None:
+    """The family and what it has counted can be stored in a model file."""
+    arrays: list[Any] = []
+    assert unpack(pack(trial.family, arrays), ArrayReader(Content(None, memoryview(b""), "", 0))) == trial.family
+    assert not arrays, "parameters are plain data, not arrays"
+    X, y, _ = draw_table(trial, seed)
+    counts = counted(schema_of(trial, X), X, y)
+    pack(counts, arrays)
+    counts.schema.groups[0].family.check_statistic(counts.statistics[0])
+
+
+# The laws, by the names that `check_family` reports.
+LAWS: dict[str, Callable[[Trial, int], None]] = {
+    law.__name__: law
+    for law in (
+        empty_is_an_identity,
+        counts_add,
+        batches_and_order_do_not_matter,
+        one_row_at_a_time,
+        weights_are_repetitions,
+        forgetting_leaves_no_trace,
+        left_out_is_a_fit_without_the_row,
+        a_row_alone_scores_as_in_a_batch,
+        evidence_adds_up,
+        terms_add_up_to_the_evidence,
+        densities_are_those_of_the_oracle,
+        densities_add_up_to_one,
+        the_support_holds_samples_and_cells,
+        there_are_estimates_of_each_block,
+        it_is_written_and_read_back,
+    )
+}
