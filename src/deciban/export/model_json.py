@@ -1,8 +1,8 @@
 """A model as JSON: the terms that the scorers in JavaScript and Python read. The one home of the format.
 
 Numbers and arrays are exact to the last bit. A number that JSON has no way to write is a text: "inf", "-inf", "nan". A
-short array is a list; a long one an object of one entry, whose name says what the bytes are (f8, i4, u2, u1: NumPy's
-names, little-endian) and whose value is base64.
+short array is a list; a long one, or one of many digits, an object of one entry, whose name says what the bytes are
+(f8, i4, u2, u1: NumPy's names, little-endian) and whose value is base64.
 """
 
 import base64
@@ -347,7 +347,11 @@ def floats(array: npt.ArrayLike) -> list[Any] | dict[str, str]:
     'AAAAAAAA'
     """
     flat = np.asarray(array, dtype=np.float64).ravel()
-    return [number(value) for value in flat.tolist()] if flat.size <= SHORT_ARRAY else _bytes(flat, "f8")
+    if flat.size <= SHORT_ARRAY:
+        listed = [number(value) for value in flat.tolist()]
+        if len(str(listed)) < 11 * flat.size + 12:  # base64 would take about as much
+            return listed
+    return _bytes(flat, "f8")
 
 
 def integers(array: npt.ArrayLike) -> list[int] | dict[str, str]:
