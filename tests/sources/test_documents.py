@@ -170,7 +170,7 @@ def test_of_long_documents_fewer_are_drawn(tmp_path: Path, monkeypatch: pytest.M
     ids=lambda options: next(iter(options)),
 )
 def test_options_of_tables_are_refused(letters: Path, options: dict[str, object]) -> None:
-    with pytest.raises(UsageError, match=f"letters: {next(iter(options))} is for tables, and these are documents"):
+    with pytest.raises(UsageError, match=f"letters: {next(iter(options))}= is for tables, and these are documents"):
         scan(letters, **options)  # type: ignore[arg-type]
 
 

@@ -29,7 +29,7 @@ IN_OPTIONS = re.compile(r"(?P<before>\b(?:ssl)?password=)(?P<secret>[^&\s'\"]+)"
 HIDDEN = "***"
 
 # Characters of a secret that is hidden wherever it stands: shorter texts are in messages by chance.
-LEAST_SECRET = 4
+MIN_SECRET = 4
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,9 @@ class Address:
         found = _parsed(url)
         if found is None:
             raise UsageError(
-                "the URL of the database cannot be read; write it as postgresql://user@host:port/database, and signs "
-                "such as @ / : % in names and passwords as %40 %2F %3A %25"
+                "the URL of the database cannot be read",
+                remedy="write it as postgresql://user@host:port/database, and signs such as @ / : % in names and "
+                "passwords as %40 %2F %3A %25",
             )
         user = f"{found['user']}@" if found["user"] else ""
         shown = f"postgresql://{user}{found['hosts']}" + (f"/{found['database']}" if found["database"] else "")
@@ -61,7 +62,7 @@ class Address:
             found["database"],
             *found["hosts"].split(","),
         }  # nobody would understand a message without these
-        long = (secret for secret in secrets - names if len(secret) >= LEAST_SECRET)
+        long = (secret for secret in secrets - names if len(secret) >= MIN_SECRET)
         return cls(url, shown, tuple(sorted(long, key=len, reverse=True)))
 
     def hide(self, text: str) -> str:

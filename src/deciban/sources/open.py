@@ -123,7 +123,8 @@ class ScanOptions:
         }
         for option in names:
             if given[option]:
-                raise UsageError(f"{option} is for {meant}", place=Place(name), remedy="leave it out")
+                cause = (Argument(option), f" is for {meant}")
+                raise UsageError(cause, place=Place(name), remedy="leave it out")
 
 
 def find_rows(data: Any, *, files: bool = False, in_engine: bool = False) -> Any:

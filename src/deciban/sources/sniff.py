@@ -74,7 +74,7 @@ def sniff(
         file.seek(max(path.stat().st_size - 4, 0))
         end = file.read(3)
     if not start.strip():
-        raise DataError(f"{name}: the file is empty; give a table with a header and rows")
+        raise DataError("the file is empty", place=Place(name), remedy="give a table with a header and rows")
     if name.lower().endswith(MAIL_ENDINGS):
         remedy = "read it with Python's mailbox and email, as docs/files.md shows"
         raise DataError("this is mail, which is not read", place=Place(name), remedy=remedy)
@@ -100,10 +100,11 @@ def sniff(
             with pa.input_stream(str(path), compression=compression) as stream:
                 start = stream.read(SNIFF_BYTES)
         except (OSError, pa.ArrowException) as problem:
-            raise DataError(f"{name}: the file cannot be decompressed ({problem}); write it anew") from None
+            cause = f"the file cannot be decompressed ({problem})"
+            raise DataError(cause, place=Place(name), remedy="write it anew") from None
     for magic, what in NO_TABLES.items():
         if start.startswith(magic):
-            raise DataError(f"{name}: this is {what}")
+            raise DataError(f"this is {what}", place=Place(name))
     marked = next((name for magic, name in UTF_16_MARKS.items() if start.startswith(magic)), None)
     encoding = encoding or marked or "utf-8"
     text = _decoded(name, start, encoding)
@@ -130,18 +131,19 @@ def _decoded(name: str, start: bytes, encoding: str) -> str:
     except UnicodeDecodeError as problem:
         if b"\0" in start[:1024]:
             raise DataError(
-                f"{name}: this is not text, nor any other kind of table that is read; give a CSV, JSON, Parquet, Arrow "
-                f"or ORC file, or the encoding of the text"
+                "this is not text, nor any other kind of table that is read",
+                place=Place(name),
+                remedy="give a CSV, JSON, Parquet, Arrow or ORC file, or the encoding of the text",
             ) from None
         line = start[: problem.start].count(b"\n") + 1
         raise DataError(
-            f"{name}, line {line}: the byte 0x{start[problem.start]:02x} is not {encoding} text; "
-            f"say how the file is encoded, such as encoding latin-1 or utf-16"
+            f"the byte 0x{start[problem.start]:02x} is not {encoding} text",
+            place=Place(f"{name}, line {line}"),
+            remedy="say how the file is encoded, such as encoding latin-1 or utf-16",
         ) from None
     if text[:1024].count("\0") > len(text[:1024]) // 4:
-        raise DataError(
-            f"{name}: this is no text (it is full of NUL bytes); give its encoding, or a CSV or Parquet file"
-        )
+        remedy = "give its encoding, or a CSV or Parquet file"
+        raise DataError("this is no text (it is full of NUL bytes)", place=Place(name), remedy=remedy)
     return text
 
 
@@ -161,17 +163,15 @@ def _csv(
         delimiter = max(DELIMITERS, key=lambda mark: len(next(_records(lines, mark), ())))  # the first of equals
     rows = list(islice(_records(lines, delimiter), 200))
     if not rows or (len(rows[0]) == 1 and '"' in rows[0][0]):
-        raise DataError(f"{called}: the header cannot be read; is a quote not closed?")
+        raise DataError("the header cannot be read", place=Place(called), remedy="is a quote not closed?")
     names = tuple(name.strip() for name in rows[0]) if header else tuple(f"column{j + 1}" for j in range(len(rows[0])))
     names = tuple(name or f"column{j + 1}" for j, name in enumerate(names))
     if (damaged := next((name for name in names if "\0" in name), None)) is not None:
-        raise DataError(
-            f"{called}, line {skipped + 1}: the name {damaged!r} holds a NUL byte; the file is damaged: write it anew"
-        )
+        cause, remedy = f"the name {damaged!r} holds a NUL byte", "the file is damaged: write it anew"
+        raise DataError(cause, place=Place(f"{called}, line {skipped + 1}"), remedy=remedy)
     if (twice := repeated(names)) is not None:
-        raise DataError(
-            f"{called}, line {skipped + 1}: column {twice!r} is there more than once; name every column once"
-        )
+        cause = f"column {twice!r} is there more than once"
+        raise DataError(cause, place=Place(f"{called}, line {skipped + 1}"), remedy="name every column once")
     cells = [cell for row in rows[1:] for cell in row]
     comma = delimiter != "," and any(map(DECIMAL_COMMA.fullmatch, cells))
     point = any(re.fullmatch(r"\s*[-+]?\d+\.\d+\s*", cell) for cell in cells)

@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import Any
 
-from deciban.errors import DataError
+from deciban.errors import DataError, Place
 from deciban.util import shutdown
 
 # Bytes of a pipe that are copied at a time, and the share of the disk for temporary files that is left free.
@@ -49,11 +49,12 @@ def spooled(path: str) -> Temporary:
     """
     if path == STANDARD_INPUT:
         if sys.stdin is None:
-            raise DataError("standard input is closed; give a file, or something that is read through a pipe")
+            remedy = "give a file, or something that is read through a pipe"
+            raise DataError("standard input is closed", remedy=remedy)
         return _copied(sys.stdin.buffer, "standard input")
     mode = os.stat(path).st_mode
     if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
-        raise DataError(f"{path}: this is not a file; give a file, a folder or a pipe")
+        raise DataError("this is not a file", place=Place(path), remedy="give a file, a folder or a pipe")
     with open(path, "rb") as pipe:
         return _copied(pipe, path)
 
@@ -65,7 +66,8 @@ def _copied(source: Any, name: str) -> Temporary:
     except (OSError, ValueError, AttributeError):  # a test, or a program, has put something else in its place
         endless = False
     if endless and source.read(1):  # /dev/null is empty
-        raise DataError(f"{name}: this is a device, which has no end; give a file, a folder or a pipe")
+        cause = "this is a device, which has no end"
+        raise DataError(cause, place=Place(name), remedy="give a file, a folder or a pipe")
     copy, size = temporary(), 0
     while block := source.read(COPIED_BYTES):
         copy.file.write(block)

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.errors import Argument, UsageError
+from deciban.errors import Argument, Place, UsageError
 from deciban.sources.addresses import is_address
 from deciban.sources.duckdb import connect, interrupts
 from deciban.sources.temporary import STANDARD_INPUT
@@ -106,9 +106,8 @@ def kind_of_file(path: str | os.PathLike[str]) -> FileKind:
     name = os.fspath(path).lower()
     ending = Path(name.removesuffix(".gz")).suffix
     if ending not in WRITTEN_KINDS or (WRITTEN_KINDS[ending] == "parquet" and name.endswith(".gz")):
-        raise UsageError(
-            f"{path}: the name does not say what to write; end it with .csv, .jsonl or .parquet (or .csv.gz)"
-        )
+        cause, remedy = "the name does not say what to write", "end it with .csv, .jsonl or .parquet (or .csv.gz)"
+        raise UsageError(cause, place=Place(os.fspath(path)), remedy=remedy)
     return WRITTEN_KINDS[ending]
 
 
@@ -123,7 +122,8 @@ def refuse_inputs(path: str | os.PathLike[str] | None, inputs: Iterable[str]) ->
     for name in inputs:
         read = _status_of(sys.stdin) if name == STANDARD_INPUT else _status(name)
         if read is not None and os.path.samestat(read, written):
-            raise UsageError(f"{path or 'standard output'}: the output is an input; give it another name")
+            place = Place("standard output" if path is None else os.fspath(path))
+            raise UsageError("the output is an input", place=place, remedy="give it another name")
 
 
 def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
