@@ -13,6 +13,7 @@ from deciban.families.base.variance import PerClass, Pooled, Shrunk
 from deciban.families.bernoulli import Bernoulli
 from deciban.families.binned import Binned
 from deciban.families.categorical import Categorical
+from deciban.families.exponential import Exponential
 from deciban.families.gamma import Gamma
 from deciban.families.gaussian import Gaussian
 from deciban.families.joint_gaussian import JointGaussian
@@ -28,6 +29,7 @@ FAMILIES: tuple[type[Any], ...] = (
     Binned,
     LogNormal,
     Gamma,
+    Exponential,
     Poisson,
     Categorical,
     Bernoulli,
@@ -105,6 +107,7 @@ __all__ = [
     "Binned",
     "Categorical",
     "Complement",
+    "Exponential",
     "Gamma",
     "Gaussian",
     "JointGaussian",
