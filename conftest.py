@@ -141,13 +141,15 @@ def lies_in(item: pytest.Item, places: tuple[str, ...]) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests, and remember the states of shared generators."""
+    """Mark and order tests, and remember the states of shared generators."""
     modules = [module for name, module in sys.modules.items() if name.startswith("tests.")]
     found = [value for module in modules for value in vars(module).values() if isinstance(value, np.random.Generator)]
     config.stash[GENERATORS] = [(one, one.bit_generator.state) for one in {id(one): one for one in found}.values()]
     for item in items:
         for mark in marks_of(item):
             item.add_marker(mark)
+    # those of Spark first: one process takes them all, and is the only one that starts a session
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 
 
 @pytest.hookimpl(tryfirst=True)
