@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         Binned as Binned,
         Categorical as Categorical,
         Complement as Complement,
-        Exponential as Exponential,
         Gamma as Gamma,
         Gaussian as Gaussian,
         JointGaussian as JointGaussian,
@@ -83,7 +82,7 @@ _NAMES = {
     "deciban.explain.explanation": ("Explanation",),
     "deciban.families": (
         *("Bernoulli", "Binned", "Categorical", "Complement", "Gamma", "Gaussian", "JointGaussian", "JointTable"),
-        *("LogNormal", "Multinomial", "PerClass", "Poisson", "Exponential", "Pooled", "Shrunk", "Text"),
+        *("LogNormal", "Multinomial", "PerClass", "Poisson", "Pooled", "Shrunk", "Text"),
     ),
     "deciban.fitting.fit": ("Plan",),
     "deciban.model.counts": ("Counts",),

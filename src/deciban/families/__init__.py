@@ -13,7 +13,6 @@ from deciban.families.base.variance import PerClass, Pooled, Shrunk
 from deciban.families.bernoulli import Bernoulli
 from deciban.families.binned import Binned
 from deciban.families.categorical import Categorical
-from deciban.families.exponential import Exponential
 from deciban.families.gamma import Gamma
 from deciban.families.gaussian import Gaussian
 from deciban.families.joint_gaussian import JointGaussian
@@ -29,7 +28,6 @@ FAMILIES: tuple[type[Any], ...] = (
     Binned,
     LogNormal,
     Gamma,
-    Exponential,
     Poisson,
     Categorical,
     Bernoulli,
@@ -107,7 +105,6 @@ __all__ = [
     "Binned",
     "Categorical",
     "Complement",
-    "Exponential",
     "Gamma",
     "Gaussian",
     "JointGaussian",
