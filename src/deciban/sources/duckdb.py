@@ -99,6 +99,34 @@ def connect(columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
     return connection
 
 
+# DuckDBs that wait for their next question, by process and configuration: starting one takes 10 to 20 ms, which is more
+# than a short file takes to read.
+_IDLE: dict[tuple[Any, ...], list["duckdb.DuckDBPyConnection"]] = {}
+_MAX_IDLE = 2
+
+
+@contextmanager
+def borrowed(
+    columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
+) -> Iterator["duckdb.DuckDBPyConnection"]:
+    """Lend a DuckDB for questions that leave nothing behind in it; see `connect`. After a failure it is closed."""
+    columns = -(-columns // 64) * 64  # so that tables of similar widths share one
+    idle = _IDLE.setdefault((os.getpid(), columns, parsing, more_memory), [])
+    try:
+        connection = idle.pop()
+    except IndexError:
+        connection = connect(columns, parsing=parsing, more_memory=more_memory)
+    try:
+        yield connection
+    except BaseException:
+        connection.close()
+        raise
+    if len(idle) < _MAX_IDLE:
+        idle.append(connection)
+    else:
+        connection.close()
+
+
 def _spill_folder() -> str:
     """Where DuckDB may put what it has no room for in memory: it makes the folder if need be."""
     path = os.path.join(tempfile.gettempdir(), f"deciban-{os.getpid()}.spill")
@@ -160,15 +188,11 @@ def column_types(
     query: str, name: str, called: Mapping[str, str] = NOTHING, more_memory: float = 0.0
 ) -> dict[str, str]:
     """The names and types of the columns of one query, whose source the user calls `name`."""
-    connection = connect(more_memory=more_memory)
-    try:
-        with translated_errors(name, called=called):
-            if len(connection.extract_statements(query)) != 1:  # before any of them is run
-                raise UsageError("these are several statements", place=Place(name), remedy="give one query")
-            relation = connection.sql(query)
-            names, types = relation.columns, [str(kind) for kind in relation.types]
-    finally:
-        connection.close()
+    with borrowed(more_memory=more_memory) as connection, translated_errors(name, called=called):
+        if len(connection.extract_statements(query)) != 1:  # before any of them is run
+            raise UsageError("these are several statements", place=Place(name), remedy="give one query")
+        relation = connection.sql(query)
+        names, types = relation.columns, [str(kind) for kind in relation.types]
     if (twice := repeated(names)) is not None:
         raise repeated_column(twice, name)
     return dict(zip(names, types, strict=True))
@@ -319,7 +343,7 @@ def select_typed(table: str, names: Sequence[str], types: Types) -> str:
 
 @dataclass(frozen=True)
 class DuckDb:
-    """A DuckDB that is started for each question about a source.
+    """A DuckDB that answers questions about a source.
 
     name: what the user calls the source. columns: how many are read. header, called: what the user calls its columns
     and files. parsing: whether text is parsed. more_memory: megabytes beyond those that rows of numbers need.
@@ -335,12 +359,13 @@ class DuckDb:
     @contextmanager
     def answer(self, query: str, rows: int) -> Iterator[pa.RecordBatchReader]:
         """The answer to a query as a stream, in batches of the given number of rows."""
-        connection = connect(self.columns, parsing=self.parsing, more_memory=self.more_memory)
         try:
-            with translated_errors(self.name, self.header, self.called):
+            with (
+                borrowed(self.columns, parsing=self.parsing, more_memory=self.more_memory) as connection,
+                translated_errors(self.name, self.header, self.called),
+            ):
                 yield connection.sql(query).to_arrow_reader(rows)
         finally:
-            connection.close()
             pa.default_memory_pool().release_unused()
 
     def pieces(self, query: str, rows: int) -> Iterator[pa.Table]:
