@@ -86,7 +86,7 @@ def test_batches_far_from_zero(case: Case) -> None:
 
 @every_family
 def test_threads_change_no_bit(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y, _ = table(case, 9, n=500)
+    X, y, _ = table(case, 9, rows=500)
     schema = schema_of(case, X)
     monkeypatch.setattr("deciban.model.counting.BATCH_ROWS", 32)
     one = counted(schema, X, y, threads=1)
