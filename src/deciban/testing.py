@@ -272,12 +272,13 @@ def assert_same_statistic(a: Any, b: Any, exact: bool, weight: float = 0.0) -> N
     else:
         _floats_agree(a.weight, b.weight, exact)
         spread = a.scatter + a.scatter_low
+        scale: Any = 0.0
         if isinstance(a, Scatter):  # a covariance is as exact as the variances it belongs to
             own = np.diagonal(spread, axis1=1, axis2=2)
             scale = np.sqrt(own[:, :, None] * own[:, None, :])
             deviation = np.sqrt(own)
         else:
-            scale, deviation = 0.0, np.sqrt(spread)
+            deviation = np.sqrt(spread)
         _floats_agree(a.mean + a.mean_low, b.mean + b.mean_low, exact, deviation)
         _floats_agree(spread, b.scatter + b.scatter_low, exact, scale)
 
@@ -427,7 +428,7 @@ def terms_add_up_to_the_evidence(trial: Trial, seed: int) -> None:
     if terms is None:
         return
     assert len(terms) == blocks_of(model)
-    whole = np.ones(len(y), dtype=bool)
+    whole: Any = np.ones(len(y), dtype=bool)
     if model.schema.groups[0].family.joint and isinstance(cells, np.ndarray):
         whole = ~np.isnan(cells).any(axis=1)
         cells = cells[whole]
@@ -473,10 +474,11 @@ def densities_add_up_to_one(trial: Trial, seed: int) -> None:
     for j in range(blocks_of(model)):
         x = np.quantile(X[:, j][~np.isnan(X[:, j])].astype(np.float64), [0.05, 0.3, 0.7, 0.95])
         for c in range(CLASSES):
-            found = likelihood.cumulative(x, j, c)
+            found: Any = likelihood.cumulative(x, j, c)
             between = [quad(density, a, b, args=(j, c), epsabs=1e-10)[0] for a, b in pairwise(x)]
             np.testing.assert_allclose(np.diff(found), between, atol=1e-7)
-            np.testing.assert_allclose(likelihood.cumulative(np.array([-1e30, 1e30]), j, c), [0.0, 1.0], atol=1e-9)
+            ends: Any = likelihood.cumulative(np.array([-1e30, 1e30]), j, c)
+            np.testing.assert_allclose(ends, [0.0, 1.0], atol=1e-9)
             if trial.oracle is not None:
                 here = X[(y == c) & ~np.isnan(X[:, j]), j]
                 np.testing.assert_allclose(found, trial.oracle(here).cdf(x), rtol=1e-6)

@@ -51,8 +51,8 @@ def test_shards_make_the_model_of_all_rows(tune: Any, weight: str | None) -> Non
     clf = BayesClassifier(tune=tune)
     plan = clf.plan(TABLE, "kind", weight)
     sent = pickle.loads(pickle.dumps(plan))
-    assert sent.proposal is None
-    assert sent.everything is None
+    assert (plan.draft is None) == (tune is None)
+    assert sent.draft is None
     check_equal(clf.fit_shards([count_batches([part], sent) for part in PARTS], plan), whole)
     assert clf.target_ == "kind"
 

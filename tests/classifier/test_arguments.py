@@ -46,7 +46,7 @@ def test_declaring_classes_late() -> None:
     with pytest.raises(dc.DecibanError, match="the model knows"):
         clf.partial_fit(X[:1], [0], classes=[0, 5])
     assert clf.partial_fit(X[:1], [0], classes={0, 1, 2}).classes_.tolist() == [0, 1, 2]
-    with pytest.raises(dc.DecibanError, match="missing value is no class"):
+    with pytest.raises(dc.DecibanError, match="missing value is not a class"):
         textbook(classes=["a", None]).fit(X, np.where(Y == 0, "a", "b"))
 
 

@@ -201,15 +201,16 @@ def _refuse(settings: ServeSettings, options: dict[str, Any]) -> None:
         raise FileNotFoundError(f"{settings.path}: there is no such file; check the name")
     if not settings.on_loopback and settings.token_file is None:
         raise UsageError(
-            f"--host {settings.host}: anyone who can reach this address could ask, and with --learn change, the model; "
-            f"give --token-file, or listen on 127.0.0.1"
+            f"--host {settings.host}: anyone who can reach this address could ask, and with --learn change, the model",
+            remedy="give --token-file, or listen on 127.0.0.1",
         )
     if settings.learning is None:
         given = {"--new-classes": "new_classes", "--decay": "decay", "--retune-every": "retune_every"}
         if option := next((option for option, name in given.items() if options[name]), None):
-            raise UsageError(f"{option} says how rows are learned; give --learn, or leave it out")
+            raise UsageError(f"{option} says how rows are learned", remedy="give --learn, or leave it out")
     if settings.learning is not None and settings.workers > 1:
-        raise UsageError("--workers: one process owns a model that learns; leave it out, or leave --learn out")
+        remedy = "leave it out, or leave --learn out"
+        raise UsageError("--workers: one process owns a model that learns", remedy=remedy)
     if settings.costs is not None:
         costs(settings.costs, of_columns=True)
     if settings.token_file is not None and settings.on_loopback and settings.allow_hosts:

@@ -217,7 +217,7 @@ def _named_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], par
 
 def _check_family(family: Any, place: str) -> None:
     if isinstance(family, type):
-        raise UsageError(f"{place} is the class {family.__name__}; give an instance: {family.__name__}()")
+        raise UsageError(f"{place} is the class {family.__name__}", remedy=f"give an instance: {family.__name__}()")
     if not all(hasattr(family, verb) for verb in ("read", "count", "estimate", "joint")):
         raise UsageError(
             f"{place} is {family!r}",

@@ -292,8 +292,8 @@ class Schema:
         elif self.names is None or not isinstance(table, Frame) or not table.named:
             if table.width != self.width:
                 raise SchemaError(
-                    f"X has {table.width} features, but BayesClassifier is expecting {self.width} features as input; "
-                    f"give the columns the model was fitted on"
+                    f"X has {table.width} features, but BayesClassifier is expecting {self.width} features as input",
+                    remedy="give the columns the model was fitted on",
                 )
         elif table.names != self.names:
             if not set(self.names) & set(table.names or ()):

@@ -1,10 +1,10 @@
-"""The token file: who may read, and who may learn.
+"""Access to the service: the tokens of a file, and the rules by which a request is judged before its body is read.
 
-A line has what the token may do and the token, ``read TOKEN`` or ``learn TOKEN``; learn implies read. Empty lines and
-lines that begin with # are left out. The file is read again when it has changed, so that tokens can be replaced while
-the service runs; where the new file has a fault the tokens of the old one stay in force, and the log says so.
+A line of the token file has what the token may do and the token, ``read TOKEN`` or ``learn TOKEN``; learn implies read.
+Empty lines and lines that begin with # are left out. The file is read again when it has changed, so that tokens can be
+replaced while the service runs. If the new file has a fault the old tokens stay in force, and the log says so.
 
-Who may ask: the host that a request is for, the page it comes from, and its token.
+A request is judged by the host that it is for, the page it comes from, and its token.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from deciban.errors import UsageError
+from deciban.errors import Place, UsageError
 from deciban.serve.problems import Problem
 from deciban.serve.routes import OPEN_PATHS, find_route
 
@@ -103,17 +103,19 @@ def _read(path: str) -> tuple[tuple[bytes, bool], ...]:
             _check_file(path, os.fstat(file.fileno()))
             content = file.read(LARGEST_TOKEN_FILE)
     except OSError as problem:
-        raise UsageError(f"{path}: the token file cannot be read: {problem.strerror}") from None
+        raise UsageError(f"the token file cannot be read: {problem.strerror}", place=Place(path)) from None
     known: dict[str, bool] = {}
     for number, line in enumerate(content.decode("ascii", "replace").splitlines(), 1):
         words = line.split()
         if words and not words[0].startswith("#"):
-            token = _token(f"{path}, line {number}", words)
+            place = Place(f"{path}, line {number}")
+            token = _token(place, words)
             if token in known:
-                raise UsageError(f"{path}, line {number}: this token is there twice; give each its own line, once")
+                raise UsageError("this token is there twice", place=place, remedy="give each its own line, once")
             known[token] = words[0] == "learn"
     if not known:
-        raise UsageError(f"{path}: there are no tokens; write a line such as: read {'x' * 8}... (random)")
+        remedy = f"write a line such as: read {'x' * 8}... (random)"
+        raise UsageError("there are no tokens", place=Place(path), remedy=remedy)
     return tuple((hashlib.sha256(token.encode("ascii")).digest(), learns) for token, learns in known.items())
 
 
@@ -124,21 +126,25 @@ def _without_waiting(path: str, flags: int) -> int:
 
 def _check_file(path: str, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise UsageError(f"{path}: this is not a file; write the tokens into one")
+        raise UsageError("this is not a file", place=Place(path), remedy="write the tokens into one")
     if found.st_size >= LARGEST_TOKEN_FILE:
-        raise UsageError(f"{path}: a token file has less than {LARGEST_TOKEN_FILE} bytes; is it another file?")
+        cause = f"a token file has less than {LARGEST_TOKEN_FILE} bytes"
+        raise UsageError(cause, place=Place(path), remedy="is it another file?")
     if os.name == "posix" and found.st_mode & (stat.S_IRWXO | stat.S_IWGRP):
-        raise UsageError(f"{path}: others than its owner and group can read the tokens, or change them; chmod 600 it")
+        cause = "others than its owner and group can read the tokens, or change them"
+        raise UsageError(cause, place=Place(path), remedy="chmod 600 it")
 
 
-def _token(place: str, words: list[str]) -> str:
+def _token(place: Place, words: list[str]) -> str:
     """The token of a line. Messages never have it: they end up in logs."""
     if len(words) != 2 or words[0] not in ("read", "learn"):
-        raise UsageError(f"{place}: expected 'read TOKEN' or 'learn TOKEN', with nothing behind")
+        raise UsageError("expected 'read TOKEN' or 'learn TOKEN', with nothing behind", place=place)
     if len(words[1]) < SHORTEST_TOKEN:
-        raise UsageError(f"{place}: the token has fewer than {SHORTEST_TOKEN} characters; make a longer, random one")
+        cause = f"the token has fewer than {SHORTEST_TOKEN} characters"
+        raise UsageError(cause, place=place, remedy="make a longer, random one")
     if not TOKEN_CHARACTERS.fullmatch(words[1]):
-        raise UsageError(f"{place}: a token may have letters of ASCII, digits and . _ ~ + / - only, and = at its end")
+        cause = "a token may have letters of ASCII, digits and . _ ~ + / - only, and = at its end"
+        raise UsageError(cause, place=place)
     return words[1]
 
 

@@ -1,7 +1,4 @@
-"""What is answered: predictions, explanations and decisions as JSON, CSV or an Arrow stream.
-
-The forms of requests and answers: content types, what a client accepts, headers of every answer of a model.
-"""
+"""Answers: predictions, explanations and decisions as JSON, CSV or an Arrow stream, with their headers."""
 
 import asyncio
 import io

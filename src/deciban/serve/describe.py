@@ -1,7 +1,4 @@
-"""What a served model is, for programs: its classes, its columns, how it was tuned, how old it is.
-
-The pages that are served: that of a model, that of a folder, and the sections of a report.
-"""
+"""Descriptions of a served model: for programs (classes, columns, tuning, age), and its pages and report."""
 
 import time
 from datetime import UTC, datetime

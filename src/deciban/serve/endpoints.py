@@ -1,8 +1,5 @@
-"""What is asked of rows: predict, explain, decide.
-
-What changes a model: learn and forget.
-
-What is asked of the service itself: the model, its scorer and its report, health, metrics, the page.
+"""Endpoints, one function per route: rows are predicted, explained and decided; learned and forgotten; and the
+model, health, metrics and pages are read.
 """
 
 from collections.abc import Callable

@@ -1,14 +1,9 @@
-"""What every answer of the service has in common: headers that keep browsers from harm, and problems as JSON.
-
-Deadlines of many tasks, kept by one timer: `asyncio.timeout` for each request costs more than all the guard does.
-
-What an application says on its way to the client: with the headers of all answers, and every error as a problem.
-
-The guard around the application: who may ask, how much, for how long; and what every answer has in common.
+"""The guard around the application: who may ask, how much, for how long; and the headers of every answer.
 
 `guarded` is pure ASGI. It reads the body itself, before the application runs: a client that sends slowly takes up no
-place among the requests that are worked on, and no more memory than it has sent. All that the application says passes
-through it, so that no answer lacks the headers of `deciban.serve.guard` and no error is anything but a problem.
+place among the requests that are worked on, and no more memory than it has sent. Every answer passes through it, so
+that none lacks `SECURITY_HEADERS` and every error is a problem (RFC 9457). Deadlines of all requests are kept by one
+timer: `asyncio.timeout` for each request would cost more than all the guard does.
 """
 
 import asyncio

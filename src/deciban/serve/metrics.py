@@ -1,14 +1,12 @@
-"""Figures of models and of learning as they are when they are asked for: ages, priors, journals, problems.
+"""Metrics of a service for Prometheus, by its own client.
 
-The figures of a service for Prometheus, by its own client.
+Metrics of models and of learning (ages, priors, journals, problems) are read from them when they are collected. With
+several worker processes each writes its metrics to a folder that all of them read (`worker_metrics`), so that whichever
+worker answers gives the metrics of all: counters and histograms are summed; the estimated prior is that of the worker
+that estimated last; metrics of models and of learning are those of the worker that answers.
 
-With several worker processes each writes its figures to a folder that all of them read (`worker_metrics`), so that
-whichever worker answers tells the figures of all: counters and histograms are summed; the estimated prior is that of
-the worker that estimated last, from the rows that it has seen itself; what is told of models and of learning is what
-the worker that answers knows.
-
-No request makes a new label without bound: routes, columns and models are known beforehand, and columns and classes
-beyond the first `MOST_LABELS` of a model are counted as "other" (`ClassLabels`).
+The number of labels is bounded: routes, columns and models are known beforehand, and columns and classes beyond the
+first `MOST_LABELS` of a model are counted as "other" (`ClassLabels`).
 """
 
 import os

@@ -1,7 +1,4 @@
-"""What answers look like, as OpenAPI describes it: the same for every model.
-
-The description of the service (OpenAPI 3.1), made from the columns of its models.
-"""
+"""The description of the service (OpenAPI 3.1), made from the table of routes and the columns of the models."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What a client is told when a request cannot be answered: its status, the place, the cause and the remedy."""
+"""Problems (RFC 9457): the status, place, cause and remedy of a request that cannot be answered."""
 
 import json
 import os

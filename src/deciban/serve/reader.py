@@ -1,7 +1,4 @@
-"""What a service answers by at a moment: a model and its version, replaced as a whole.
-
-What a model says of rows: predictions, explanations and decisions of one state, from tables to plain values.
-"""
+"""Predictions, explanations and decisions of one state of a model, which is replaced as a whole."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

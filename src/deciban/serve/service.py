@@ -1,6 +1,5 @@
-"""The models that are served: read from a file or a folder, replaced as a whole when a file changes.
-
-What all requests share: the models, the settings, the metrics, and threads for what takes longer.
+"""The service: its models, read from a file or a folder and replaced as a whole when a file changes, and the
+settings, metrics and threads that all requests share.
 """
 
 import asyncio
@@ -13,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from deciban.decisions.loss import Loss
-from deciban.errors import DataError, DecibanError, LossError, ModelFileError
+from deciban.errors import DataError, DecibanError, LossError, ModelFileError, Place
 from deciban.model.fitted import Fitted
 from deciban.model.model import posteriors
 from deciban.scoring.scoring import loss_for, score_table
@@ -273,9 +272,12 @@ def _refuse_another_question(before: Fitted, after: Fitted, name: str) -> None:
     targets = before.origin.target, after.origin.target
     remedy = "the model before goes on; put its file back, or restart the service to serve the new one"
     if None not in targets and targets[0] != targets[1]:
-        raise ModelFileError(f"{name}: the new model predicts {targets[1]!r}, not {targets[0]!r}; {remedy}")
+        raise ModelFileError(
+            f"the new model predicts {targets[1]!r}, not {targets[0]!r}", place=Place(name), remedy=remedy
+        )
     if not set(before.classes.tolist()) & set(after.classes.tolist()):
-        raise ModelFileError(f"{name}: the new model has none of the classes of the one before; {remedy}")
+        cause = "the new model has none of the classes of the one before"
+        raise ModelFileError(cause, place=Place(name), remedy=remedy)
 
 
 def warm_up(state: State) -> None:
@@ -356,7 +358,7 @@ class Service:
             loss_for(fitted, self.loss, self.settings.reject)
         except LossError as error:
             where = "--reject" if self.settings.costs is None else self.settings.costs
-            raise DataError(f"{where}: {error}") from None
+            raise DataError(error.cause, place=Place(where), remedy=error.remedy, parameter=error.parameter) from None
 
     def loss_of(self, reader: Reader) -> Loss | None:
         """What decisions cost by default, for the classes of a model; None where nothing is said of these."""

@@ -1,10 +1,8 @@
-"""What is found in the rows that one model has predicted.
-
-What a service learns of the rows that it predicts, without making anyone wait.
+"""Monitoring of the rows that a service predicts, without making anyone wait.
 
 Whoever answers a request hands over a reference to its rows and goes on. A thread works them off a few times a second,
-many small tables as one, and takes a tenth of one core at most: where more rows come than that allows, some are left
-out, and are missing from the number of rows that were watched.
+many small tables as one, and takes a tenth of one core at most. If more rows come than that allows, some are left out
+and are missing from the number of watched rows.
 """
 
 import logging

@@ -113,12 +113,13 @@ def refuse_unknown_scatter(
     if np.any((np.abs(share) > 1e-25) & (rounding_error > 4e-9 * left) & unknown):
         raise ForgetError(
             "these rows cannot be forgotten: an engine has summed them in doubles, and the spread that remains in a "
-            "column is too small beside the one it had to be known; fit again without them"
+            "column is too small beside the one it had to be known",
+            remedy="fit again without them",
         )
 
 
 def _refuse(why: str) -> NoReturn:
-    raise ForgetError(f"these rows cannot be forgotten: {why}; give just the rows that the model has learned")
+    raise ForgetError(f"these rows cannot be forgotten: {why}", remedy="give just the rows that the model has learned")
 
 
 First = TypeVar("First", bound=Statistic)

@@ -236,8 +236,8 @@ def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buc
     left = summed((have - taken).T, bucket, buckets).T
     if strict and (lacking > left + 1e-9 * summed(have.T, bucket, buckets).T).any():
         raise ForgetError(
-            "these rows cannot be forgotten: they have words that were never counted; "
-            "give just the rows that the model has learned"
+            "these rows cannot be forgotten: they have words that were never counted",
+            remedy="give just the rows that the model has learned",
         )
     share = np.divide(lacking, left, out=np.zeros_like(left), where=left > 0.0)
     taken += np.minimum(share, 1.0)[bucket] * (have - taken)

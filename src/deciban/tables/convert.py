@@ -40,7 +40,7 @@ def as_table(data: Any) -> Table:
     if (package := type(data).__module__.partition(".")[0]) in NOT_IN_MEMORY:
         raise UsageError(f"expected a table, found {type(data).__name__} of {package}; {NOT_IN_MEMORY[package]}")
     if isinstance(data, bytes):
-        raise UsageError(f"expected a table, found {data[:40]!r}; give a table, or the name of a file as text")
+        raise UsageError(f"expected a table, found {data[:40]!r}", remedy="give a table, or the name of a file as text")
     if "scipy.sparse" in sys.modules and scipy.sparse.issparse(data):  # otherwise nobody can have made one
         return _sparse(data)
     if (texts := _texts(data)) is not None:
@@ -67,7 +67,7 @@ def _texts(data: Any) -> Frame | None:
         for row, cell in enumerate(data if kinds - {str, np.str_, type(None)} else ()):
             if isinstance(cell, int | float | bytes) and cell == cell:
                 found = f"row {row}: found {cell!r} ({type(cell).__name__}) among texts"
-                raise DataError(f"{found}; give texts alone, or a list with one list of cells a row")
+                raise DataError(f"{found}", remedy="give texts alone, or a list with one list of cells a row")
         if not kinds <= {str, np.str_, float, type(None)}:
             return None
         cells = _arrow(data, "x0")
@@ -99,7 +99,7 @@ def _is_pandas_series(data: Any) -> bool:
 def _sparse(data: Any) -> SparseMatrix:
     """A SciPy matrix in CSR form, its cells in order, each once."""
     if data.dtype.kind == "c":
-        raise DataError("Complex data not supported: a sparse matrix of complex numbers; give real numbers")
+        raise DataError("Complex data not supported: a sparse matrix of complex numbers", remedy="give real numbers")
     if data.ndim != 2:
         raise DataError(
             f"Expected 2D array, got a sparse array of {data.ndim} dimension(s): a table has rows and columns"
@@ -155,7 +155,9 @@ def _frame(data: Any) -> Frame:
     try:
         table = pa.table(data)
     except UNREADABLE as error:
-        raise DataError(f"a column cannot be read: {_first_line(error)}; give every column one type") from error
+        raise DataError(
+            f"a column cannot be read: {_first_line(error)}", remedy="give every column one type"
+        ) from error
     return _named(table.column_names, table.columns)
 
 
@@ -166,12 +168,12 @@ def _columns(data: Mapping[Any, Any]) -> Frame:
     ]
     if single:
         raise DataError(
-            f"column {single[0]!r} of a dict of columns holds one value, not one a row; "
-            f"give a single row as a list with one dict in it"
+            f"column {single[0]!r} of a dict of columns holds one value, not one a row",
+            remedy="give a single row as a list with one dict in it",
         )
     lengths = {len(column) for column in data.values()}
     if len(lengths) > 1:
-        raise DataError(f"the columns have different lengths: {sorted(lengths)}; give one cell a row in each")
+        raise DataError(f"the columns have different lengths: {sorted(lengths)}", remedy="give one cell a row in each")
     names = [str(name) for name in data]
     return _named(names, [_arrow(column, name) for name, column in zip(names, data.values(), strict=True)])
 
@@ -179,7 +181,7 @@ def _columns(data: Mapping[Any, Any]) -> Frame:
 def _named(names: Sequence[str], arrays: Sequence[Any], named: bool = True) -> Frame:
     """A frame of columns with these names, each of which may be there once."""
     if (twice := repeated(names)) is not None:
-        raise DataError(f"column {twice!r} is there more than once; give every column its own name")
+        raise DataError(f"column {twice!r} is there more than once", remedy="give every column its own name")
     return Frame(pa.table(list(arrays), names=list(names)), named)
 
 
@@ -215,13 +217,15 @@ def _array(data: Any) -> Matrix | Frame:
         found = f"{array.ndim}D array" if array.ndim else "scalar array"
         raise DataError(f"Expected 2D array, got {found} instead: a table has rows and columns. {hint}")
     if array.dtype.kind == "c":
-        raise DataError("Complex data not supported: an array of complex numbers; give real numbers")
+        raise DataError("Complex data not supported: an array of complex numbers", remedy="give real numbers")
     if isinstance(data, np.ma.MaskedArray) and array.dtype.kind in "fiub":
         array = np.ma.filled(data.astype(np.float64), np.nan)
     if array.dtype.kind in "fiub":
         return Matrix(array)
     if array.dtype.kind not in "OUSMm":
-        raise DataError(f"an array of type {array.dtype} is not a table of numbers or values; convert it first")
+        raise DataError(
+            f"an array of type {array.dtype} is not a table of numbers or values", remedy="convert it first"
+        )
     names = [f"x{j}" for j in range(array.shape[1])]
     return _named(names, [_arrow(array[:, j], name) for j, name in enumerate(names)], named=False)
 
@@ -231,5 +235,5 @@ def _from_lists(data: Any) -> np.ndarray:
     try:
         array = np.asarray(data)
     except ValueError as error:
-        raise DataError(f"the rows do not have the same number of cells ({error}); make them equal") from error
+        raise DataError(f"the rows do not have the same number of cells ({error})", remedy="make them equal") from error
     return np.asarray(data, dtype=object) if array.dtype.kind in "US" else array

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deciban.errors import DataError
+from deciban.errors import DataError, Place
 from deciban.statistics.levels import as_values
 from deciban.util.arrays import Codes, Floats
 from deciban.util.text_tables import counted
@@ -67,8 +67,8 @@ def encode_labels(labels: Any, rows: int) -> Labels:
         )
     if len(array) != rows:
         raise DataError(
-            f"Found input variables with inconsistent numbers of samples: {rows} rows but {len(array)} labels; "
-            f"give one label a row"
+            f"Found input variables with inconsistent numbers of samples: {rows} rows but {len(array)} labels",
+            remedy="give one label a row",
         )
     if array.dtype.kind == "b":
         return _narrow(array.view(np.uint8), array.dtype)
@@ -79,7 +79,7 @@ def encode_labels(labels: Any, rows: int) -> Labels:
     if array.dtype.kind in "OUS":
         return _objects(array)
     if array.dtype.kind not in "Mm":
-        raise DataError(f"Unknown label type: {array.dtype}; turn the labels into text or whole numbers")
+        raise DataError(f"Unknown label type: {array.dtype}", remedy="turn the labels into text or whole numbers")
     return _sorted(array, ~np.isnat(array))
 
 
@@ -87,7 +87,7 @@ def _label_array(labels: Any) -> LabelArray:
     """The labels as a NumPy array; of objects where some are missing and their type has no way to say so."""
     if labels is None:
         raise DataError(
-            "requires y to be passed, but the target y is None; give the labels or the name of their column"
+            "requires y to be passed, but the target y is None", remedy="give the labels or the name of their column"
         )
     if isinstance(labels, pa.ChunkedArray | pa.Array):
         return _from_arrow(labels)
@@ -126,7 +126,7 @@ def _from_arrow(labels: Any) -> LabelArray:
         return np.zeros(0, dtype=object)
     kind = chunks.type.value_type if pa.types.is_dictionary(chunks.type) else chunks.type
     if isinstance(kind, pa.BaseExtensionType) or pa.types.is_nested(kind):
-        raise DataError(f"Unknown label type: the labels are {kind}; turn them into text or whole numbers")
+        raise DataError(f"Unknown label type: the labels are {kind}", remedy="turn them into text or whole numbers")
     if pa.types.is_dictionary(chunks.type):
         chunks = pa.chunked_array([as_values(chunk) for chunk in chunks.chunks])
     if chunks.null_count and (pa.types.is_integer(chunks.type) or pa.types.is_boolean(chunks.type)):
@@ -175,7 +175,8 @@ def _floats(array: npt.NDArray[Any]) -> Labels:
     if not np.array_equal(values, np.floor(values)):
         raise DataError(
             "Unknown label type: continuous. The labels are fractions, which looks like a quantity to be predicted "
-            "and not a class; turn them into classes (text or whole numbers) first"
+            "and not a class",
+            remedy="turn them into classes (text or whole numbers) first",
         )
     if float(np.abs(values).max(initial=0.0)) >= 2.0**53:
         return _sorted(array, known)
@@ -191,7 +192,9 @@ def _objects(array: LabelArray) -> Labels:
         encoded = pa.array(array, from_pandas=True).dictionary_encode()
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         kinds = sorted({type(label).__name__ for label in array})
-        raise DataError(f"Unknown label type: the labels mix {', '.join(kinds)}; give them all one type") from error
+        raise DataError(
+            f"Unknown label type: the labels mix {', '.join(kinds)}", remedy="give them all one type"
+        ) from error
     if encoded.null_count == len(encoded):  # Arrow then takes the missing label for a value
         return Labels(np.zeros(0, dtype=array.dtype), np.full(array.size, -1, dtype=np.int32))
     if pa.types.is_floating(encoded.type.value_type):
@@ -231,17 +234,22 @@ def check_weights(weights: Any, rows: int, first_row: int = 0) -> Floats | None:
     try:
         array = np.ascontiguousarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"the weights are not numbers ({error}); give one number a row") from error
+        raise DataError(f"the weights are not numbers ({error})", remedy="give one number a row") from error
     if array.ndim != 1:
-        raise DataError(f"Sample weights must be 1D array or scalar: they have {array.ndim} dimensions; give one a row")
+        raise DataError(
+            f"Sample weights must be 1D array or scalar: they have {array.ndim} dimensions", remedy="give one a row"
+        )
     if array.size != rows:
-        raise DataError(f"there are {array.size} weights for {rows} rows (shape mismatch); give one weight a row")
+        raise DataError(
+            f"there are {array.size} weights for {rows} rows (shape mismatch)", remedy="give one weight a row"
+        )
     bad = ~((array >= 0.0) & (array <= MOST_REPETITIONS))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise DataError(
-            f"row {row + first_row}: its weight is {array[row]}; a weight is a number of repetitions: finite, "
-            f"not negative, at most {MOST_REPETITIONS:g}"
+            f"its weight is {array[row]}; a weight is a number of repetitions: finite, "
+            f"not negative, at most {MOST_REPETITIONS:g}",
+            place=Place(row=row + first_row),
         )
     return array
 

@@ -291,7 +291,9 @@ def like_first(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
     cast = table.cast(schema)
     for name, here, there in zip(table.column_names, table.schema.types, cast.schema.types, strict=True):
         if pa.types.is_timestamp(here) and pa.types.is_date(there) and cast[name].cast(here) != table[name]:
-            raise DataError(f"column {name!r} has dates first and times of the day later; write a .csv or .jsonl file")
+            raise DataError(
+                f"column {name!r} has dates first and times of the day later", remedy="write a .csv or .jsonl file"
+            )
     return cast
 
 

@@ -219,4 +219,6 @@ def check_no_shrinkage(variance: Spread) -> None:
     """Refuse a shrinkage where there is no matrix to shrink."""
     check_spread(variance)
     if variance.shrinkage != 0.0:
-        raise UsageError(f"{variance!r}: a single column has no correlations to shrink; use Shrunk(amount) or a block")
+        raise UsageError(
+            f"{variance!r}: a single column has no correlations to shrink", remedy="use Shrunk(amount) or a block"
+        )

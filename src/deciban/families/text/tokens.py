@@ -217,6 +217,7 @@ class Tokens:
         given: list[Any]
         for some in self._slices(texts_of(texts)):
             offsets, rows = some.texts.offsets, some.texts.present.size
+            kernel: Any
             if self._single_words:
                 longest = int(np.diff(offsets).max(initial=0))
                 kernel, given = kernels.texts.number_texts, [some.texts, self._word_rules(some.ascii_only)]
@@ -330,7 +331,9 @@ class Tokens:
                 found = tokenizer(folded_text(text, self.lowercase, self.strip_accents))
                 found = list(found) if isinstance(found, Iterable) else [found]
                 if unknown := [word for word in found if not isinstance(word, str)]:
-                    raise UsageError(f"Text(tokenizer=...) found {unknown[0]!r}; let it return words, each a str")
+                    raise UsageError(
+                        f"Text(tokenizer=...) found {unknown[0]!r}", remedy="let it return words, each a str"
+                    )
                 words += [word.replace("\0", " ").encode(errors="replace") for word in found if word]
             bounds.append(len(words))
         stops = np.cumsum([len(word) for word in words], dtype=np.int64)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from deciban.families import FAMILIES, Family, JointGaussian, Text
+from deciban.families import Family, JointGaussian, Text, known_families
 from deciban.families.base.contract import ColumnNumbers
 from deciban.families.base.variance import Pooled, Shrunk
 from deciban.fitting.tune.rows import FEWEST_ROWS, Rows, is_number, left_out_evidence, measure_of
@@ -83,7 +83,7 @@ def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
     numbers = numbers_of(rows, column) if is_number(rows.table, column) else None
     if numbers is not None and numbers.values.size < 2:
         return [family]
-    others = [other for kind in FAMILIES for other in kind.suited_to(numbers)] if numbers is not None else []
+    others = [other for kind in known_families() for other in kind.suited_to(numbers)] if numbers is not None else []
     return list(dict.fromkeys(family.alternatives(numbers, others)))
 
 

@@ -1,6 +1,6 @@
-"""Cells of Arrow columns that nothing else can hold: dates after the year 9999, unknown zones, null in dictionaries.
+"""Arrow streams in the body of a request: none is trusted, each is checked before anything reads it.
 
-Arrow streams in the body of a request, none of which is trusted: each is checked before anything reads it.
+Cells that nothing else can hold are rejected too: dates after the year 9999, unknown time zones, null in dictionaries.
 """
 
 import re

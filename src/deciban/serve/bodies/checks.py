@@ -1,11 +1,4 @@
-"""What JSON has for rows, ids and weights: what it is called, and what it may be.
-
-How many rows and columns a request may have.
-
-What a request says beside its rows: ids, labels, weights, and what a decision costs; each is checked.
-
-What JSON has for the cells of a column: numbers for numbers, text for text, true and false for flags.
-"""
+"""Checks of what requests hold: numbers of rows and columns, ids, labels, weights, and the JSON types of cells."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

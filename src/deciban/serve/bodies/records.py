@@ -1,7 +1,4 @@
-"""Tables as JSON has them: rows as records, labels as plain values.
-
-Rows as JSON has them (records of a model with names, lists of one without) as a table that the model reads.
-"""
+"""Rows of JSON (records, or lists for a model without column names) as tables that the model reads, and back."""
 
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta

@@ -1,10 +1,5 @@
-"""The labels of rows as JSON has them, and the classes that they name.
-
-Rows that are learned and forgotten, counted into what is known.
-
-What is written down of requests before they are committed.
-
-Requests to learn and to forget: what they hold is checked, and written down row by row.
+"""Changes that are written down but not committed yet: labels are read, rows are learned and forgotten in the
+transaction of the journal, and counted into the model.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

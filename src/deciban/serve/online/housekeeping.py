@@ -1,7 +1,4 @@
-"""The tuning of a model that learns on line, learned anew from rows that are kept.
-
-What a learner does besides learning: the model file, the journal kept short, the tuning learned anew.
-"""
+"""Housekeeping of a learner: writing the model file, shortening the journal, and tuning again on kept rows."""
 
 import logging
 import sqlite3
@@ -41,7 +38,7 @@ def retuned(fitted: Fitted, rows: Sequence[Kept], now: Numbers, labels: ClassLab
     ]
     used = [row for row in found if row.weight > 0.0 and labels.known.get(row.label, row.label) in known]
     if not used:
-        raise DataError("no rows are kept to tune on; learn rows with ids")
+        raise DataError("no rows are kept to tune on", remedy="learn rows with ids")
     try:
         table = table_of_records(fitted.counts.schema, [row.record for row in used])
     except Problem:  # cells of several kinds in a column: those of the most usual kinds are enough

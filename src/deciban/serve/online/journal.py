@@ -1,14 +1,10 @@
-"""The figures of learning on line that outlive the process: they are committed with every change.
-
-The database of a journal: made, opened for this process alone, and refused where it is something else.
-
-What was learned on line since the model file was written, in an SQLite database beside it.
+"""The journal: what was learned online since the model file was written, in an SQLite database beside it.
 
 A change is committed, and with it on the disk, before anybody is told of it. The model file is a snapshot: which
 changes are in it is known by the hash of its content, which is committed before the file takes its place. So whatever
 ends the process, the file and the changes behind it are all that was acknowledged.
 
-The journal kept small: what the model file has is dropped, and of the rest the oldest beyond a bound.
+The journal is kept small: what the model file has is dropped, and of the rest the oldest beyond a bound.
 """
 
 import errno
@@ -22,7 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from deciban.errors import ModelFileError, naming_source
+from deciban.errors import ModelFileError, Place
 
 
 @dataclass
@@ -125,7 +121,7 @@ def opened(path: str, model: str, numbers: Numbers, model_hash: str, classes: st
 def damaged(path: str, problem: object) -> ModelFileError:
     """The error for a journal whose content cannot be."""
     remedy = "restore it from a copy, or move it away: what was learned since the model file was written is lost then"
-    return naming_source(ModelFileError(f"{path}: the journal is damaged ({problem}); {remedy}"))
+    return ModelFileError(f"the journal is damaged ({problem})", place=Place(path), remedy=remedy)
 
 
 def _unusable(path: str, model: str, problem: sqlite3.Error | OSError) -> ModelFileError:
@@ -133,15 +129,15 @@ def _unusable(path: str, model: str, problem: sqlite3.Error | OSError) -> ModelF
     if isinstance(problem, sqlite3.Error) and not isinstance(problem, sqlite3.OperationalError):
         return damaged(path, problem)
     if isinstance(problem, sqlite3.Error) and "locked" in str(problem):
-        cause = "another process learns on line with this model; stop that one, or serve a copy"
-        return naming_source(ModelFileError(f"{model}: {cause}"))
+        cause, remedy = "another process learns on line with this model", "stop that one, or serve a copy"
+        return ModelFileError(cause, place=Place(model), remedy=remedy)
     reason = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
     name, number = getattr(problem, "sqlite_errorname", ""), getattr(problem, "errno", None)
     if name.startswith(NO_ROOM) or number in NO_ROOM_ERRORS:
         remedy = "nothing is learned until the disk has room; predictions go on"
-        return naming_source(JournalSpaceError(f"{path}: the journal cannot be written ({reason}); {remedy}"))
+        return JournalSpaceError(f"the journal cannot be written ({reason})", place=Place(path), remedy=remedy)
     remedy = "give the service a folder it may write to"
-    return naming_source(ModelFileError(f"{path}: the journal cannot be opened ({reason}); {remedy}"))
+    return ModelFileError(f"the journal cannot be opened ({reason})", place=Place(path), remedy=remedy)
 
 
 def _look(path: str) -> None:
@@ -255,11 +251,10 @@ class Journal:
             raise damaged(path, problem) from problem
         if not known:
             connection.close()
-            raise naming_source(
-                ModelFileError(
-                    f"{path}: the journal belongs to another model than {os.path.basename(model)} has now; restore the "
-                    f"model file that it was written for, or move the journal away"
-                )
+            raise ModelFileError(
+                f"the journal belongs to another model than {os.path.basename(model)} has now",
+                place=Place(path),
+                remedy="restore the model file that it was written for, or move the journal away",
             )
         return journal
 

@@ -1,8 +1,5 @@
-"""The model file of a service that learns: read once, replaced as a whole, and never over somebody else's.
-
-What was learned on line since the model file was written, made again from the journal.
-
-A model, the journal of what it learns on line, and where learning stands. One thread at a time uses it.
+"""A model that learns online: its file (never written over somebody else's), its journal, replayed when it is opened,
+and where learning stands. One thread at a time uses it.
 """
 
 import hashlib
@@ -20,7 +17,7 @@ from operator import attrgetter
 
 import msgspec
 
-from deciban.errors import DecibanError, ModelFileError, naming_source
+from deciban.errors import DecibanError, ModelFileError, Place
 from deciban.model.fitted import Fitted
 from deciban.model.tuning import Tuning
 from deciban.serve.online.draft import ClassLabels, Delta, Draft, Request, Row, applied, known_columns
@@ -71,12 +68,11 @@ class ModelOnDisk:
         try:
             lock = owned(path)
         except BlockingIOError:
-            raise naming_source(
-                ModelFileError(f"{path}: another process learns with this model or changes it; stop that one first")
-            ) from None
+            cause = "another process learns with this model or changes it"
+            raise ModelFileError(cause, place=Place(path), remedy="stop that one first") from None
         except PermissionError as problem:
             cause, remedy = f"the service may not write to it ({problem.strerror})", "let it, or serve without --learn"
-            raise naming_source(ModelFileError(f"{path}: {cause}; {remedy}")) from None
+            raise ModelFileError(cause, place=Place(path), remedy=remedy) from None
         try:
             seen, found = _status(path), model_file.read(path)
             return cls(path, found.sha256, found.size, seen, lock), found.fitted
@@ -104,8 +100,8 @@ class ModelOnDisk:
         """Put a new content in the place of the old one; a ModelFileError where the file is not ours any more."""
         if self.changed:
             raise ModelFileError(
-                f"{os.path.basename(self.path)} was changed while the service learned, and is left as it is; what "
-                f"was learned is in the journal: restore the file, or move the journal away and start anew"
+                f"{os.path.basename(self.path)} was changed while the service learned, and is left as it is",
+                remedy="what was learned is in the journal: restore the file, or move the journal away and start anew",
             )
         lock = None
         try:
@@ -148,11 +144,10 @@ def replayed(journal: Journal, fitted: Fitted, saved: Numbers, labels: ClassLabe
     except sqlite3.Error as problem:
         raise damaged(journal.path, problem) from problem
     except Exception as problem:  # whatever a damaged journal holds
-        raise naming_source(
-            ModelFileError(
-                f"{journal.path}: what was learned on line cannot be replayed ({problem}); restore the journal and the "
-                f"model file from one copy, or move the journal away"
-            )
+        raise ModelFileError(
+            f"what was learned on line cannot be replayed ({problem})",
+            place=Place(journal.path),
+            remedy="restore the journal and the model file from one copy, or move the journal away",
         ) from problem
     return fitted
 

@@ -1,4 +1,4 @@
-"""Learning on line: one thread writes, everybody reads the state that it publishes."""
+"""Online learning: one thread writes, everybody reads the state that it publishes."""
 
 import logging
 import os
