@@ -35,6 +35,7 @@ def test_a_column_that_looks_like_a_call_keeps_its_name(deciban: Deciban) -> Non
         (Argument("missing", "n / a"), "--missing 'n / a'"),
         (Argument("date_format", "%d.%m"), "--date-format %d.%m"),
         (Argument("columns"), "--family"),
+        (Argument("header"), "--no-header"),
         (Argument("columns", {("a", "b, c"): "JointTable()"}), "--family 'a,\"b, c\"=JointTable'"),
         (Argument("types", {"x": "text"}), "--type x=text"),
         (Argument("tune", "auto"), "a fit without --plain"),

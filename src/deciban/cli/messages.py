@@ -18,6 +18,7 @@ SAME_NAME = (
 OPTIONS = {
     **{name: f"--{name.replace('_', '-')}" for name in SAME_NAME},
     "columns": "--family",
+    "header": "--no-header",
     "label": "--class",
     "loss": "--costs",
     "random_state": "--seed",
