@@ -202,7 +202,7 @@ def test_bad_input_gets_one_clear_error_and_changes_nothing(spark: Any, frame: A
         BayesClassifier().fit(frame.selectExpr("height AS a", "height AS a", "label"), "label")
     wrong = frame.selectExpr("-height AS height", "label")
     clf = BayesClassifier({"height": Gamma()}, tune=None)
-    with pytest.raises(DataError, match=r"the Spark table: .*column 'height', row \d+: found -"):
+    with pytest.raises(DataError, match=r"the Spark table, .*column 'height', row \d+: found -"):
         clf.fit(wrong, "label")
     assert not hasattr(clf, "fitted_")
     text = frame.selectExpr("CAST(height AS string) || ' cm' AS height", "label")
