@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from deciban import Loss, mean_cost
-from deciban.scoring.scoring import loss_for
+from deciban.scoring.predict import loss_for
 from tests import textbook
 
 X, Y = load_iris(return_X_y=True)

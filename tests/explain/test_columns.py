@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer
 from deciban import BayesClassifier, JointGaussian, JointTable, Pooled, UsageError
 from deciban.explain.columns import column_evidence
 from deciban.explain.explanation import Explanation
-from deciban.scoring.scoring import aligned_table
+from deciban.scoring.predict import aligned_table
 from deciban.testing import rows_of
 from tests import textbook
 from tests.laws.cases import CASES, Case

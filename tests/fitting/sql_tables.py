@@ -15,7 +15,7 @@ from deciban.model.counting import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.schema.schema import Schema
 from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect
-from deciban.sources.examples import LabelledStream
+from deciban.sources.labelled import LabelledStream
 from deciban.sources.source import Source, SqlRows
 from deciban.tables.labelled import LabelledTable
 

@@ -31,7 +31,7 @@ from deciban.fitting.sql_counts.count import MAX_HINTS, bundles, count_in_engine
 from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
-from deciban.sources.examples import LabelledStream
+from deciban.sources.labelled import LabelledStream
 from deciban.sources.open import open_table
 from deciban.tables.cells import as_numbers
 from deciban.tables.labelled import LabelledTable

@@ -13,7 +13,7 @@ from scipy.special import expit, logit, logsumexp
 
 import deciban as dc
 from deciban.families.base.contract import Covariance
-from deciban.families.base.variance import spread_errors
+from deciban.families.base.spread import spread_errors
 from deciban.model.intervals import LogOdds
 from deciban.model.priors import log_prior, prior_variance
 from deciban.util.parallel import one_blas_thread

@@ -14,7 +14,7 @@ import uvicorn
 from deciban import BayesClassifier
 from deciban.datasets import weather
 from deciban.serve.app import create_guarded_app
-from deciban.serve.reader import State
+from deciban.serve.predictions import State
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
 

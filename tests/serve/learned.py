@@ -19,8 +19,8 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.serve.bodies.checks import LearnableRows, a_list, check_lengths, checked_weights, row_id
 from deciban.serve.online.learner import Learner
+from deciban.serve.predictions import State
 from deciban.serve.problems import Problem
-from deciban.serve.reader import State
 from deciban.serve.settings import LearnSettings
 from deciban.store import model_file
 

@@ -22,10 +22,10 @@ from deciban import BayesClassifier, Gaussian
 from deciban.decisions.shift import estimate_shares
 from deciban.errors import UsageError
 from deciban.scoring.outliers import OutlierDetector, UnknownCells, without_cells
-from deciban.serve import watch
+from deciban.serve import monitor as watch
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.metrics import MOST_LABELS, Metrics
-from deciban.serve.reader import State
+from deciban.serve.predictions import State
 from deciban.serve.worker_metrics import FOLDER_VARIABLE, shared_folder
 from deciban.tables.table import Frame
 

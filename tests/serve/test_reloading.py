@@ -15,7 +15,7 @@ from deciban import BayesClassifier
 from deciban.datasets import weather
 from deciban.serve import service as service_module
 from deciban.serve.app import create_app
-from deciban.serve.reader import State
+from deciban.serve.predictions import State
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
 

@@ -18,8 +18,8 @@ from deciban.schema.schema import Schema
 from deciban.serve.app import create_app
 from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON, Body, read_body
 from deciban.serve.bodies.checks import checked_options
+from deciban.serve.predictions import Reader
 from deciban.serve.problems import Problem
-from deciban.serve.reader import Reader
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
 from deciban.store.model_file import load

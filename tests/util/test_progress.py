@@ -8,7 +8,7 @@ import pytest
 from deciban import BayesClassifier, scan
 from deciban.evaluation.evaluate import evaluate_folds, evaluate_left_out
 from deciban.model.fitted import Settings
-from deciban.sources.examples import LabelledStream
+from deciban.sources.labelled import LabelledStream
 from deciban.util import progress as module
 from deciban.util.progress import described, progress, stages
 

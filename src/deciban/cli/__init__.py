@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from deciban.cli import evaluating, exporting, learning, output, pages, plotting, scoring, serving, tour, warm
+from deciban.cli import demo, evaluating, exporting, learning, output, pages, plotting, scoring, serving, warm
 from deciban.cli.messages import describe_error, describe_warning
 from deciban.cli.output import complain, flush
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
@@ -74,8 +74,8 @@ def app(context: click.Context) -> None:
 for command in (
     *(learning.fit, scoring.predict, scoring.explain, scoring.decide, evaluating.evaluate, evaluating.diagnose),
     *(learning.learn, learning.forget, learning.merge, evaluating.inspect, scoring.words, scoring.sample),
-    *(plotting.plot, pages.report, exporting.export, serving.serve, pages.playground, tour.bayes),
-    *(tour.demo, tour.completion, warm.warm),
+    *(plotting.plot, pages.report, exporting.export, serving.serve, pages.playground, demo.bayes),
+    *(demo.demo, demo.completion, warm.warm),
 ):
     app.add_command(command)
 

@@ -26,7 +26,7 @@ from deciban.util.text_tables import aligned, amount, class_name, whole
 if TYPE_CHECKING:
     from deciban.evaluation.metrics import Evaluation
     from deciban.model.fitted import Fitted
-    from deciban.sources.examples import LabelledStream
+    from deciban.sources.labelled import LabelledStream
 
 
 @click.command(epilog="""\b
@@ -86,7 +86,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
         rows = labelled(fitted, scan, target)
         missing_columns(fitted, scan)
     else:
-        from deciban.sources.examples import LabelledStream
+        from deciban.sources.labelled import LabelledStream
 
         tell_markers(scan, target)
         if target is None:

@@ -19,7 +19,7 @@ from deciban.util.text_tables import class_name, counted
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
-    from deciban.sources.examples import LabelledStream
+    from deciban.sources.labelled import LabelledStream
     from deciban.sources.source import Source
 
 
@@ -139,7 +139,7 @@ def loaded(path: str) -> "Fitted":
 def labelled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabelledStream":
     """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
     from deciban.fitting.fit import open_examples
-    from deciban.sources.examples import LabelledStream
+    from deciban.sources.labelled import LabelledStream
 
     name = target if target is not None else fitted.origin.target
     if name is None:

@@ -128,7 +128,7 @@ def _classifier(fitted: "Fitted") -> Any:
 
 def _evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import EvidenceDisplay
-    from deciban.scoring.scoring import opened_rows
+    from deciban.scoring.predict import opened_rows
     from deciban.sources.source import Source
 
     assert scan is not None, "checked before"

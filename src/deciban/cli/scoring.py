@@ -76,7 +76,7 @@ def predict(
     """Write the rows of TABLE with their most probable class and its probability."""
     output = _output(output, table, options)
     check_table_output(output, (model, *table))
-    from deciban.scoring.scoring import predict_batches
+    from deciban.scoring.predict import predict_batches
 
     fitted = loaded(model)
     scan = opened(table, read, output)
@@ -120,7 +120,7 @@ def decide(
     """Write the rows of TABLE with the decision that costs least, its risk and the next best one."""
     output = _output(output, table, options)
     check_table_output(output, (model, *table, *filter(None, [options["costs"]])))
-    from deciban.scoring.scoring import decide_batches
+    from deciban.scoring.predict import decide_batches
 
     fitted = loaded(model)
     loss = costs(options["costs"], fitted, of_columns=True)
@@ -294,7 +294,7 @@ def explain(
 ) -> None:
     """Say why each row of TABLE is classified as it is: the evidence of each column, in decibans."""
     from deciban.explain.explanation import Explanation
-    from deciban.scoring.scoring import aligned_table, opened_rows
+    from deciban.scoring.predict import aligned_table, opened_rows
     from deciban.sources.source import Source
 
     fitted = loaded(model)

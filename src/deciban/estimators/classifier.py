@@ -53,11 +53,11 @@ from deciban.model.tuning import Tuning
 from deciban.report.figures import report_figures
 from deciban.report.report import Report
 from deciban.schema.schema import ColumnSpec, Schema
-from deciban.scoring import scoring
-from deciban.scoring.scoring import loss_for, predict_posteriors
+from deciban.scoring import predict as scoring
+from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import PlugInRisk, model_risk, sample_rows
 from deciban.scoring.spark import decide_in_spark, explain_in_spark, predict_in_spark
-from deciban.sources.examples import Examples, Where
+from deciban.sources.labelled import Examples, Where
 from deciban.sources.open import named_rows
 from deciban.sources.spark import is_spark_table
 from deciban.sources.write import Existing, FileKind

@@ -28,8 +28,8 @@ from deciban.model.counting import batches, count
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.model import Model
-from deciban.scoring.scoring import loss_for, predict, predict_posteriors
-from deciban.sources.examples import Examples, LabelledStream
+from deciban.scoring.predict import loss_for, predict, predict_posteriors
+from deciban.sources.labelled import Examples, LabelledStream
 from deciban.sources.source import Source
 from deciban.store.model_file import identity, shards_of
 from deciban.tables.labelled import LabelledTable

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from deciban.errors import UsageError
 from deciban.families.base.contract import Family as Family, Likelihood as Likelihood
-from deciban.families.base.variance import PerClass, Pooled, Shrunk
+from deciban.families.base.spread import PerClass, Pooled, Shrunk
 from deciban.families.bernoulli import Bernoulli
 from deciban.families.binned import Binned
 from deciban.families.categorical import Categorical

@@ -23,8 +23,8 @@ from deciban.families.base.contract import (
 )
 from deciban.families.base.lowering import CutPlace, ExportedColumns, Lowered, Refusal, Term, lookup, reject_infinite
 from deciban.families.base.smoothing import draw, fraction, smoothed
+from deciban.families.base.spread import vary
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
-from deciban.families.base.variance import vary
 from deciban.families.categorical import add_share_variance, lookup_left_out, lookup_terms
 from deciban.statistics import Bins, Combined, Moments
 from deciban.statistics.bins import Column

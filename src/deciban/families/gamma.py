@@ -29,8 +29,8 @@ from deciban.families.base.lowering import (
     Term,
     reject_infinite,
 )
+from deciban.families.base.spread import rounding_variance, vary
 from deciban.families.base.sql_questions import Later, Logarithm, Positive, SqlQuestions
-from deciban.families.base.variance import rounding_variance, vary
 from deciban.families.log_normal import positive_log
 from deciban.statistics import Combined, Moments
 from deciban.statistics.moments import MomentValues

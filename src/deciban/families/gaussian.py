@@ -22,8 +22,7 @@ from deciban.families.base.contract import (
     Terms,
 )
 from deciban.families.base.lowering import ExportedColumns, Lowered, NormalTerm, Term, reject_infinite
-from deciban.families.base.sql_questions import Later, Number, SqlQuestions
-from deciban.families.base.variance import (
+from deciban.families.base.spread import (
     PerClass,
     Pooled,
     Spread,
@@ -33,6 +32,7 @@ from deciban.families.base.variance import (
     spread_errors,
     vary,
 )
+from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.statistics import Moments
 from deciban.tables.table import Readable
 from deciban.util.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers

@@ -27,8 +27,8 @@ from deciban.families.base.contract import (
 )
 from deciban.families.base.lowering import ExportedColumns, JointNormalTerm, Lowered, WhitenedForm, reject_infinite
 from deciban.families.base.shapley import MOST_ENUMERATED, Rule, Shares, gradual_normal_shares, shapley
+from deciban.families.base.spread import PerClass, Spread, check_spread, spread_errors, vary
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
-from deciban.families.base.variance import PerClass, Spread, check_spread, spread_errors, vary
 from deciban.families.gaussian import Gaussian
 from deciban.statistics import Scatter
 from deciban.tables.table import Readable

@@ -19,8 +19,8 @@ from deciban.families.base.contract import (
     add_base,
 )
 from deciban.families.base.lowering import ExportedColumns, Lowered, reject_infinite
+from deciban.families.base.spread import Pooled
 from deciban.families.base.sql_questions import Later, Logarithm, SqlQuestions
-from deciban.families.base.variance import Pooled
 from deciban.families.gaussian import (
     Normal,
     NormalShaped,

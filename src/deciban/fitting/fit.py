@@ -25,7 +25,7 @@ from deciban.model.priors import Given, prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, check_columns, infer_schema
 from deciban.schema.schema import Schema
-from deciban.sources.examples import Examples, LabelledStream, Where, open_labelled
+from deciban.sources.labelled import Examples, LabelledStream, Where, open_labelled
 from deciban.sources.open import open_table
 from deciban.sources.source import Work
 from deciban.store.model_file import content, from_content

@@ -9,7 +9,7 @@ import numpy as np
 
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
-from deciban.sources.examples import Examples
+from deciban.sources.labelled import Examples
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table

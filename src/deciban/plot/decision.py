@@ -28,7 +28,7 @@ from deciban.plot.display import (
     quiet,
     shown_name,
 )
-from deciban.scoring.scoring import loss_for
+from deciban.scoring.predict import loss_for
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.text_tables import digits
 from deciban.web.palette import CLASS_COLOURS

@@ -23,7 +23,7 @@ from deciban.plot.display import (
     shown_name,
     zero_line,
 )
-from deciban.scoring.scoring import aligned_table
+from deciban.scoring.predict import aligned_table
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, class_name, counted, digits, shortened
 from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR

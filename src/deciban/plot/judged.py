@@ -10,7 +10,7 @@ from deciban.evaluation.evaluate import learned_rows, left_out
 from deciban.fitting.fit import open_examples
 from deciban.fitting.update import places_of
 from deciban.plot.display import fitted_of
-from deciban.scoring.scoring import predict_posteriors
+from deciban.scoring.predict import predict_posteriors
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Codes, Floats
 

@@ -21,7 +21,7 @@ from deciban.errors import BadCell, DecibanError
 from deciban.families.base.contract import by_pattern
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model, log_normalize
-from deciban.scoring.scoring import score_table
+from deciban.scoring.predict import score_table
 from deciban.scoring.simulate import sample_rows
 from deciban.statistics.levels import encode
 from deciban.tables.convert import as_table

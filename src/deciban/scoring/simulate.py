@@ -13,7 +13,7 @@ from deciban.errors import Argument, UsageError
 from deciban.explain.decision_curves import exact_risk
 from deciban.model.fitted import Fitted
 from deciban.model.model import posteriors
-from deciban.scoring.scoring import score_table
+from deciban.scoring.predict import score_table
 from deciban.tables.cells import from_numbers
 from deciban.tables.convert import as_table
 from deciban.tables.labels import LabelArray

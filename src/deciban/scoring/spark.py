@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from deciban.explain.columns import wide_explanation
 from deciban.model.fitted import Fitted
-from deciban.scoring.scoring import aligned_table, decide_batches, loss_for, predict_batches
+from deciban.scoring.predict import aligned_table, decide_batches, loss_for, predict_batches
 from deciban.sources.spark import SparkRows
 from deciban.tables.table import Frame, with_columns
 

@@ -16,8 +16,8 @@ from starlette.responses import Response
 from deciban.decisions.decide import Decisions
 from deciban.explain.calculation import BLOCK_KEYS, COLUMN_KEYS
 from deciban.serve.bodies.body import ARROW_STREAM, CONTENT_TYPES, CSV, JSON
+from deciban.serve.predictions import Predicted, Reader
 from deciban.serve.problems import Problem
-from deciban.serve.reader import Predicted, Reader
 from deciban.sources.write import to_stream
 from deciban.util.text_tables import class_name, plain_json
 

@@ -17,7 +17,7 @@ from deciban.page.build import folder_html, page_html
 from deciban.report.figures import ReportFigures, report_figures
 from deciban.report.form import form_data
 from deciban.report.report import report_sections
-from deciban.serve.reader import Reader
+from deciban.serve.predictions import Reader
 from deciban.serve.service import ServedModel
 from deciban.tables.cells import kind_of
 from deciban.util.text_tables import plain_json

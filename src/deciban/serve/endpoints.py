@@ -35,8 +35,8 @@ from deciban.serve.bodies.body import CSV, JSON, Body, read_body
 from deciban.serve.describe import described_model, folder_page, form_of, model_page, report_fragment
 from deciban.serve.online.draft import Learned
 from deciban.serve.online.learner import Learner
+from deciban.serve.predictions import Reader
 from deciban.serve.problems import RETRY_AFTER, Problem, remedy_for_clients
-from deciban.serve.reader import Reader
 from deciban.serve.service import Service
 
 # Bodies of at most so many bytes, and at most so many cells, are worked on in the event loop: handing them to a thread

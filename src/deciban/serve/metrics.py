@@ -22,8 +22,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from deciban.serve.reader import State
-from deciban.serve.watch import EstimatedNow, Seen, Watch
+from deciban.serve.monitor import EstimatedNow, Seen, Watch
+from deciban.serve.predictions import State
 from deciban.serve.worker_metrics import FOLDER_VARIABLE
 from deciban.tables.table import Table
 from deciban.util.arrays import Floats

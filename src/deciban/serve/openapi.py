@@ -8,8 +8,8 @@ from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
 from deciban.serve.bodies.checks import LONGEST_ID
 from deciban.serve.bodies.records import MATRIX_TYPE
 from deciban.serve.describe import kinds_and_levels
+from deciban.serve.predictions import Reader
 from deciban.serve.problems import PROBLEM_JSON
-from deciban.serve.reader import Reader
 from deciban.serve.service import Service
 from deciban.tables.cells import kind_of
 from deciban.util.text_tables import plain_json

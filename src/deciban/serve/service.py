@@ -15,13 +15,13 @@ from deciban.decisions.loss import Loss
 from deciban.errors import DataError, DecibanError, LossError, ModelFileError, Place
 from deciban.model.fitted import Fitted
 from deciban.model.model import posteriors
-from deciban.scoring.scoring import loss_for, score_table
+from deciban.scoring.predict import loss_for, score_table
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.metrics import Metrics
 from deciban.serve.online.journal import JournalSpaceError
 from deciban.serve.online.learner import Learner
+from deciban.serve.predictions import Reader, State
 from deciban.serve.problems import Problem, without_folders
-from deciban.serve.reader import Reader, State
 from deciban.serve.settings import LearnSettings, ServeSettings
 from deciban.store.model_file import load, read
 from deciban.util.arrays import CORES

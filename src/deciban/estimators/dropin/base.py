@@ -22,7 +22,7 @@ from deciban.model.fitted import Fitted, refuse_no_weight
 from deciban.model.model import Model, estimate, log_normalize, most_probable, posteriors
 from deciban.model.priors import log_prior
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema
-from deciban.scoring.scoring import score_table
+from deciban.scoring.predict import score_table
 from deciban.tables.convert import as_table
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray, check_weights, encode_labels

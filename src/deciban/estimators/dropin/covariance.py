@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from deciban.errors import UsageError
-from deciban.families.base.variance import vary
+from deciban.families.base.spread import vary
 from deciban.families.joint_gaussian import JointNormal, joint_normal, units
 from deciban.statistics import Scatter
 from deciban.util.arrays import Floats

@@ -16,7 +16,8 @@ from deciban.export.ir import CorrectionTables, TermModel
 from deciban.export.lower import fold_model
 from deciban.export.sql.cells import EXPECTED, SCORED_TABLE, Cells, Reading, Stages, total
 from deciban.export.sql.corrections import add_corrections
-from deciban.export.sql.terms import block_evidence, block_shares, fail_at_holes, may_miss
+from deciban.export.sql.shares import block_shares
+from deciban.export.sql.terms import block_evidence, fail_at_holes, may_miss
 from deciban.families.base.lowering import JointNormalTerm, LevelPlace
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model

@@ -1,7 +1,7 @@
 """The SQL of each term of a model: `TERMS_IN_SQL` lists them, each as one expression per class.
 
-Then joint normal distributions, of rows with and without missing cells, and last, for explanations, the share that each
-column of a joint block has of its evidence.
+Joint normal distributions are written for rows with and without missing cells. The shares that columns have of the
+evidence of a joint block, for explanations, are in `shares`.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,6 @@ from deciban.errors import UsageError
 from deciban.export.ir import Block, ExpandedTerm
 from deciban.export.lower import REMEDY
 from deciban.export.sql.cells import Cells, total
-from deciban.export.term_shares import Polynomials, normal_shares, table_shares
 from deciban.families.base.lowering import (
     HalfLineTerm,
     JointNormalTerm,
@@ -24,17 +23,10 @@ from deciban.families.base.lowering import (
     Term,
     WhitenedForm,
 )
-from deciban.model.model import Model
 from deciban.util.arrays import LARGEST, TOO_LARGE, Floats
 
 # An expression for each class; None adds nothing.
 Evidence = list[str | None]
-
-# Shares that are larger than this are beyond what can be added up.
-VAST_SHARES = 1e300
-
-# The part of the evidence that its shares may leave over: more than rounding would.
-LEFT_OVER = 1e-6
 
 
 def block_evidence(cells: Cells, block: Block) -> Evidence:
@@ -293,126 +285,3 @@ TERMS_IN_SQL: dict[type[Term], Callable[[Cells, Any], Evidence]] = {
     LinearTerm: _linear,
     JointNormalTerm: _joint_normal,
 }
-
-
-def block_shares(cells: Cells, model: Model, block: Block) -> dict[int, Evidence]:
-    """Return the share that each column of a joint block has of its evidence, by the number of the column."""
-    term = block.terms[0]
-    if isinstance(term, LookupTerm):
-        shares, index = table_shares(model, block, term), cells.place(term.place)
-        return {column: lookup(cells, index, shares[:, k]) for k, column in enumerate(block.columns)}
-    if isinstance(term, JointNormalTerm):
-        return _normal_shares(cells, model, block, term)
-    return {one.column: TERMS_IN_SQL[type(one)](cells, one) for one in block.terms if isinstance(one, LinearTerm)}
-
-
-def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTerm) -> dict[int, Evidence]:
-    number, away = cells.dialect.number, distances(cells, term)
-    units = term.unit.tolist()
-    scaled = [f"({z} / {number(unit)})" for z, unit in zip(away, units, strict=True)]
-    steps = [cells.stages.name("s", cells.dialect.nudged(cells.dialect.within(one, 1e100), 1e-50)) for one in scaled]
-    forms = normal_shares(model, block, term)
-    pattern = _pattern(cells, away) if len(forms) > 1 else None
-    plain = [
-        ["0", *(_polynomial(cells, forms, pattern, steps, k, c) for c in range(1, model.classes.size))]
-        for k in range(len(steps))
-    ]
-    known = _is_known(cells, block, plain)
-    there = cells.stages.name("b", total([f"CASE WHEN {one} IS NULL THEN 0 ELSE 1 END" for one in steps]))
-    whole = [None if one is None else cells.stages.name("b", one) for one in block_evidence(cells, block)]
-    within = _within_cap(cells, block, plain)
-
-    def share(k: int, c: int) -> str | None:
-        """Where it is not known how they share, the columns that are there have the same."""
-        evenly = f"WHEN NOT {known} THEN {whole[c]} / {there}"
-        shared = f"CASE WHEN {steps[k]} IS NULL THEN 0 WHEN {known} THEN {within[k][c]} {evenly} END"
-        return None if whole[c] is None else shared
-
-    return {column: [share(k, c) for c in range(len(whole))] for k, column in enumerate(term.columns)}
-
-
-def _pattern(cells: Cells, away: Sequence[str]) -> str:
-    """The place of the set of columns that are there: each is a binary digit, the first one the lowest."""
-    digits = " + ".join(f"CASE WHEN {one} IS NULL THEN 0 ELSE {1 << k} END" for k, one in enumerate(away))
-    return cells.stages.name("h", f"{cells.first} + {digits}")
-
-
-def _is_known(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> str:
-    """Return a condition: the shares, column by class, add up to the evidence. Vast ones may have lost all digits."""
-    number = cells.dialect.number
-    each = [one or number(0.0) for one in sum_of_terms(cells, block)]
-    size = cells.stages.name("b", total([f"abs({one})" for row in plain for one in row[1:]]))
-    if len(each) == 2:
-        ahead = [contrast(cells, each)]
-    else:
-        names, _ = behind_best(cells, each)
-        ahead = [f"({one} - {names[0]})" for one in names[1:]]
-    apart = [f"abs({total([row[c] for row in plain])} - {one})" for c, one in enumerate(ahead, 1)]
-    close = f"{total(apart)} <= {number(LEFT_OVER)} * ({number(1.0)} + {size})"
-    return cells.stages.name("b", f"{size} < {number(VAST_SHARES)} AND {close}")
-
-
-def _within_cap(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The shares, column by class, where the cap makes the evidence smaller in proportion and relative to the best."""
-    number = cells.dialect.number
-    if block.cap == np.inf:
-        return [list(row) for row in plain]
-    each = [one or number(0.0) for one in sum_of_terms(cells, block)]
-    cap = number(block.cap)
-    if len(each) == 2:
-        ahead = contrast(cells, each)
-        scale = cells.stages.name(
-            "b", f"CASE WHEN abs({ahead}) > {cap} THEN {cap} / abs({ahead}) ELSE {number(1.0)} END"
-        )
-        return [["0", f"{row[1]} * {scale}"] for row in plain]
-    names, top = behind_best(cells, each)
-    scales = [
-        cells.stages.name("b", f"CASE WHEN {top} - {one} > {cap} THEN {cap} / ({top} - {one}) ELSE {number(1.0)} END")
-        for one in names
-    ]
-    best = cells.stages.name("b", f"CASE {' '.join(f'WHEN {one} = {top} THEN {c}' for c, one in enumerate(names))} END")
-    found = []
-    for row in plain:
-        cases = " ".join(f"WHEN {c} THEN {one}" for c, one in enumerate(row))
-        of_best = cells.stages.name("b", f"CASE {best} {cases} END")
-        found.append([f"({one} - {of_best}) * {scale}" for one, scale in zip(row, scales, strict=True)])
-    return found
-
-
-def _polynomial(
-    cells: Cells, forms: Sequence[Polynomials], pattern: str | None, steps: Sequence[str], k: int, c: int
-) -> str:
-    """The name of the share of a column for a class; NULL where cells are missing of more columns than have polynomials
-    for that."""
-    number, whole = cells.dialect.number, forms[0]
-    constant, linear, quadratic = whole.constant[k, c], whole.linear[k, :, c], whole.quadratic[k, :, :, c]
-    products = [[number(x) if x else None for x in row] for row in quadratic.tolist()]
-    full = _sum(number(constant), [number(x) for x in linear], products, steps)
-    if pattern is None:
-        return cells.stages.name("f", full)
-    size, patterns = len(steps), 1 << len(steps)
-    constants, linears = np.zeros(patterns), np.zeros((size, patterns))
-    quadratics = np.zeros((size, size, patterns))
-    for form in forms[1:]:
-        if k in form.kept:
-            kept, here, own = list(form.kept), sum(1 << one for one in form.kept), form.kept.index(k)
-            constants[here], linears[kept, here] = form.constant[own, c], form.linear[own, :, c]
-            quadratics[np.array(kept)[:, None], kept, here] = form.quadratic[own, :, :, c]
-
-    def factor(values: Floats) -> str:
-        return f"({cells.dialect.doubles(values.tolist())})[{pattern}]"
-
-    there = [f"COALESCE({one}, {number(0.0)})" for one in steps]
-    factors = [[factor(values) if values.any() else None for values in row] for row in quadratics]
-    holed = _sum(factor(constants), [factor(values) for values in linears], factors, there)
-    complete = f"{pattern} = {cells.first + patterns - 1}"
-    return cells.stages.name("f", f"CASE WHEN {complete} THEN {full} ELSE {holed} END")
-
-
-def _sum(constant: str, linear: Sequence[str], quadratic: Sequence[Sequence[str | None]], steps: Sequence[str]) -> str:
-    """constant + the sum of s[a] * (linear[a] + the sum of quadratic[a][b] * s[b])."""
-    parts = [constant]
-    for step, slope, row in zip(steps, linear, quadratic, strict=True):
-        inner = [slope, *(f"{one} * {other}" for one, other in zip(row, steps, strict=True) if one is not None)]
-        parts.append(f"{step} * {total(inner)}")
-    return total(parts)

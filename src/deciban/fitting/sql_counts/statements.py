@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from deciban.errors import DataError, Place
 from deciban.families.base.sql_questions import DistinctRows
 from deciban.sources.dialects import Dialect
-from deciban.sources.examples import LabelledStream
+from deciban.sources.labelled import LabelledStream
 from deciban.sources.source import SqlRows
 from deciban.tables.labels import MOST_REPETITIONS, UNKNOWN_LABEL, LabelArray, Labels
 from deciban.tables.table import Frame

@@ -8,7 +8,7 @@ import numpy as np
 
 from deciban.families import Family, JointGaussian, Text, known_families
 from deciban.families.base.contract import ColumnNumbers
-from deciban.families.base.variance import Pooled, Shrunk
+from deciban.families.base.spread import Pooled, Shrunk
 from deciban.fitting.tune.rows import FEWEST_ROWS, Rows, is_number, left_out_evidence, measure_of
 from deciban.fitting.tune.weights import GROUP_ROWS, centred, maximise
 from deciban.model.tuning import Choice

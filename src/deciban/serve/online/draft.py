@@ -22,8 +22,8 @@ from deciban.model.fitted import Fitted
 from deciban.serve.bodies.checks import JSON_KINDS, LearnableRows, Record
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.online.journal import Journal, KeptRow, Numbers, as_json, pending_bytes
+from deciban.serve.predictions import State
 from deciban.serve.problems import Problem, problem_of
-from deciban.serve.reader import State
 from deciban.serve.settings import LearnSettings
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray, encode_labels

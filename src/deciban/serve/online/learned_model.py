@@ -35,8 +35,8 @@ from deciban.serve.online.journal import (
     shorten,
     used_bytes,
 )
+from deciban.serve.predictions import State
 from deciban.serve.problems import Problem, problem_of
-from deciban.serve.reader import State
 from deciban.serve.settings import LearnSettings
 from deciban.sources.write import replacing
 from deciban.store import layout, model_file

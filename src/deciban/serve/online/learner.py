@@ -14,8 +14,8 @@ from deciban.serve.online.draft import Learned, Request, rows_to_keep
 from deciban.serve.online.housekeeping import Housekeeping
 from deciban.serve.online.inbox import Inbox, PendingRows
 from deciban.serve.online.learned_model import LearnedModel
+from deciban.serve.predictions import State
 from deciban.serve.problems import Problem
-from deciban.serve.reader import State
 from deciban.serve.settings import LearnSettings
 
 log = logging.getLogger("deciban.serve")

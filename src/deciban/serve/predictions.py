@@ -14,7 +14,7 @@ from deciban.errors import DecibanError, LossError, rendered
 from deciban.explain.explanation import Explanation
 from deciban.model.fitted import Fitted
 from deciban.model.model import most_probable, posteriors
-from deciban.scoring.scoring import break_ties_as_predict, loss_for, score_table
+from deciban.scoring.predict import break_ties_as_predict, loss_for, score_table
 from deciban.serve.problems import Problem, problem_of, remedy_for_clients
 from deciban.tables.table import Frame
 from deciban.util.arrays import Floats, Integers

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from deciban.decisions.shift import estimate_shares
 from deciban.scoring.outliers import MISSING, UNSEEN, CellKinds, OutlierDetector
-from deciban.serve.reader import State
+from deciban.serve.predictions import State
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Floats
