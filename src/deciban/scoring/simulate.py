@@ -32,7 +32,13 @@ def sample_rows(
     model = fitted.generative
     if length is not None and not any(likelihood.takes_length for likelihood in model.likelihoods):
         raise UsageError(
-            "no column holds texts or counts of words, which alone have words",
+            (
+                "no column is ",
+                Argument("family", "Text"),
+                " or ",
+                Argument("family", "Multinomial"),
+                ", which have words",
+            ),
             remedy="leave it out",
             parameter=Argument("length", length),
         )
