@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 __all__ = [
     "DataError",
@@ -129,8 +129,6 @@ class DecibanError(Exception):
     ...     print(type(error).__name__)
     DataError
     """
-
-    names_source = False  # whether the message begins with the file, or whatever else, that it is about
 
     def __init__(
         self, cause: Message = "", *, place: Place = NOWHERE, remedy: Message = "", parameter: Argument | None = None
@@ -290,15 +288,6 @@ class ModelFileError(DecibanError, ValueError):
     ...         print("refused")
     refused
     """
-
-
-Problem = TypeVar("Problem", bound=DecibanError)
-
-
-def naming_source(problem: Problem) -> Problem:
-    """The error, marked as one whose message begins with its source, so that nobody names that again."""
-    problem.names_source = True
-    return problem
 
 
 class DecibanWarning(UserWarning):

@@ -16,7 +16,8 @@ HERE = Path(__file__).parent
 TESTED_BY_CALLERS = {"texts", "words", "instructions"}
 
 # Kernels that hand digits, slices or a table of contents from one to the next. Their callers are tested: against exact
-# fractions (test_moments.py, test_totals.py), sets of rows (test_row_hashes.py) and all cells (tune/test_partial.py).
+# fractions (test_moments.py, test_totals.py), sets of rows (test_row_hashes.py) and all cells
+# (fitting/tune/test_missing_cells.py).
 TESTED_TOGETHER = {
     *("add_products", "carry", "add_limbs", "multiply_limbs", "limbs_as_doubles", "limb_quotients", "limb_scatters"),
     *("largest_cells", "smallest_cells", "add_sliced_cells", "add_other_cells", "add_rows", "slice_rows"),

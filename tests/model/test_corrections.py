@@ -102,8 +102,6 @@ def test_the_effect_of_the_only_column_of_a_table_is_its_value() -> None:
     # bins 0, 1, 2, 3: above the cut at 1? above that at 0?
     np.testing.assert_allclose(found.effect(0), values[0, [0, 1, 3, 3]], atol=1e-6)
     np.testing.assert_array_equal(found.effect(1), 0.0)
-    assert found.tells_missing_apart(0)
-    assert not found.tells_missing_apart(1)
     assert found.importance[1] == 0.0 < found.importance[0]
     assert found.cells == 4
     assert found.sets(2, 5) == []

@@ -19,7 +19,7 @@ class Texts(NamedTuple):
 
 
 class WordRules(NamedTuple):
-    """How texts are cut into words: what each code point becomes (see `families.text.folding`), whether ASCII letters
+    """How texts are cut into words: what each code point becomes (see `families.text.tokens`), whether ASCII letters
     are made small, and the characters that a word has at least."""
 
     folded: Codes

@@ -110,7 +110,7 @@ class Corrections:
         unknown: the cells that are unknown, column by row. A table is then averaged over the columns that are unknown:
         its value is the mean of the cells that agree with the row in the others, by the rows behind the cells.
         """
-        whole, partial = _parted(unknown, bins.shape[1])
+        whole, partial = _parted(unknown)
         if whole is None:
             kernels.corrections.add_corrections(
                 bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out
@@ -154,7 +154,7 @@ class Corrections:
     def shares(self, bins: Bins, unknown: Flags | None = None) -> Floats:
         """What each column has of the correction of each row, row by column by class: they add up to it."""
         out = np.zeros((bins.shape[1], len(self.columns), self.values.shape[2]))
-        whole, partial = _parted(unknown, bins.shape[1])
+        whole, partial = _parted(unknown)
         whole = np.arange(bins.shape[1]) if whole is None else whole
         part = np.zeros((whole.size, *out.shape[1:]))
         for t, cell in enumerate(cells_of(np.ascontiguousarray(bins[:, whole]), self.tests)):
@@ -201,10 +201,6 @@ class Corrections:
     def cells(self) -> int:
         """The number of cells of all tables."""
         return int((1 << (self.tests[:, :, 0] >= 0).sum(axis=1)).sum())
-
-    def tells_missing_apart(self, place: int) -> bool:
-        """Whether a table asks if the cell of this column is missing."""
-        return bool(((self.tests[:, :, 0] == place) & (self.tests[:, :, 1] == MISSING_BIN)).any())
 
     @cached_property
     def importance(self) -> Floats:
@@ -304,7 +300,7 @@ def _averaged(tests: Integers, values: Floats, weight: Floats) -> AveragedTable:
     return AveragedTable(columns, cuts, mean)
 
 
-def _parted(unknown: Flags | None, rows: int) -> tuple[Integers | None, Integers]:
+def _parted(unknown: Flags | None) -> tuple[Integers | None, Integers]:
     """The rows of which every cell is known, None where these are all rows; and the others."""
     if unknown is None or not unknown.any():
         return None, np.zeros(0, dtype=np.int64)

@@ -40,23 +40,6 @@ class Statistic(Protocol):
         ...
 
 
-S = TypeVar("S", bound=Statistic)
-
-
-def merged_classes(statistic: S, classes: int) -> S:
-    """The counts of all classes together, as of one class: those of the first half with the second, and so on."""
-    if classes == 0:
-        return statistic.place_classes(np.zeros(0, dtype=np.int64), 1)
-    while classes > 1:
-        half, size = classes // 2, (classes + 1) // 2
-        place = np.arange(classes)
-        first = np.where(place < half, place, np.where(place < 2 * half, -1, half))  # with the last of an odd number
-        second = np.where((place >= half) & (place < 2 * half), place - half, -1)
-        statistic = statistic.place_classes(first, size).merge(statistic.place_classes(second, size))
-        classes = size
-    return statistic
-
-
 def remaining(have: Floats, removed: Floats, slack: float | None = None) -> Floats:
     """have - removed; a ForgetError where less than nothing would remain, unless there is a `slack` (see `remove`)."""
     left = have - removed

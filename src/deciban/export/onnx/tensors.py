@@ -185,10 +185,6 @@ class Tensor:
         """Whether each number is missing."""
         return self.graph.node("IsNaN", self)
 
-    def is_infinite(self) -> "Tensor":
-        """Whether each number is infinite."""
-        return self.graph.node("IsInf", self)
-
     def exp(self) -> "Tensor":
         return self.graph.node("Exp", self)
 

@@ -200,7 +200,7 @@ def refuse_other_kinds(name: str, cells: Sequence[Any], learned: str, named: boo
         raise Problem(422, f"found {found}, expected {expected}", CELL_REMEDIES[kind], place_of(row, name, named))
 
 
-def refuse_other_columns(table: pa.Table, types: dict[str, str], first_row: int = 0) -> None:
+def refuse_other_columns(table: pa.Table, types: dict[str, str]) -> None:
     """The same for the columns of a table, of which one that holds text takes nothing but text."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
