@@ -1,7 +1,8 @@
 """Bayes classifiers for tabular and text data: fit, explain, decide, serve.
 
 Public are the names of `__all__` here, and those of `deciban.dropin`, `deciban.plot`, `deciban.datasets`,
-`deciban.errors` and `deciban.testing`. Everything else is private and may change.
+`deciban.errors` and, for families of your own, `deciban.families`, `deciban.statistics` and `deciban.testing`.
+Everything else is private and may change.
 """
 
 from deciban.util.version import __version__ as __version__

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, DataError, ForgetError, Gamma, UsageError
-from deciban.sources.spark import SparkRows, is_spark_table
+from deciban.sources.open import kind_of_rows
+from deciban.sources.spark import SparkRows
 from tests.support.asserts import assert_same_typed_counts
 from tests.support.sources import mixed
 
@@ -212,9 +213,9 @@ def test_bad_input_gets_one_clear_error_and_changes_nothing(spark: Any, frame: A
 
 
 def test_a_table_of_spark_is_recognised(frame: Any, table: pa.Table) -> None:
-    assert is_spark_table(frame)
-    assert not is_spark_table(table)
-    assert not is_spark_table(None)
+    assert kind_of_rows(frame) == "spark"
+    assert kind_of_rows(table) == "memory"
+    assert kind_of_rows(None) == "memory"
 
 
 @pytest.mark.parametrize("where", ["here", "engine"])

@@ -58,8 +58,7 @@ from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import PlugInRisk, model_risk, sample_rows
 from deciban.scoring.spark import decide_in_spark, explain_in_spark, predict_in_spark
 from deciban.sources.labelled import Examples, Where
-from deciban.sources.open import named_rows
-from deciban.sources.spark import is_spark_table
+from deciban.sources.open import kind_of_rows, named_rows
 from deciban.sources.write import Existing, FileKind
 from deciban.store import model_file
 from deciban.store.model_file import shards_of
@@ -262,7 +261,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         predict_proba : The probability of each class.
         decide : Decisions at least cost.
         """
-        if is_spark_table(X):
+        if kind_of_rows(X) == "spark":
             return predict_in_spark(self._fitted(), X)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.predict(self._fitted(), X)
 
@@ -287,7 +286,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> BayesClassifier().fit(weather(), "play").predict_proba([{"outlook": "overcast"}]).round(3).tolist()
         [[0.143, 0.857]]
         """
-        if is_spark_table(X):
+        if kind_of_rows(X) == "spark":
             return predict_in_spark(self._fitted(), X, probabilities=True)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.predict_posteriors(self._fitted(), X)
 
@@ -412,7 +411,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         importance : What columns say of many rows.
         """
         fitted = self._fitted()
-        if is_spark_table(X):
+        if kind_of_rows(X) == "spark":
             return explain_in_spark(fitted, X)  # type: ignore[no-any-return]  # a DataFrame
         return Explanation.of(fitted.model, scoring.aligned_table(fitted, X), by)
 
@@ -714,7 +713,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ['no']
         """
         fitted = self._fitted()
-        if is_spark_table(X):
+        if kind_of_rows(X) == "spark":
             return decide_in_spark(fitted, X, loss, reject)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.decide_table(fitted, scoring.table_of(fitted, X), scoring.loss_for(fitted, loss, reject))
 

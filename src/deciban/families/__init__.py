@@ -8,7 +8,17 @@ from dataclasses import is_dataclass
 from typing import Any, TypeVar
 
 from deciban.errors import UsageError
-from deciban.families.base.contract import Family as Family, Likelihood as Likelihood
+from deciban.families.base.checks import COUNTS, FINITE, FLAGS, POSITIVE, Support
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    BlockFamily,
+    ColumnFamily,
+    Estimated,
+    Family,
+    Likelihood,
+    Parameters,
+    score_anew,
+)
 from deciban.families.base.spread import PerClass, Pooled, Shrunk
 from deciban.families.bernoulli import Bernoulli
 from deciban.families.binned import Binned
@@ -101,20 +111,33 @@ def known_families() -> tuple[type[Any], ...]:
 
 
 __all__ = [
+    "COUNTS",
+    "FINITE",
+    "FLAGS",
+    "POSITIVE",
+    "BaseLikelihood",
     "Bernoulli",
     "Binned",
+    "BlockFamily",
     "Categorical",
+    "ColumnFamily",
     "Complement",
+    "Estimated",
+    "Family",
     "Gamma",
     "Gaussian",
     "JointGaussian",
     "JointTable",
+    "Likelihood",
     "LogNormal",
     "Multinomial",
+    "Parameters",
     "PerClass",
     "Poisson",
     "Pooled",
     "Shrunk",
+    "Support",
     "Text",
     "register",
+    "score_anew",
 ]

@@ -4,7 +4,6 @@
 `connections`. Parquet is read by DuckDB.
 """
 
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -263,24 +262,9 @@ def _source_of(name: str, schema: pa.Schema, read: ReadBatches, **more: Any) -> 
     return BatchSource(name, tuple(types), StoredBatches(schema, read), types=types, **more)
 
 
-def is_arrow_stream(data: Any) -> bool:
-    """Whether something is a dataset of pyarrow or a lazy frame of polars."""
-    return _is_dataset(data) or _is_lazy(data)
-
-
-def _is_dataset(data: Any) -> bool:
-    dataset = sys.modules.get("pyarrow.dataset")
-    return dataset is not None and isinstance(data, dataset.Dataset)
-
-
-def _is_lazy(data: Any) -> bool:
-    polars = sys.modules.get("polars")
-    return polars is not None and isinstance(data, polars.LazyFrame)
-
-
 def open_arrow_stream(data: Any) -> BatchSource:
     """The source of a dataset, or of a lazy frame, which polars works out again for every pass, batch by batch."""
-    if _is_dataset(data):
+    if hasattr(data, "to_batches"):  # a dataset
         return _source_of("the dataset", data.schema, lambda names: data.to_batches(columns=list(names)))
 
     def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -440,11 +440,6 @@ class DuckDbSource(Source):
         return rows_of_piece(self.row_size, len(self.columns))
 
 
-def is_relation(data: Any) -> bool:
-    """Whether something is a relation of DuckDB."""
-    return type(data).__name__ == "DuckDBPyRelation"
-
-
 @dataclass(frozen=True)
 class RelationSource(Source):
     """The rows of a relation of DuckDB, in a connection of the user's."""

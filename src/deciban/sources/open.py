@@ -20,19 +20,18 @@ from urllib.request import url2pathname
 from deciban.errors import Argument, DataError, Place, UsageError
 from deciban.sources.addresses import SCHEMES, Address
 from deciban.sources.arrow import (
-    is_arrow_stream,
     open_arrow_files,
     open_arrow_stream,
     open_parquet,
 )
 from deciban.sources.csv import MISSING_WORDS, CsvSource, open_csv, recoded
 from deciban.sources.dialects import DUCKDB
-from deciban.sources.duckdb import RelationSource, is_relation, translated_errors
+from deciban.sources.duckdb import RelationSource, translated_errors
 from deciban.sources.json import open_json
 from deciban.sources.query import SQL, open_query
 from deciban.sources.sniff import FileFormat, sniff
 from deciban.sources.source import Source
-from deciban.sources.spark import SparkRows, is_spark_table
+from deciban.sources.spark import SparkRows
 from deciban.sources.temporary import STANDARD_INPUT, spooled
 from deciban.tables.cells import TYPES, CellHabits
 from deciban.tables.convert import as_table
@@ -85,17 +84,25 @@ def kind_of_rows(data: Any, files: bool = False) -> Kind:
         return "database" if data.startswith(SCHEMES) else "query" if data.startswith(SQL) else "files"
     if isinstance(data, os.PathLike):
         return "files"
-    if is_spark_table(data):
+    kind = type(data)
+    library = kind.__module__.partition(".")[0]
+    if library == "pyspark" and hasattr(kind, "mapInArrow"):
         return "spark"
-    if hasattr(type(data), CONNECTION) or hasattr(type(data), IBIS):
+    if hasattr(kind, CONNECTION) or hasattr(kind, IBIS):
         return "database"
-    if is_arrow_stream(data):
+    if (library == "polars" and kind.__name__ == "LazyFrame") or _is_dataset(data):
         return "batches"
-    if is_relation(data):
+    if kind.__name__ == "DuckDBPyRelation":
         return "relation"
     names = (str, os.PathLike) if files else (os.PathLike,)
     several = isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(one, names) for one in data)
     return "files" if several else "memory"
+
+
+def _is_dataset(data: Any) -> bool:
+    """Whether something is a dataset of pyarrow, which need not be imported to know that."""
+    dataset = sys.modules.get("pyarrow.dataset")
+    return dataset is not None and isinstance(data, dataset.Dataset)
 
 
 @dataclass(frozen=True)

@@ -53,11 +53,6 @@ ADDED_TYPES = {
 }
 
 
-def is_spark_table(data: Any) -> bool:
-    """Whether something is a DataFrame of Spark."""
-    return type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "mapInArrow")
-
-
 @dataclass(frozen=True)
 class SparkRows(Source):
     """The rows of a Spark DataFrame."""
