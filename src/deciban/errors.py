@@ -156,7 +156,7 @@ class DecibanError(Exception):
             Shows the `Place`.
 
         remedy : callable, default=None
-            Shows an `Argument` or `Labels` in the remedy. None: as `argument` does.
+            The same in the remedy. None: as `argument` does.
 
         Returns
         -------

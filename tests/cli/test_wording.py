@@ -25,8 +25,11 @@ def fit(deciban: Deciban, *options: str) -> tuple[int, str]:
     ("command", "words"),
     [
         (["words", "m.dcb"], "no column holds texts; make one --family COLUMN=Text"),
-        (["words", "m.dcb", "--column", "town"], "--column town: this column holds no texts"),
-        (["sample", "m.dcb", "--length", "3"], "--length 3: no column holds texts"),
+        (
+            ["words", "m.dcb", "--column", "town"],
+            "--column town: this column is not Text; make it --family COLUMN=Text",
+        ),
+        (["sample", "m.dcb", "--length", "3"], "--length 3: no column is Text or Multinomial, which"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--prior", "foo"], "--prior foo: choose"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--alpha", "-1"], "--alpha -1"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--encoding", "klingon"], "--encoding klingon"),

@@ -215,6 +215,20 @@ def test_keys_in_another_order(tmp_path: Path) -> None:
         assert rows_of(scan(path)) == [lines[0]] * 3
 
 
+def test_keys_that_look_like_the_other_case_of_another(tmp_path: Path) -> None:
+    """DuckDB calls the key a beside A a_1, which may be a key of its own."""
+    for cell in ("x", 1):
+        path, packed = tmp_path / "lines.jsonl", tmp_path / "lines.jsonl.gz"
+        line = {"A": cell, "a_1": cell}
+        path.write_text(json.dumps(line) + "\n")
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        assert rows_of(scan([path, packed])) == [line] * 2
+        for other in ({"A": cell, "a": cell}, {**line, "a": cell}):
+            packed.write_bytes(gzip.compress(json.dumps(other).encode()))
+            with pytest.raises(DataError, match="the key 'a' is there with capitals and without; name every key in"):
+                scan([path, packed])
+
+
 def test_signs_that_only_duckdb_knows(tmp_path: Path) -> None:
     """Delimiters that are not ASCII, cells that mean nothing and hold a delimiter, and no column at all."""
     path = tmp_path / "table.csv"

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from deciban.errors import NOT_GIVEN, Argument, DecibanError, DecibanWarning, Part, rendered
+from deciban.errors import NOT_GIVEN, Argument, DecibanError, DecibanWarning, Labels, Part, rendered
 from deciban.util.text_tables import class_name
 
 # Arguments that are options of the same name.
@@ -41,7 +41,7 @@ def as_option(part: Part) -> str:
     >>> as_option(Argument("types", {"a b": "text"})), as_option(Argument("force", True))
     ("--type 'a b=text'", '--force')
     """
-    if not isinstance(part, Argument):
+    if isinstance(part, Labels):
         return ", ".join(map(_label, part.values))
     name, value = part.name, part.value
     if name == "family":

@@ -20,6 +20,7 @@ from deciban.decisions.decide import CoverageCurve, Decisions, incurred, risks
 from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, DataError, Labels, UsageError
+from deciban.estimators.spark import decide_in_spark, explain_in_spark, predict_in_spark
 from deciban.evaluation import evaluate
 from deciban.evaluation.diagnose import Diagnosis
 from deciban.evaluation.importance import (
@@ -31,6 +32,7 @@ from deciban.evaluation.importance import (
 )
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Evaluation
+from deciban.evaluation.model_risk import PlugInRisk, model_risk
 from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
 from deciban.explain.estimates import Estimates, ParameterCount
 from deciban.explain.explanation import Explanation
@@ -55,8 +57,7 @@ from deciban.report.report import Report
 from deciban.schema.schema import ColumnSpec, Schema
 from deciban.scoring import predict as scoring
 from deciban.scoring.predict import loss_for, predict_posteriors
-from deciban.scoring.simulate import PlugInRisk, model_risk, sample_rows
-from deciban.scoring.spark import decide_in_spark, explain_in_spark, predict_in_spark
+from deciban.scoring.simulate import sample_rows
 from deciban.sources.labelled import Examples, Where
 from deciban.sources.open import kind_of_rows, named_rows
 from deciban.sources.write import Existing, FileKind

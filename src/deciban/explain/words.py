@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.errors import Argument, UsageError
+from deciban.errors import Argument, Labels, UsageError
 from deciban.families.text.family import KnownWords, TextColumn
 from deciban.families.text.tokens import Tokens, folded_text
 from deciban.model.model import Model
@@ -253,7 +253,9 @@ def top_words_of(model: Model, label: int, most: int, column: str | None = None)
     if not texts or (column is not None and column not in texts):
         if column is None:
             raise UsageError("no column holds texts", remedy=("make one ", Argument("family", "Text")))
-        raise UsageError("this column holds no texts", parameter=Argument("column", column))
+        text = Argument("family", "Text")
+        remedy = ("choose ", Labels(texts)) if texts else ("make it ", text)
+        raise UsageError(("this column is not ", text), remedy=remedy, parameter=Argument("column", column))
     if column is None and len(texts) > 1:
         raise UsageError(
             f"several columns hold texts: {', '.join(texts)}",

@@ -26,9 +26,10 @@ from deciban.families.base.lowering import OTHER_PLACE, ExportedColumns, Lowered
 from deciban.families.base.smoothing import draw, fraction, smoothed
 from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
-from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
+from deciban.statistics.levels import WIDEST_TABLE, encode, positions
 from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers, in_lanes, log
+from deciban.util.arrow_values import as_values
 
 
 @dataclass(frozen=True, repr=False)

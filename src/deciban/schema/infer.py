@@ -209,7 +209,8 @@ def _named_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], par
         raise UsageError(
             (
                 Argument("columns"),
-                f" names {absent[0]!r}, which is not in the table; it has {listed(names)}",
+                f" names {absent[0]!r}, which is not in the table; it has {listed(names)} "
+                "(columns that come later are for partial_fit)",
             )
         )
     return members

@@ -1,6 +1,6 @@
-"""The folder in which worker processes share their figures.
+"""The folder in which worker processes share their metrics.
 
-prometheus_client decides when it is imported whether figures are shared, by an environment variable. So whoever starts
+prometheus_client decides when it is imported whether metrics are shared, by an environment variable. So whoever starts
 the workers enters `shared_folder` first, and imports `metrics` only in them. Nothing here imports it.
 """
 

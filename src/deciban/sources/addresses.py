@@ -1,7 +1,4 @@
-"""URLs of databases, and texts without the passwords in them.
-
-What others see of a process in the list of all: not the passwords in its arguments.
-"""
+"""URLs of databases, and texts and arguments of the process without the passwords in them."""
 
 import re
 import sys

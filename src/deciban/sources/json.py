@@ -1,7 +1,7 @@
 """Files of JSON, opened as a source."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,11 +10,13 @@ from deciban.errors import DataError, Place
 from deciban.sources.duckdb import (
     JSON_FILE_MEMORY,
     DuckDbSource,
+    borrowed,
     column_types,
     files_of,
     literal,
     record_of,
     select_typed,
+    translated_errors,
 )
 from deciban.sources.sniff import FileFormat
 from deciban.sources.source import ColumnType, Types
@@ -40,6 +42,11 @@ class JsonRead:
         """The query for all keys of all lines."""
         return f"SELECT * FROM {self._call('sample_size=-1, union_by_name=true')}"
 
+    def select_keys(self) -> str:
+        """The query for all keys as they are written."""
+        files = f"{files_of(self.paths)}, compression={literal(self.compression or 'none')}"
+        return f"SELECT DISTINCT unnest(json_keys(json)) FROM read_json_objects({files})"
+
     def _call(self, columns: str) -> str:
         compression = literal(self.compression or "none")
         return (
@@ -53,15 +60,16 @@ def open_json(name: str, paths: Sequence[Path], forms: Sequence[FileFormat], cal
     alike: dict[str | None, list[Path]] = {}
     for path, form in zip(paths, forms, strict=True):
         alike.setdefault(form.compression, []).append(path)
-    looks = (JsonRead(tuple(files), compression).describe() for compression, files in alike.items())
-    found = column_types(" UNION ALL BY NAME ".join(looks), name, called, JSON_FILE_MEMORY * len(paths))
+    reads = [JsonRead(tuple(files), compression) for compression, files in alike.items()]
+    looks = " UNION ALL BY NAME ".join(read.describe() for read in reads)
+    found = column_types(looks, name, called, JSON_FILE_MEMORY * len(paths))
     if found == {"json": "JSON"} and all(_has_no_keys(path, form) for path, form in zip(paths, forms, strict=True)):
         found = {NO_COLUMN: "VARCHAR"}
-    _refuse_keys_by_case(name, found)
+    _refuse_keys_by_case(name, found, reads, called)
     columns = tuple((column, JSON_TYPES.get(kind, kind)) for column, kind in found.items())
     return DuckDbSource(
         name, tuple(found),
-        tuple(JsonRead(tuple(files), compression, columns) for compression, files in alike.items()),
+        tuple(replace(read, columns=columns) for read in reads),
         row_size=forms[0].row_bytes or 0.0,
         types={column: ColumnType(kind) for column, kind in columns},
         more_memory=2 * JSON_FILE_MEMORY, files=tuple(paths), called=called,
@@ -77,12 +85,23 @@ def _has_no_keys(path: Path, form: FileFormat) -> bool:
     return True
 
 
-def _refuse_keys_by_case(name: str, columns: Iterable[str]) -> None:
-    """DuckDB tells keys that differ only in case apart by a number, and then finds no cell."""
-    columns = set(columns)
+def _refuse_keys_by_case(
+    name: str, columns: Collection[str], reads: Sequence[JsonRead], called: Mapping[str, str]
+) -> None:
+    """DuckDB tells keys that differ only in case apart by a number, and then finds no cell.
+
+    A name such as `a_1` may also be a key, so that the keys themselves are asked for where it could be either.
+    """
     known = {column.lower() for column in columns}
-    for column in columns:
-        base, _, number = column.rpartition("_")
-        if number.isdigit() and base not in columns and base.lower() in known:
-            said = f"the key {base!r} is there with capitals and without"
+    numbered = (column.rpartition("_") for column in columns)
+    if not any(number.isdigit() and base not in columns and base.lower() in known for base, _, number in numbered):
+        return
+    keys = " UNION ".join(read.select_keys() for read in reads)
+    memory = JSON_FILE_MEMORY * sum(len(read.paths) for read in reads)
+    with borrowed(more_memory=memory) as connection, translated_errors(name, called=called):
+        written = sorted(key for (key,) in connection.execute(keys).fetchall())
+    first: dict[str, str] = {}
+    for key in written:
+        if first.setdefault(key.lower(), key) != key:
+            said = f"the key {key!r} is there with capitals and without"
             raise DataError(said, place=Place(name), remedy="name every key in one way")

@@ -1,9 +1,4 @@
-"""Files that a process which was killed has left half written: removed by the next one that writes into the folder.
-
-A file is locked as long as it is written, and the lock ends with its process: one that is free belongs to nobody.
-
-Tables written piece by piece: CSV, JSON lines or Parquet, or into a database; whole or not at all.
-"""
+"""Write tables piece by piece, as CSV, JSON lines or Parquet, or into a database: whole or not at all."""
 
 import csv
 import errno
@@ -30,54 +25,6 @@ from deciban.sources.temporary import STANDARD_INPUT
 from deciban.tables.cells import plain_type
 from deciban.tables.table import like_first, with_each
 from deciban.util import shutdown
-
-# What the files that are written beside others are called.
-PART_NAME = re.compile(r"\..*\.[0-9a-f]{12}\.part", re.DOTALL)
-
-# Seconds: one that is younger may not be locked yet.
-YOUNG = 5.0
-
-
-if sys.platform == "win32":  # where an open file cannot be removed
-
-    def lock(file: Any) -> None:
-        """Nothing."""
-
-    def _is_free(path: str) -> bool:
-        return True
-
-else:
-    import fcntl
-
-    def lock(file: Any) -> None:
-        """Say that somebody writes this file, where files can be locked."""
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def _is_free(path: str) -> bool:
-        """Whether nobody writes the file any more; an OSError where files cannot be locked."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(descriptor)
-        return True
-
-
-def sweep(folder: Path) -> None:
-    """Remove what was left half written in a folder."""
-    oldest = time.time() - YOUNG
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if PART_NAME.fullmatch(entry.name) is None:
-                continue
-            with suppress(OSError):
-                status = entry.stat(follow_symlinks=False)
-                if stat.S_ISREG(status.st_mode) and status.st_mtime < oldest and _is_free(entry.path):
-                    os.unlink(entry.path)
-
 
 Write = Callable[[pa.Table], None]
 
@@ -351,3 +298,54 @@ def without_formulas(table: pa.Table) -> pa.Table:
 def _guarded(cells: Any) -> Any:
     formula = pc.and_not(pc.match_substring_regex(cells, FORMULA), pc.match_substring_regex(cells, NUMBER_IN_SHEETS))
     return pc.if_else(formula, pc.binary_join_element_wise("'", cells, ""), cells)
+
+
+# Files that a process which was killed has left half written: the next one that writes into the folder removes them.
+# A file is locked as long as it is written, and the lock ends with its process: one that is free belongs to nobody.
+
+# What the files that are written beside others are called.
+PART_NAME = re.compile(r"\..*\.[0-9a-f]{12}\.part", re.DOTALL)
+
+# Seconds: one that is younger may not be locked yet.
+YOUNG = 5.0
+
+
+if sys.platform == "win32":  # where an open file cannot be removed
+
+    def lock(file: Any) -> None:
+        """Nothing."""
+
+    def _is_free(path: str) -> bool:
+        return True
+
+else:
+    import fcntl
+
+    def lock(file: Any) -> None:
+        """Say that somebody writes this file, where files can be locked."""
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _is_free(path: str) -> bool:
+        """Whether nobody writes the file any more; an OSError where files cannot be locked."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(descriptor)
+        return True
+
+
+def sweep(folder: Path) -> None:
+    """Remove what was left half written in a folder."""
+    oldest = time.time() - YOUNG
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if PART_NAME.fullmatch(entry.name) is None:
+                continue
+            with suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode) and status.st_mtime < oldest and _is_free(entry.path):
+                    os.unlink(entry.path)

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from deciban import kernels
 from deciban.errors import BadCell
 from deciban.statistics.base import remaining
-from deciban.statistics.decimals import as_doubles
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, scatter_to
+from deciban.util.arrow_values import as_values
 
 # Whole numbers that lie within this range are counted in a table of that many places, without hashing.
 WIDEST_TABLE = 1 << 12
@@ -69,33 +69,6 @@ class Levels:
 
     def _columns(self) -> list[tuple[pa.Array, Floats]]:
         return list(zip(self.levels, self.tables, strict=True))
-
-
-def as_values(array: pa.Array, column: int = 0) -> pa.Array:
-    """`array` in one of the few types that levels have: text, int64, float64, bool, or a date or time.
-
-    Whole floats are integers (a missing cell makes floats of a column of codes), NaN is missing.
-    """
-    kind = array.type
-    if pa.types.is_dictionary(kind):
-        values = as_values(array.dictionary, column)  # Arrow cannot decode a dictionary of every kind of text
-        return pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return array.cast(pa.string())
-    if pa.types.is_integer(kind):
-        if kind == pa.uint64() and len(array) and (pc.max(array).as_py() or 0) >= 1 << 63:
-            raise BadCell(column, None, "it holds integers beyond 2**63", "turn the column into text")
-        return array.cast(pa.int64())
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        floats = as_doubles(array) if pa.types.is_decimal(kind) else array.cast(pa.float64())
-        floats = pc.add(pc.if_else(pc.is_nan(floats), pa.scalar(None, pa.float64()), floats), 0.0)  # -0.0 is 0.0
-        whole = pc.all(pc.equal(pc.floor(floats), floats)).as_py() is not False
-        small = pc.all(pc.less(pc.abs(floats), 2.0**53)).as_py() is not False
-        return floats.cast(pa.int64()) if whole and small else floats
-    extension = isinstance(kind, pa.BaseExtensionType)
-    if extension or pa.types.is_nested(kind) or "binary" in str(kind):
-        raise BadCell(column, None, f"it holds {kind}, which is not a category", "turn it into text or numbers first")
-    return array
 
 
 def distinct(array: pa.Array, column: int = 0) -> tuple[Codes, pa.Array]:

@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.errors import Argument, BadCell
-from deciban.statistics.decimals import as_doubles
-from deciban.statistics.levels import as_values
 from deciban.util.arrays import Floats
+from deciban.util.arrow_values import as_doubles, as_values
 
 # What people call types, and DuckDB's names for them.
 TYPES = {"text": "VARCHAR", "number": "DOUBLE", "bool": "BOOLEAN", "date": "TIMESTAMP", "time": "TIME"}

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban.errors import DataError, Place
-from deciban.statistics.levels import as_values
 from deciban.util.arrays import Codes, Floats
+from deciban.util.arrow_values import as_values
 from deciban.util.text_tables import counted
 
 LabelArray = npt.NDArray[Any]

@@ -1,1 +1,1 @@
-"""Leaf helpers: arrays, sparse matrices, threads, progress, text tables, signals."""
+"""Leaf helpers: arrays, Arrow values, sparse matrices, threads, progress, text tables, signals."""

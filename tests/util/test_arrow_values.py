@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from deciban.statistics.decimals import as_doubles
-from deciban.statistics.levels import as_values
 from deciban.tables.cells import as_numbers
+from deciban.util.arrow_values import as_doubles, as_values
 
 
 def expected(cells: list[Decimal | None]) -> list[float | None]:

@@ -1,0 +1,60 @@
+"""Arrow arrays in the few types that values of cells have; decimal numbers as the nearest doubles."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deciban.errors import BadCell
+from deciban.util.arrays import Floats
+
+# Whole numbers up to this, and powers of ten with exponents up to that, are doubles; so their quotient is rounded once.
+EXACT_WHOLE = 1 << 53
+EXACT_POWER = 22
+
+
+def as_values(array: pa.Array, column: int = 0) -> pa.Array:
+    """`array` in one of the few types that levels have: text, int64, float64, bool, or a date or time.
+
+    Whole floats are integers (a missing cell makes floats of a column of codes), NaN is missing.
+    """
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        values = as_values(array.dictionary, column)  # Arrow cannot decode a dictionary of every kind of text
+        return pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return array.cast(pa.string())
+    if pa.types.is_integer(kind):
+        if kind == pa.uint64() and len(array) and (pc.max(array).as_py() or 0) >= 1 << 63:
+            raise BadCell(column, None, "it holds integers beyond 2**63", "turn the column into text")
+        return array.cast(pa.int64())
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        floats = as_doubles(array) if pa.types.is_decimal(kind) else array.cast(pa.float64())
+        floats = pc.add(pc.if_else(pc.is_nan(floats), pa.scalar(None, pa.float64()), floats), 0.0)  # -0.0 is 0.0
+        whole = pc.all(pc.equal(pc.floor(floats), floats)).as_py() is not False
+        small = pc.all(pc.less(pc.abs(floats), 2.0**53)).as_py() is not False
+        return floats.cast(pa.int64()) if whole and small else floats
+    extension = isinstance(kind, pa.BaseExtensionType)
+    if extension or pa.types.is_nested(kind) or "binary" in str(kind):
+        raise BadCell(column, None, f"it holds {kind}, which is not a category", "turn it into text or numbers first")
+    return array
+
+
+def as_doubles(array: pa.Array) -> pa.Array:
+    """The doubles nearest to decimal numbers, as every engine rounds them; Arrow itself is often off by one digit."""
+    scale = array.type.scale
+    if 0 <= scale <= EXACT_POWER:
+        whole, exact = _digits(array.cast(pa.decimal128(38, scale)) if array.type.bit_width < 128 else array)
+        if exact:
+            return pa.array(whole / 10.0**scale, mask=array.is_null().to_numpy(zero_copy_only=False))
+    return array.cast(pa.string()).cast(pa.float64())
+
+
+def _digits(array: pa.Array) -> tuple[Floats, bool]:
+    """The digits of decimal numbers as whole numbers, and whether all of them are doubles."""
+    if array.type.bit_width != 128 or not len(array):
+        return np.zeros(len(array)), not len(array)
+    halves = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)[array.offset : array.offset + len(array)]
+    halves = np.where(array.is_valid().to_numpy(zero_copy_only=False)[:, None], halves, 0)
+    low, high = halves[:, 0], halves[:, 1]
+    small = (high == (low >> 63)) & (np.abs(low) <= EXACT_WHOLE) & (low != np.iinfo(np.int64).min)
+    return low.astype(np.float64), bool(small.all())
