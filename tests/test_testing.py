@@ -1,18 +1,21 @@
 """`deciban.testing.check_family` and families that are registered from outside of the package."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from deciban import BayesClassifier, Bernoulli, Gaussian, ModelFileError, Poisson, UsageError, load
+from deciban import BayesClassifier, Bernoulli, Binned, Gamma, Gaussian, ModelFileError, Poisson, UsageError, load
 from deciban.families import _REGISTERED, Likelihood, register
+from deciban.families.gamma import GammaLikelihood
 from deciban.statistics import Moments, Totals
 from deciban.testing import LAWS, check_family
-from deciban.util.arrays import Codes, Floats, Numbers
+from deciban.util.arrays import Codes, Floats, Integers, Numbers
+from tests.laws.cases import with_edges_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,6 +29,40 @@ class Forgetful(Poisson):
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Totals:
         return super().count(cells, labels, (weights > 0.0).astype(np.float64), classes)
+
+
+@dataclass(frozen=True, repr=False)
+class Careless(Poisson):
+    """Counts what a model file can hold, but nobody can read."""
+
+    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Totals:
+        return replace(super().count(cells, labels, weights, classes), exact=1)  # type: ignore[arg-type]  # no flag
+
+
+class Mixin:
+    """Counts in its own way, beside any family."""
+
+    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Any:
+        return super().count(np.abs(cells), labels, weights, classes)  # type: ignore[misc]  # that of the family
+
+
+class Sizes(Mixin, Gamma):
+    """Counts in its own way by inheritance."""
+
+
+class Halved(GammaLikelihood):
+    """Scores in its own way."""
+
+    def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
+        super().score(cells, 0.5 * weight, slot, out)
+
+
+@dataclass(frozen=True, repr=False)
+class HalfGamma(Gamma):
+    """Estimates another likelihood from what its parent counts."""
+
+    def estimate(self, statistic: Any) -> Halved:
+        return Halved(**vars(super().estimate(statistic)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,6 +84,33 @@ def registered() -> Iterator[None]:
 
 def test_a_good_family_keeps_all_laws() -> None:
     assert check_family(Poisson(), oracle=lambda x: stats.poisson(x.mean()), seeds=[1]) == list(LAWS)
+
+
+def test_a_family_that_holds_a_part_fixed_says_what_is_refitted() -> None:
+    with pytest.raises(AssertionError, match=r"breaks 1 of 15 laws:\nleft_out_is_a_fit_without_the_row"):
+        check_family(Binned(), seeds=[1])
+    assert check_family(Binned(), refit=with_edges_of, seeds=[0, 1]) == list(LAWS)
+
+
+def test_counts_must_be_read_back_too(registered: None) -> None:
+    register(Careless)
+    with pytest.raises(AssertionError, match=r"1 of 15 laws:\nit_is_written_and_read_back .*Totals has 1 as 'exact'"):
+        check_family(Careless(), seeds=[0])
+
+
+def test_a_family_that_counts_in_its_own_way_does_not_inherit_how_sql_counts() -> None:
+    questions: Any = None  # nothing is asked
+    assert Forgetful().count_in_sql(questions, [0]) is None
+    assert Sizes().count_in_sql(questions, [0]) is None
+    assert Answers.count_in_sql is Bernoulli.count_in_sql
+    assert TooWide.count_in_sql is Gaussian.count_in_sql
+    assert Sizes().counts != Gamma().counts
+
+
+def test_a_likelihood_that_scores_in_its_own_way_does_not_inherit_what_is_exported() -> None:
+    X, y = {"x": [1.0, 2.0, 4.0, 8.0]}, [0, 1, 0, 1]
+    with pytest.raises(UsageError, match=r"column 'x': HalfGamma\(\) cannot be exported"):
+        BayesClassifier(HalfGamma(), tune=None).fit(X, y).to_sql("t")
 
 
 def test_the_report_names_the_laws_that_fail(registered: None) -> None:

@@ -6,6 +6,7 @@ breaks it. deciban's own tests call the same functions.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from io import BytesIO
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +25,7 @@ from deciban.schema.schema import Schema
 from deciban.sources.open import open_table
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Words
 from deciban.statistics.exact import ExactSums
-from deciban.store.layout import ArrayReader, Content
+from deciban.store.layout import ArrayReader, packed, read_from
 from deciban.store.values import pack, unpack
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import encode_labels
@@ -40,6 +41,7 @@ MAX_COUNT = 2_000
 
 Rng = np.random.Generator
 Draw = Callable[[Rng, int], Any]
+Refit = Callable[[Model, Counts], Model]
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Trial:
 
     spec: the family, or a mapping of columns to it. draw: rows of cells. exact: whether counts are exact to the bit.
     oracle: from the cells of a class and column to a frozen SciPy distribution. samples: whether it draws samples.
+    refit: the model of the other rows when one is left out, given the model of all rows and the counts of the others.
     """
 
     spec: Any
@@ -55,6 +58,7 @@ class Trial:
     exact: bool = True
     oracle: Callable[[np.ndarray], Any] | None = None
     samples: bool = True
+    refit: Refit | None = None
 
     @property
     def family(self) -> Any:
@@ -69,14 +73,15 @@ def check_family(
     oracle: Callable[[np.ndarray], Any] | None = None,
     exact: bool = True,
     samples: bool = True,
+    refit: Refit | None = None,
     seeds: Sequence[int] = (0, 1, 2),
 ) -> list[str]:
     """Check that a family keeps the laws that the rest of deciban relies on.
 
     Counts add up, in any batches and any order; weights are repetitions; what is forgotten leaves no trace; a row left
     out is a fit without it; a row alone scores as in a batch; densities are those of the oracle, or add up to 1; linear
-    terms and shares add up to the evidence; samples lie in the support; no score is NaN; parameters are written to
-    model files and read back.
+    terms and shares add up to the evidence; samples lie in the support; no score is NaN; parameters and counts are
+    written to model files and read back.
 
     Parameters
     ----------
@@ -93,6 +98,10 @@ def check_family(
         Whether counts must be equal to the bit; otherwise to 1e-12.
     samples : bool, default=True
         Whether the family draws samples; scores that are not a distribution cannot.
+    refit : callable, default=None
+        From the model of all rows and the counts of all but one to the model that this one is scored by when it is left
+        out, if the family holds a part of the whole model fixed there, as `Binned` does its edges. By default it is
+        estimated from these counts alone.
     seeds : sequence of int, default=(0, 1, 2)
         Seeds of the tables that are tried.
 
@@ -119,7 +128,8 @@ def check_family(
     >>> "counts_add" in laws
     True
     """
-    trial = Trial(family if columns is None else columns, draw or _default_draw(family), exact, oracle, samples)
+    spec = family if columns is None else columns
+    trial = Trial(spec, draw or _default_draw(family), exact, oracle, samples, refit)
     failed = []
     for name, law in LAWS.items():
         for seed in seeds:
@@ -366,16 +376,10 @@ def forgetting_leaves_no_trace(trial: Trial, seed: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-Refit = Callable[[Model, Counts], Model]
-
-
-def left_out_is_a_fit_without_the_row(
-    trial: Trial, seed: int, *, lonely: bool = False, weighted: bool = False, refit: Refit | None = None
-) -> None:
+def left_out_is_a_fit_without_the_row(trial: Trial, seed: int, *, lonely: bool = False, weighted: bool = False) -> None:
     """`score_left_out` is what a fit of all other rows says of each row.
 
-    lonely: a class has one row. weighted: rows have weights. refit: the model of the other rows, if a part of the whole
-    model is held fixed.
+    lonely: a class has one row. weighted: rows have weights.
     """
     rng = np.random.default_rng(seed)
     X = trial.draw(rng, ROWS)
@@ -389,7 +393,7 @@ def left_out_is_a_fit_without_the_row(
     for i in range(1, ROWS):
         others = np.arange(ROWS) != i
         rest = counted(schema, rows_of(X, others), y[others], weights[others])
-        without = model_of(rest) if refit is None else refit(model, rest)
+        without = model_of(rest) if trial.refit is None else trial.refit(model, rest)
         expected = without.evidence(schema.table_as_learned(open_table(rows_of(X, [i])))).values[0]
         np.testing.assert_allclose(found[i], expected, rtol=1e-9, atol=1e-9, err_msg=f"row {i} of class {y[i]}")
 
@@ -521,14 +525,28 @@ def there_are_estimates_of_each_block(trial: Trial, seed: int) -> None:
 
 
 def it_is_written_and_read_back(trial: Trial, seed: int) -> None:
-    """The family and what it has counted can be stored in a model file."""
+    """The family and what it has counted are what a model file holds of them."""
     arrays: list[Any] = []
-    assert unpack(pack(trial.family, arrays), ArrayReader(Content(None, memoryview(b""), "", 0))) == trial.family
+    pack(trial.family, arrays)
     assert not arrays, "parameters are plain data, not arrays"
+    assert _read_back(trial.family) == trial.family
     X, y, _ = draw_table(trial, seed)
     counts = counted(schema_of(trial, X), X, y)
-    pack(counts, arrays)
-    counts.schema.groups[0].family.check_statistic(counts.statistics[0])
+    found = _read_back(counts)
+    assert found.schema == counts.schema
+    assert_same_counts(found, counts, exact=True)
+    found.schema.groups[0].family.check_statistic(found.statistics[0])
+
+
+def _read_back(value: Any) -> Any:
+    """Return what the bytes of a model file say of a value."""
+    arrays: list[Any] = []
+    written = packed({"format": 0, "value": pack(value, arrays)}, arrays)
+    content = read_from(BytesIO(written), len(written), "model")
+    behind = ArrayReader(content)
+    found = unpack(content.header["value"], behind)
+    behind.finish()
+    return found
 
 
 # The laws, by the names that `check_family` reports.

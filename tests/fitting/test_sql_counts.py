@@ -550,9 +550,17 @@ class Silent(Gaussian):
     count_in_sql = ColumnFamily.count_in_sql  # type: ignore[assignment]
 
 
-def test_columns_of_a_family_that_asks_nothing_are_read() -> None:
-    cells = labelled({"x": [1.0, 2.5, 3.0, 4.5], "y": [1.0, 2.0, 5.0, 3.0]})
-    schema = schema_of(cells, {"x": Silent(), "y": Gaussian()})
+class Sizes(Gaussian):
+    """A family that counts other than its parent, which SQL can count."""
+
+    def count(self, cells: Any, labels: Any, weights: Any, classes: int) -> Any:
+        return super().count(np.abs(cells), labels, weights, classes)
+
+
+@pytest.mark.parametrize("family", [Silent(), Sizes()], ids=["silent", "sizes"])
+def test_columns_of_a_family_that_asks_nothing_are_read(family: Gaussian) -> None:
+    cells = labelled({"x": [1.0, -2.5, 3.0, 4.5], "y": [1.0, 2.0, 5.0, 3.0]})
+    schema = schema_of(cells, {"x": family, "y": Gaussian()})
     examples = LabelledStream.of(DuckDb().table(cells), "label", None, "engine")
     with pytest.warns(UserWarning, match=r"^where='engine': this column is read, for SQL cannot count it: 'x'$"):
         found = count_in_engine(schema, examples, lambda own, rows: counted_here(own, rows_of(cells)))

@@ -25,7 +25,10 @@ from deciban import (
     Shrunk,
     Text,
 )
-from deciban.testing import Rng, Trial
+from deciban.families.binned import BinnedLikelihood
+from deciban.model.counts import Counts
+from deciban.model.model import Model, estimate
+from deciban.testing import Refit, Rng, Trial
 
 # Scores, which are not distributions: no samples can be drawn.
 SCORES = ("complement", "text-complement", "text-lift")
@@ -37,7 +40,8 @@ class Case:
 
     Counts are, but for amounts of words that are roots or logarithms: these are added up in doubles.
 
-    oracle: SciPy's distribution of the cells of one class and column, if it has one.
+    oracle: SciPy's distribution of the cells of one class and column, if it has one. refit: the model that a row is
+    scored by when it is left out, if a part of the whole model is held fixed there.
     """
 
     name: str
@@ -45,11 +49,12 @@ class Case:
     draw: Callable[[Rng, int], Any]
     exact: bool
     oracle: Callable[[np.ndarray], Any] | None = None
+    refit: Refit | None = None
 
     @property
     def trial(self) -> Trial:
         """What the laws of `deciban.testing` are tried on."""
-        return Trial(self.spec, self.draw, self.exact, self.oracle, samples=self.name not in SCORES)
+        return Trial(self.spec, self.draw, self.exact, self.oracle, self.name not in SCORES, self.refit)
 
     @property
     def family(self) -> Any:
@@ -94,6 +99,14 @@ def draw_normal(rng: Rng, n: int) -> np.ndarray:
     return _holes(rng, rng.normal([0.0, 5.0, -3.0], [1.0, 10.0, 0.1], (n, 3)))
 
 
+def with_edges_of(whole: Model, rest: Counts) -> Model:
+    """Binned densities of the rest in the bins of the whole: edges are held fixed."""
+    bins, cells = whole.likelihoods[0].bins, rest.statistics[0].parts[1].columns
+    columns = [column.coarser(wide.exponent) for column, wide in zip(cells, bins, strict=True)]
+    binned = BinnedLikelihood.of(columns, np.ones(len(columns), dtype=bool), 1.0, "ignore")
+    return estimate(rest, np.zeros(rest.classes.size), (binned,))
+
+
 def _columns(family: Any) -> dict[Any, Any]:
     return dict.fromkeys("abc", family)
 
@@ -120,7 +133,7 @@ CASES = [
     Case("log-normal", LogNormal(), draw_positive, True,
          lambda x: stats.lognorm(np.log(x).std(), scale=stats.gmean(x))),
     Case("gamma", Gamma(), draw_positive, True, lambda x: stats.gamma(*stats.gamma.fit(x, floc=0))),
-    Case("binned", Binned(), draw_normal, True),
+    Case("binned", Binned(), draw_normal, True, refit=with_edges_of),
     Case("joint-gaussian", JointGaussian(PerClass(shrinkage=0.1)), draw_normal, True),
     Case("joint-gaussian-pooled", JointGaussian(Pooled()), draw_normal, True),
     Case("joint-table", {("a", "b", "c"): JointTable()}, draw_words, True),

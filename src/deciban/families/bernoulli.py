@@ -77,7 +77,7 @@ class Bernoulli(ColumnFamily):
 
     @property
     def counts(self) -> Hashable:
-        return "Bernoulli", self.cut
+        return type(self).__name__, self.cut
 
     @property
     def cut(self) -> float:

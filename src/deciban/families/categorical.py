@@ -88,7 +88,7 @@ class Categorical(ColumnFamily):
 
     @property
     def counts(self) -> Hashable:
-        return "Categorical", self.levels
+        return type(self).__name__, self.levels
 
     @property
     def support(self) -> Support:

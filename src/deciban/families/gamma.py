@@ -100,7 +100,7 @@ class Gamma(ColumnFamily):
 
     @property
     def counts(self) -> Hashable:
-        return "Gamma", self.outside
+        return type(self).__name__, self.outside
 
     @classmethod
     def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:

@@ -103,7 +103,7 @@ class JointTable(BlockFamily):
 
     @property
     def counts(self) -> Hashable:
-        return "JointTable", self.cuts
+        return type(self).__name__, self.cuts
 
     @property
     def ordered(self) -> bool:

@@ -87,7 +87,7 @@ class LogNormal(NormalShaped):
 
     @property
     def counts(self) -> Hashable:
-        return "LogNormal", self.outside
+        return type(self).__name__, self.outside
 
     @classmethod
     def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:

@@ -80,7 +80,7 @@ class Poisson(ColumnFamily):
 
     @property
     def counts(self) -> Hashable:
-        return "Poisson", self.outside
+        return type(self).__name__, self.outside
 
     @classmethod
     def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:

@@ -8,6 +8,7 @@ BaseLikelihood), then functions that work for any family.
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from math import inf
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -368,6 +369,15 @@ class ShortRepr:
         return f"{type(self).__name__}({', '.join(given)})"
 
 
+def _overrides(cls: type[Any], methods: Sequence[str], follower: str) -> bool:
+    """Whether a class has one of the methods from nearer by than `follower`, which says the same in another way."""
+
+    def place(name: str) -> float:
+        return next((k for k, home in enumerate(cls.__mro__) if name in vars(home)), inf)
+
+    return min(map(place, methods)) < place(follower)
+
+
 class CountedFamily(ShortRepr):
     """A family that counts the same whatever its parameters are: they matter when it is estimated."""
 
@@ -375,6 +385,12 @@ class CountedFamily(ShortRepr):
     interaction: ClassVar[bool] = False
     in_bins: ClassVar[bool] = False
     holds_texts: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        """Not let a family that counts in its own way ask SQL for what its parent counts."""
+        super().__init_subclass__()
+        if _overrides(cls, ("read", "empty", "count"), "count_in_sql"):
+            cls.count_in_sql = CountedFamily.count_in_sql  # type: ignore[method-assign]  # the columns are read
 
     @property
     def ordered(self) -> bool:
@@ -421,6 +437,12 @@ class BaseLikelihood:
     """What a likelihood answers where a question does not apply to it."""
 
     takes_length: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        """Not let a likelihood that scores in its own way export what its parent scores."""
+        super().__init_subclass__()
+        if _overrides(cls, ("score",), "lower"):
+            cls.lower = BaseLikelihood.lower  # type: ignore[method-assign]  # it cannot be exported
 
     @property
     def texts(self) -> tuple[Any, ...]:

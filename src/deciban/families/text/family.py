@@ -98,7 +98,7 @@ class Text(TextOptions):
 
     @property
     def counts(self) -> Hashable:
-        return "Text", self.tokens, self.term_weights, self.most_words
+        return type(self).__name__, self.tokens, self.term_weights, self.most_words
 
     @property
     def term_weights(self) -> TermWeights:
