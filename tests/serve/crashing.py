@@ -22,8 +22,9 @@ from typing import Any
 from deciban.serve.bodies.checks import LearnableRows
 from deciban.serve.online import housekeeping, learned_model
 from deciban.serve.online.draft import Request
-from deciban.serve.online.learned_model import LearnedModel, packed
+from deciban.serve.online.learned_model import LearnedModel
 from deciban.serve.settings import LearnSettings
+from deciban.store.model_file import content
 from tests.serve.learned import ROWS, RowLearner, checked_rows, counts_of, same, saved
 
 # Small bounds, so that model files are written and the journal is shortened all the time.
@@ -259,5 +260,5 @@ def load_kernels() -> None:
         found = LearnedModel.open(str(saved(Path(folder))), SETTINGS)
         found.write([Request(checked_rows(ROWS[:2], ["yes", "no"], ["a", "b"], None))], [], None)
         found.write([Request(LearnableRows(None, (), ["a"], ()), forgets=True)], [], None)
-        found.announce(packed(found.state.fitted), found.to_save())
+        found.announce(content(found.state.fitted), found.to_save())
         found.close()

@@ -8,7 +8,7 @@ Rows with missing cells have their part of the bias, column by column, and a sca
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
 from math import comb
@@ -21,7 +21,7 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.statistics.levels import encode
 from deciban.tables.table import Readable
-from deciban.util.arrays import Flags, Floats, Integers, scatter_to, summed_cells
+from deciban.util.arrays import Flags, Floats, Integers, PickledFields, scatter_to, summed_cells
 from deciban.util.text_tables import as_written
 
 # The bin of a missing cell, and of a category that is none of the levels.
@@ -79,7 +79,7 @@ class CorrectedColumn:
 
 
 @dataclass(frozen=True)
-class Corrections:
+class Corrections(PickledFields):
     """What is added to the log joint of each class, by tables of cells.
 
     columns: those that tables ask of, in bins. tests: (column, last bin below the cut) of each table, -1 where it has
@@ -95,10 +95,6 @@ class Corrections:
     fold: Integers
     folds: int
     hashed: int
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what is derived from the rest."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def read(self, table: Readable) -> Bins:
         """The bin of each cell of a table, column by row."""

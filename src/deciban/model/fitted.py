@@ -1,7 +1,7 @@
 """What a fitted classifier knows: its settings, its counts, and the model that these support."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from deciban.model.tuning import Tuning
 from deciban.schema.schema import ColumnSpec, Schema
 from deciban.tables.cells import CellHabits
 from deciban.tables.labels import LabelArray, label_type
-from deciban.util.arrays import Floats
+from deciban.util.arrays import Floats, PickledFields
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class Fitted(PickledFields):
     """Counts, log prior, tuning, and the model they support. Replaced as a whole: no reader sees half of a change."""
 
     counts: Counts
@@ -147,10 +147,6 @@ class Fitted:
     def on_one_core(self) -> "Fitted":
         """The same for a task on another machine, which has one core."""
         return self.with_settings(replace(self.settings, threads=1))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the model, which is made of the rest when it is needed."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def refuse_no_weight(counts: Counts) -> None:

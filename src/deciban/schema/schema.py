@@ -5,7 +5,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -17,7 +17,7 @@ from deciban.errors import Argument, BadCell, SchemaError
 from deciban.families import Family
 from deciban.tables.cells import as_learned, fits
 from deciban.tables.table import NO_COLUMN, Frame, Table
-from deciban.util.arrays import Integers
+from deciban.util.arrays import Integers, PickledFields
 from deciban.util.text_tables import aligned, listed
 
 # The type of a column that has no cells yet.
@@ -130,7 +130,7 @@ class ColumnGroup:
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(PickledFields):
     """What the columns of a table are, in groups of one family each.
 
     names: of the columns; None where they have only positions. types: the Arrow type that each column was first seen
@@ -143,10 +143,6 @@ class Schema:
     groups: tuple[ColumnGroup, ...]
     types: tuple[str, ...] | None = field(default=None, compare=False)
     looks_like: tuple[MeantAs | None, ...] | None = field(default=None, compare=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what is derived from the rest."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def columns_with_family(self) -> frozenset[str]:

@@ -135,7 +135,7 @@ def predict_batches(
         table = model.schema.cells_as_learned(table, first_row)
         if observe is not None:
             observe(table)
-        posterior, best = _posterior_and_best(fitted, table, first_row)
+        posterior, best = _score_as_learned(fitted, table, first_row)
         added = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
         if probabilities:
             added |= {f"P({class_name(label)})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
@@ -190,7 +190,7 @@ def loss_for(fitted: Fitted, loss: Any, reject: float | None = None) -> Loss:
 
 def decide_table(fitted: Fitted, table: Table, loss: Loss, first_row: int = 0) -> Decisions:
     """The decisions of least risk for rows in memory; `loss` is for the model's classes."""
-    posterior, best = _posterior_and_best(fitted, table, first_row)
+    posterior, best = _score_as_learned(fitted, table, first_row)
     return break_ties_as_predict(least_risk_decisions(posterior, loss, column_of(table)), best)
 
 
@@ -260,15 +260,16 @@ def column_of(table: Table) -> Callable[[str], Any]:
     return column
 
 
-def _posterior_and_best(fitted: Fitted, table: Table, first_row: int) -> tuple[Floats, Integers]:
-    """The posterior of each row, and the place of its most probable class."""
+def posterior_and_best(joint: Floats, prior: Floats) -> tuple[Floats, Integers]:
+    """The posterior of each row, and the place of its most probable class; see `score_table`."""
+    return posteriors(joint, prior), most_probable(joint, prior)
 
-    def finish(joint: Floats, prior: Floats) -> tuple[Floats, Integers]:
-        return posteriors(joint, prior), most_probable(joint, prior)
 
+def _score_as_learned(fitted: Fitted, table: Table, first_row: int) -> tuple[Floats, Integers]:
+    """`posterior_and_best` of the rows of a table, with its columns as the model has learned them."""
     model = fitted.model
     aligned = model.schema.table_as_learned(table, first_row)
-    posterior, best = score_table(model, aligned, finish, False, fitted.settings.threads, first_row)
+    posterior, best = score_table(model, aligned, posterior_and_best, False, fitted.settings.threads, first_row)
     return posterior, best
 
 

@@ -20,6 +20,7 @@ from typing import Any, Literal, Self
 from deciban.errors import Place, UsageError
 from deciban.serve.problems import Problem
 from deciban.serve.routes import OPEN_PATHS, find_route
+from deciban.store.layout import open_at_once
 
 Role = Literal["read", "learn"]
 
@@ -99,7 +100,7 @@ def _signature(path: str) -> tuple[int, ...] | None:
 def _read(path: str) -> tuple[tuple[bytes, bool], ...]:
     """The SHA-256 of each token, and whether it may learn."""
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=open_at_once) as file:
             _check_file(path, os.fstat(file.fileno()))
             content = file.read(LARGEST_TOKEN_FILE)
     except OSError as problem:
@@ -117,11 +118,6 @@ def _read(path: str) -> tuple[tuple[bytes, bool], ...]:
         remedy = f"write a line such as: read {'x' * 8}... (random)"
         raise UsageError("there are no tokens", place=Place(path), remedy=remedy)
     return tuple((hashlib.sha256(token.encode("ascii")).digest(), learns) for token, learns in known.items())
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """A pipe without a writer would be waited for."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _check_file(path: str, found: os.stat_result) -> None:

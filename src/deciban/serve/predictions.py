@@ -13,8 +13,7 @@ from deciban.decisions.loss import Loss
 from deciban.errors import DecibanError, LossError, rendered
 from deciban.explain.explanation import Explanation
 from deciban.model.fitted import Fitted
-from deciban.model.model import most_probable, posteriors
-from deciban.scoring.predict import break_ties_as_predict, loss_for, score_table
+from deciban.scoring.predict import break_ties_as_predict, loss_for, posterior_and_best, score_table
 from deciban.serve.problems import Problem, problem_of, remedy_for_clients
 from deciban.tables.table import Frame
 from deciban.util.arrays import Floats, Integers
@@ -86,12 +85,10 @@ class Reader:
     def predict(self, table: Frame, first_row: int = 0) -> Predicted:
         """The posteriors of rows that are aligned with the model."""
         fitted = self.state.fitted
-
-        def finish(joint: Floats, prior: Floats) -> tuple[Floats, Integers]:
-            return posteriors(joint, prior), most_probable(joint, prior)
-
         try:
-            return Predicted(*score_table(fitted.model, table, finish, False, fitted.settings.threads, first_row))
+            return Predicted(
+                *score_table(fitted.model, table, posterior_and_best, False, fitted.settings.threads, first_row)
+            )
         except DecibanError as error:
             raise problem_of(error, first_row) from None
 

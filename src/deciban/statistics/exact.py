@@ -1,7 +1,7 @@
 """Sums without any rounding: whatever was added can be taken away again, in any order, and nothing is left of it."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -26,13 +26,6 @@ SPARE_DIGITS = 3
 
 # Numbers in files: beyond these exponents no sum of doubles has a digit.
 MAX_DIGITS = 256
-
-
-class Counted:
-    """A frozen dataclass that is pickled without what was worked out from its fields."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 from deciban import kernels
 from deciban.errors import BadCell
 from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
-from deciban.statistics.exact import Counted, ExactSums, exponents, room_for, rounds, scatters, two_sum
-from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, kernel_view, scatter_to
+from deciban.statistics.exact import ExactSums, exponents, room_for, rounds, scatters, two_sum
+from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, PickledFields, kernel_view, scatter_to
 
 # A scatter of this size is too small for a double.
 SMALLEST = 5e-324
@@ -73,7 +73,7 @@ def of_sums(kind: Callable[..., M], sums: Iterable[ExactSums], rounding_error: F
 
 
 @dataclass(frozen=True)
-class Moments(Counted):
+class Moments(PickledFields):
     """The exact sums of weights, of cells and of their squares, each class by column, and what follows from them.
 
     Being exact, they are the same whatever batches and order the rows came in, and what was merged can be removed

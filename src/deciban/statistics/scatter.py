@@ -9,7 +9,7 @@ import numpy as np
 
 from deciban import kernels
 from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
-from deciban.statistics.exact import Counted, ExactSums, exponents, room_for, rounds, scatters
+from deciban.statistics.exact import ExactSums, exponents, room_for, rounds, scatters
 from deciban.statistics.moments import (
     MIN_SCALED_EXPONENT,
     SCALED_ERROR,
@@ -20,7 +20,17 @@ from deciban.statistics.moments import (
     refuse_too_large,
     weight_errors,
 )
-from deciban.util.arrays import TOO_LARGE, Codes, Flags, Floats, Integers, Numbers, scatter_to, summed_cells
+from deciban.util.arrays import (
+    TOO_LARGE,
+    Codes,
+    Flags,
+    Floats,
+    Integers,
+    Numbers,
+    PickledFields,
+    scatter_to,
+    summed_cells,
+)
 
 # Bits of a slice of a cell: products of two, of rows of SLICED_WEIGHT, add up to 53 bits. And the most slices.
 FACTOR_BITS = 21
@@ -40,7 +50,7 @@ MIN_COMPARED = 1e-280
 
 
 @dataclass(frozen=True)
-class Scatter(Counted):
+class Scatter(PickledFields):
     """The exact sums of weights, of cells and of products of two columns, of each class, as `Moments` has them.
 
     Rows with a missing cell are left out (complete cases, so that every scatter matrix is positive). What follows from

@@ -8,13 +8,13 @@ import numpy as np
 
 from deciban import kernels
 from deciban.statistics.base import find_gone, find_negative
-from deciban.statistics.exact import MAX_WHOLE, Counted, ExactSums, exponents_of, room_for, rounds
-from deciban.util.arrays import Codes, Floats, Integers, Numbers, summed_cells
+from deciban.statistics.exact import MAX_WHOLE, ExactSums, exponents_of, room_for, rounds
+from deciban.util.arrays import Codes, Floats, Integers, Numbers, PickledFields, summed_cells
 from deciban.util.sparse import SparseRows
 
 
 @dataclass(frozen=True)
-class Totals(Counted):
+class Totals(PickledFields):
     """The weight of the rows where a column is present, and the sum of its cells, each class by column, exactly.
 
     exact: whether no digit was lost; it was where an engine has added up fractions, or sums were scaled by some.

@@ -96,14 +96,15 @@ def opened(path: str | os.PathLike[str], name: Any = None) -> Iterator[BinaryIO]
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise refusal
-    with open(path, "rb", opener=_open_at_once) as file:
+    with open(path, "rb", opener=open_at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # it was replaced since
             raise refusal
         yield file
 
 
-def _open_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe without a writer would be waited for
+def open_at_once(path: str, flags: int) -> int:
+    """An opener for `open`: a pipe without a writer would be waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read(path: str | os.PathLike[str], name: Any = None) -> Content:

@@ -1,6 +1,7 @@
 """The array types of this project, limits of numbers, and a few helpers."""
 
 import os
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,13 @@ TILE_PITCH = TILE_ROWS + 8
 
 # Processors that this process may use. Asked once: the question takes longer than scoring a row.
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class PickledFields:
+    """A dataclass that is pickled without what was worked out from its fields."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
 
 class _Alias:

@@ -19,8 +19,9 @@ from deciban.serve.bodies.records import table_of_records
 from deciban.serve.online.draft import ClassLabels, Row, by_kinds
 from deciban.serve.online.inbox import Inbox
 from deciban.serve.online.journal import Numbers
-from deciban.serve.online.learned_model import LearnedModel, packed
+from deciban.serve.online.learned_model import LearnedModel
 from deciban.serve.problems import Problem, without_folders
+from deciban.store.model_file import content
 
 # The newest rows that are looked at.
 MOST_ROWS = 20_000
@@ -181,7 +182,7 @@ class Housekeeping:
     def _save(self, fitted: Fitted, numbers: Numbers) -> None:
         """Write the model file, on a thread of its own."""
         try:
-            data = packed(fitted)
+            data = content(fitted)
             self._inbox.call(partial(self._model.announce, data, numbers)).result()
             self._model.file.replace(data)
         except Exception as problem:
@@ -192,7 +193,7 @@ class Housekeeping:
     def _save_here(self) -> None:
         """Write the model file on this thread."""
         fitted, numbers = self._model.state.fitted, self._model.to_save()
-        data = packed(fitted)
+        data = content(fitted)
         self._model.announce(data, numbers)
         self._model.file.replace(data)
         self._was_saved(numbers)

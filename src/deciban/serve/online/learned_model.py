@@ -439,8 +439,3 @@ class LearnedModel:
             self.journal.save(numbers)
         self.numbers, self.tunings = numbers, numbers.tunings
         self._show(fitted)
-
-
-def packed(fitted: Fitted) -> bytes:
-    """The content of the model file."""
-    return model_file.content(fitted)
