@@ -10,8 +10,10 @@ import pytest
 from scipy import stats
 
 from deciban import BayesClassifier, Bernoulli, Binned, Gamma, Gaussian, ModelFileError, Poisson, UsageError, load
-from deciban.families import _REGISTERED, Likelihood, register
+from deciban.families import _REGISTERED, COUNTS, Likelihood, register
+from deciban.families.base.checks import impossible, refuse_infinite
 from deciban.families.gamma import GammaLikelihood
+from deciban.families.poisson import PoissonLikelihood
 from deciban.statistics import Moments, Totals
 from deciban.testing import LAWS, check_family
 from deciban.util.arrays import Codes, Floats, Integers, Numbers
@@ -65,6 +67,27 @@ class HalfGamma(Gamma):
         return Halved(**vars(super().estimate(statistic)))
 
 
+class Unlimited(PoissonLikelihood):
+    """Scores cells of any size as they are, where the term that it is exported as limits them."""
+
+    lower = PoissonLikelihood.lower
+
+    def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
+        refuse_infinite(cells)
+        impossible(~COUNTS.contains(cells) & ~np.isnan(cells), weight, slot, out)
+        for j in np.flatnonzero(weight):
+            x = COUNTS.keep(cells[:, j, None])
+            out[:, slot[j]] += weight[j] * np.where(np.isnan(x), 0.0, x * self.log_rate[j] - self.rate[j])
+
+
+@dataclass(frozen=True, repr=False)
+class UnlimitedPoisson(Poisson):
+    """A family whose export says something else of huge cells."""
+
+    def estimate(self, statistic: Totals) -> Unlimited:
+        return Unlimited(**vars(super().estimate(statistic)))
+
+
 @dataclass(frozen=True, repr=False)
 class TooWide(Gaussian):
     """Has another density than its cumulative distribution says."""
@@ -87,14 +110,14 @@ def test_a_good_family_keeps_all_laws() -> None:
 
 
 def test_a_family_that_holds_a_part_fixed_says_what_is_refitted() -> None:
-    with pytest.raises(AssertionError, match=r"breaks 1 of 15 laws:\nleft_out_is_a_fit_without_the_row"):
+    with pytest.raises(AssertionError, match=r"breaks 1 of 16 laws:\nleft_out_is_a_fit_without_the_row"):
         check_family(Binned(), seeds=[1])
     assert check_family(Binned(), refit=with_edges_of, seeds=[0, 1]) == list(LAWS)
 
 
 def test_counts_must_be_read_back_too(registered: None) -> None:
     register(Careless)
-    with pytest.raises(AssertionError, match=r"1 of 15 laws:\nit_is_written_and_read_back .*Totals has 1 as 'exact'"):
+    with pytest.raises(AssertionError, match=r"1 of 16 laws:\nit_is_written_and_read_back .*Totals has 1 as 'exact'"):
         check_family(Careless(), seeds=[0])
 
 
@@ -113,9 +136,15 @@ def test_a_likelihood_that_scores_in_its_own_way_does_not_inherit_what_is_export
         BayesClassifier(HalfGamma(), tune=None).fit(X, y).to_sql("t")
 
 
+def test_what_is_exported_must_score_the_same(registered: None) -> None:
+    register(UnlimitedPoisson)
+    with pytest.raises(AssertionError, match=r"1 of 16 laws:\nexports_score_the_same .*the export of {'x0': 1e\+308"):
+        check_family(UnlimitedPoisson(), seeds=[0])
+
+
 def test_the_report_names_the_laws_that_fail(registered: None) -> None:
     register(Forgetful)
-    with pytest.raises(AssertionError, match=r"Forgetful\(\) breaks 1 of 15 laws:\nweights_are_repetitions \(seed 0\)"):
+    with pytest.raises(AssertionError, match=r"Forgetful\(\) breaks 1 of 16 laws:\nweights_are_repetitions \(seed 0\)"):
         check_family(Forgetful())
     register(TooWide)
     with pytest.raises(AssertionError) as broken:

@@ -4,7 +4,9 @@ Each law is a function of a `Trial` (a family and cells for it) and a seed; it r
 breaks it. deciban's own tests call the same functions.
 """
 
+import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from io import BytesIO
 from itertools import pairwise
@@ -13,13 +15,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import BadCell, rendered
+from deciban.errors import BadCell, DataError, rendered
+from deciban.export.model_json import model_as_json
+from deciban.export.py.scorer import DecibanScorer
 from deciban.families import Family
 from deciban.families.base.checks import COUNTS, FINITE, FLAGS, POSITIVE, VALUES
-from deciban.families.base.contract import LeftOut
+from deciban.families.base.contract import BaseLikelihood, LeftOut
 from deciban.model.counting import batches, count_batches
 from deciban.model.counts import Counts
-from deciban.model.model import Model, estimate
+from deciban.model.model import VAST_EVIDENCE, Model, estimate, log_normalize
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
 from deciban.sources.open import open_table
@@ -35,6 +39,9 @@ __all__ = ["check_family"]
 # The rows and classes that laws are tried on.
 ROWS = 60
 CLASSES = 3
+
+# Numbers at the edges of supports and of what doubles hold.
+EXTREMES = (1e308, 1e150, 1e-308, 5e-324, -0.0, 0.0, -1.0, 2.5, np.inf)
 
 # Counts beyond this are not summed when the probabilities of counts must add up to 1.
 MAX_COUNT = 2_000
@@ -80,8 +87,8 @@ def check_family(
 
     Counts add up, in any batches and any order; weights are repetitions; what is forgotten leaves no trace; a row left
     out is a fit without it; a row alone scores as in a batch; densities are those of the oracle, or add up to 1; linear
-    terms and shares add up to the evidence; samples lie in the support; no score is NaN; parameters and counts are
-    written to model files and read back.
+    terms and shares add up to the evidence; samples lie in the support; no score is NaN; what is exported scores the
+    same; parameters and counts are written to model files and read back.
 
     Parameters
     ----------
@@ -549,6 +556,40 @@ def _read_back(value: Any) -> Any:
     return found
 
 
+def exports_score_the_same(trial: Trial, seed: int) -> None:
+    """A row, with an extreme cell too, has the same probabilities by the terms of `lower`, or is rejected by both."""
+    X, _, model = fitted(trial, seed)
+    if vars(BaseLikelihood)["lower"] is type(model.likelihoods[0]).lower:  # it has no terms
+        return
+    scorer = DecibanScorer(json.loads(json.dumps(model_as_json(model))))
+    for row in _some_rows(model, X):
+        cells: Any = [row] if model.schema.names is not None else np.array([list(row.values())])
+        joint = found = None
+        with suppress(DataError):
+            joint = model.log_joint(model.schema.table_as_learned(open_table(cells)), full=False)
+        with suppress(ValueError):
+            found = scorer.log_proba(row)
+        assert (joint is None) == (found is None), f"only one of model and export rejects {row}"
+        if joint is not None and found is not None:
+            expected = log_normalize(joint, model.log_prior, logarithm=True)[0][0]
+            largest = np.abs(joint[np.isfinite(joint)]).max(initial=0.0)
+            lost = 4.0 * np.spacing(largest) if largest > VAST_EVIDENCE else 0.0  # digits of sums
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 + lost, err_msg=f"the export of {row}")
+
+
+def _some_rows(model: Model, X: Any) -> list[dict[str, Any]]:
+    """Return rows by the names of their columns, as they were drawn; if they are numbers, also with extreme ones."""
+    few = slice(0, len(EXTREMES))
+    if isinstance(X, pa.Table):
+        return list(X[few].to_pylist())
+    names = [model.schema.column_name(column) for column in range(model.schema.width)]
+    drawn = np.asarray(X[few].toarray() if hasattr(X, "toarray") else X[few], dtype=np.float64)
+    extreme = drawn.copy()
+    places = np.arange(len(EXTREMES))
+    extreme[places, places % len(names)] = EXTREMES
+    return [dict(zip(names, cells, strict=True)) for cells in (*drawn.tolist(), *extreme.tolist())]
+
+
 # The laws, by the names that `check_family` reports.
 LAWS: dict[str, Callable[[Trial, int], None]] = {
     law.__name__: law
@@ -567,6 +608,7 @@ LAWS: dict[str, Callable[[Trial, int], None]] = {
         densities_add_up_to_one,
         the_support_holds_samples_and_cells,
         there_are_estimates_of_each_block,
+        exports_score_the_same,
         it_is_written_and_read_back,
     )
 }

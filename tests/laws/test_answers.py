@@ -76,6 +76,11 @@ def test_a_family_is_written_and_read_back(case: Case) -> None:
 
 
 @every_family
+def test_exports_score_the_same(case: Case) -> None:
+    testing.exports_score_the_same(case.trial, 3)
+
+
+@every_family
 def test_what_is_suggested_instead_can_be_learned(case: Case) -> None:
     """One column of a block alone, and what tuning tries in its place."""
     X, y, model = fitted(case)
