@@ -196,8 +196,6 @@ Examples:
 @common
 def inspect(model: str, estimates: bool, as_json: bool) -> None:
     """Say what is in a model file: what it has learned, from how many rows, and how it was tuned."""
-    import os
-
     from deciban.cli.learning import rows_of
     from deciban.explain.estimates import Estimates, ParameterCount
     from deciban.store.model_file import shards_of

@@ -240,7 +240,6 @@ def families_of(texts: Sequence[str], columns: Sequence[str] | None = None) -> d
 
 def _family(text: str, option: str) -> Any:
     """A family from its name, or from a call with plain values: data, never code. Capitals do not matter."""
-    from deciban.errors import UsageError
     from deciban.families import SPREADS, known_families
 
     known = {kind.__name__.lower(): kind for kind in (*known_families(), *SPREADS)}

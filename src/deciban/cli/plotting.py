@@ -18,7 +18,7 @@ from deciban.cli.options import (
     reading,
 )
 from deciban.cli.output import check_output, complain, say, say_json
-from deciban.cli.scoring import class_of, costs
+from deciban.cli.scoring import class_of, costs, unknown_cells
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
@@ -220,7 +220,6 @@ def _learning(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) 
 
 def _judged(display: Any, fitted: "Fitted", scan: "Source | None", options: dict[str, Any], **more: Any) -> Any:
     """A picture of rows whose class is known; rows that the model has learned are left out in their turn."""
-    from deciban.cli.scoring import unknown_cells
     from deciban.evaluation.evaluate import evaluate_and_recognise
     from deciban.fitting.fit import open_examples
 

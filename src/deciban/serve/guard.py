@@ -18,8 +18,18 @@ from deciban.serve.access import Access, Request, Tokens
 from deciban.serve.problems import Problem, usual_problem
 from deciban.serve.settings import RequestSettings
 
-# The name and the value of each header, as ASGI has them.
+log = logging.getLogger("deciban.serve")
+access_log = logging.getLogger("deciban.serve.access")
+
+# The types of ASGI: the name and the value of each header, messages, what receives and sends them, an application.
 Headers = list[tuple[bytes, bytes]]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+# Is called with the route, the status and the seconds of each request.
+ObserveRequest = Callable[[str, int, float], None]
 
 # Nothing that is answered may run, be framed, be guessed to be something else, or tell others where a reader came from.
 # An answer that has one of these headers of its own keeps it: the page has a policy that lets its own script run.
@@ -117,9 +127,6 @@ class Deadlines:
         self._timer = self._loop.call_later(self._every, self._look) if self.open else None
 
 
-Message = MutableMapping[str, Any]
-Send = Callable[[Message], Awaitable[None]]
-
 # Headers of an error that say something, whoever tells of it.
 TELLING_HEADERS = (b"allow", b"retry-after", b"www-authenticate")
 
@@ -189,16 +196,6 @@ class Answer:
 def _is_told(headers: Headers) -> bool:
     """Whether an error has a body for programs; what frameworks say by themselves is plain text."""
     return any(name == b"content-type" and value.startswith(b"application/") for name, value in headers)
-
-
-Receive = Callable[[], Awaitable[Message]]
-Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
-
-# Is called with the route, the status and the seconds of each request.
-ObserveRequest = Callable[[str, int, float], None]
-
-log = logging.getLogger("deciban.serve")
-access_log = logging.getLogger("deciban.serve.access")
 
 
 def guarded(

@@ -1,6 +1,6 @@
 """Queries of connections that the user has, of ADBC or of Python's DB-API, and tables of Ibis, as sources.
 
-Rows are read in the user's own transaction: whether two passes see the same rows is up to that. Below are errors of
+Rows are read in the user's own transaction: whether two passes see the same rows is up to that. First come errors of
 database servers in the terms of the user, and values of Python as Arrow's columns: the type of a column must not depend
 on the piece, so it is the one that the cursor reports, or else the one that the first rows show.
 """
