@@ -1,4 +1,4 @@
-"""Is somebody breaking in? Known attacks are recognised, new ones are strangers, and the mix of a bad day is estimated.
+"""Is somebody breaking in? Known attacks are recognised, new ones are outliers, and the mix of a bad day is estimated.
 
     python examples/intrusion.py [CONNECTIONS] [--output FOLDER]
 
@@ -35,7 +35,7 @@ KINDS: dict[str, tuple[Any, ...]] = {
 }
 COLUMNS = {"service": Categorical(), "bytes sent": LogNormal(), "bytes received": LogNormal(), "seconds": LogNormal(),
            "at the same time": Poisson(), "failing": Gaussian(), "failed logins": Poisson()}  # fmt: skip
-STRANGE = 0.01  # a row is a stranger if its density is below that of all but this share of the learned rows
+RARE = 0.01  # a row is an outlier if its density is below that of all but this share of the learned rows
 COSTS = {"pass": (0.0, 50.0), "block": (5.0, 0.0), "ask": (1.0, 1.0)}  # if it is normal, if it is an attack
 
 
@@ -74,13 +74,13 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     truth, attack = kind[bad], kind[bad] != "normal"
     new = ~np.isin(truth, clf.classes_)
 
-    density, limit = clf.log_density(rows[bad]), np.quantile(clf.log_density(rows[quiet]), STRANGE)
-    strange = density < limit
+    density, limit = clf.log_density(rows[bad]), np.quantile(clf.log_density(rows[quiet]), RARE)
+    outlier = density < limit
     print(f"{quiet.sum()} connections of a quiet day learned, {bad.sum()} of a bad one judged.")
-    print(f"Strangers: {strange[new].mean():.0%} of the {new.sum()} attacks of new kinds, "
-          f"{strange[~new].mean():.1%} of all others.")  # fmt: skip
+    print(f"Outliers: {outlier[new].mean():.0%} of the {new.sum()} attacks of new kinds, "
+          f"{outlier[~new].mean():.1%} of all others.")  # fmt: skip
 
-    shifted = clf.with_prior(clf.estimate_prior(rows[bad][~strange]))
+    shifted = clf.with_prior(clf.estimate_prior(rows[bad][~outlier]))
     for name, model in (("as on the quiet day", clf), ("as estimated", shifted)):
         figures = model.evaluate(rows[bad][~new], truth[~new])
         print(f"Mix of kinds {name}: {figures.accuracy:.1%} right of the known kinds, log-loss {figures.log_loss:.3f}")
@@ -93,29 +93,29 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         "block what is probably an attack": np.where(clf.predict(rows[bad]) == "normal", "pass", "block"),
         "least cost": clf.decide(rows[bad], loss).decision,
         "least cost, mix estimated": decided,
-        "the same, and ask about strangers": np.where(strange & (decided == "pass"), "ask", decided),
+        "the same, and ask about outliers": np.where(outlier & (decided == "pass"), "ask", decided),
     }
     costs = {way: mean_cost(decision, attack) for way, decision in ways.items()}
     print("A connection costs", *(f"  {way:34} {cost:5.2f}" for way, cost in costs.items()), sep="\n")
     shares = pd.DataFrame({"learned": np.exp(clf.model_.log_prior), "estimated": np.exp(shifted.model_.log_prior),
                            "true": [(truth == label).mean() for label in clf.classes_]}, clf.classes_)  # fmt: skip
     draw(density, new, limit, shares.nlargest(4, "true"), given.output / "intrusion.png")
-    return {"found": strange[new].mean(), "alarms": strange[~new].mean(), "costs": costs, "shares": shares}
+    return {"found": outlier[new].mean(), "alarms": outlier[~new].mean(), "costs": costs, "shares": shares}
 
 
 def draw(density: np.ndarray, new: np.ndarray, limit: float, shares: pd.DataFrame, picture: Path) -> None:
     figure = Figure(figsize=(9, 3.6), layout="constrained")
-    strangers, mix = figure.subplots(1, 2)
+    outliers, mix = figure.subplots(1, 2)
     bins = np.linspace(max(density.min(), limit - 40), density.max(), 60)
     shown = np.maximum(density, bins[0])
-    strangers.hist(shown[~new], bins, color="0.8", label="known kinds")
-    strangers.hist(shown[new], bins, color="#D55E00", alpha=0.8, label="new kinds")
-    strangers.axvline(limit, color="black", linestyle=":")
-    strangers.text(limit, strangers.get_ylim()[1] * 0.95, "strangers ", ha="right", va="top")
-    strangers.set(xlabel="log density of the connection", ylabel="connections of the bad day", yscale="symlog")
-    strangers.yaxis.set_major_formatter("{x:.0f}")
-    strangers.set_title("New kinds of attack are strangers", loc="left")
-    strangers.legend(frameon=False, loc="upper left")
+    outliers.hist(shown[~new], bins, color="0.8", label="known kinds")
+    outliers.hist(shown[new], bins, color="#D55E00", alpha=0.8, label="new kinds")
+    outliers.axvline(limit, color="black", linestyle=":")
+    outliers.text(limit, outliers.get_ylim()[1] * 0.95, "outliers ", ha="right", va="top")
+    outliers.set(xlabel="log density of the connection", ylabel="connections of the bad day", yscale="symlog")
+    outliers.yaxis.set_major_formatter("{x:.0f}")
+    outliers.set_title("New kinds of attack are outliers", loc="left")
+    outliers.legend(frameon=False, loc="upper left")
     place = np.arange(len(shares))
     for offset, (name, colour) in enumerate({"learned": "0.8", "estimated": "#0072B2", "true": "black"}.items()):
         mix.bar(place + 0.27 * (offset - 1), shares[name], 0.25, color=colour, label=name)
@@ -123,7 +123,7 @@ def draw(density: np.ndarray, new: np.ndarray, limit: float, shares: pd.DataFram
     mix.yaxis.set_major_formatter("{x:.0%}")
     mix.set_title("The mix of kinds, without labels", loc="left")
     mix.legend(frameon=False)
-    for axes in (strangers, mix):
+    for axes in (outliers, mix):
         axes.spines[["top", "right"]].set_visible(False)
     picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)

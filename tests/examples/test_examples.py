@@ -120,7 +120,7 @@ def test_news_are_sorted_nearly_as_well_as_can_be(run: Runs) -> None:
     assert found["best"] - 0.05 < found["figures"].accuracy <= found["best"]
 
 
-def test_strangers_are_found_and_the_mix_of_kinds_is_estimated(run: Runs) -> None:
+def test_outliers_are_found_and_the_mix_of_kinds_is_estimated(run: Runs) -> None:
     found, _ = run("intrusion")
     assert found["found"] > 0.9
     assert found["alarms"] < 0.02
