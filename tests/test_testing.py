@@ -15,9 +15,9 @@ from deciban.families.base.checks import impossible, refuse_infinite
 from deciban.families.gamma import GammaLikelihood
 from deciban.families.poisson import PoissonLikelihood
 from deciban.statistics import Moments, Totals
-from deciban.testing import LAWS, check_family
+from deciban.testing import LAWS, Trial, check_family, exports_score_the_same
 from deciban.util.arrays import Codes, Floats, Integers, Numbers
-from tests.laws.cases import with_edges_of
+from tests.laws.cases import draw_positive, with_edges_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,6 +134,7 @@ def test_a_likelihood_that_scores_in_its_own_way_does_not_inherit_what_is_export
     X, y = {"x": [1.0, 2.0, 4.0, 8.0]}, [0, 1, 0, 1]
     with pytest.raises(UsageError, match=r"column 'x': HalfGamma\(\) cannot be exported"):
         BayesClassifier(HalfGamma(), tune=None).fit(X, y).to_sql("t")
+    exports_score_the_same(Trial(HalfGamma(), draw_positive), 0)  # nothing is exported
 
 
 def test_what_is_exported_must_score_the_same(registered: None) -> None:
