@@ -219,8 +219,8 @@ def missing_package(purpose: str, package: str, extra: str) -> UsageError:
     deciban is on no package index, so extras are installed from its source.
     """
     return UsageError(
-        f"{purpose} needs {package}, which is not installed; "
-        f"run pip install '.[{extra}]' in the source folder of deciban"
+        f"{purpose} needs {package}, which is not installed",
+        remedy=f"run pip install '.[{extra}]' in the source folder of deciban",
     )
 
 

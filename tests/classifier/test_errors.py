@@ -6,6 +6,7 @@ import pytest
 
 import deciban as dc
 from deciban import BayesClassifier
+from deciban.errors import Place
 
 X, Y = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), ["a", "b", "a"]
 FRAME = pa.table({"age": [1.0, 2.0, 3.0], "town": ["x", "y", "x"]})
@@ -108,3 +109,10 @@ def test_rows_are_counted_in_the_whole_table(monkeypatch: pytest.MonkeyPatch) ->
     table[27, 1] = np.inf
     with pytest.raises(dc.DecibanError, match="column 'x1', row 27"):
         BayesClassifier().fit(table, np.arange(35) % 2)
+
+
+def test_the_place_of_a_column_of_several_kinds_is_a_value() -> None:
+    with pytest.raises(dc.DataError, match="column 'a': its cells are of several kinds") as caught:
+        BayesClassifier().fit({"a": [1, "x", 2.0]}, [0, 1, 0])
+    assert caught.value.place == Place(column="a")
+    assert caught.value.remedy == "give the column one type, numbers or text"

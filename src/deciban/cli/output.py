@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
-from deciban.errors import UsageError
+from deciban.errors import Place, UsageError
 from deciban.sources.addresses import is_address, without_passwords
 from deciban.util.text_tables import aligned, plain_json, shortened, width_of
 
@@ -173,7 +173,7 @@ def check_model_output(path: str, inputs: Iterable[str], remedy: str = "give ano
 
     check_output(path, inputs)
     if os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
-        raise UsageError(f"{path}: there is such a file, and it is no model; {remedy}")
+        raise UsageError("there is such a file, and it is no model", place=Place(path), remedy=remedy)
 
 
 def refuse_learning_service(path: str) -> None:

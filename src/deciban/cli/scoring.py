@@ -24,7 +24,7 @@ from deciban.cli.options import (
     reading,
 )
 from deciban.cli.output import check_table_output, clean, complain, flush, heading, say, say_json
-from deciban.errors import DataError, LossError
+from deciban.errors import DataError, LossError, Place
 from deciban.sources.addresses import is_address, without_passwords
 from deciban.util.text_tables import class_name, counted, digits
 
@@ -164,7 +164,7 @@ def costs(path: str | None, fitted: "Fitted | None" = None, *, of_columns: bool 
 def _refuse_cost(path: str, loss: "Loss", what: str, columns: Sequence[str] = ()) -> None:
     """Refuse costs that are names, but for those of these columns."""
     if named := [cell for cell in loss.costs.flat if isinstance(cell, str) and cell not in columns]:
-        raise DataError(f"{path}: a cost is {named[0]!r}, which is {what}; correct it")
+        raise DataError(f"a cost is {named[0]!r}, which is {what}", place=Place(path), remedy="correct it")
 
 
 @contextmanager

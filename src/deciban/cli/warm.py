@@ -192,7 +192,9 @@ def compile_all(processes: int | None = None) -> Iterator[int]:
 
     folder = cache_folder()
     if folder is None:
-        raise DecibanError("no folder can be written to that would keep what is compiled; set NUMBA_CACHE_DIR to one")
+        raise DecibanError(
+            "no folder can be written to that would keep what is compiled", remedy="set NUMBA_CACHE_DIR to one"
+        )
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes or CORES, mp_context=context, max_tasks_per_child=1) as pool:
         for done in as_completed([pool.submit(_run, place) for place in range(len(JOBS))]):

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import scipy
 
-from deciban.errors import DataError, UsageError
+from deciban.errors import DataError, Place, UsageError
 from deciban.tables.cells import is_text, plain_type
 from deciban.tables.table import NO_COLUMN, Frame, Matrix, SparseMatrix, Table, repeated
 from deciban.util.sparse import SparseRows
@@ -202,7 +202,7 @@ def _unreadable(name: str, cells: Any, error: BaseException) -> DataError:
         why = f"its cells are of several kinds ({', '.join(kinds)}: argument must be a string or a number)"
     else:
         why = f"its cells cannot be read ({_first_line(error)})"
-    return DataError(f"column {name!r}: {why}; give the column one type, numbers or text")
+    return DataError(why, place=Place(column=name), remedy="give the column one type, numbers or text")
 
 
 def _first_line(error: BaseException) -> str:
