@@ -132,16 +132,6 @@ def fetch(typing: Any, array: Any, place: Any) -> Any:
 
 
 @emitted
-def highest(typing: Any, bits: Any) -> Any:
-    """The place of the highest bit that is set."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.sub(ir.Constant(_NUMBER, 63), builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1)))
-
-    return types.uint64(types.uint64), build
-
-
-@emitted
 def lowest(typing: Any, bits: Any) -> Any:
     """The place of the lowest bit that is set."""
 
