@@ -83,11 +83,11 @@ def restore_signals() -> None:
     """Make programs that tests start get the default of signals that this process was started to ignore.
 
     nohup ignores SIGHUP, and a shell script SIGINT and SIGQUIT of what it starts with `&`. An ignored signal is
-    inherited, a handler is not: in this process it goes on doing nothing.
+    inherited, a handler is not: in this process it goes on doing nothing, but for SIGINT, which tests send to it.
     """
     for number in (signal.SIGINT, signal.SIGTERM, *(getattr(signal, name, None) for name in ("SIGHUP", "SIGQUIT"))):
         if number is not None and signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else lambda *_: None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
