@@ -99,7 +99,7 @@ def _refuse_keys_by_case(
     keys = " UNION ".join(read.select_keys() for read in reads)
     memory = JSON_FILE_MEMORY * sum(len(read.paths) for read in reads)
     with borrowed(more_memory=memory) as connection, translated_errors(name, called=called):
-        written = sorted(key for (key,) in connection.execute(keys).fetchall())
+        written = sorted((key for (key,) in connection.execute(keys).fetchall()), reverse=True)
     first: dict[str, str] = {}
     for key in written:
         if first.setdefault(key.lower(), key) != key:
