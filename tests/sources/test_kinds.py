@@ -225,7 +225,7 @@ def test_keys_that_look_like_the_other_case_of_another(tmp_path: Path) -> None:
         assert rows_of(scan([path, packed])) == [line] * 2
         for other in ({"A": cell, "a": cell}, {**line, "a": cell}):
             packed.write_bytes(gzip.compress(json.dumps(other).encode()))
-            with pytest.raises(DataError, match="the key 'a' is there with capitals and without; name every key in"):
+            with pytest.raises(DataError, match="the key 'A' is there with capitals and without; name every key in"):
                 scan([path, packed])
 
 

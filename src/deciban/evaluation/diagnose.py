@@ -323,7 +323,8 @@ class Diagnosis:
         if self.after.given_tuning and self.saved_bits > 0.0:
             return [f"done: weights, joint blocks and corrections save {self.saved_bits:.4f} bits per row"]
         found = [
-            f"form a block of {_listed(one.columns)}, which interact: {argument(one.block_argument)}"
+            f"form a block of {_listed(one.columns)}, which interact: "
+            f"{one.python if argument is str else argument(one.block_argument)}"
             for one in self.interactions[:3]
         ]
         dropped: set[str] = set()
