@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
@@ -99,10 +100,11 @@ def connect(columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
     return connection
 
 
-# DuckDBs that wait for their next question, by process and configuration: starting one takes 10 to 20 ms, which is more
-# than a short file takes to read.
-_IDLE: dict[tuple[Any, ...], list["duckdb.DuckDBPyConnection"]] = {}
-_MAX_IDLE = 2
+# DuckDBs that wait for their next question, the last used last, and how many there may be: starting one takes 10 to 20
+# ms, which is more than a short file takes to read.
+_IDLE: list[tuple[tuple[Any, ...], "duckdb.DuckDBPyConnection"]] = []
+_IDLE_LOCK = Lock()
+MAX_IDLE = 4
 
 
 @contextmanager
@@ -111,20 +113,33 @@ def borrowed(
 ) -> Iterator["duckdb.DuckDBPyConnection"]:
     """Lend a DuckDB for questions that leave nothing behind in it; see `connect`. After a failure it is closed."""
     columns = -(-columns // 64) * 64  # so that tables of similar widths share one
-    idle = _IDLE.setdefault((os.getpid(), columns, parsing, more_memory), [])
-    try:
-        connection = idle.pop()
-    except IndexError:
+    wanted = (columns, parsing, more_memory)
+    with _IDLE_LOCK:
+        place = next((k for k, (configuration, _) in enumerate(_IDLE) if configuration == wanted), None)
+        connection = None if place is None else _IDLE.pop(place)[1]
+    if connection is None:
         connection = connect(columns, parsing=parsing, more_memory=more_memory)
     try:
         yield connection
     except BaseException:
         connection.close()
         raise
-    if len(idle) < _MAX_IDLE:
-        idle.append(connection)
-    else:
+    with _IDLE_LOCK:
+        _IDLE.append((wanted, connection))
+    close_idle(MAX_IDLE)
+
+
+def close_idle(kept: int = 0) -> None:
+    """Close the DuckDBs that wait, but for the last used."""
+    with _IDLE_LOCK:
+        spare = max(len(_IDLE) - kept, 0)
+        closed, _IDLE[:] = _IDLE[:spare], _IDLE[spare:]
+    for _, connection in closed:
         connection.close()
+
+
+if hasattr(os, "register_at_fork"):  # the threads of a DuckDB are not in a forked process, which would wait for them
+    os.register_at_fork(before=close_idle)
 
 
 def _spill_folder() -> str:
@@ -168,13 +183,9 @@ def select_from(table: str, columns: Sequence[str]) -> str:
 @lru_cache(maxsize=1)
 def keywords() -> frozenset[str]:
     """The words that are names in SQL only in quotes."""
-    connection = connect()
-    try:
-        return frozenset(
-            word for (word,) in connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
-        )
-    finally:
-        connection.close()
+    with borrowed() as connection:
+        words = connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
+        return frozenset(word for (word,) in words)
 
 
 def query_error() -> type[Exception]:

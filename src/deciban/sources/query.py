@@ -12,8 +12,8 @@ from typing import Any
 from deciban.errors import UsageError
 from deciban.sources.duckdb import (
     DuckDbSource,
+    borrowed,
     column_types,
-    connect,
     literal,
     query_error,
     quoted,
@@ -71,22 +71,18 @@ def _with_words(query: str) -> str:
 
     DuckDB takes them for booleans. What stands in a call of read_csv is the user's own.
     """
-    connection = connect()
     text = query.encode()
-    try:
-        with suppress(query_error()):  # DuckDB will say what is wrong with the query when it is described
-            ((parsed,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
-            for table in sorted(_tables_in(json.loads(parsed)), key=lambda table: -table["query_location"]):
-                name = ".".join(filter(None, (table["schema_name"], table["table_name"])))
-                start = table["query_location"]
-                found = NAME_IN_SQL.match(text, start)
-                if found is None or _bare(found[0].decode()) != name or not name.lower().endswith(CSV_IN_SQL):
-                    continue
-                if (call := _reading_words(connection, name)) is not None:
-                    called = "" if table["alias"] else f" AS {quoted(_called_in_sql(name))}"
-                    text = text[:start] + f"{call}{called}".encode() + text[found.end() :]
-    finally:
-        connection.close()
+    with borrowed() as connection, suppress(query_error()):  # DuckDB says what is wrong when the query is described
+        ((parsed,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+        for table in sorted(_tables_in(json.loads(parsed)), key=lambda table: -table["query_location"]):
+            name = ".".join(filter(None, (table["schema_name"], table["table_name"])))
+            start = table["query_location"]
+            found = NAME_IN_SQL.match(text, start)
+            if found is None or _bare(found[0].decode()) != name or not name.lower().endswith(CSV_IN_SQL):
+                continue
+            if (call := _reading_words(connection, name)) is not None:
+                called = "" if table["alias"] else f" AS {quoted(_called_in_sql(name))}"
+                text = text[:start] + f"{call}{called}".encode() + text[found.end() :]
     return text.decode()
 
 
