@@ -107,7 +107,7 @@ class MixedNB(ClassifierMixin, BaseEstimator):
 
 
 def one_hot(classifier: Any) -> Pipeline:
-    """The classifier after medians for missing numbers, standardised, and one column a category, "?" if missing."""
+    """The classifier after medians for missing numbers, standardized, and one column a category, "?" if missing."""
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     categories = make_pipeline(
         SimpleImputer(strategy="constant", fill_value="?"), OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -498,7 +498,7 @@ def report() -> list[str]:
         "- MixedNB is GaussianNB for numbers times CategoricalNB for the rest, put together by hand.",
         "- LDA shrinks its covariance by itself (lsqr, auto), trees have five rows a leaf at least. All others are as",
         "  their packages have them, without a search for parameters.",
-        "- LDA, LogisticRegression and DecisionTree get numbers standardised, their missing cells filled with the",
+        "- LDA, LogisticRegression and DecisionTree get numbers standardized, their missing cells filled with the",
         '  median, and a column for each category, "?" for a missing one. They skip tables of more than',
         f"  {LARGE:,} rows where these columns are more than {WIDEST:,}: too wide. A fit of any method is given up",
         f"  after {PATIENCE // 60} minutes.",

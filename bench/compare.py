@@ -215,14 +215,14 @@ def draw_growth() -> None:
 
     figure, axes = pyplot.subplots(1, 4, figsize=(17, 4.2), sharey=True, layout="constrained")
     for axis, (what, (sizes, shape)) in zip(axes, SWEEPS.items(), strict=True):
-        for kind, colour in (("GaussianNB", "tab:blue"), ("CategoricalNB", "tab:orange")):
+        for kind, color in (("GaussianNB", "tab:blue"), ("CategoricalNB", "tab:orange")):
             if what == "levels" and kind == "GaussianNB":
                 continue
             found = np.array([times(kind, *shape(size)) for size in sizes])
             for column, (verb, style) in enumerate((("fit", "o-"), ("predict_proba", "s:"))):
-                axis.loglog(sizes, found[:, column], style, color=colour, label=f"{kind} {verb}")
+                axis.loglog(sizes, found[:, column], style, color=color, label=f"{kind} {verb}")
             print(what, kind, found.round(5).tolist(), flush=True)
-            axis.loglog(sizes, found[-1].max() * np.array(sizes) / sizes[-1], "--", color=colour, alpha=0.3)
+            axis.loglog(sizes, found[-1].max() * np.array(sizes) / sizes[-1], "--", color=color, alpha=0.3)
         axis.set_xlabel(what)
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("seconds")

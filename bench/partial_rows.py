@@ -235,7 +235,7 @@ def draw(results: dict[str, dict[str, dict[str, Any]]], file: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    colours = {"tuned": "#0b5fa5", "plain": "#d1742b", "prior": "#888888", "CatBoost": "#3f8f4f", "EBM": "#8a5fb0"}
+    colors = {"tuned": "#0b5fa5", "plain": "#d1742b", "prior": "#888888", "CatBoost": "#3f8f4f", "EBM": "#8a5fb0"}
     names = {"tuned": "deciban", "plain": "plain Bayes"}
     shown = [name for name in DRAWN if name in results]
     figure, axes = plt.subplots(2, 3, figsize=(11, 6.2), sharex=True, layout="constrained")
@@ -245,7 +245,7 @@ def draw(results: dict[str, dict[str, dict[str, Any]]], file: Path) -> None:
             if method in results[name]:
                 style = "--" if method == "prior" else "-"
                 loss = results[name][method]["loss"]
-                ax.plot(known, loss, style, marker="o", ms=3.5, color=colours[method], label=names.get(method, method))
+                ax.plot(known, loss, style, marker="o", ms=3.5, color=colors[method], label=names.get(method, method))
         top = 1.9 * max(results[name]["prior"]["loss"])
         ax.set(title=name.replace("_", " "), ylim=(0.0, top), xticks=known)
         ax.grid(alpha=0.25)

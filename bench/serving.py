@@ -86,7 +86,7 @@ def train(folder: Path) -> None:
             (folder / f"{name}-{size}.json").write_text(json.dumps({"rows": body}))
         with pa.ipc.new_stream(folder / f"{name}-1000.arrow", table.select(columns).schema) as stream:
             stream.write_table(table.select(columns).slice(0, 1000))
-        (folder / f"{name}-labelled.json").write_text(json.dumps(rows))
+        (folder / f"{name}-labeled.json").write_text(json.dumps(rows))
 
 
 # servers
@@ -201,7 +201,7 @@ def predicting_page(folder: Path, options: Namespace) -> list[str]:
 
 def learning_page(folder: Path, options: Namespace) -> list[str]:
     """Acknowledged rows a second, each with an id, in requests of 100 rows and of one."""
-    rows = json.loads((folder / "mixed-labelled.json").read_text())
+    rows = json.loads((folder / "mixed-labeled.json").read_text())
     lines = ["## Learning", "", "Rows with ids, each durable (journal synced) and in the model when it is answered."]
     lines += ["", "| rows in a request | clients | rows a second |", "|--:|--:|--:|"]
     rates = {}

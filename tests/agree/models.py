@@ -14,7 +14,7 @@ FEW, MANY = 3_000, 40_000  # more rows than are looked at, and several pieces of
 TABLES = {FEW: mixed(FEW), MANY: mixed(MANY)}
 
 
-LABELLED = {(rows, kind): mixed(rows, 3, kind) for rows in (300, 17_000) for kind in ("whole", "flag")}
+LABELED = {(rows, kind): mixed(rows, 3, kind) for rows in (300, 17_000) for kind in ("whole", "flag")}
 
 
 PROBE = mixed(500, seed=7)

@@ -11,7 +11,7 @@ import pytest
 
 from deciban import BayesClassifier, merge, scan
 from tests.agree.databases import Databases
-from tests.agree.models import FEW, LABELLED, MANY, TABLES, assert_same, expected
+from tests.agree.models import FEW, LABELED, MANY, TABLES, assert_same, expected
 from tests.support.asserts import assert_same_typed_counts
 from tests.support.postgres_tables import stored
 from tests.support.servers import Postgres
@@ -52,7 +52,7 @@ def test_a_model_does_not_depend_on_the_database(rows: int, tune: Any, database:
 @pytest.mark.parametrize("target", ["whole", "flag"])
 @pytest.mark.parametrize("database", [name for name in DATABASES if name != "postgres_query"])
 def test_labels_keep_their_type(database: str, target: str, databases: Databases) -> None:
-    table = LABELLED[300, target]
+    table = LABELED[300, target]
     found = BayesClassifier(tune=None).fit(getattr(databases, database)(table), "label")
     assert_same_typed_counts(found.counts_, BayesClassifier(tune=None).fit(table, "label").counts_)
 

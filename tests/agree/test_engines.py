@@ -128,7 +128,7 @@ def test_rows_that_do_not_count_do_not_matter_in_the_sample(give: Give) -> None:
 
 def test_texts_are_read_and_all_else_is_counted(postgres: Postgres) -> None:
     rng = np.random.default_rng(2)
-    words = np.array(["red", "green", "blue", "grey"])
+    words = np.array(["red", "green", "blue", "gray"])
     table = mixed(20_000).append_column(
         "note", pa.array([" ".join(row) for row in words[rng.integers(0, 4, (20_000, 5))]])
     )

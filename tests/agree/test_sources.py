@@ -9,7 +9,7 @@ import pytest
 
 from deciban import BayesClassifier, merge
 from deciban.testing import assert_same_statistic
-from tests.agree.models import FEW, LABELLED, MANY, PROBE, TABLES, assert_same, expected
+from tests.agree.models import FEW, LABELED, MANY, PROBE, TABLES, assert_same, expected
 from tests.support.asserts import assert_same_typed_counts
 from tests.support.sources import SOURCES, TOLD, as_csv, as_json_lines, as_parquet, numeric, parts
 
@@ -63,7 +63,7 @@ def test_labels_keep_their_type(rows: int, target: str, source: str, tmp_path: P
     """
     if (source, target) == ("pandas_floats", "whole"):
         pytest.skip("its whole numbers are floats where some are missing, and so are the classes")
-    table = LABELLED[rows, target]
+    table = LABELED[rows, target]
     found = BayesClassifier(TOLD.get(source), tune=None).fit(SOURCES[source](table, tmp_path)(), "label")
     model = BayesClassifier(TOLD.get(source), tune=None).fit(table, "label")
     assert_same_typed_counts(found.counts_, model.counts_)

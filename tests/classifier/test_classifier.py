@@ -19,8 +19,8 @@ def test_a_mixed_table_with_a_block() -> None:
     spec = {("height", "weight"): dc.JointGaussian(dc.Pooled()), "visits": dc.Categorical(alpha=0.5)}
     clf = textbook(spec).fit(MIXED, "label")
     assert clf.classes_.tolist() == ["ill", "well"]
-    assert clf.feature_names_in_.tolist() == ["age", "colour", "smoker", "visits", "height", "weight"]
-    assert clf.model_.schema.block_names == ("age", "colour", "smoker", "visits", "height+weight")
+    assert clf.feature_names_in_.tolist() == ["age", "color", "smoker", "visits", "height", "weight"]
+    assert clf.model_.schema.block_names == ("age", "color", "smoker", "visits", "height+weight")
     posterior = clf.predict_proba(MIXED)
     np.testing.assert_allclose(posterior.sum(axis=1), 1.0)
     evidence = clf.evidence(MIXED)
@@ -45,8 +45,8 @@ def test_the_schema_explains_itself() -> None:
     found = {line.split()[0]: line for line in lines[1:]}
     assert "Gaussian()" in found["age"]
     assert "floating point" in found["age"]
-    assert "Categorical()" in found["colour"]
-    assert "text, 3 distinct" in found["colour"]
+    assert "Categorical()" in found["color"]
+    assert "text, 3 distinct" in found["color"]
     assert "Bernoulli()" in found["smoker"]
     assert "distinct integers" in found["visits"]
 
@@ -55,8 +55,8 @@ def test_missing_cells_are_no_evidence() -> None:
     clf = textbook().fit(MIXED, "label")
     nothing = clf.predict_proba([dict.fromkeys(clf.schema_.names)])
     np.testing.assert_allclose(nothing[0], np.exp(clf.model_.log_prior))
-    full = [{"age": 50.0, "colour": "red"}]
-    part = [{"age": 50.0, "colour": None}]
+    full = [{"age": 50.0, "color": "red"}]
+    part = [{"age": 50.0, "color": None}]
     difference = clf.log_joint(full) - clf.log_joint(part)
     np.testing.assert_allclose(difference[0], clf.evidence(full).values[0, 1], rtol=1e-12)
 
@@ -72,7 +72,7 @@ def test_rows_without_a_label_are_skipped_and_counted() -> None:
     X = np.arange(5.0)[:, None]
     clf = textbook().fit(X, y)
     same = textbook().fit(X[[0, 2, 3]], y[[0, 2, 3]].astype(str))
-    assert (clf.counts_.rows, clf.counts_.unlabelled) == (3, 2)
+    assert (clf.counts_.rows, clf.counts_.unlabeled) == (3, 2)
     np.testing.assert_array_equal(clf.predict_proba(X), same.predict_proba(X))
     floats = textbook().fit(X, [0.0, np.nan, 1.0, 0.0, np.nan])
     np.testing.assert_array_equal(floats.predict_proba(X), same.predict_proba(X))

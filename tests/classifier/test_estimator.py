@@ -34,7 +34,7 @@ def test_pipeline_grid_search_and_cross_validation() -> None:
 
 
 def test_frames_pass_through_scikit_learns_splitters() -> None:
-    frame = pd.DataFrame({"colour": np.where(Y == 0, "red", "blue"), "length": X[:, 0]})
+    frame = pd.DataFrame({"color": np.where(Y == 0, "red", "blue"), "length": X[:, 0]})
     assert cross_val_score(BayesClassifier(), frame, Y, cv=3).mean() > 0.6
 
 

@@ -50,7 +50,7 @@ def test_the_same_rows_are_not_learned_twice(deciban: Deciban, model: str) -> No
 
 
 def test_columns_that_are_missing_or_new_are_told(deciban: Deciban, model: str) -> None:
-    """A misspelt name would else be learned beside the right one without a word."""
+    """A misspelled name would else be learned beside the right one without a word."""
     Path("more.csv").write_text(table(50, seed=5).replace("age,town", "aeg,town"))
     answer = deciban("learn", model, "more.csv", "--output", "x.dcb")
     assert answer.code == 0
@@ -76,7 +76,7 @@ def test_labels_of_another_type_are_not_learned(deciban: Deciban, model: str) ->
     Path("numbers.jsonl").write_text('{"age": 40, "town": "Ulm", "kind": 1}\n')
     Path("flags.csv").write_text(f"{HEADER}\n40,Ulm,true\n50,Bern,false\n")
     assert deciban("fit", "flags.csv", "-t", "kind", "-o", "flags.dcb", "--plain").code == 0
-    for path, labelled, words in (
+    for path, labeled, words in (
         (model, "numbers.csv", "the labels are numbers, such as 0, and the model's classes are 'no', 'yes'"),
         (model, "numbers.jsonl", "the labels are numbers, such as 1,"),
         (model, "sql: select * from 'numbers.csv'", "the labels are numbers"),
@@ -85,8 +85,8 @@ def test_labels_of_another_type_are_not_learned(deciban: Deciban, model: str) ->
         ("flags.dcb", "numbers.csv", "the labels are numbers"),
         ("flags.dcb", "sql: select * from 'base.csv'", "the labels are text, such as no, and the model's classes"),
     ):
-        answer = deciban("learn", path, labelled)
-        assert (answer.code, words in answer.err) == (3, True), (labelled, answer.err)
+        answer = deciban("learn", path, labeled)
+        assert (answer.code, words in answer.err) == (3, True), (labeled, answer.err)
     answer = deciban("learn", model, "numbers.csv", "--type", "kind=text", "--output", "x.dcb")
     assert (answer.code, "new to the model: '0' (1 row), '1' (1 row)" in answer.err) == (0, True)
 

@@ -219,7 +219,7 @@ def test_terminals_obey_nothing_that_stands_in_data(deciban: Deciban) -> None:
 
 
 def test_a_terminal_shows_predictions_and_does_not_obey_them(tmp_path: Path, deciban: Deciban) -> None:
-    """What a file gets unchanged, a terminal gets made harmless; colours are for terminals alone."""
+    """What a file gets unchanged, a terminal gets made harmless; colors are for terminals alone."""
     Path("a.csv").write_text("v,kind\n" + "".join(f"{EVIL}{i % 3},{'yn'[i % 2]}\n" for i in range(40)))
     assert "\x1b" not in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").out
     assert EVIL in deciban("predict", "m.dcb", "a.csv").out

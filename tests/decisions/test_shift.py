@@ -1,4 +1,4 @@
-"""The shares of classes among unlabelled rows."""
+"""The shares of classes among unlabeled rows."""
 
 import warnings
 
@@ -11,7 +11,7 @@ from tests import textbook
 RNG = np.random.default_rng(0)
 
 
-def test_shares_of_unlabelled_rows_are_found() -> None:
+def test_shares_of_unlabeled_rows_are_found() -> None:
     def rows(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
         y = (RNG.random(n) < share).astype(int)
         return RNG.normal(size=(n, 2)) + 1.5 * y[:, None], y

@@ -34,10 +34,10 @@ def test_more_hypotheses_and_rare_ones() -> None:
 
 def test_likelihoods_may_be_densities() -> None:
     """Two Gaussians narrower than 0.4 have densities above 1; the posterior is that of scikit-learn."""
-    centres, deviation, x = np.array([1.0, 1.2]), np.array([0.1, 0.15]), 1.15
-    found = bayes({"a": 0.3, "b": 0.7}, dict(zip("ab", stats.norm(centres, deviation).pdf(x), strict=True)))
+    centers, deviation, x = np.array([1.0, 1.2]), np.array([0.1, 0.15]), 1.15
+    found = bayes({"a": 0.3, "b": 0.7}, dict(zip("ab", stats.norm(centers, deviation).pdf(x), strict=True)))
     oracle = GaussianNB(priors=[0.3, 0.7], var_smoothing=0.0)
-    cells = np.array([[m + side * s] for m, s in zip(centres, deviation, strict=True) for side in (-1.0, 1.0)])
+    cells = np.array([[m + side * s] for m, s in zip(centers, deviation, strict=True) for side in (-1.0, 1.0)])
     np.testing.assert_allclose(list(found.values()), oracle.fit(cells, [0, 0, 1, 1]).predict_proba([[x]])[0])
     assert "people" not in str(found)
     assert "posterior" in str(found)

@@ -145,7 +145,7 @@ def test_classes_far_apart_keep_the_variance_they_have() -> None:
 
 
 @pytest.mark.parametrize("solver", ["svd", "eigen"])
-def test_transform_is_centred_just_where_scikit_learns_is(solver: str) -> None:
+def test_transform_is_centered_just_where_scikit_learns_is(solver: str) -> None:
     homes = (LinearDiscriminantAnalysis, theirs.LinearDiscriminantAnalysis)
     ours, reference = (home(solver).fit(X, Y) for home in homes)
     found, expected = ours.transform(X), reference.transform(X)

@@ -176,7 +176,7 @@ def test_discriminants_are_scikit_learns(kind: str, parameters: dict) -> None:
 
 
 @pytest.mark.parametrize("kind", DISCRIMINANTS, ids=lambda kind: kind.__name__)
-def test_discriminants_in_metres_with_weights_and_given_priors(kind) -> None:
+def test_discriminants_in_meters_with_weights_and_given_priors(kind) -> None:
     X, y = load_iris(return_X_y=True)
     scaled = X * [1e-9, 1.0, 1e6, 1.0]
     np.testing.assert_allclose(

@@ -32,13 +32,13 @@ def test_evidence_alone_is_the_change_of_the_posterior(clf: BayesClassifier) -> 
 
 
 def test_counts_of_values_and_bins_are_those_of_the_rows() -> None:
-    columns = {"age": Binned(bins=8), ("colour", "smoker"): JointTable(), "visits": Categorical()}
+    columns = {"age": Binned(bins=8), ("color", "smoker"): JointTable(), "visits": Categorical()}
     counts = BayesClassifier(columns, tune=None).fit(MIXED, "label").counts_
     table = MIXED.to_pandas()
-    for place, name in ((1, "colour"), (3, "visits")):
+    for place, name in ((1, "color"), (3, "visits")):
         found = counted_column(counts, place)
         assert found is not None
-        complete = table.dropna(subset=["colour", "smoker"]) if name == "colour" else table
+        complete = table.dropna(subset=["color", "smoker"]) if name == "color" else table
         for k, level in enumerate(found.levels.to_pylist()):
             for c, label in enumerate(["ill", "well"]):
                 assert found.table[c, k] == ((complete[name] == level) & (complete.label == label)).sum()

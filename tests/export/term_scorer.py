@@ -104,7 +104,7 @@ def term_evidence(term: Term, table: Table) -> Any:
         if isinstance(term, NormalTerm):
             inside = x > 0.0 if term.of_log else ~np.isnan(x)
             y = np.log(x) if term.of_log else x
-            found = term.offset - ((y - term.centre - term.mean) * term.root) ** 2
+            found = term.offset - ((y - term.center - term.mean) * term.root) ** 2
         elif isinstance(term, HalfLineTerm):
             inside = (x >= 0.0) & (x == np.floor(x)) if term.counts else x > 0.0
             value = np.minimum(x, LARGEST)
@@ -122,13 +122,13 @@ def joint_normal(term: JointNormalTerm, table: Table) -> Floats:
     x = np.stack([numbers_in(table, column) for column in term.columns], axis=1)
     there, form = ~np.isnan(x), term.form
     with np.errstate(all="ignore"):
-        white = np.einsum("gmk,nk->gnm", form.whiten, x - term.centre)[form.group]
+        white = np.einsum("gmk,nk->gnm", form.whiten, x - term.center)[form.group]
         square = ((white - form.mean[:, None]) ** 2).sum(axis=2).T
         out = form.offset - np.where(np.isnan(square), np.inf, square)
     for row in np.flatnonzero(~there.all(axis=1)):
         kept = np.flatnonzero(there[row])
         for c, g in enumerate(form.group):
-            away = (x[row, kept] - term.centre[kept]) / term.unit[kept] - term.mean[c, kept]
+            away = (x[row, kept] - term.center[kept]) / term.unit[kept] - term.mean[c, kept]
             matrix = term.covariance[g][np.ix_(kept, kept)]
             with np.errstate(all="ignore"):
                 square = away @ np.linalg.solve(matrix, away)

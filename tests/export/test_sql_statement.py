@@ -240,7 +240,7 @@ def test_true_and_false_are_the_texts_that_mean_them(engine: EngineUnderTest) ->
         (pa.array([1.0, 2.5, 3.0] * 2), pa.array([datetime.datetime(2024, 1, 1)] * 2)),
         (pa.array([datetime.datetime(2024, 1, d) for d in range(1, 7)]), pa.array([datetime.time(3)] * 2)),
     ],
-    ids=["colours", "several words", "whole", "codes", "days", "words", "moments", "times"],
+    ids=["colors", "several words", "whole", "codes", "days", "words", "moments", "times"],
 )
 def test_a_column_of_another_type_ends_the_query_by_name(
     engine: EngineUnderTest, learned: pa.Array, given: pa.Array

@@ -100,7 +100,7 @@ def test_many_missing_patterns() -> None:
     for i in range(300):
         kept = np.flatnonzero(~np.isnan(table[i]))
         for c in range(2):
-            mean = (normal.centre + normal.mean[c] * normal.unit)[kept]
+            mean = (normal.center + normal.mean[c] * normal.unit)[kept]
             matrix = (normal.covariance[c] * np.outer(normal.unit, normal.unit))[np.ix_(kept, kept)]
             expected = stats.multivariate_normal.logpdf(table[i, kept], mean, matrix) if kept.size else 0.0
             assert found[i, c] == pytest.approx(expected, rel=1e-9, abs=1e-12)

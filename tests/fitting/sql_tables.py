@@ -15,9 +15,9 @@ from deciban.model.counting import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.schema.schema import Schema
 from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect
-from deciban.sources.labelled import LabelledStream
+from deciban.sources.labeled import LabeledStream
 from deciban.sources.source import Source, SqlRows
-from deciban.tables.labelled import LabelledTable
+from deciban.tables.labeled import LabeledTable
 
 Ask = Callable[[str], pa.Table]
 
@@ -160,12 +160,12 @@ class SparkSql(Database):
 def counted_in_engine(schema: Schema, table: SqlTable, target: str, weight: str | None = None) -> Counts:
     """The counts of all rows, by SQL alone."""
 
-    def refuse(schema: Schema, rest: LabelledStream) -> Counts:
+    def refuse(schema: Schema, rest: LabeledStream) -> Counts:
         raise DataError(f"SQL did not count {schema}")
 
-    return count_in_engine(schema, LabelledStream.of(table, target, weight, "engine"), refuse)
+    return count_in_engine(schema, LabeledStream.of(table, target, weight, "engine"), refuse)
 
 
-def counted_here(schema: Schema, rows: LabelledTable) -> Counts:
+def counted_here(schema: Schema, rows: LabeledTable) -> Counts:
     """The counts of rows that were read."""
     return count_batches(batches(rows, schema), Counts.empty(schema), 1)

@@ -31,10 +31,10 @@ from deciban.fitting.sql_counts.count import MAX_HINTS, bundles, count_in_engine
 from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
-from deciban.sources.labelled import LabelledStream
+from deciban.sources.labeled import LabeledStream
 from deciban.sources.open import open_table
 from deciban.tables.cells import as_numbers
-from deciban.tables.labelled import LabelledTable
+from deciban.tables.labeled import LabeledTable
 from deciban.tables.table import Frame
 from tests.fitting.sql_tables import Database, DuckDb, PostgreSql, SparkSql, counted_here, counted_in_engine
 from tests.laws.cases import CASES
@@ -53,8 +53,8 @@ def database(request: pytest.FixtureRequest) -> Database:
     return SparkSql(request.getfixturevalue("spark"))
 
 
-def rows_of(cells: pa.Table, weight: str | None = None) -> LabelledTable:
-    return LabelledTable.of(Frame(cells), "label", weight)
+def rows_of(cells: pa.Table, weight: str | None = None) -> LabeledTable:
+    return LabeledTable.of(Frame(cells), "label", weight)
 
 
 def schema_of(cells: pa.Table, spec: Any = None, weight: str | None = None) -> Schema:
@@ -71,7 +71,7 @@ def check(
     return found
 
 
-def labelled(columns: dict[str, Any], classes: str = "ab") -> pa.Table:
+def labeled(columns: dict[str, Any], classes: str = "ab") -> pa.Table:
     """A table of columns, with labels in turn."""
     table = pa.table(columns)
     return table.append_column("label", pa.array([classes[k % len(classes)] for k in range(table.num_rows)]))
@@ -149,9 +149,9 @@ def test_hostile_values_are_levels_of_their_own(database: Database) -> None:
 
 def test_hostile_names_of_labels_and_weights_do_no_harm(database: Database) -> None:
     names = {"label": 'y"; drop table t; --', "weight": "w`; drop table t; --"}
-    cells = labelled({"x": [1.0, 2.5, 3.0, 4.5], "weight": [1.0, 2.0, 3.0, 4.0]})
+    cells = labeled({"x": [1.0, 2.5, 3.0, 4.5], "weight": [1.0, 2.0, 3.0, 4.0]})
     renamed = cells.rename_columns([names.get(name, name) for name in cells.column_names])
-    rows = LabelledTable.of(Frame(renamed), names["label"], names["weight"])
+    rows = LabeledTable.of(Frame(renamed), names["label"], names["weight"])
     schema = infer_schema(rows.table, None, Defaults())
     found = counted_in_engine(schema, database.table(renamed), names["label"], names["weight"])
     assert_same_typed_counts(found, counted_here(schema, rows))
@@ -242,7 +242,7 @@ def test_bins_are_as_fine_as_all_rows_allow(database: Database) -> None:
         "gaps": np.where(rng.random(rows) < 0.1, np.nan, x),
         "late": rng.integers(0, 3, rows) * np.where(np.arange(rows) < MAX_HINTS, 1.0, 1e6),
     }
-    cells = labelled({name: pa.array(values) for name, values in columns.items()})
+    cells = labeled({name: pa.array(values) for name, values in columns.items()})
     days = pa.array([dt.date(1950, 1, 1) + dt.timedelta(int(day)) for day in rng.integers(0, 30_000, rows)])
     cells = cells.append_column("day", days)
     check(database, cells, Binned())
@@ -252,7 +252,7 @@ def test_numbers_so_small_that_their_products_are_nothing_are_counted(database: 
     """Which PostgreSQL takes for an error; beside huge numbers too, where their bin is that of 0."""
     x = np.random.default_rng(11).normal(size=60)
     wide = np.where(np.arange(60) % 3 == 0, x * 1e130, np.where(np.arange(60) % 3 == 1, x * 1e-300, 0.0))
-    cells = labelled({"a": x * 1e-200, "b": x[::-1] * 1e-170, "wide": wide, "alone": x * 1e-190, "weight": 1.0 + x**2})
+    cells = labeled({"a": x * 1e-200, "b": x[::-1] * 1e-170, "wide": wide, "alone": x * 1e-190, "weight": 1.0 + x**2})
     spec = {("a", "b"): JointGaussian(), "wide": Binned()}
     check(database, cells.drop_columns(["weight", "alone"]), spec)
     schema = schema_of(cells, {**spec, "wide": Gaussian(), "alone": Gaussian()}, "weight")
@@ -263,7 +263,7 @@ def test_numbers_so_small_that_their_products_are_nothing_are_counted(database: 
 def test_intervals_of_a_joint_table_are_counted(database: Database) -> None:
     rng = np.random.default_rng(6)
     x = rng.choice([-1.0, 0.0, 0.5, 0.75, 1.0, 2.0, np.nan, np.inf], 300)
-    cells = labelled({"x": pa.array(x), "z": pa.array(rng.choice(["u", "v", None], 300)), "n": rng.integers(0, 9, 300)})
+    cells = labeled({"x": pa.array(x), "z": pa.array(rng.choice(["u", "v", None], 300)), "n": rng.integers(0, 9, 300)})
     spec = {("x", "z", "n"): JointTable(cuts=((0.0, 0.75, 1.0), None, (3.0,)))}
     check(database, cells, spec)
 
@@ -290,7 +290,7 @@ def test_cells_that_cannot_be_used_are_refused_as_when_they_are_read(
     """The column is named; nobody can tell the row. A row without a label may hold anything."""
     if isinstance(database, SparkSql) and not isinstance(family, Gaussian | Poisson):
         pytest.skip("the same statements as elsewhere; Spark takes its time")
-    table = labelled({"fine": [1.0, 0.0, 1.0, 1.0], "x": cells})
+    table = labeled({"fine": [1.0, 0.0, 1.0, 1.0], "x": cells})
     spec = {("fine", "x"): family} if family.joint else {"fine": Gaussian(), "x": family}
     schema = schema_of(table, spec)
     with pytest.raises(DataError, match=f"^column 'x'(, row 1)?: {problem}") as read:
@@ -298,9 +298,9 @@ def test_cells_that_cannot_be_used_are_refused_as_when_they_are_read(
     with pytest.raises(DataError, match=f"^column 'x': {problem}") as counted:
         counted_in_engine(schema, database.table(table), "label")
     assert str(counted.value) == str(read.value).replace(", row 1", "")
-    unlabelled = table.set_column(2, "label", pa.array(["a", None, None, "b"]))
+    unlabeled = table.set_column(2, "label", pa.array(["a", None, None, "b"]))
     assert_same_typed_counts(
-        counted_in_engine(schema, database.table(unlabelled), "label"), counted_here(schema, rows_of(unlabelled))
+        counted_in_engine(schema, database.table(unlabeled), "label"), counted_here(schema, rows_of(unlabeled))
     )
 
 
@@ -313,17 +313,17 @@ def test_cells_outside_the_support_are_missing_where_that_was_chosen(database: D
         "d": Bernoulli(threshold=1.5),
         "e": Bernoulli(threshold=-3.0),
     }
-    check(database, labelled(dict.fromkeys(spec, x)), spec)
+    check(database, labeled(dict.fromkeys(spec, x)), spec)
 
 
 def test_amounts_that_are_huge_are_cut_off_alike(database: Database) -> None:
-    cells = labelled({"a": [1e200, 2.0, 1e140, 0.5], "b": [0.0, 1.0, None, 3.0]})
+    cells = labeled({"a": [1e200, 2.0, 1e140, 0.5], "b": [0.0, 1.0, None, 3.0]})
     check(database, cells, {("a", "b"): Multinomial()})
 
 
 def test_weights_are_repetitions(database: Database) -> None:
     """A weight of 0 is no row, even with a label or a cell of its own; weights are of any type of number."""
-    cells = labelled({"x": [1.0, 2.0, math.inf, 4.0], "z": ["u", "v", "w", None], "weight": [2, 1, 0, 3]}, "abcb")
+    cells = labeled({"x": [1.0, 2.0, math.inf, 4.0], "z": ["u", "v", "w", None], "weight": [2, 1, 0, 3]}, "abcb")
     found = check(database, cells, weight="weight")
     assert found.classes.tolist() == ["a", "b"]
     assert found.rows == 3
@@ -333,7 +333,7 @@ def test_weights_are_repetitions(database: Database) -> None:
 def test_a_weight_that_is_none_is_refused(database: Database, weight: float | None) -> None:
     if isinstance(database, SparkSql) and weight is not None and not math.isnan(weight):
         pytest.skip("the same statement as elsewhere; Spark takes its time")
-    cells = labelled({"x": [1.0, 2.0, 3.0], "weight": pa.array([1.0, weight, 2.0])}).append_column(
+    cells = labeled({"x": [1.0, 2.0, 3.0], "weight": pa.array([1.0, weight, 2.0])}).append_column(
         "y", [["a", None, "b"]]
     )
     schema = schema_of(cells.drop_columns(["weight"]))
@@ -345,7 +345,7 @@ def test_labels_that_are_missing_are_counted_apart(database: Database) -> None:
     """None and NaN; whole numbers that are stored as floats keep that type."""
     cells = pa.table({"x": [1.0, 2.0, 3.0, 4.0, 5.0], "label": pa.array([0.0, math.nan, 1.0, None, 1.0])})
     found = check(database, cells)
-    assert found.unlabelled == 2
+    assert found.unlabeled == 2
     assert found.classes.dtype == np.float64
     days = pa.table({"x": [1.0, 2.0, 3.0], "label": pa.array([dt.date(2024, 1, 2), None, dt.date(1960, 1, 1)])})
     check(database, days)
@@ -363,7 +363,7 @@ def test_labels_that_are_no_classes_are_refused_as_when_they_are_read(database: 
 
 
 def test_nothing_is_counted_of_no_rows_and_of_empty_columns(database: Database) -> None:
-    cells = labelled({"x": [1.5, 2.0], "z": ["u", "v"], "n": pa.array([1, 2])})
+    cells = labeled({"x": [1.5, 2.0], "z": ["u", "v"], "n": pa.array([1, 2])})
     schema = schema_of(cells, {"x": Binned(), ("n",): JointGaussian()})
     assert_same_typed_counts(
         counted_in_engine(schema, database.table(cells.slice(0, 0)), "label"),
@@ -376,18 +376,18 @@ def test_nothing_is_counted_of_no_rows_and_of_empty_columns(database: Database) 
 
 
 def test_columns_that_the_rows_do_not_have_are_missing(database: Database) -> None:
-    cells = labelled({"x": [1.5, 2.0, 7.0], "z": ["u", "v", "u"], "n": pa.array([1, 2, 2]), "q": ["s", "t", "s"]})
+    cells = labeled({"x": [1.5, 2.0, 7.0], "z": ["u", "v", "u"], "n": pa.array([1, 2, 2]), "q": ["s", "t", "s"]})
     schema = schema_of(cells, {"x": Binned(), ("z", "q"): JointTable()})
     less = cells.select(["q", "x", "label"])
     expected = counted_here(schema, rows_of(less))
     assert_same_typed_counts(counted_in_engine(schema, database.table(less), "label"), expected)
     with pytest.raises(SchemaError, match="none of the model's columns is in the table"):
-        counted_in_engine(schema, database.table(labelled({"other": [1.0]})), "label")
+        counted_in_engine(schema, database.table(labeled({"other": [1.0]})), "label")
 
 
 def test_a_table_that_changes_between_statements_is_refused(database: Database) -> None:
     """Unless the engine shows one moment of it, as PostgreSQL does."""
-    cells = labelled({"x": [1.5, 2.0, 7.0], "z": ["u", "v", "u"]})
+    cells = labeled({"x": [1.5, 2.0, 7.0], "z": ["u", "v", "u"]})
     table = database.table(cells, "growing")
 
     def grow() -> None:
@@ -415,14 +415,14 @@ def test_a_table_that_changes_between_statements_is_refused(database: Database) 
 def test_many_columns_take_more_statements(database: Database) -> None:
     rng = np.random.default_rng(7)
     columns = 50 if isinstance(database, SparkSql) else 400
-    cells = labelled({f"c{k}": rng.integers(0, 4, 30) / (1 + k % 2 * 4) for k in range(columns)}, "abc")
+    cells = labeled({f"c{k}": rng.integers(0, 4, 30) / (1 + k % 2 * 4) for k in range(columns)}, "abc")
     spec = {f"c{k}": Categorical() if k % 2 else Gaussian() for k in range(columns)}
     check(database, cells, spec)
 
 
 def test_a_block_of_many_columns_takes_several_statements() -> None:
     rng = np.random.default_rng(8)
-    cells = labelled({f"c{k}": rng.normal(size=90) for k in range(40)}, "ab")
+    cells = labeled({f"c{k}": rng.normal(size=90) for k in range(40)}, "ab")
     check(DuckDb(), cells, JointGaussian())
 
 
@@ -433,24 +433,24 @@ def test_columns_that_sql_cannot_count_are_read_and_this_is_said() -> None:
     """Texts, and cells of another type than was learned, which are converted or refused as ever."""
     database = DuckDb()
     texts = [None if k % 7 == 0 else f"words of row {k % 11}" for k in range(200)]
-    cells = labelled({"note": pa.array(texts), "x": np.arange(200.0), "n": pa.array(range(200))})
+    cells = labeled({"note": pa.array(texts), "x": np.arange(200.0), "n": pa.array(range(200))})
     spec = {"note": Text(), "n": Gaussian()}
     schema = schema_of(cells, spec)
-    examples = LabelledStream.of(database.table(cells), "label", None, "engine")
+    examples = LabeledStream.of(database.table(cells), "label", None, "engine")
     with pytest.warns(UserWarning, match="where='engine': this column is read, for SQL cannot count it: 'note'$"):
         found = count_examples(schema, examples)
     assert_same_typed_counts(found, counted_here(schema, rows_of(cells)))
     written = cells.set_column(2, "n", pa.array([str(k) for k in range(200)]))
-    examples = LabelledStream.of(database.table(written), "label", None, "engine")
+    examples = LabeledStream.of(database.table(written), "label", None, "engine")
     with pytest.warns(UserWarning, match="where='engine': columns are read that SQL cannot count: 'n', 'note', 'x'$"):
         assert_same_typed_counts(count_examples(schema, examples), found)
 
 
 def test_columns_that_were_learned_without_names_are_known_by_their_places() -> None:
     rng = np.random.default_rng(10)
-    cells = labelled({"first": rng.normal(size=60), "second": rng.integers(0, 3, 60)})
+    cells = labeled({"first": rng.normal(size=60), "second": rng.integers(0, 3, 60)})
     array = np.column_stack([cells["first"].to_numpy(), cells["second"].to_numpy()])
-    rows = LabelledTable.of(open_table(array), cells["label"])
+    rows = LabeledTable.of(open_table(array), cells["label"])
     schema = infer_schema(rows.table, {0: Gaussian(), 1: Categorical()}, Defaults())
     assert schema.names is None
     assert_same_typed_counts(counted_in_engine(schema, DuckDb().table(cells), "label"), counted_here(schema, rows))
@@ -559,9 +559,9 @@ class Sizes(Gaussian):
 
 @pytest.mark.parametrize("family", [Silent(), Sizes()], ids=["silent", "sizes"])
 def test_columns_of_a_family_that_asks_nothing_are_read(family: Gaussian) -> None:
-    cells = labelled({"x": [1.0, -2.5, 3.0, 4.5], "y": [1.0, 2.0, 5.0, 3.0]})
+    cells = labeled({"x": [1.0, -2.5, 3.0, 4.5], "y": [1.0, 2.0, 5.0, 3.0]})
     schema = schema_of(cells, {"x": family, "y": Gaussian()})
-    examples = LabelledStream.of(DuckDb().table(cells), "label", None, "engine")
+    examples = LabeledStream.of(DuckDb().table(cells), "label", None, "engine")
     with pytest.warns(UserWarning, match=r"^where='engine': this column is read, for SQL cannot count it: 'x'$"):
         found = count_in_engine(schema, examples, lambda own, rows: counted_here(own, rows_of(cells)))
     assert_same_typed_counts(found, counted_here(schema, rows_of(cells)))

@@ -51,16 +51,16 @@ def expected(i: int, j: int, shared: float, ddof: float, floor: float, added: fl
     ("shared", "ddof", "floor", "added"), list(product([0.0, 0.3, 1.0], [0.0, 1.0], [0.0, 0.9], [0.0, 0.1]))
 )
 def test_left_out_normal(shared: float, ddof: float, floor: float, added: float) -> None:
-    centre = np.full(M, 0.25)
+    center = np.full(M, 0.25)
     columns, classes = [], []
     for j in range(M):
         n, mean, within, whole, around = moments(REMOVED, j)
         degrees = np.maximum(n - ddof, 0.0)
-        columns.append((centre[j], n.sum(), whole - centre[j], around, degrees.sum(), within.sum(), 0.0))
+        columns.append((center[j], n.sum(), whole - center[j], around, degrees.sum(), within.sum(), 0.0))
         own = np.divide(within, degrees, out=np.zeros(K), where=degrees > 0.0)
         stays = np.where((own > 1e-20) & (shared == 0.0) & (added == 0.0), own, 0.0)
         safe = np.where(stays > 0.0, stays, 1.0)
-        classes.append((n, mean - centre[j], within, stays, 0.5 / safe, 0.5 * np.log(2.0 * np.pi * safe)))
+        classes.append((n, mean - center[j], within, stays, 0.5 / safe, 0.5 * np.log(2.0 * np.pi * safe)))
     out = np.zeros((N, M, K))
     kernels.left_out.score_normal(
         X,

@@ -69,7 +69,7 @@ def _holes(rng: Rng, x: np.ndarray) -> np.ndarray:
 
 
 def draw_words(rng: Rng, n: int) -> pa.Table:
-    words = np.array(["red", "green", "blue", "grey", None], dtype=object)
+    words = np.array(["red", "green", "blue", "gray", None], dtype=object)
     return pa.table({name: pa.array(words[rng.integers(0, 5, n)], pa.string()) for name in "abc"})
 
 

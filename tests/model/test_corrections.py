@@ -16,7 +16,7 @@ COLUMNS = (
     CorrectedColumn(2, cuts=np.array([0.0])),
 )
 TABLE = Frame(
-    pa.table({"x": [0.5, 1.0, 3.0, None], "colour": ["blue", None, "green", "red"], "z": [-1.0, 0.0, None, 5.0]})
+    pa.table({"x": [0.5, 1.0, 3.0, None], "color": ["blue", None, "green", "red"], "z": [-1.0, 0.0, None, 5.0]})
 )
 
 

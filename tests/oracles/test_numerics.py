@@ -136,12 +136,12 @@ def test_binned_follows_a_change_of_unit_by_a_power_of_two() -> None:
     np.testing.assert_allclose(dc.BayesClassifier(dc.Binned()).fit(scaled, Y).predict_proba(scaled), before, rtol=1e-12)
 
 
-def test_metres_as_in_centimetres() -> None:
+def test_meters_as_in_centimeters() -> None:
     """A quadratic discriminant that refuses nothing: the columns differ by nine orders of magnitude."""
-    metres = REAL * np.array([1e-9, 1.0, 1e-5])
+    meters = REAL * np.array([1e-9, 1.0, 1e-5])
     before = dc.BayesClassifier(dc.JointGaussian(dc.PerClass())).fit(REAL, Y).predict(REAL)
     np.testing.assert_array_equal(
-        dc.BayesClassifier(dc.JointGaussian(dc.PerClass())).fit(metres, Y).predict(metres), before
+        dc.BayesClassifier(dc.JointGaussian(dc.PerClass())).fit(meters, Y).predict(meters), before
     )
 
 

@@ -64,7 +64,7 @@ def test_tabs_work_by_keyboard(page: Path) -> None:
         assert ring == "solid"
 
 
-def test_reduced_motion_is_honoured(page: Path) -> None:
+def test_reduced_motion_is_honored(page: Path) -> None:
     moves = "getComputedStyle(document.querySelector('#posterior .fill')).transitionDuration"
     with opened(page) as it:
         assert it.page.evaluate(moves) == "0.2s"

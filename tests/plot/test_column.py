@@ -10,7 +10,7 @@ from scipy import stats
 from deciban import BayesClassifier, Binned, Categorical, Gaussian, JointTable, Text, UsageError
 from deciban.datasets import weather
 from deciban.plot import ColumnDisplay, EvidenceDisplay, PairDisplay
-from deciban.web.palette import class_colours
+from deciban.web.palette import class_colors
 
 DECIBANS = 10.0 / np.log(10.0)
 
@@ -31,7 +31,7 @@ def test_a_number_says_the_log_ratio_of_its_densities() -> None:
         x, said = line.get_data()
         expected = DECIBANS * (densities[k].logpdf(x) - densities[1 - k].logpdf(x))
         np.testing.assert_allclose(said, expected, atol=1e-9)
-        assert line.get_color() == class_colours("ab")[k]
+        assert line.get_color() == class_colors("ab")[k]
     for k, line in enumerate(below.lines):
         np.testing.assert_allclose(line.get_ydata(), densities[k].pdf(line.get_xdata()), rtol=1e-9)
     assert [line.get_label() for line in lines] == ["a (300)", "b (100)"]

@@ -139,11 +139,11 @@ def test_names_are_cut_and_signs_that_cannot_be_drawn_are_written() -> None:
 
 def test_a_class_has_one_look_in_all_pictures() -> None:
     looks = class_styles(range(20))
-    assert len({(one.colour, one.line) for one in looks}) == 20
+    assert len({(one.color, one.line) for one in looks}) == 20
     clf = fitted(2, 3)
     column, decision = ColumnDisplay.from_estimator(clf, 0), DecisionDisplay.from_estimator(clf, 0)
     for shown in (column.axes_[1], decision.ax_):
-        assert [line.get_color() for line in shown.lines[:2]] == [one.colour for one in looks[:2]]
+        assert [line.get_color() for line in shown.lines[:2]] == [one.color for one in looks[:2]]
         assert [line.get_linestyle() for line in shown.lines[:2]] == [one.line for one in looks[:2]]
 
 

@@ -134,7 +134,7 @@ def counts_of(rows: list[tuple[dict[str, Any], str, float]], start: Fitted | Non
 def same(one: Any, other: Any, tolerance: float = 0.0) -> bool:
     """Whether two counts are the same: sums of weights within a tolerance, and moments within 1e-9 or that."""
     if isinstance(one, Counts):
-        facts = ("classes", "rows", "unlabelled", "class_weight", "statistics")
+        facts = ("classes", "rows", "unlabeled", "class_weight", "statistics")
         return all(same(getattr(one, name), getattr(other, name), tolerance) for name in facts)
     if type(one).__name__ in ("Moments", "Scatter"):
         return all(

@@ -40,7 +40,7 @@ WRONG_JSON = {
     "no rows": (b"{}", "rows"),
     "rows are null": (b'{"rows": null}', "rows"),
     "rows are an object": (b'{"rows": {}}', "rows"),
-    "unknown option": (b'{"rows": [], "colour": 1}', "colour"),
+    "unknown option": (b'{"rows": [], "color": 1}', "color"),
     "row is a number": (b"[1]", "rows[0]"),
     "row is a list": (b"[[1, 2]]", "rows[0]"),
     "row is null": (b"[{}, null]", "rows[1]"),
@@ -69,7 +69,7 @@ WRONG_JSON = {
     "empty text for a date": (b'[{"since": ""}]', "rows[0].since"),
     "number for a category": (b'[{"city": null}, {"city": 3}]', "rows[1].city"),
     "number for a flag": (b'[{"member": 2}]', "rows[0].member"),
-    "none of the columns": (b'[{}, {"colour": 1}]', "rows"),
+    "none of the columns": (b'[{}, {"color": 1}]', "rows"),
     "nine levels": (b'[{"x": [[[[[[[]]]]]]]}]', "the body"),
 }
 

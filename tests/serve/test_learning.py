@@ -37,7 +37,7 @@ def test_learned_rows_are_in_the_state_that_is_answered_and_published(model: Pat
     assert same(model_file.load(model).counts, counts_of(some(0, 1, 2)))
 
 
-def test_the_same_id_is_learned_once_and_relabelled_in_one_step(model: Path) -> None:
+def test_the_same_id_is_learned_once_and_relabeled_in_one_step(model: Path) -> None:
     with Open(model) as service:
         learner = service.learner
         assert learner.learn(ROWS[:2], ["yes", "no"], ["a", 7]).result(10).results == ["learned", "learned"]

@@ -1,4 +1,4 @@
-"""Whatever is learned, relabelled, forgotten and decayed, saved and restarted: the counts are those of what remains."""
+"""Whatever is learned, relabeled, forgotten and decayed, saved and restarted: the counts are those of what remains."""
 
 import shutil
 import tempfile

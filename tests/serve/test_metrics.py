@@ -227,13 +227,13 @@ def measured() -> BayesClassifier:
     """A model in which a missing cell moves the density of a row by far, up (`coarse`) or down (`fine`)."""
     rng = np.random.default_rng(20)
     label = rng.choice(["a", "b"], 4000)
-    centre = np.where(label == "b", 1.0, 0.0)
+    center = np.where(label == "b", 1.0, 0.0)
     frame = pd.DataFrame(
         {
-            "length": rng.normal(centre, 1.0),
-            "coarse": 1e5 * rng.normal(centre, 1.0),
-            "fine": 1e-5 * rng.normal(centre, 1.0),
-            "country": np.where(rng.random(4000) < 0.2 + 0.5 * centre, "there", "here"),
+            "length": rng.normal(center, 1.0),
+            "coarse": 1e5 * rng.normal(center, 1.0),
+            "fine": 1e-5 * rng.normal(center, 1.0),
+            "country": np.where(rng.random(4000) < 0.2 + 0.5 * center, "there", "here"),
         }
     )
     return BayesClassifier(columns=dict.fromkeys(["length", "coarse", "fine"], Gaussian()), tune=None).fit(frame, label)
@@ -263,7 +263,7 @@ def test_missing_cells_hide_no_outliers(measured: BayesClassifier, gone: list[st
 
 
 @pytest.mark.parametrize("unseen", ["ignore", "smooth"])
-def test_a_value_never_seen_is_left_out_of_the_judgement(unseen: str) -> None:
+def test_a_value_never_seen_is_left_out_of_the_judgment(unseen: str) -> None:
     """Also where it counts as evidence: among many rows, as very little of it."""
     rng = np.random.default_rng(21)
     country = rng.choice(["here", "there"], 200_000)

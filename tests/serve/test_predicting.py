@@ -105,9 +105,9 @@ def test_classes_that_are_numbers_or_dates(opened: Opened, tmp_path: Path) -> No
 
 
 def test_unknown_columns_are_told_and_ids_come_back(opened: Opened) -> None:
-    body = {"rows": [{"outlook": "sunny", "colour": 1}, {"size": {"a": [1]}}], "ids": ["first", 2]}
+    body = {"rows": [{"outlook": "sunny", "color": 1}, {"size": {"a": [1]}}], "ids": ["first", 2]}
     found = opened("weather.dcb").post("/predict", json=body).json()
-    assert found["ignored"] == ["colour", "size"]
+    assert found["ignored"] == ["color", "size"]
     assert [row["id"] for row in found["rows"]] == ["first", "2"]
 
 
@@ -172,7 +172,7 @@ def test_costs_that_are_columns_and_costs_of_the_command(opened: Opened, models:
     assert {row["decision"] for row in client.post("/decide", json=rows).json()["rows"]} == {"reject"}
     body = {"rows": rows, "costs": {"go": {"no": "price", "yes": 0}, "stay": {"no": 0, "yes": 1}}}
     assert [row["decision"] for row in client.post("/decide", json=body).json()["rows"]] == ["stay", "go"]
-    body["costs"]["go"]["no"] = "colour"  # type: ignore[index]  # a cost
+    body["costs"]["go"]["no"] = "color"  # type: ignore[index]  # a cost
     assert client.post("/decide", json=body).json()["place"] == "costs"
 
 

@@ -316,7 +316,7 @@ def test_it_learns_and_knows_after_a_restart(models: Path, tmp_path: Path) -> No
                 client.post("/learn", json={"rows": rows[:1], "ids": ["a"]}).json()["rows"][0]["result"]
                 == "already learned"
             )
-            client.post("/predict", json={"rows": [{"age": 33, "colour": 1}], "ids": ["later"]})
+            client.post("/predict", json={"rows": [{"age": 33, "color": 1}], "ids": ["later"]})
             assert (
                 client.post("/learn", json={"ids": ["later"], "labels": ["mid"]}).json()["rows"][0]["result"]
                 == "learned"
@@ -326,7 +326,7 @@ def test_it_learns_and_knows_after_a_restart(models: Path, tmp_path: Path) -> No
                 {"id": "b", "result": "forgotten"},
                 {"id": "c", "result": "not known"},
             ]
-            for wrong in ([{"age": 3, "kind": "new"}], [{"age": 3, "colour": 1, "kind": "low"}], [{"age": 3}]):
+            for wrong in ([{"age": 3, "kind": "new"}], [{"age": 3, "color": 1, "kind": "low"}], [{"age": 3}]):
                 assert client.post("/learn", json=wrong).status_code == 422, wrong
             table = "age,since,kind\n41.5,2020-02-03,low\nNA,,mid\n"
             told = client.post("/learn", content=table, headers={"content-type": "text/csv"}, params={"target": "kind"})

@@ -16,7 +16,7 @@ from deciban.errors import DataError, UsageError
 from deciban.evaluation.evaluate import evaluate_folds
 from deciban.model.fitted import Settings
 from deciban.sources.documents import Documents
-from deciban.sources.labelled import LabelledStream
+from deciban.sources.labeled import LabeledStream
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256)) * 4
 
@@ -230,12 +230,12 @@ def test_a_corpus_and_its_table_in_memory_give_the_same_model(letters: Path) -> 
 def test_documents_without_a_folder_have_no_label(letters: Path) -> None:
     corpus(letters, {"loose.txt": "buy"})
     clf = BayesClassifier({"text": Categorical()}, tune=None).fit(letters, "folder")
-    assert (clf.counts_.rows, clf.counts_.unlabelled) == (60, 1)
+    assert (clf.counts_.rows, clf.counts_.unlabeled) == (60, 1)
     assert clf.predict(letters).size == 61
 
 
 def test_folds_of_a_corpus_do_not_know_the_names_either(letters: Path) -> None:
-    rows = LabelledStream.of(scan(letters), "folder", None)
+    rows = LabeledStream.of(scan(letters), "folder", None)
     assert isinstance(rows.stream, Documents)
     found = evaluate_folds(Settings({"text": Categorical()}, tune=None), rows, 5)
     assert found.accuracy == pytest.approx(0.8)

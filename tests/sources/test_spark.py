@@ -212,7 +212,7 @@ def test_bad_input_gets_one_clear_error_and_changes_nothing(spark: Any, frame: A
     assert fitted.counts_ is before
 
 
-def test_a_table_of_spark_is_recognised(frame: Any, table: pa.Table) -> None:
+def test_a_table_of_spark_is_recognized(frame: Any, table: pa.Table) -> None:
     assert kind_of_rows(frame) == "spark"
     assert kind_of_rows(table) == "memory"
     assert kind_of_rows(None) == "memory"

@@ -15,7 +15,7 @@ def assert_same_typed_counts(a: Counts, b: Counts) -> None:
     ]
     assert a.classes.dtype == b.classes.dtype
     np.testing.assert_array_equal(a.class_weight, b.class_weight)
-    assert (a.rows, a.unlabelled) == (b.rows, b.unlabelled)
+    assert (a.rows, a.unlabeled) == (b.rows, b.unlabeled)
     for one, other in zip(a.statistics, b.statistics, strict=True):
         assert type(one) is type(other)
         if isinstance(one, Moments):

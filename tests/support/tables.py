@@ -9,7 +9,7 @@ Y = _RNG.integers(0, 2, N)
 MIXED = pa.table(
     {
         "age": pa.array(_RNG.normal(40, 10, N) + 5 * Y, mask=_RNG.random(N) < 0.1),
-        "colour": pa.array(np.array(["red", "green", "blue"])[_RNG.integers(0, 3, N)], mask=_RNG.random(N) < 0.1),
+        "color": pa.array(np.array(["red", "green", "blue"])[_RNG.integers(0, 3, N)], mask=_RNG.random(N) < 0.1),
         "smoker": pa.array(_RNG.random(N) < 0.3 + 0.3 * Y),
         "visits": pa.array(_RNG.poisson(3, N)),
         "height": pa.array(_RNG.normal(170, 9, N) + 3 * Y),

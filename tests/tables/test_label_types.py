@@ -16,7 +16,7 @@ def test_missing_labels_of_a_categorical_column() -> None:
     for table in (frame, pl.from_pandas(frame)):
         counts = textbook().fit(table, "y").counts_
         assert counts.classes.tolist() == ["u", "v"]
-        assert (counts.class_weight.tolist(), counts.unlabelled) == ([2.0, 1.0], 1)
+        assert (counts.class_weight.tolist(), counts.unlabeled) == ([2.0, 1.0], 1)
 
 
 @pytest.mark.parametrize(

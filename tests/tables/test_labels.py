@@ -90,4 +90,4 @@ def test_missing_labels_in_a_column() -> None:
     table = pl.DataFrame({"x": [1.0, 2.0, 3.0, 9.0], "y": [0, None, 0, 1]})
     clf = BayesClassifier().fit(table, "y")
     assert clf.classes_.tolist() == [0, 1]
-    assert clf.counts_.unlabelled == 1
+    assert clf.counts_.unlabeled == 1

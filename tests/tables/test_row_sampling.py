@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from deciban.sources.open import open_table
-from deciban.tables.labelled import LabelledTable
+from deciban.tables.labeled import LabeledTable
 from deciban.tables.row_sampling import (
     RowHashes,
     RowSampler,
@@ -147,9 +147,9 @@ def test_tables_in_memory_are_sampled_alike() -> None:
     columns = {"x0": matrix[:, 0], "x1": matrix[:, 1], "y": labels}
     whole = open_table(columns)
     apart = open_table({name: columns[name] for name in ("x0", "x1")})
-    inside = LabelledTable.of(whole, "y").sample(500)[0]
+    inside = LabeledTable.of(whole, "y").sample(500)[0]
     for table in (apart, open_table(matrix)):
-        found = LabelledTable.of(table, labels).sample(500)[0]
+        found = LabeledTable.of(table, labels).sample(500)[0]
         np.testing.assert_array_equal(found.table.numbers([0, 1]), inside.table.numbers([0, 1]))
         assert [found.labels.label(row) for row in range(500)] == [inside.labels.label(row) for row in range(500)]
     np.testing.assert_array_equal(apart.hashes(), matrix_hashes(matrix))
@@ -159,7 +159,7 @@ def test_sparse_rows_are_sampled_in_any_order() -> None:
     rng = np.random.default_rng(3)
     matrix = sparse.random_array((2_000, 50), density=0.1, rng=rng, format="csr")
     labels, order = rng.integers(0, 2, 2_000), rng.permutation(2_000)
-    one = LabelledTable.of(open_table(matrix), labels).sample(300)[0]
-    other = LabelledTable.of(open_table(matrix[order]), labels[order]).sample(300)[0]
+    one = LabeledTable.of(open_table(matrix), labels).sample(300)[0]
+    other = LabeledTable.of(open_table(matrix[order]), labels[order]).sample(300)[0]
     np.testing.assert_array_equal(one.table.numbers(range(50)), other.table.numbers(range(50)))
     assert len(set(open_table(matrix).hashes().tolist())) > 1_900

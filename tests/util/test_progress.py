@@ -8,7 +8,7 @@ import pytest
 from deciban import BayesClassifier, scan
 from deciban.evaluation.evaluate import evaluate_folds, evaluate_left_out
 from deciban.model.fitted import Settings
-from deciban.sources.labelled import LabelledStream
+from deciban.sources.labeled import LabeledStream
 from deciban.util import progress as module
 from deciban.util.progress import described, progress, stages
 
@@ -87,7 +87,7 @@ def test_evaluating_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(module.sys, "stderr", stream)
     monkeypatch.setattr(module, "PATIENCE", 0.0)
     monkeypatch.setattr(module, "INTERVAL", 0.0)
-    rows = LabelledStream.of(scan(tmp_path / "t.csv"), "k", None)
+    rows = LabeledStream.of(scan(tmp_path / "t.csv"), "k", None)
     clf = BayesClassifier(tune=None)
     evaluate_folds(Settings(tune=None), rows, 2)
     assert "fold 2 of 2, evaluating" in stream.getvalue()

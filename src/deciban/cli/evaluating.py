@@ -14,7 +14,7 @@ from deciban.cli.options import (
     ReadOptions,
     common,
     files,
-    labelled,
+    labeled,
     loaded,
     missing_columns,
     opened,
@@ -26,7 +26,7 @@ from deciban.util.text_tables import aligned, amount, class_name, whole
 if TYPE_CHECKING:
     from deciban.evaluation.metrics import Evaluation
     from deciban.model.fitted import Fitted
-    from deciban.sources.labelled import LabelledStream
+    from deciban.sources.labeled import LabeledStream
 
 
 @click.command(epilog="""\b
@@ -83,15 +83,15 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
     loss = costs(options["costs"], None if from_scratch else fitted)
     scan = opened(sources[1:] if first_is_model else sources, read)
     if fitted is not None:
-        rows = labelled(fitted, scan, target)
+        rows = labeled(fitted, scan, target)
         missing_columns(fitted, scan)
     else:
-        from deciban.sources.labelled import LabelledStream
+        from deciban.sources.labeled import LabeledStream
 
         tell_markers(scan, target)
         if target is None:
             raise click.UsageError("give --target, the column with the classes")
-        rows = LabelledStream.of(scan, target, options["weight"])
+        rows = LabeledStream.of(scan, target, options["weight"])
     as_new = None
     if from_scratch or fitted is None:
         share = options["hold_out"]
@@ -117,14 +117,14 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
     return None
 
 
-def _judged(fitted: "Fitted", rows: "LabelledStream", loss: Any) -> tuple[str, "Evaluation", "Evaluation | None"]:
+def _judged(fitted: "Fitted", rows: "LabeledStream", loss: Any) -> tuple[str, "Evaluation", "Evaluation | None"]:
     """How rows were evaluated, and the figures; if the model has learned them, also those as if they were new rows."""
     from deciban.cli.scoring import unknown_cells
     from deciban.errors import DataError
-    from deciban.evaluation.evaluate import evaluate_and_recognise, evaluate_left_out
+    from deciban.evaluation.evaluate import evaluate_and_recognize, evaluate_left_out
 
     with unknown_cells(fitted) as observe:
-        found, learned = evaluate_and_recognise(fitted, rows, loss, observe)
+        found, learned = evaluate_and_recognize(fitted, rows, loss, observe)
     if not learned:
         return "rows that are taken as new", found, None
     try:
@@ -166,7 +166,7 @@ def diagnose(
     from deciban.evaluation.evaluate import diagnose_rows
 
     fitted = loaded(model)
-    rows = labelled(fitted, opened(table, read), target)
+    rows = labeled(fitted, opened(table, read), target)
     with rows.naming():
         found = diagnose_rows(fitted, rows)
     if as_json:
@@ -246,7 +246,7 @@ def contents(fitted: "Fitted") -> dict[str, Any]:
     return {
         "deciban": __version__,
         "rows": counts.rows,
-        "unlabelled": counts.unlabelled,
+        "unlabeled": counts.unlabeled,
         "target": fitted.origin.target,
         "classes": dict(
             zip(map(class_name, counts.classes.tolist()), map(whole, counts.class_weight.tolist()), strict=True)

@@ -20,7 +20,7 @@ from deciban.cli.options import (
     common,
     families_of,
     files,
-    labelled,
+    labeled,
     loaded,
     missing_columns,
     new_classes,
@@ -192,7 +192,7 @@ def learn(
 
         fitted = loaded(model)
         scan = opened(table, read, output or model)
-        rows = labelled(fitted, scan, options["target"])
+        rows = labeled(fitted, scan, options["target"])
         missing_columns(fitted, scan)
         tell_markers(scan, rows.target)
         new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
@@ -229,7 +229,7 @@ def forget(
         fitted = loaded(model)
         before = fitted.counts.rows
         scan = opened(table, read, output or model)
-        rows = labelled(fitted, scan, options["target"])
+        rows = labeled(fitted, scan, options["target"])
         new_columns(fitted, rows, scan.name, "left out")
         fitted = update.forget(fitted, rows.stream, rows.target, rows.weight, options["where"])
         save(output or model, fitted)
@@ -282,8 +282,8 @@ def _changing(model: str, output: str | None, table: tuple[str, ...], wait: floa
 def rows_of(fitted: "Fitted") -> str:
     counts = fitted.counts
     parts = [counted(counts.rows, "row"), counted(counts.classes.size, "class"), counted(counts.schema.width, "column")]
-    if counts.unlabelled:
-        parts.append(f"{counted(counts.unlabelled, 'row')} without a label left out")
+    if counts.unlabeled:
+        parts.append(f"{counted(counts.unlabeled, 'row')} without a label left out")
     return ", ".join(parts)
 
 

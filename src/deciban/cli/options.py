@@ -19,7 +19,7 @@ from deciban.util.text_tables import class_name, counted
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
-    from deciban.sources.labelled import LabelledStream
+    from deciban.sources.labeled import LabeledStream
     from deciban.sources.source import Source
 
 
@@ -136,16 +136,16 @@ def loaded(path: str) -> "Fitted":
     return load(path)
 
 
-def labelled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabelledStream":
+def labeled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabeledStream":
     """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
     from deciban.fitting.fit import open_examples
-    from deciban.sources.labelled import LabelledStream
+    from deciban.sources.labeled import LabeledStream
 
     name = target if target is not None else fitted.origin.target
     if name is None:
         raise UsageError("the model does not know the name of the column with the labels; give --target")
     rows = open_examples(fitted, scan, name, fitted.origin.weight)
-    assert isinstance(rows, LabelledStream), "a scan is a stream"
+    assert isinstance(rows, LabeledStream), "a scan is a stream"
     return rows
 
 
@@ -164,7 +164,7 @@ def no_evidence(fitted: "Fitted", missing: Iterable[str]) -> str:
     return "which is no evidence" + (f", but for {few(sorted(told))}: see inspect" if told else "")
 
 
-def new_columns(fitted: "Fitted", rows: "LabelledStream", name: str, what: str) -> None:
+def new_columns(fitted: "Fitted", rows: "LabeledStream", name: str, what: str) -> None:
     """Say which columns of a table are new to the model, and what becomes of them."""
     known = set(fitted.schema.names or ())
     if fresh := [column for column in rows.names if column not in known]:

@@ -48,9 +48,9 @@ def heading(text: str) -> None:
 
 def complain(kind: str, text: str) -> None:
     """One line on standard error."""
-    colour = {"error": "red", "warning": "yellow"}.get(kind)
+    color = {"error": "red", "warning": "yellow"}.get(kind)
     said = clean(without_passwords(" ".join(text.splitlines())))
-    click.echo(f"deciban: {click.style(kind, fg=colour, bold=True)}: {said}", err=True)
+    click.echo(f"deciban: {click.style(kind, fg=color, bold=True)}: {said}", err=True)
 
 
 def flush() -> None:

@@ -12,7 +12,7 @@ from deciban.cli.options import (
     ReadOptions,
     common,
     files,
-    labelled,
+    labeled,
     loaded,
     missing_columns,
     opened,
@@ -61,7 +61,7 @@ def report(
     rows = None
     if table:
         scan = opened(table, read, output)
-        rows = labelled(fitted, scan, target)
+        rows = labeled(fitted, scan, target)
         missing_columns(fitted, scan)
     title = options["title"] or f"{Path(model).stem}: report"
     with about_costs(options["costs"]):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # What each kind of picture is drawn from: a model alone, one row of a table, or rows whose class is known.
 OF_MODELS = ("nomogram", "column", "pair", "decision")
 OF_ROWS = ("evidence",)
-OF_LABELLED_ROWS = ("reliability", "coverage", "cost", "dependence", "learning")
-PICTURE_KINDS = (*OF_ROWS, *OF_MODELS, *OF_LABELLED_ROWS)
+OF_LABELED_ROWS = ("reliability", "coverage", "cost", "dependence", "learning")
+PICTURE_KINDS = (*OF_ROWS, *OF_MODELS, *OF_LABELED_ROWS)
 
 # The options of a picture, and the kinds that have them.
 OPTIONS_OF_KINDS = {
@@ -36,7 +36,7 @@ OPTIONS_OF_KINDS = {
     "column": ("nomogram", "column", "pair", "decision"),
     "label": ("evidence", "nomogram", "cost"),
     "against": ("evidence", "nomogram"),
-    "target": OF_LABELLED_ROWS,
+    "target": OF_LABELED_ROWS,
     "costs": ("decision", "coverage", "cost"),
     "reject": ("coverage",),
     "prior": ("decision",),
@@ -220,12 +220,12 @@ def _learning(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) 
 
 def _judged(display: Any, fitted: "Fitted", scan: "Source | None", options: dict[str, Any], **more: Any) -> Any:
     """A picture of rows whose class is known; rows that the model has learned are left out in their turn."""
-    from deciban.evaluation.evaluate import evaluate_and_recognise
+    from deciban.evaluation.evaluate import evaluate_and_recognize
     from deciban.fitting.fit import open_examples
 
     target, weight = _target(fitted, options), fitted.origin.weight
     with unknown_cells(fitted) as observe:
-        _, learned = evaluate_and_recognise(fitted, open_examples(fitted, scan, target, weight), None, observe)
+        _, learned = evaluate_and_recognize(fitted, open_examples(fitted, scan, target, weight), None, observe)
     if learned:
         complain("note", "the model has learned these rows: each is left out in its turn")
     return display.from_estimator(_classifier(fitted), scan, target, weight, learned=learned, **more)

@@ -278,7 +278,7 @@ Examples:
     type=click.Choice(["column", "block"]),
     default="column",
     show_default=True,
-    help="What speaks: each column, or columns that are modelled together.",
+    help="What speaks: each column, or columns that are modeled together.",
 )
 @click.option("--steps", is_flag=True, help="Show the calculation, as in a lecture.")
 @reading

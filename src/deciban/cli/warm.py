@@ -162,12 +162,12 @@ def files() -> None:
 def samples() -> None:
     """Samples of rows of numbers and texts."""
     from deciban.tables.convert import as_table
-    from deciban.tables.labelled import LabelledTable
+    from deciban.tables.labeled import LabeledTable
     from deciban.tables.row_sampling import sampled_places
 
     numbers, labels = _numbers(5_000)
     sampled_places(len(labels), 20)
-    LabelledTable.of(as_table({"number": numbers[:, 0], "text": labels}), labels).sample(20)
+    LabeledTable.of(as_table({"number": numbers[:, 0], "text": labels}), labels).sample(20)
 
 
 JOBS: tuple[Callable[[], None], ...] = (texts, tuned_table, drop_ins, tuned_numbers, parts_of_texts, files, samples)

@@ -32,7 +32,7 @@ GRID_POINTS = 4001
 # Values of discrete distributions that are enumerated.
 MAX_VALUES = 10_000_000
 
-# Regions of less probability than this are joined to their neighbours.
+# Regions of less probability than this are joined to their neighbors.
 MIN_AREA = 1e-14
 
 
@@ -421,7 +421,7 @@ def _regions(
 
 
 def _with_mass(regions: Sequence[Region]) -> tuple[Region, ...]:
-    """The regions without those in which nothing ever lies: they join their neighbours."""
+    """The regions without those in which nothing ever lies: they join their neighbors."""
     kept: list[Region] = []
     for region in regions:
         empty = not region.areas.sum() > MIN_AREA

@@ -24,7 +24,7 @@ class Interval(NamedTuple):
 
 
 def intervals(edges: Sequence[float], decisions: Sequence[int]) -> list[Interval]:
-    """The intervals between rising edges; neighbours of one decision are one."""
+    """The intervals between rising edges; neighbors of one decision are one."""
     found: list[Interval] = []
     for (low, high), place in zip(pairwise([-np.inf, *edges, np.inf]), decisions, strict=True):
         if found and found[-1].decision == place:

@@ -1,4 +1,4 @@
-"""Label shift: the prior of rows that nobody has labelled."""
+"""Label shift: the prior of rows that nobody has labeled."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from deciban.errors import Argument, DataError, UsageError, warn_user
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
 
-# Steps of expectation and maximisation.
+# Steps of expectation and maximization.
 MAX_STEPS = 10_000
 
 
 @dataclass(frozen=True)
 class EstimatedPrior:
-    """The prior that unlabelled rows show: the share of each class among them. `clf.with_prior(found)` uses it.
+    """The prior that unlabeled rows show: the share of each class among them. `clf.with_prior(found)` uses it.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class EstimatedPrior:
     level : float
         The probability of the intervals.
     steps : int
-        How many steps of expectation and maximisation were taken.
+        How many steps of expectation and maximization were taken.
     """
 
     classes: LabelArray
@@ -57,7 +57,7 @@ def estimate_shares(
     calibration_error: float | None,
     max_steps: int = MAX_STEPS,
 ) -> EstimatedPrior:
-    """The shares under which the rows are most probable, by expectation and maximisation.
+    """The shares under which the rows are most probable, by expectation and maximization.
 
     `posterior` is under the prior `before`: P(x | c) is proportional to their quotient. One row of the shares `before`
     is added, so that no class that there was is said to be impossible.

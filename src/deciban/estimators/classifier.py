@@ -58,7 +58,7 @@ from deciban.schema.schema import ColumnSpec, Schema
 from deciban.scoring import predict as scoring
 from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labelled import Examples, Where
+from deciban.sources.labeled import Examples, Where
 from deciban.sources.open import kind_of_rows, named_rows
 from deciban.sources.write import Existing, FileKind
 from deciban.store import model_file
@@ -72,9 +72,9 @@ SETTINGS = tuple(field.name for field in fields(Settings))
 class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Bayes classifier for tables of numbers, categories, flags, counts and texts, with missing cells.
 
-    Each column is modelled within each class by a family (normal, categorical, Bernoulli, Poisson, text, ...) that is
+    Each column is modeled within each class by a family (normal, categorical, Bernoulli, Poisson, text, ...) that is
     inferred from its cells or given; the classes are then as probable as Bayes' theorem says. By default the model is
-    tuned: rows that are left out choose the family of each column, which columns are modelled together, and how much
+    tuned: rows that are left out choose the family of each column, which columns are modeled together, and how much
     the evidence of each block weighs, so that the probabilities can be believed. ``tune=None`` is textbook naive Bayes.
     Every prediction is an exact sum of evidence, and everything learned is counts, which can be added and subtracted.
 
@@ -200,7 +200,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             executors.
         y : array-like or str
             The label of each row, or the name of the column of X that holds the labels. Rows whose label is missing are
-            left out and counted in ``counts_.unlabelled``.
+            left out and counted in ``counts_.unlabeled``.
         sample_weight : array-like or str, default=None
             How often each row counts (0 is a row that is not there, 2 is the row twice), or the name of the column of X
             that says so.
@@ -365,7 +365,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return scoring.predict_to(self._fitted(), path, X, probabilities=probabilities, table=table, existing=existing)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy: the share of labelled rows whose class is predicted.
+        """The accuracy: the share of labeled rows whose class is predicted.
 
         Parameters
         ----------
@@ -396,7 +396,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             A few rows, as for `predict`.
         by : {"column", "block"}, default="column"
             By column, each column has one number: its own evidence and its exact share of what it says together with
-            others. By block, columns that are modelled together have one number, and the calculation is shown as in a
+            others. By block, columns that are modeled together have one number, and the calculation is shown as in a
             lecture.
 
         Returns
@@ -1028,7 +1028,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return [self.schema_.column_name(column) for column in self._selected_columns(k, X, y, sample_weight)]
 
     def estimate_prior(self, X: Any, level: float = 0.95) -> EstimatedPrior:
-        """The shares of the classes among unlabelled rows, by expectation and maximisation.
+        """The shares of the classes among unlabeled rows, by expectation and maximization.
 
         It rests on calibrated posteriors and warns where there is reason to doubt them.
 
@@ -1166,7 +1166,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         X : table
             Rows, as for `predict`.
         by : {"block", "column"}, default="block"
-            A block is a column by itself, or columns that are modelled together. By column, what a joint block says is
+            A block is a column by itself, or columns that are modeled together. By column, what a joint block says is
             shared out among its columns by Shapley values.
 
         Returns
@@ -1186,7 +1186,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return evidence if by == "block" else column_evidence(fitted.model, table, evidence)
 
     def log_joint(self, X: Any) -> Floats:
-        """log P(row, class), before it is normalised.
+        """log P(row, class), before it is normalized.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ FEWEST_IN_LEVEL = 10.0
 
 
 def grouped(codes: Codes, size: int, ordered: bool, rows: Rows) -> Codes:
-    """The codes of a column, levels that are rare in a class put together there: neighbours, or the rarest first.
+    """The codes of a column, levels that are rare in a class put together there: neighbors, or the rarest first.
 
     That looks at one column alone, so it cannot make two of them look dependent.
     """
@@ -46,7 +46,7 @@ def grouped(codes: Codes, size: int, ordered: bool, rows: Rows) -> Codes:
 
 
 def _groups(held: Floats, order: Integers) -> Codes:
-    """A group for each level, of neighbours in this order, each with FEWEST_IN_LEVEL or more."""
+    """A group for each level, of neighbors in this order, each with FEWEST_IN_LEVEL or more."""
     group, last, total = np.zeros(held.size, dtype=np.int32), 0, 0.0
     for level in order:
         if total >= FEWEST_IN_LEVEL:

@@ -1,4 +1,4 @@
-"""Evaluate a model on labelled rows: new rows, folds of a table, learned rows that are left out.
+"""Evaluate a model on labeled rows: new rows, folds of a table, learned rows that are left out.
 
 Tables are cut into folds that spread each class evenly, the same way each time.
 """
@@ -29,10 +29,10 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.model import Model
 from deciban.scoring.predict import loss_for, predict, predict_posteriors
-from deciban.sources.labelled import Examples, LabelledStream
+from deciban.sources.labeled import Examples, LabeledStream
 from deciban.sources.source import Source
 from deciban.store.model_file import identity, shards_of
-from deciban.tables.labelled import LabelledTable
+from deciban.tables.labeled import LabeledTable
 from deciban.tables.labels import UNKNOWN_LABEL, Labels, encode_labels
 from deciban.tables.row_sampling import row_hashes, sampled_places
 from deciban.tables.table import Table
@@ -70,7 +70,7 @@ class Dealer:
 
 def split(rows: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
     """The rows of one of some folds, and all others."""
-    if isinstance(rows, LabelledTable):
+    if isinstance(rows, LabeledTable):
         inside = _folds_of_table(rows, folds) == fold
         return rows.take(np.flatnonzero(inside)), rows.take(np.flatnonzero(~inside))
     stream = rows.stream
@@ -81,12 +81,12 @@ def split(rows: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
 
 def held_in_memory(rows: Examples) -> Examples:
     """The rows as a table where they are few enough: copies of a row are then seen, wherever they stand."""
-    if isinstance(rows, LabelledTable) or rows.elsewhere or rows.where == "engine":
+    if isinstance(rows, LabeledTable) or rows.elsewhere or rows.where == "engine":
         return rows
     return rows.sample(max(1_000, min(MAX_ROWS_HELD, MAX_CELLS_HELD // max(len(rows.names), 1))))[1]
 
 
-def _folds_of_table(rows: LabelledTable, folds: int) -> Integers:
+def _folds_of_table(rows: LabeledTable, folds: int) -> Integers:
     """The fold of each row; copies of a row are in one."""
     weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
     unit = find_copies(rows.table, rows.labels.codes, weights).units
@@ -154,17 +154,17 @@ def refuse_few_rows(rows: Examples, folds: int) -> None:
 
 
 def _no_labels(rows: Examples) -> DataError:
-    if isinstance(rows, LabelledTable):
+    if isinstance(rows, LabeledTable):
         return DataError("no row has a label and a weight", remedy="give at least one")
     weight = "" if rows.weight is None else " and a weight"
     return DataError(f"no row has a label{weight}", remedy=f"fill in {rows.target!r}, or name another column")
 
 
 # From rows with labels, which are known classes, to their posteriors and the number of copies among them.
-Posterior = Callable[[Fitted, LabelledTable], tuple[Floats, int]]
+Posterior = Callable[[Fitted, LabeledTable], tuple[Floats, int]]
 
 # From pieces of rows with labels to what is found of them, which can be pickled.
-Finding = Callable[[Fitted, Iterable[LabelledTable]], Any]
+Finding = Callable[[Fitted, Iterable[LabeledTable]], Any]
 
 NOTHING_TO_COMPARE = "no row has a label and a weight; give at least one to compare with"
 
@@ -175,14 +175,14 @@ def evaluate_rows(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluatio
 
 
 def accuracy_of(fitted: Fitted, rows: Examples) -> float:
-    """The share of labelled rows whose class is predicted."""
+    """The share of labeled rows whose class is predicted."""
     hits = np.array(_of_each_part(fitted, rows, _hits)).reshape(-1, 2).sum(axis=0)
     if not hits[1] > 0.0:
         raise DataError(NOTHING_TO_COMPARE)
     return float(hits[0] / hits[1])
 
 
-def evaluate_and_recognise(
+def evaluate_and_recognize(
     fitted: Fitted, rows: Examples, loss: Any, observe: Callable[[Table], None]
 ) -> tuple[Evaluation, bool]:
     """The figures of rows, and whether they are just what was learned: all of it, or rows that were learned at once.
@@ -191,7 +191,7 @@ def evaluate_and_recognise(
     """
     recount = _Recount(fitted)
 
-    def posterior(fitted: Fitted, piece: LabelledTable) -> tuple[Floats, int]:
+    def posterior(fitted: Fitted, piece: LabeledTable) -> tuple[Floats, int]:
         observe(piece.table)
         recount.add(piece)
         return _posterior_of_new(fitted, piece)
@@ -254,7 +254,7 @@ def learned_rows(fitted: Fitted, rows: Examples, few: bool = False) -> tuple[Tab
 
     few: a sample of a long file will do.
     """
-    held = rows.sample()[0] if few and isinstance(rows, LabelledStream) else rows.whole()
+    held = rows.sample()[0] if few and isinstance(rows, LabeledStream) else rows.whole()
     weights = np.ones(held.table.rows) if held.weights is None else held.weights
     return fitted.counts.schema.table_as_learned(held.table), places_of(fitted, held.labels, held.weights), weights
 
@@ -287,7 +287,7 @@ class _Recount:
         self._fitted = fitted
         self._counts: Counts | None = Counts.empty(fitted.counts.schema.plain)
 
-    def add(self, piece: LabelledTable) -> None:
+    def add(self, piece: LabeledTable) -> None:
         if self._counts is None:
             return
         schema, threads = self._counts.schema, self._fitted.settings.threads
@@ -307,11 +307,11 @@ class _Recount:
         return identity(self._counts) in (*shards_of(self._fitted), identity(self._fitted.counts))
 
 
-def _posterior_of_new(fitted: Fitted, piece: LabelledTable) -> tuple[Floats, int]:
+def _posterior_of_new(fitted: Fitted, piece: LabeledTable) -> tuple[Floats, int]:
     return predict_posteriors(fitted, piece.table), 0
 
 
-def _posterior_of_learned(fitted: Fitted, piece: LabelledTable) -> tuple[Floats, int]:
+def _posterior_of_learned(fitted: Fitted, piece: LabeledTable) -> tuple[Floats, int]:
     found = left_out(fitted, *learned_rows(fitted, piece))
     return found.posterior, found.copies
 
@@ -324,7 +324,7 @@ def _figures(fitted: Fitted, rows: Examples, loss: Any, posterior: Posterior) ->
 def _of_each_part(fitted: Fitted, rows: Examples, what: Finding) -> list[Any]:
     """What is found of each part of the rows, where they are; of rows that are here, they are one part."""
     with rows.naming(), progress("evaluating", "rows", rows.expected) as advance:
-        if isinstance(rows, LabelledStream) and rows.elsewhere:
+        if isinstance(rows, LabeledStream) and rows.elsewhere:
             work = _FoundOfPart(fitted, rows.target, rows.weight, what)
             return [pickle.loads(part) for part in rows.stream.each_part(work)]
         return [what(fitted, _advancing(rows.pieces(), advance))]
@@ -346,7 +346,7 @@ class _FoundOfPart:
         return pickle.dumps(found.compact if isinstance(found, Evaluation) else found)
 
 
-def _advancing(pieces: Iterable[LabelledTable], advance: Advance) -> Iterator[LabelledTable]:
+def _advancing(pieces: Iterable[LabeledTable], advance: Advance) -> Iterator[LabeledTable]:
     for piece in pieces:
         yield piece
         advance(piece.table.rows)
@@ -363,7 +363,7 @@ def _refuse_none(found: Evaluation | None) -> Evaluation:
     return found
 
 
-def _hits(fitted: Fitted, pieces: Iterable[LabelledTable]) -> tuple[float, float]:
+def _hits(fitted: Fitted, pieces: Iterable[LabeledTable]) -> tuple[float, float]:
     """The weight of rows whose class is predicted, and of all that have one."""
     right = total = 0.0
     for piece in pieces:
@@ -375,12 +375,12 @@ def _hits(fitted: Fitted, pieces: Iterable[LabelledTable]) -> tuple[float, float
     return right, total
 
 
-def _summed(fitted: Fitted, pieces: Iterable[LabelledTable], loss: Any, posterior: Posterior) -> Evaluation | None:
+def _summed(fitted: Fitted, pieces: Iterable[LabeledTable], loss: Any, posterior: Posterior) -> Evaluation | None:
     """The figures of all pieces added up; None where there is none."""
     model = fitted.model
     costs = None if loss is None else loss_for(fitted, loss)
 
-    def figures(piece: LabelledTable) -> Evaluation:
+    def figures(piece: LabeledTable) -> Evaluation:
         weights = np.ones(piece.table.rows) if piece.weights is None else piece.weights
         places = piece.labels.places_among(model.classes)
         kept = np.flatnonzero((places >= 0) & (weights > 0.0))

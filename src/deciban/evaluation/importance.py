@@ -16,14 +16,14 @@ from deciban.families import Family, JointTable
 from deciban.families.base.contract import evidence_of_block, with_missing
 from deciban.fitting.tune.correct import few_levels
 from deciban.fitting.tune.rows import Rows, fold_amounts, left_out_evidence
-from deciban.fitting.tune.weights import centred, learn_weights
+from deciban.fitting.tune.weights import centered, learn_weights
 from deciban.model.corrections import Bins, Corrections
 from deciban.model.fitted import Fitted
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import Schema
 from deciban.scoring.predict import aligned_table
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labelled import Examples
+from deciban.sources.labeled import Examples
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers
@@ -143,7 +143,7 @@ def importance_left_out(fitted: Fitted, table: Table, found: LeaveOneOut) -> Imp
 
 def importance_of_new(fitted: Fitted, X: Any) -> Importance:
     """Of rows that were not learned, whose classes are not known."""
-    return _unlabelled(fitted, aligned_table(fitted, X), "as they are predicted")
+    return _unlabeled(fitted, aligned_table(fitted, X), "as they are predicted")
 
 
 def importance_of_drawn(fitted: Fitted) -> Importance:
@@ -152,7 +152,7 @@ def importance_of_drawn(fitted: Fitted) -> Importance:
         rows, _ = sample_rows(fitted, ROWS_DRAWN, 0)
     except DecibanError as error:
         raise UsageError(f"importance: no rows are known, and none can be drawn ({error})", remedy="give X") from None
-    return _unlabelled(fitted, aligned_table(fitted, rows), "drawn from the model")
+    return _unlabeled(fitted, aligned_table(fitted, rows), "drawn from the model")
 
 
 def _most_rows(fitted: Fitted) -> int:
@@ -165,7 +165,7 @@ def _most_rows(fitted: Fitted) -> int:
     )
 
 
-def _unlabelled(fitted: Fitted, table: Table, source: str) -> Importance:
+def _unlabeled(fitted: Fitted, table: Table, source: str) -> Importance:
     if not table.rows:
         raise DataError("there are no rows", remedy="give at least one, or none at all")
     some = table.take(sampled_places(table.rows, _most_rows(fitted)))
@@ -296,7 +296,7 @@ SET_ALPHA = 0.5
 
 @dataclass(frozen=True)
 class Candidate:
-    """A column, or columns modelled together, with the evidence of each row, scored without itself."""
+    """A column, or columns modeled together, with the evidence of each row, scored without itself."""
 
     columns: tuple[int, ...]
     evidence: Floats
@@ -367,10 +367,10 @@ def _candidates(rows: Rows, schema: Schema, corrections: Corrections | None) -> 
     counted: dict[Any, Any] = {}
     found = []
     for family, columns in grouped.items():
-        evidence = centred(left_out_evidence(rows, family, columns, counted))
+        evidence = centered(left_out_evidence(rows, family, columns, counted))
         found += [Candidate((column,), evidence[:, k]) for k, column in enumerate(columns)]
     for family, members in sets:
-        found.append(Candidate(members, centred(left_out_evidence(rows, family, members, counted))[:, 0]))
+        found.append(Candidate(members, centered(left_out_evidence(rows, family, members, counted))[:, 0]))
     return sorted(found, key=lambda candidate: candidate.columns)
 
 

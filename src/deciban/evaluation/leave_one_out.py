@@ -44,9 +44,9 @@ class LeaveOneOut:
     classes : ndarray of shape (n_classes,)
         The classes, sorted.
     posterior : ndarray of shape (rows, n_classes)
-        The posterior of each labelled row.
+        The posterior of each labeled row.
     log_joint : ndarray of shape (rows, n_classes)
-        log P(row, class), before it is normalised.
+        log P(row, class), before it is normalized.
     labels : ndarray of shape (rows,)
         The place of the true class of each row.
     weights : ndarray of shape (rows,)
@@ -179,7 +179,7 @@ def leave_one_out(
     given_tuning: bool = False,
     copies: Copies | None = None,
 ) -> LeaveOneOut:
-    """Score the labelled rows of a table that was learned, each without itself; `counts` are those of the model.
+    """Score the labeled rows of a table that was learned, each without itself; `counts` are those of the model.
 
     Of a row at most weight 1 is left out, of copies the weight of all, and its loss counts with its weight. copies: of
     these rows among all that were learned; None: these are all.

@@ -1,4 +1,4 @@
-"""Metrics of posteriors and decisions on labelled rows, AUC included: sums that add up over batches and folds."""
+"""Metrics of posteriors and decisions on labeled rows, AUC included: sums that add up over batches and folds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -128,7 +128,7 @@ MOST_CONFUSIONS = 12
 MOST_CLASSES_LISTED = 40
 
 LEFT_OUT_OF_SHARES = ("each row is left out of the shares of the classes too, by which another class than its own is a "
-                      "little more probable: where columns tell nothing, accuracy and AUC fall towards 0")  # fmt: skip
+                      "little more probable: where columns tell nothing, accuracy and AUC fall toward 0")  # fmt: skip
 
 
 @dataclass(frozen=True)

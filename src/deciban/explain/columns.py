@@ -137,7 +137,7 @@ def check_by(by: str) -> None:
     """A UsageError unless evidence can be told so."""
     if by not in ("block", "column"):
         raise UsageError(
-            "choose 'column', or 'block' for columns that are modelled together", parameter=Argument("by", by)
+            "choose 'column', or 'block' for columns that are modeled together", parameter=Argument("by", by)
         )
 
 

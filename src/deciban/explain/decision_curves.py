@@ -179,7 +179,7 @@ def _intervals(result: BayesError, halfway: bool = False) -> list[Interval]:
 
 
 def _bars(values: Floats, joint: Floats) -> tuple[Floats, Floats]:
-    """Single values as bars of height probability / width, whose neighbours touch: both sides of each bar."""
+    """Single values as bars of height probability / width, whose neighbors touch: both sides of each bar."""
     middle = 0.5 * (values[1:] + values[:-1])
     ends = np.array([1.5 * values[0] - 0.5 * values[1], 1.5 * values[-1] - 0.5 * values[-2]]) if values.size > 1 else (
         values[0] + np.array([-0.5, 0.5])

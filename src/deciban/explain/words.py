@@ -128,7 +128,7 @@ class TextEvidence:
 
 def _words_in(text: str, lowercase: bool, strip_accents: bool) -> Iterator[tuple[str, int, int]]:
     """The words of a text as the vocabulary has them, and where each begins and ends as it is written."""
-    small = text.lower() if lowercase else text  # as a whole: the small form of a letter may depend on its neighbours
+    small = text.lower() if lowercase else text  # as a whole: the small form of a letter may depend on its neighbors
     written, place, at = [], [], 0
     for k, character in enumerate(text):
         size = len(character.lower()) if lowercase else 1

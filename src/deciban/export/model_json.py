@@ -268,7 +268,7 @@ def _joint_normal(term: JointNormalTerm) -> dict[str, Any]:
     return {
         "columns": list(term.columns),
         "group": integers(form.group),
-        "centre": floats(term.centre),
+        "center": floats(term.center),
         "reach": integers(form.reach),
         "whiten": floats(np.concatenate(rows) if rows else np.zeros(0)),
         "white_mean": floats(form.mean),
@@ -392,7 +392,7 @@ def fixed(array: Floats, error: float) -> Any:
 
 
 def runs(points: npt.ArrayLike) -> list[int]:
-    """Rising whole numbers as runs of neighbours: how many are left out, how many follow, and so on.
+    """Rising whole numbers as runs of neighbors: how many are left out, how many follow, and so on.
 
     >>> runs([3, 4, 5, 9])
     [3, 3, 3, 1]

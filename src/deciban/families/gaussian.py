@@ -156,7 +156,7 @@ def add_normal_covariance(
     for j in np.flatnonzero(weight):
         if not (normal.variance[j] > 0.0).all():
             continue
-        square = 2.0 * ((cells[:, j, None] - normal.centre[j] - normal.mean[j]) * normal.root[j]) ** 2
+        square = 2.0 * ((cells[:, j, None] - normal.center[j] - normal.mean[j]) * normal.root[j]) ** 2
         missing = np.isnan(cells[:, j, None])
         change = weight[j] * np.where(missing, 0.0, square - 1.0)
         errors = spread_errors(family.variance, rows[j], normal.variance[j])
@@ -181,23 +181,23 @@ def score_normal_left_out(
     added: float = 0.0,
 ) -> None:
     """Score each row by the normal distributions of the other rows."""
-    centre = moments.over_classes().mean[0]
-    mean = np.where(moments.weight > 0.0, (moments.mean - centre) + moments.mean_low, 0.0)
+    center = moments.over_classes().mean[0]
+    mean = np.where(moments.weight > 0.0, (moments.mean - center) + moments.mean_low, 0.0)
     weight, scatter = moments.weight, moments.scatter + moments.scatter_low
     all_weight, pooled, degrees = weight.sum(axis=0), scatter.sum(axis=0), np.maximum(weight - family.ddof, 0.0)
     all_mean = (weight * mean).sum(axis=0) / np.where(all_weight > 0.0, all_weight, 1.0)
     all_scatter = pooled + (weight * (mean - all_mean) ** 2).sum(axis=0)
     columns = kernels.left_out.NormalColumns(
-        centre=centre,
+        center=center,
         weight=all_weight,
         mean=all_mean,
         scatter=all_scatter,
         degrees=degrees.sum(axis=0),
         pooled=pooled,
-        least=least_variance(centre),
+        least=least_variance(center),
     )
     own = np.divide(scatter, degrees, out=np.zeros_like(scatter), where=degrees > 0.0)
-    varied = own > rounding_variance(centre + mean, all_scatter / np.where(all_weight > 0.0, all_weight, 1.0))
+    varied = own > rounding_variance(center + mean, all_scatter / np.where(all_weight > 0.0, all_weight, 1.0))
     stays = np.where(varied & (family.variance.share_pooled == 0.0) & (added == 0.0), own, 0.0)
     safe = np.where(stays > 0.0, stays, 1.0)
     arrays = {"weight": weight, "mean": mean, "scatter": scatter, "variance": stays}
@@ -223,20 +223,20 @@ def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float,
     unspread = np.maximum(variance, overall_variance / (1.0 + moments.weight))
     variance = np.where(seen & ~constant, variance, np.where(seen, unspread, overall_variance))
     variance = variance + added * overall_variance
-    centre = overall.mean[0]
-    mean = np.where(seen, (moments.mean - centre) + moments.mean_low, overall.mean_low)
+    center = overall.mean[0]
+    mean = np.where(seen, (moments.mean - center) + moments.mean_low, overall.mean_low)
     variance = np.where(vary(overall_variance, overall.mean), variance, 0.0)
-    return Normal.of(centre, mean.T.copy(), variance.T.copy(), spread.share_pooled == 1.0)
+    return Normal.of(center, mean.T.copy(), variance.T.copy(), spread.share_pooled == 1.0)
 
 
 @dataclass(frozen=True)
 class Normal(BaseLikelihood):
-    """Normal distributions, column by class: mean centre + mean. A variance of 0 marks a column without evidence.
+    """Normal distributions, column by class: mean center + mean. A variance of 0 marks a column without evidence.
 
-    The log density is offset - ((x - centre - mean) * root)**2.
+    The log density is offset - ((x - center - mean) * root)**2.
     """
 
-    centre: Floats
+    center: Floats
     mean: Floats
     variance: Floats
     root: Floats
@@ -244,16 +244,16 @@ class Normal(BaseLikelihood):
     shared: bool = False  # whether all classes have one variance
 
     @classmethod
-    def of(cls, centre: Floats, mean: Floats, variance: Floats, shared: bool = False) -> Self:
+    def of(cls, center: Floats, mean: Floats, variance: Floats, shared: bool = False) -> Self:
         varies = variance > 0.0
         safe = np.where(varies, np.maximum(variance, 1e-305), 1.0)
         root = np.where(varies, np.sqrt(0.5 / safe), 0.0)
         offset = np.where(varies, -0.5 * np.log(2.0 * np.pi * safe), 0.0)
-        return cls(centre, mean, variance, root, offset, shared)
+        return cls(center, mean, variance, root, offset, shared)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         column, tile = np.empty(TILE_ROWS), np.zeros((self.mean.shape[1], TILE_ROWS))
-        terms = (self.centre, self.mean, self.root, self.offset)
+        terms = (self.center, self.mean, self.root, self.offset)
         if not kernels.scoring.score_normal(cells, *terms, weight, slot, column, tile, out):
             refuse_infinite(cells)
 
@@ -265,15 +265,15 @@ class Normal(BaseLikelihood):
         self, columns: ExportedColumns, of_log: bool = False, impossible: bool = False
     ) -> list[list[Term]]:
         """The term of each column, or of its logarithm."""
-        parts = zip(columns.numbers, self.centre.tolist(), self.mean, self.root, self.offset, strict=True)
+        parts = zip(columns.numbers, self.center.tolist(), self.mean, self.root, self.offset, strict=True)
         return [[NormalTerm(*part, of_log=of_log, impossible=impossible)] for part in parts]
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         deviation = np.sqrt(self.variance)[:, labels]
-        return list(self.centre[:, None] + (self.mean[:, labels] + deviation * rng.standard_normal(deviation.shape)))
+        return list(self.center[:, None] + (self.mean[:, labels] + deviation * rng.standard_normal(deviation.shape)))
 
     def estimates(self) -> list[Estimated]:
-        mean = self.centre[:, None] + self.mean
+        mean = self.center[:, None] + self.mean
         return [Estimated({"mean": m, "variance": v}) for m, v in zip(mean, self.variance, strict=True)]
 
     def parameters(self) -> Parameters:
@@ -287,17 +287,17 @@ class Normal(BaseLikelihood):
 
     def cumulative(self, x: Floats, column: int, label: int) -> Floats:
         deviation = np.sqrt(max(float(self.variance[column, label]), 1e-300))
-        return np.asarray(scipy.special.ndtr((x - self.centre[column] - self.mean[column, label]) / deviation))
+        return np.asarray(scipy.special.ndtr((x - self.center[column] - self.mean[column, label]) / deviation))
 
     def landmarks(self, column: int) -> Floats:
-        return np.unique(self.centre[column] + self.mean[column])
+        return np.unique(self.center[column] + self.mean[column])
 
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         return [self._terms(j, name) for j, name in enumerate(names)]
 
     def _terms(self, j: int, name: str) -> Terms:
         """-(x - m)²/2v, without its part in x² where that is the same for every class."""
-        variance, mean, centre = self.variance[j], self.mean[j], self.centre[j]
+        variance, mean, center = self.variance[j], self.mean[j], self.center[j]
         if not (variance > 0.0).all():
             return Terms.none(variance.size)
 
@@ -306,14 +306,14 @@ class Normal(BaseLikelihood):
 
         slope, offset = mean / variance, -(mean**2) / (2.0 * variance)
         if (variance == variance[0]).all():
-            return Terms((name,), features, slope[None], offset, centre=centre)
+            return Terms((name,), features, slope[None], offset, center=center)
         curve = -1.0 / (2.0 * variance)
-        return Terms((name,), features, slope[None], offset - 0.5 * np.log(variance), curve[:, None, None], centre)
+        return Terms((name,), features, slope[None], offset - 0.5 * np.log(variance), curve[:, None, None], center)
 
     def at(self, x: str, column: int, label: int) -> str:
         """The density at x, as it is written."""
         if not self.variance[column, label] > 0.0:
             return "constant"
-        mean = self.centre[column] + self.mean[column, label]
+        mean = self.center[column] + self.mean[column, label]
         deviation = self.variance[column, label] ** 0.5
         return f"N({x}; mean {digits(mean)}, sd {digits(deviation)})"

@@ -120,7 +120,7 @@ class JointGaussian(BlockFamily):
         return np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
 
     def _shares(self, statistic: Scatter) -> Floats:
-        """How far each of these matrices is moved towards its diagonal."""
+        """How far each of these matrices is moved toward its diagonal."""
         share = self.covariance.shrinkage
         if share != "oas":
             return np.full(statistic.weight.size + 1, float(share))
@@ -192,7 +192,7 @@ class JointGaussian(BlockFamily):
         varies = whole.whitened.columns
         rows = np.maximum(statistic.weight, 0.5)
         errors = spread_errors(self.covariance, rows, np.ones(rows.size))
-        z = (cells[:, varies] - whole.centre[varies]) / whole.unit[varies]
+        z = (cells[:, varies] - whole.center[varies]) / whole.unit[varies]
         step = max(1, MOST_ERROR_TERMS // (rows.size * max(rows.size, varies.size)))
         for pattern, rows_of in by_pattern(np.isnan(z)):
             used = varies[~pattern]
@@ -226,7 +226,7 @@ class JointGaussian(BlockFamily):
 
 
 def shrunk(matrix: Floats, share: float) -> Floats:
-    """`matrix` moved towards its diagonal."""
+    """`matrix` moved toward its diagonal."""
     return (1.0 - share) * matrix + share * np.diag(np.diag(matrix))
 
 
@@ -258,12 +258,12 @@ def joint_normal(statistic: Scatter, covariance: Floats, group: Integers, floor:
     variance that of a matrix of as many rows of which the next one differs.
     """
     overall, seen = statistic.over_classes(), statistic.weight > 0.0
-    unit, centre = units(overall), overall.mean[0]
-    mean = np.where(seen[:, None], (statistic.mean - centre) + statistic.mean_low, 0.0) / unit
+    unit, center = units(overall), overall.mean[0]
+    mean = np.where(seen[:, None], (statistic.mean - center) + statistic.mean_low, 0.0) / unit
     rows = np.zeros(len(covariance))
     np.add.at(rows, group, statistic.weight)
     rows = np.where(rows > 0.0, rows, statistic.weight.sum())
-    return JointNormal.of(centre, unit, mean, raised(covariance, floor, 1.0 / (1.0 + rows)), group)
+    return JointNormal.of(center, unit, mean, raised(covariance, floor, 1.0 / (1.0 + rows)), group)
 
 
 def raised(covariance: Floats, floor: float, unspread: Floats) -> Floats:
@@ -281,12 +281,12 @@ def raised(covariance: Floats, floor: float, unspread: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class JointNormal(BaseLikelihood):
-    """Multivariate normal distributions, in units of `unit` about `centre`.
+    """Multivariate normal distributions, in units of `unit` about `center`.
 
     `covariance[group[c]]` is the matrix of class c. A column of infinite unit is constant and is no evidence.
     """
 
-    centre: Floats
+    center: Floats
     unit: Floats
     mean: Floats
     covariance: Floats
@@ -295,8 +295,8 @@ class JointNormal(BaseLikelihood):
     common: "Whitened | None"  # what is the same for every class, where it is kept apart
 
     @classmethod
-    def of(cls, centre: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers) -> Self:
-        return cls(centre, unit, mean, covariance, group, *Whitened.of(centre, unit, mean, covariance, group).parted())
+    def of(cls, center: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers) -> Self:
+        return cls(center, unit, mean, covariance, group, *Whitened.of(center, unit, mean, covariance, group).parted())
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         if not self.whitened.columns.size:
@@ -328,11 +328,11 @@ class JointNormal(BaseLikelihood):
         if weight == 0.0:
             return
         varies = self.whitened.columns
-        centre, unit, mean = self.centre[varies], self.unit[varies], np.ascontiguousarray(self.mean[:, varies])
+        center, unit, mean = self.center[varies], self.unit[varies], np.ascontiguousarray(self.mean[:, varies])
         covariance = np.ascontiguousarray(self.covariance[:, varies][:, :, varies])
         kept, root = np.empty(varies.size, dtype=np.int64), np.empty((varies.size + 1, varies.size))
         normals = kernels.scoring.JointNormals(
-            centre=centre, unit=unit, covariance=covariance, group=self.group, mean=mean
+            center=center, unit=unit, covariance=covariance, group=self.group, mean=mean
         )
         kernels.scoring.score_holed_normal(cells, normals, weight, slot, kept, root, out)
 
@@ -353,7 +353,7 @@ class JointNormal(BaseLikelihood):
         for missing, rows in by_pattern(np.isnan(cells[:, varies])):
             kept = varies[~missing]
             with np.errstate(over="ignore"):
-                z = (cells[np.ix_(rows, kept)] - self.centre[kept]) / self.unit[kept]
+                z = (cells[np.ix_(rows, kept)] - self.center[kept]) / self.unit[kept]
             found = self._exact_shares(z, kept) if rule is Rule.EXACT else self._gradual_shares(z, kept)
             values[rows[:, None], kept] = found - (HALF_LOG_2_PI + np.log(self.unit[kept]))[None, :, None]
         return Shares(values, rule)
@@ -391,7 +391,7 @@ class JointNormal(BaseLikelihood):
         form = WhitenedForm(white.group, white.whiten, white.reach, white.mean, white.offset)
         covariance = self.covariance[:, varies][:, :, varies]
         numbers = tuple(columns.numbers[k] for k in varies.tolist())
-        term = JointNormalTerm(numbers, white.centre, form, self.unit[varies], self.mean[:, varies], covariance)
+        term = JointNormalTerm(numbers, white.center, form, self.unit[varies], self.mean[:, varies], covariance)
         return Lowered([[term]], refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
@@ -399,21 +399,21 @@ class JointNormal(BaseLikelihood):
         root = np.linalg.cholesky(self.covariance)[self.group]
         noise = rng.standard_normal((len(labels), self.unit.size))
         standard = self.mean[labels] + np.einsum("nij,nj->ni", root[labels], noise)
-        return list((self.centre + unit * standard).T)
+        return list((self.center + unit * standard).T)
 
     def estimates(self) -> list[Estimated]:
         """The mean of each column and the covariance of each two, class by class."""
         unit = np.where(np.isfinite(self.unit), self.unit, 0.0)
-        mean = self.centre + np.where(unit > 0.0, self.mean, 0.0) * unit
+        mean = self.center + np.where(unit > 0.0, self.mean, 0.0) * unit
         return [Estimated({"mean": mean, "covariance": self.covariance[self.group] * np.outer(unit, unit)})]
 
     def landmarks(self, column: int) -> Floats:
         unit = self.unit[column] if np.isfinite(self.unit[column]) else 0.0
-        return np.unique(self.centre[column] + self.mean[:, column] * unit)
+        return np.unique(self.center[column] + self.mean[:, column] * unit)
 
     def parameters(self) -> Parameters:
         """The means and half of each matrix; apart, a mean and a variance of each column."""
-        columns, classes = self.centre.size, self.group.size
+        columns, classes = self.center.size, self.group.size
         matrices = len(np.unique(self.group))
         joint = classes * columns + matrices * columns * (columns + 1) // 2
         shared = columns * matrices if matrices < classes else 0
@@ -422,7 +422,7 @@ class JointNormal(BaseLikelihood):
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         """The columns that vary; quadratic where the classes do not share one matrix."""
         varies = self.whitened.columns
-        unit, mean = self.unit[varies], self.mean[:, varies] * self.unit[varies]  # beyond the centre
+        unit, mean = self.unit[varies], self.mean[:, varies] * self.unit[varies]  # beyond the center
         matrices = self.covariance[:, varies][:, :, varies] * np.outer(unit, unit)
         inverses = np.linalg.inv(matrices)[self.group]
         slope = np.einsum("cij,cj->ic", inverses, mean)
@@ -433,13 +433,13 @@ class JointNormal(BaseLikelihood):
             offset = offset - 0.5 * np.linalg.slogdet(matrices)[1][self.group]
         kept = tuple(names[k] for k in varies)
         return [
-            Terms(kept, lambda cells: cells[:, varies].astype(np.float64), slope, offset, curve, self.centre[varies])
+            Terms(kept, lambda cells: cells[:, varies].astype(np.float64), slope, offset, curve, self.center[varies])
         ]
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row]).all():
             return None
-        mean = self.centre + np.where(np.isfinite(self.unit), self.mean[label], 0.0) * np.where(
+        mean = self.center + np.where(np.isfinite(self.unit), self.mean[label], 0.0) * np.where(
             np.isfinite(self.unit), self.unit, 0.0
         )
         point = ", ".join("missing" if np.isnan(value) else as_written(value) for value in cells[row])
@@ -448,13 +448,13 @@ class JointNormal(BaseLikelihood):
 
 @dataclass(frozen=True)
 class Whitened:
-    """The log density of the columns that vary as offset - |whiten (x - centre) - mean|**2.
+    """The log density of the columns that vary as offset - |whiten (x - center) - mean|**2.
 
     whiten[g, m, k] is what column k adds to coordinate m in group g, nothing from column reach[m] on.
     """
 
     columns: Integers
-    centre: Floats
+    center: Floats
     whiten: Floats
     reach: Integers
     group: Integers
@@ -462,7 +462,7 @@ class Whitened:
     offset: Floats
 
     @classmethod
-    def of(cls, centre: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers) -> Self:
+    def of(cls, center: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers) -> Self:
         columns = np.flatnonzero(np.isfinite(unit))
         size, kept = columns.size, np.ix_(columns, columns)
         whiten, log_root = np.empty((len(covariance), size, size)), np.zeros(len(covariance))
@@ -473,7 +473,7 @@ class Whitened:
             whiten[g] = inverse / unit[columns]
         whitened = np.einsum("cmk,ck->cm", whiten[group], mean[:, columns] * unit[columns])
         offset = -0.5 * size * np.log(2.0 * np.pi) - log_root[group]
-        return cls(columns, centre[columns], whiten, np.arange(1, size + 1), group, whitened, offset)
+        return cls(columns, center[columns], whiten, np.arange(1, size + 1), group, whitened, offset)
 
     def parted(self) -> "tuple[Whitened, Whitened | None]":
         """The coordinates in which the classes differ, and the others, where these are most: one matrix, few classes.
@@ -509,7 +509,7 @@ class Whitened:
         if weight == 0.0:
             return
         normals = kernels.scoring.WhitenedNormals(
-            self.centre, self.whiten, self.reach, self.group, self.mean, self.offset
+            self.center, self.whiten, self.reach, self.group, self.mean, self.offset
         )
         columns, white = np.zeros((self.columns.size, TILE_PITCH)), np.zeros((self.reach.size, TILE_ROWS))
         kernels.scoring.score_joint_normal(cells, *normals, weight, slot, columns, white, np.empty(TILE_ROWS), out)
@@ -521,7 +521,7 @@ class Downdate:
 
     weight: Floats
     mean: Floats
-    centre: Floats
+    center: Floats
     unit: Floats
     scatter: Floats
     pooled: Floats
@@ -536,15 +536,15 @@ class Downdate:
     ) -> Self:
         """For some columns; `shares`: how far the matrix of each class and the pooled one move to their diagonals."""
         overall = statistic.over_classes()
-        unit, centre = units(overall)[columns], overall.mean[0, columns]
-        mean = ((statistic.mean[:, columns] - centre) + statistic.mean_low[:, columns]) / unit
+        unit, center = units(overall)[columns], overall.mean[0, columns]
+        mean = ((statistic.mean[:, columns] - center) + statistic.mean_low[:, columns]) / unit
         scatter = (statistic.scatter + statistic.scatter_low)[:, columns][:, :, columns] / np.outer(unit, unit)
         pooled, least = scatter.sum(axis=0), max(floor, NO_VARIANCE)
-        return cls(statistic.weight, mean, centre, unit, scatter, pooled, shares, spread.share_pooled, ddof, least)
+        return cls(statistic.weight, mean, center, unit, scatter, pooled, shares, spread.share_pooled, ddof, least)
 
     def score(self, x: Floats, rows: LeftOut, whole: Floats) -> tuple[Floats, Flags]:
         """The evidence of each row, and whether it is sure that no floor was met."""
-        z = np.ascontiguousarray((x - self.centre) / self.unit)
+        z = np.ascontiguousarray((x - self.center) / self.unit)
         constant = -np.log(self.unit).sum() - 0.5 * self.unit.size * np.log(2.0 * np.pi)
         rest = self.weight[rows.labels] - rows.removed
         sure = (rest > self.ddof + 1e-9) & (rest > 1e-9 * rows.removed)

@@ -152,7 +152,7 @@ class LogNormalLikelihood(BaseLikelihood):
 
     def landmarks(self, column: int) -> Floats:
         with np.errstate(over="ignore"):
-            modes = np.exp(self.normal.centre[column] + self.normal.mean[column] - self.normal.variance[column])
+            modes = np.exp(self.normal.center[column] + self.normal.mean[column] - self.normal.variance[column])
         return np.unique(modes[np.isfinite(modes)])
 
     def score_terms(self, names: Sequence[str]) -> list[Terms]:

@@ -25,11 +25,11 @@ from deciban.model.priors import Given, prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, check_columns, infer_schema
 from deciban.schema.schema import Schema
-from deciban.sources.labelled import Examples, LabelledStream, Where, open_labelled
+from deciban.sources.labeled import Examples, LabeledStream, Where, open_labeled
 from deciban.sources.open import open_table
 from deciban.sources.source import Work
 from deciban.store.model_file import content, from_content
-from deciban.tables.labelled import LabelledTable
+from deciban.tables.labeled import LabeledTable
 from deciban.tables.labels import LabelArray, cut_off, encode_labels, spellings, too_many
 from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Integers
@@ -115,18 +115,18 @@ class Plan:
             raise UsageError(
                 "the plan was made with labels apart", remedy="make it by the name of the column that holds them"
             )
-        pieces = self._labelled(tables, self.origin.target)
+        pieces = self._labeled(tables, self.origin.target)
         rows = (batch for piece in pieces for batch in batches(piece, self.schema))
         counts = self.start + count_batches(rows, Counts.empty(self.schema), self.settings.threads)
         settings = replace(self.settings, prior="empirical")  # a part may lack classes that a given prior names
         return content(Fitted(counts, prior_of("uniform", counts), None, self.origin, settings))
 
-    def _labelled(self, tables: Iterable[Any], target: str) -> Iterator[LabelledTable]:
+    def _labeled(self, tables: Iterable[Any], target: str) -> Iterator[LabeledTable]:
         """Rows with their labels, numbered on, their cells read as those of the sample were."""
         first = 0
         for table in tables:
             rows = open_table(table, self.schema.column_types, self.origin.habit)
-            yield LabelledTable.of(rows, target, self.origin.weight, first)
+            yield LabeledTable.of(rows, target, self.origin.weight, first)
             first += rows.rows
 
 
@@ -183,9 +183,9 @@ def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = No
     they were left out then. where: whether they are to be counted here or by the engine that has them.
     """
     if fitted is None:
-        return open_labelled(X, y, sample_weight, where)
+        return open_labeled(X, y, sample_weight, where)
     types, origin = fitted.column_types(y if isinstance(y, str) else None), fitted.origin
-    return open_labelled(X, y, sample_weight, where, types=types, habit=origin.habit, ignored=origin.ignored)
+    return open_labeled(X, y, sample_weight, where, types=types, habit=origin.habit, ignored=origin.ignored)
 
 
 def plan_examples(
@@ -198,7 +198,7 @@ def plan_examples(
     declared = settings.classes if classes is None else classes
     if examples.names is not None:
         check_columns(examples.names, settings.columns, partial)
-    if isinstance(examples, LabelledStream) and declared is None:
+    if isinstance(examples, LabeledStream) and declared is None:
         _check_prior_before_reading(settings, examples)
     sample, everything = _sampled(settings, examples)
     notes = everything.notes or examples.notes
@@ -225,24 +225,24 @@ def plan_examples(
     return Plan(settings, schema, all_classes, origin, notes, draft), everything
 
 
-def _check_prior_before_reading(settings: Settings, examples: LabelledStream) -> None:
+def _check_prior_before_reading(settings: Settings, examples: LabeledStream) -> None:
     """Raise a UsageError if a class of the first rows has no prior, before many of them are read."""
     prior = settings.class_prior
     if isinstance(prior, Given) and prior.names is not None:
         prior.check_names(examples.first_classes())
 
 
-def _sampled(settings: Settings, examples: Examples) -> tuple[LabelledTable, Examples]:
+def _sampled(settings: Settings, examples: Examples) -> tuple[LabeledTable, Examples]:
     """Rows to infer the schema from and to tune on, and all rows, whose columns have types by then."""
     given = settings.tune is None and settings.columns is not None and not isinstance(settings.columns, Mapping)
     sample, everything = examples.peek() if given else examples.sample()
-    if isinstance(examples, LabelledStream) and not sample.table.rows:
+    if isinstance(examples, LabeledStream) and not sample.table.rows:
         raise DataError("the table has no rows; there is nothing to learn from")
     refuse_empty(sample.table)
     return sample.weighing(), everything
 
 
-def _different(sample: LabelledTable) -> Integers:
+def _different(sample: LabeledTable) -> Integers:
     """The places of the rows that are not copies of others before them."""
     weights = np.ones(sample.table.rows) if sample.weights is None else np.minimum(sample.weights, 1.0)
     copies = find_copies(sample.table, sample.labels.codes, weights)
@@ -251,15 +251,15 @@ def _different(sample: LabelledTable) -> Integers:
 
 def count_examples(schema: Schema, examples: Examples, threads: int | None = None) -> Counts:
     """The counts of all rows under a schema, which are counted where they are."""
-    if isinstance(examples, LabelledStream) and examples.where == "engine":
+    if isinstance(examples, LabeledStream) and examples.where == "engine":
         return count_in_engine(schema, examples, partial(count_examples, threads=threads))
-    if isinstance(examples, LabelledStream) and examples.elsewhere:
+    if isinstance(examples, LabeledStream) and examples.elsewhere:
         shards = examples.stream.each_part(_counting(schema, examples))
         return add_up((from_content(shard, "a shard").counts for shard in shards), Counts.empty(schema))
     return count_batches(batches(examples, schema), Counts.empty(schema), threads, examples.expected)
 
 
-def _counting(schema: Schema, examples: LabelledStream) -> Work:
+def _counting(schema: Schema, examples: LabeledStream) -> Work:
     """What counts a part of these rows, elsewhere: one core is enough for a part."""
     origin = Origin(examples.target, examples.weight, habit=examples.habit)
     return Plan(Settings(threads=1), schema, None, origin).count
@@ -316,7 +316,7 @@ def refuse_empty(table: Table) -> None:
 
 def refuse_nothing_learned(counts: Counts, partial: bool = False) -> None:
     """A DataError where no row has a label and a weight; as a part of more, rows of no weight at all add nothing."""
-    if counts.class_weight.any() or (partial and not counts.unlabelled):
+    if counts.class_weight.any() or (partial and not counts.unlabeled):
         return
     raise DataError(
         "no row is left to learn from: every label is missing or every weight is zero",
@@ -330,7 +330,7 @@ def warn_of_labels(examples: Examples, counts: Counts, known: Counts | None = No
     new = set(counts.classes.tolist()).difference(old)
     if new and (warning := spellings([*old, *sorted(new, key=str)])):
         warn_user(warning)
-    unfinished = examples.unfinished_labels if isinstance(examples, LabelledStream) else ()
+    unfinished = examples.unfinished_labels if isinstance(examples, LabeledStream) else ()
     before = None if known is None else known.classes
     if warning := cut_off(unfinished, counts.classes, counts.class_weight, before):
         warn_user(warning)

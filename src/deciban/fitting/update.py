@@ -28,7 +28,7 @@ from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, extended
 from deciban.schema.schema import Schema
-from deciban.sources.labelled import Examples, LabelledStream, Where
+from deciban.sources.labeled import Examples, LabeledStream, Where
 from deciban.store import model_file
 from deciban.store.model_file import identity, shards_of
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
@@ -60,7 +60,7 @@ def learn_more(
         counted = count_examples(schema, everything, settings.threads)
         _refuse_other_labels(examples, counted, known)
         warn_of_labels(examples, counted, fitted.counts)
-        if not counted.rows and not counted.unlabelled and known.classes.size == fitted.classes.size:
+        if not counted.rows and not counted.unlabeled and known.classes.size == fitted.classes.size:
             return fitted
         return with_counts(fitted, known + counted)
 
@@ -240,7 +240,7 @@ def _extended(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples]:
 
 def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> None:
     """Refuse labels of another type than the classes, where reading them as that type made new classes or failed."""
-    if not isinstance(examples, LabelledStream) or not known.classes.size:
+    if not isinstance(examples, LabeledStream) or not known.classes.size:
         return
     old = set(known.classes.tolist())
     new = [label for label in rows.classes.tolist() if label not in old]

@@ -23,7 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Array = npt.NDArray[Any]
 
-# The numpy error model turns 1/0 into inf: without it every division is a branch and loops do not vectorise.
+# The numpy error model turns 1/0 into inf: without it every division is a branch and loops do not vectorize.
 _HOW: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 _ANY_ORDER = {"reassoc", "contract"}

@@ -392,7 +392,7 @@ def learn_corrections(
 
     A table is grown test by test: the column and the cut that explain most in all its cells together. bins: of each
     column. mix: of more than two classes, the mixtures of their slopes that are to be explained, table by class by
-    output. ridge: the curvature that is added to that of each cell. rate: how far its values go towards the optimum.
+    output. ridge: the curvature that is added to that of each cell. rate: how far its values go toward the optimum.
     """
     codes, labels, learned, held, scores = rows
     slopes, posterior, cell, searched, some, listed, place, sums, half, below, gains, smaller, curvature = search

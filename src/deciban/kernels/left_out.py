@@ -3,7 +3,7 @@
 Like the kernels of `scoring`, these add evidence to `out[row, slot[j], class]`. `removed[i]` is the weight of row i
 that was counted and is to be left out; 0 scores the row as it is.
 
-Where covariance matrices are moved towards their diagonals there is no update of rank one: each row factors its own.
+Where covariance matrices are moved toward their diagonals there is no update of rank one: each row factors its own.
 Those of texts add evidence to part[row, 0, class] and write `length`: the sum of the amounts of the words that are left
 in each text. A word that no other text has is not in the vocabulary then.
 """
@@ -133,9 +133,9 @@ def score_linear(
 
 
 class NormalColumns(NamedTuple):
-    """Over all classes, for each column; means are deviations from `centre`."""
+    """Over all classes, for each column; means are deviations from `center`."""
 
-    centre: Array
+    center: Array
     weight: Array
     mean: Array
     scatter: Array
@@ -183,7 +183,7 @@ def _moments_without(weight: float, mean: float, scatter: float, value: float, r
 
 @inner
 def _variance(weight: float, mean: float, scatter: float, pooled: float, spread: float, rule: VarianceRule) -> float:
-    """The variance of a class with a positive weight; `spread` is that of its column, `mean` is not centred."""
+    """The variance of a class with a positive weight; `spread` is that of its column, `mean` is not centered."""
     variance = rule.shared * pooled
     if weight > rule.ddof:
         variance += (1.0 - rule.shared) * scatter / (weight - rule.ddof)
@@ -210,7 +210,7 @@ def score_normal(
     for i in range(x.shape[0]):
         y, w = labels[i], removed[i]
         for j in range(x.shape[1]):
-            value = np.float64(x[i, j]) - column.centre[j]
+            value = np.float64(x[i, j]) - column.center[j]
             if value != value:
                 continue
             rest, all_mean, spread = _moments_without(column.weight[j], column.mean[j], column.scatter[j], value, w)
@@ -236,14 +236,14 @@ def score_normal(
                 if n == 0.0:
                     m, variance = all_mean, spread + rule.added * spread
                 else:
-                    variance = _variance(n, column.centre[j] + m, s, pooled, spread, rule)
+                    variance = _variance(n, column.center[j] + m, s, pooled, spread, rule)
                 out[i, slot[j], c] -= half_log + 0.5 * (np.log(variance) + (value - m) * (value - m) / variance)
 
 
 class JointClasses(NamedTuple):
     """The scatter of all rows, and how covariances are estimated from it.
 
-    The matrix of class c is (1 - mix) of its own covariance and `mix` of the pooled one, each moved towards its
+    The matrix of class c is (1 - mix) of its own covariance and `mix` of the pooled one, each moved toward its
     diagonal: the former by shrinkage[c], the latter by shrinkage[-1].
     """
 

@@ -256,10 +256,10 @@ def _add_tile(tile: Array, rows: int, start: int, slot: int, out: Array) -> None
 
 @compiled
 def score_normal(
-    x: Array, centre: Array, mean: Array, root: Array, offset: Array, weight: Array, slot: Array, column: Array,
+    x: Array, center: Array, mean: Array, root: Array, offset: Array, weight: Array, slot: Array, column: Array,
     tile: Array, out: Array,
 ) -> bool:  # fmt: skip
-    """Add weight * (offset - ((x - centre - mean) * root)**2); False when a cell is infinite.
+    """Add weight * (offset - ((x - center - mean) * root)**2); False when a cell is infinite.
 
     It goes by tiles of rows, so that the innermost loop, over the rows of one column and class, runs in registers:
     `column` has room for one column of a tile, `tile` [class, row] for zeros.
@@ -276,7 +276,7 @@ def score_normal(
                 _add_tile(tile, rows, start, here, out)
                 here = slot[j]
             for i in range(rows):
-                column[i] = x[start + i, j] - centre[j]
+                column[i] = x[start + i, j] - center[j]
                 finite &= not np.isinf(column[i])
             for c in range(mean.shape[1]):
                 m, r, o = mean[j, c], root[j, c], offset[j, c]
@@ -315,7 +315,7 @@ class WhitenedNormals(NamedTuple):
     whiten[g, m, k] is what column k adds to whitened coordinate m: nothing from column reach[m] on.
     """
 
-    centre: Array  # of each column
+    center: Array  # of each column
     whiten: Array
     reach: Array
     group: Array
@@ -326,7 +326,7 @@ class WhitenedNormals(NamedTuple):
 @compiled
 def score_joint_normal(
     x: Array,
-    centre: Array,
+    center: Array,
     whiten: Array,
     reach: Array,
     group: Array,
@@ -339,7 +339,7 @@ def score_joint_normal(
     distance: Array,
     out: Array,
 ) -> None:
-    """Add weight * (offset - |whiten (x - centre) - mean|**2), for what `WhitenedNormals` holds.
+    """Add weight * (offset - |whiten (x - center) - mean|**2), for what `WhitenedNormals` holds.
 
     They are passed one by one: numba needs ten microseconds to look at a NamedTuple, as long as to score a row.
 
@@ -350,7 +350,7 @@ def score_joint_normal(
         rows = x.shape[0] - start if x.shape[0] - start < distance.size else distance.size
         for i in range(rows):
             for k in range(x.shape[1]):
-                columns[k, i] = x[start + i, k] - centre[k]
+                columns[k, i] = x[start + i, k] - center[k]
         last = -1
         for c in range(group.size):
             g = group[c]
@@ -374,11 +374,11 @@ def score_joint_normal(
 class JointNormals(NamedTuple):
     """Joint normal densities: class c has the matrix covariance[group[c]]; it and the means are in units of `unit`."""
 
-    centre: Array  # of each column
+    center: Array  # of each column
     unit: Array  # of each column
     covariance: Array
     group: Array
-    mean: Array  # class by column, from the centre
+    mean: Array  # class by column, from the center
 
 
 @compiled
@@ -416,7 +416,7 @@ def score_holed_normal(
             distance = 0.0
             for a in range(size):
                 k = kept[a]
-                total = (np.float64(x[i, k]) - normals.centre[k]) / unit[k] - normals.mean[c, k]
+                total = (np.float64(x[i, k]) - normals.center[k]) / unit[k] - normals.mean[c, k]
                 for b in range(a):
                     total -= root[a, b] * root[x.shape[1], b]
                 white = total / root[a, a]

@@ -81,7 +81,7 @@ class Numbering(NamedTuple):
     hashes: Hashes
 
 
-class LabelledTexts(NamedTuple):
+class LabeledTexts(NamedTuple):
     """The label and weight of every text, and the texts that count, in the order of their classes."""
 
     order: Integers

@@ -14,7 +14,7 @@ import numpy as np
 
 from deciban.kernels.compiled import Array, compiled, inner
 from deciban.kernels.instructions import eight_bytes, fetch, mixed, put_eight, swapped
-from deciban.kernels.text_arrays import LabelledTexts, Numbering, UnknownWords, WordIndex, WordSpans
+from deciban.kernels.text_arrays import LabeledTexts, Numbering, UnknownWords, WordIndex, WordSpans
 from deciban.util.arrays import SPARE
 from deciban.util.sparse import SparseArrays
 
@@ -284,7 +284,7 @@ def word_buckets(text: Array, starts: Array, buckets: int, seeds: Array, out: Ar
 
 @compiled
 def count_words(
-    numbers: Array, bounds: Array, amounts: Array, texts: LabelledTexts, tally: Array, touched: Array, out: SparseArrays
+    numbers: Array, bounds: Array, amounts: Array, texts: LabeledTexts, tally: Array, touched: Array, out: SparseArrays
 ) -> None:
     """The weights of texts added up for each of their words: class by class the numbers of its words, and their counts.
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
-from deciban.sources.labelled import Examples
-from deciban.tables.labelled import LabelledTable
+from deciban.sources.labeled import Examples
+from deciban.tables.labeled import LabeledTable
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Codes, Floats, even_part
@@ -68,12 +68,12 @@ class Batch:
 
 def batches(examples: Examples, schema: Schema) -> Iterable[Batch]:
     """The rows cut into batches, with the columns of the schema; those of a table in memory as a list."""
-    if isinstance(examples, LabelledTable):
+    if isinstance(examples, LabeledTable):
         return list(_batches([examples], schema, halved=True))
     return _batches(examples.pieces(), schema)
 
 
-def _batches(pieces: Iterable[LabelledTable], schema: Schema, halved: bool = False) -> Iterator[Batch]:
+def _batches(pieces: Iterable[LabeledTable], schema: Schema, halved: bool = False) -> Iterator[Batch]:
     for piece in pieces:
         table, labels, weights = schema.table_as_learned(piece.table, piece.first_row), piece.labels, piece.weights
         for start, stop in row_ranges(table.rows, rows_per_batch(table, COUNTED_TEXT, halved)):
@@ -101,7 +101,7 @@ def count(batch: Batch, schema: Schema) -> Counts:
         class_weight=np.bincount(codes, weights, batch.classes.size).astype(np.float64),
         statistics=tuple(statistics),
         rows=codes.size,
-        unlabelled=int(((batch.codes < 0) & (batch.weights > 0.0)).sum()),
+        unlabeled=int(((batch.codes < 0) & (batch.weights > 0.0)).sum()),
     )
 
 
@@ -138,7 +138,7 @@ class _Tree:
     """Adds counts as a binary tree over their places, in whatever order they come.
 
     Counts of about equal size are added, so that few additions are of large ones. The thread that brings the second of
-    two neighbours adds them, so that no thread waits for another.
+    two neighbors adds them, so that no thread waits for another.
     """
 
     def __init__(self) -> None:
@@ -147,17 +147,17 @@ class _Tree:
 
     def add(self, place: int, counts: Counts) -> None:
         height = 0
-        while (neighbour := self._neighbour_of(height, place, counts)) is not None:
-            counts = neighbour + counts if place % 2 else counts + neighbour
+        while (neighbor := self._neighbor_of(height, place, counts)) is not None:
+            counts = neighbor + counts if place % 2 else counts + neighbor
             height, place = height + 1, place // 2
 
-    def _neighbour_of(self, height: int, place: int, counts: Counts) -> Counts | None:
+    def _neighbor_of(self, height: int, place: int, counts: Counts) -> Counts | None:
         """The counts that these are to be added to; None, and these are kept, if those have not come yet."""
         with self._lock:
-            neighbour = self._waiting.pop((height, place ^ 1), None)
-            if neighbour is None:
+            neighbor = self._waiting.pop((height, place ^ 1), None)
+            if neighbor is None:
                 self._waiting[height, place] = counts
-            return neighbour
+            return neighbor
 
     def total(self, start: Counts) -> Counts:
         """`start` and all counts that came, in their order."""

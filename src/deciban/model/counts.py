@@ -37,7 +37,7 @@ class Counts:
         The statistic of each column group, in the order of `schema.groups`.
     rows : int, default=0
         How many rows were counted.
-    unlabelled : int, default=0
+    unlabeled : int, default=0
         How many rows were skipped because their label is missing.
     declared : bool, default=False
         Whether the classes were declared, so that any other label is an error.
@@ -66,7 +66,7 @@ class Counts:
     class_weight: Floats
     statistics: tuple[Any, ...]
     rows: int = 0
-    unlabelled: int = 0
+    unlabeled: int = 0
     declared: bool = False
 
     @classmethod
@@ -90,7 +90,7 @@ class Counts:
 
     def __add__(self, other: "Counts") -> "Counts":
         """The counts of the rows of both."""
-        if not self.classes.size and not self.unlabelled and self.schema == other.schema:
+        if not self.classes.size and not self.unlabeled and self.schema == other.schema:
             return other  # nothing was counted yet
         mine, theirs = self._aligned(other)
         guard = Guard(mine.schema)
@@ -101,7 +101,7 @@ class Counts:
             class_weight=mine.class_weight + theirs.class_weight,
             statistics=merged,
             rows=self.rows + other.rows,
-            unlabelled=self.unlabelled + other.unlabelled,
+            unlabeled=self.unlabeled + other.unlabeled,
         )
 
     def adds_nothing_to(self, other: "Counts") -> bool:
@@ -155,7 +155,7 @@ class Counts:
             class_weight=remaining(mine.class_weight, theirs.class_weight, slack),
             statistics=left,
             rows=max(self.rows - other.rows, 0),
-            unlabelled=max(self.unlabelled - other.unlabelled, 0),
+            unlabeled=max(self.unlabeled - other.unlabeled, 0),
         ).without_empty_classes()
 
     def __radd__(self, other: object) -> "Counts":

@@ -139,7 +139,7 @@ class Model:
         return None if missing is None else self.partial.known(missing)
 
     def log_joint(self, table: Table, first_row: int = 0, full: bool = True) -> Floats:
-        """log P(row, class), unnormalised.
+        """log P(row, class), unnormalized.
 
         Parameters
         ----------
@@ -421,7 +421,7 @@ class Evidence:
     weighted : ndarray of shape (n_rows, n_blocks, n_classes)
         weight * value.
     log_joint, log_posterior : ndarray of shape (n_rows, n_classes)
-        The sum, and the same normalised.
+        The sum, and the same normalized.
     impossible : ndarray of shape (n_rows,)
         The rows to which every class gives probability 0.
 

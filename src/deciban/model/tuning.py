@@ -1,4 +1,4 @@
-"""Tuning by leave-one-out: the family of each column, the columns modelled together, the weight of each block.
+"""Tuning by leave-one-out: the family of each column, the columns modeled together, the weight of each block.
 
 Rows are scored by what is counted without them, so that a choice is judged by rows it has not seen. Counts do not
 depend on any of it: a choice is which statistics are kept beside those of plain Bayes, and how all are weighed.

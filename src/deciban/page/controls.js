@@ -101,13 +101,13 @@ export function namedTable({ caption, head, rows, foot = [], kind = "" }) {
   return table;
 }
 
-// A dot in the colour of a class, before its name.
+// A dot in the color of a class, before its name.
 export function classDot(place) {
   return element("span", { class: `dot class-${place}`, "aria-hidden": "true" });
 }
 
-// A list of what colours and hatches mean, from [kind of swatch, text] pairs.
-export function colourKey(pairs) {
+// A list of what colors and hatches mean, from [kind of swatch, text] pairs.
+export function colorKey(pairs) {
   return element(
     "ul",
     { class: "key" },

@@ -3,7 +3,7 @@
 
 import { cubicRoots, normalDensity, normalMass, quadraticRoots, signChanges } from "./maths_normal.js";
 
-// Regions of less probability than this are joined to their neighbours.
+// Regions of less probability than this are joined to their neighbors.
 const LEAST_REGION = 1e-14;
 
 // So many spreads from its mean no class has any probability.
@@ -140,7 +140,7 @@ function massesIn(classes, low, high) {
   return classes.map(({ mean, spread, prior }) => prior * normalMass(low, high, mean, spread));
 }
 
-// A rule without regions in which nothing ever lies: they join their neighbours.
+// A rule without regions in which nothing ever lies: they join their neighbors.
 function withoutEmptyRegions(classes, rule) {
   const total = classes.reduce((sum, { prior }) => sum + prior, 0);
   const kept = [];

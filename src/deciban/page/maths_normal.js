@@ -2,7 +2,7 @@
 
 // W. J. Cody's rational approximations (Mathematics of Computation 23, 1969), each as [numerator, denominator], lowest
 // power last.
-const CODY_CENTRE = [
+const CODY_CENTER = [
   [0.065682337918207449113, 2.2352520354606839287, 161.02823106855587881, 1067.6894854603709582, 18154.981253343561249],
   [1, 47.20258190468824187, 976.09855173777669322, 10260.932208618978205, 45507.789335026729956],
 ];
@@ -37,7 +37,7 @@ function bellAt(z) {
 
 // The probability of more than z ≥ 0 under the standard normal distribution.
 function upperTail(z) {
-  if (z <= 0.67448975) return 0.5 - z * ratioAt(CODY_CENTRE, z * z);
+  if (z <= 0.67448975) return 0.5 - z * ratioAt(CODY_CENTER, z * z);
   if (z <= 5.656854249492381) return bellAt(z) * ratioAt(CODY_SIDE, z);
   if (z > 38.6) return 0;
   const square = 1 / (z * z);

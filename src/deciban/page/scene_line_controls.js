@@ -1,7 +1,7 @@
 // Fields and figures of the scene of classes on a line.
 
 import { element } from "../web/dom.js";
-import { classDot, colourKey, namedTable, numberField } from "./controls.js";
+import { classDot, colorKey, namedTable, numberField } from "./controls.js";
 import { COST_LIMITS, LINE_NAMES, MEAN_LIMITS, PRIOR_LIMITS, SPREAD_LIMITS } from "./scene_line_state.js";
 
 const sixDecimals = (value) => value.toFixed(6);
@@ -96,7 +96,7 @@ export function showLineFigures({ tiles, keyHome, tableHome }, found) {
     }),
   );
   const hatched = byHand ? [["hatched", `avoidable: ${sixDecimals(avoidable)}`]] : [];
-  keyHome.replaceChildren(colourKey([...wrong, ...hatched]));
+  keyHome.replaceChildren(colorKey([...wrong, ...hatched]));
   const areaCell = (d) => (area, c) =>
     element("td", { class: c === d ? "right-cell" : "wrong-cell" }, sixDecimals(area));
   tableHome.replaceChildren(

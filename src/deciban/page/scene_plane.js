@@ -28,7 +28,7 @@ import {
   planePointsFrom,
   showPlaneErrors,
 } from "./scene_plane_figures.js";
-import { classColoursOf, drawPlaneLines, paintRegions, PLANE_EXTENT, POINT_MARKS } from "./scene_plane_picture.js";
+import { classColorsOf, drawPlaneLines, paintRegions, PLANE_EXTENT, POINT_MARKS } from "./scene_plane_picture.js";
 
 const POINT_STEP = 0.05;
 export function mountPlaneScene(root) {
@@ -199,7 +199,7 @@ export function mountPlaneScene(root) {
   function drawPanel(panel) {
     if (!panel.forms) return;
     const wide = Number(panel.picture.svg.getAttribute("width"));
-    paintRegions(panel.canvas, panel.forms, classColoursOf(scene), !points.length);
+    paintRegions(panel.canvas, panel.forms, classColorsOf(scene), !points.length);
     drawPlaneLines(panel.lines, wide, panel.gaussians, panel.forms);
     drawMarks(panel, wide);
   }

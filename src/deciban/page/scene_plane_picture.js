@@ -7,11 +7,11 @@ export const PLANE_EXTENT = 10;
 const REGION_CELLS = 120;
 const CONTOUR_CELLS = 64;
 
-// A mark of its own for each class, about its place, so that colour is not all that tells them apart.
+// A mark of its own for each class, about its place, so that color is not all that tells them apart.
 export const POINT_MARKS = ["M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z", "M-4.6 -4.6h9.2v9.2h-9.2Z", "M0 -6L5.6 4.4H-5.6Z"];
 
-// The colours of the classes in the page's present colours, as [red, green, blue].
-export function classColoursOf(node) {
+// The colors of the classes in the page's present colors, as [red, green, blue].
+export function classColorsOf(node) {
   const style = getComputedStyle(node);
   return [0, 1, 2].map((k) => {
     const hex = style.getPropertyValue(`--class-${k}`).trim().slice(1);
@@ -20,7 +20,7 @@ export function classColoursOf(node) {
 }
 
 // Paints which class is decided where.
-export function paintRegions(canvas, forms, colours, empty) {
+export function paintRegions(canvas, forms, colors, empty) {
   canvas.width = REGION_CELLS;
   canvas.height = REGION_CELLS;
   if (empty) return;
@@ -30,7 +30,7 @@ export function paintRegions(canvas, forms, colours, empty) {
     const y = PLANE_EXTENT * (1 - (row + 0.5) / REGION_CELLS);
     for (let column = 0; column < REGION_CELLS; column += 1) {
       const kind = decidedAt(forms, (PLANE_EXTENT * (column + 0.5)) / REGION_CELLS, y);
-      image.data.set([...colours[kind], 44], 4 * (row * REGION_CELLS + column));
+      image.data.set([...colors[kind], 44], 4 * (row * REGION_CELLS + column));
     }
   }
   context.putImageData(image, 0, 0);

@@ -12,7 +12,7 @@ import {
 } from "./maths_belief.js";
 import {
   buttonRow,
-  colourKey,
+  colorKey,
   namedTable,
   numberOr,
   rangeField,
@@ -61,7 +61,7 @@ export function mountTheoremScene(root) {
     root,
     "theorem",
     "A positive test: how worried should one be?",
-    "Each dot is one of a thousand people. Colour tells who is ill; a full dot has the result that was seen. " +
+    "Each dot is one of a thousand people. Color tells who is ill; a full dot has the result that was seen. " +
       "The answer is the share of the ill among the full dots, and not the sensitivity of the test.",
   );
   let now = structuredClone(THEOREM_EXAMPLES["A diagnosis"]);
@@ -144,7 +144,7 @@ export function mountTheoremScene(root) {
       `well, ${result}: ${wellShown}`,
       `well, ${other}: ${wellHidden}`,
     ];
-    keyHome.replaceChildren(colourKey(texts.map((text, k) => [FIELD_KINDS[k], text])));
+    keyHome.replaceChildren(colorKey(texts.map((text, k) => [FIELD_KINDS[k], text])));
     field.svg.setAttribute("aria-label", `A thousand people: ${texts.join("; ")}`);
     const people = peopleFor(belief);
     note.textContent =

@@ -25,7 +25,7 @@ import {
 } from "./controls.js";
 
 const ALPHA_LIMITS = [0, 5];
-const CLASS_PLACE = { yes: 1, no: 0 }; // colours go by the sorted classes, as everywhere
+const CLASS_PLACE = { yes: 1, no: 0 }; // colors go by the sorted classes, as everywhere
 const WEATHER_EXAMPLES = {
   "Sunny, cool, humid, windy": { outlook: "sunny", temperature: "cool", humidity: "high", wind: "strong" },
   "Overcast: never without tennis": { outlook: "overcast", temperature: "hot", humidity: "high", wind: "strong" },

@@ -142,9 +142,9 @@ export function mountTryIt(root, form, source, changed) {
     if (!terms) return;
     const said = `for ${name} against ${form.classes[other]}`;
     at.against.replaceChildren(`${said}, in decibans: +10 makes the odds ten times as high. `,
-      ...[["for", form.chart.for], ["against", form.chart.against]].flatMap(([word, colour]) => {
+      ...[["for", form.chart.for], ["against", form.chart.against]].flatMap(([word, color]) => {
         const patch = element("span", { class: "patch" });
-        patch.style.background = colour;
+        patch.style.background = color;
         return [element("span", { class: "legend" }, patch, word), " "];
       }));
     const chart = chartFor(at.evidence, form.chart, terms);

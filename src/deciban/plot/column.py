@@ -190,11 +190,9 @@ class ColumnDisplay(Display):
                 for stretch in (one for one in stretches if one.size):
                     middle, up = float(at[stretch[stretch.size // 2]]), edge > 0.0
                     if not np.isinf(said[stretch]).any():
-                        ax.plot(
-                            middle, edge, marker="^" if up else "v", color=style.colour, clip_on=False, markersize=5
-                        )
+                        ax.plot(middle, edge, marker="^" if up else "v", color=style.color, clip_on=False, markersize=5)
                         continue
-                    look = {"color": style.colour, "ha": "center", "va": "top" if up else "bottom"}
+                    look = {"color": style.color, "ha": "center", "va": "top" if up else "bottom"}
                     behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
                     ax.annotate("+∞" if up else "−∞", (middle, edge), (0.0, -3.0 if up else 3.0), bbox=behind,
                                 textcoords="offset points", **look)  # fmt: skip
@@ -204,7 +202,7 @@ class ColumnDisplay(Display):
         zero_line(ax)
         for c, style in enumerate(class_styles(self.classes)):
             y = np.nan_to_num(self.evidence[places, c], posinf=BEYOND_ALL_AXES, neginf=-BEYOND_ALL_AXES)
-            options: dict[str, Any] = {"color": style.colour, "label": self._label(c)}
+            options: dict[str, Any] = {"color": style.color, "label": self._label(c)}
             if self.values.kind == "categories":
                 self._draw_side_by_side(ax, x, y, c, options)
             else:
@@ -224,7 +222,7 @@ class ColumnDisplay(Display):
     def _draw_density(self, ax: Axes, places: Integers) -> None:
         x = drawn_positions(self.values, places)
         for c, style in enumerate(class_styles(self.classes)):
-            y, options = self.density[places, c], {"color": style.colour}
+            y, options = self.density[places, c], {"color": style.color}
             if self.values.kind == "categories":
                 self._draw_side_by_side(ax, x, y, c, dict(options))
             else:
@@ -240,7 +238,7 @@ class ColumnDisplay(Display):
         for c, style in enumerate(class_styles(self.classes)):
             if self.counts.low is not None:
                 edges, share = self._histogram(c, float(total[c]))
-                ax.stairs(share, edges, fill=True, color=style.colour, alpha=0.18, linewidth=0.0)
+                ax.stairs(share, edges, fill=True, color=style.color, alpha=0.18, linewidth=0.0)
             elif self.values.kind == "categories" and self.classes.size <= MAX_BAR_CLASSES:
                 width = BARS_WIDTH / self.classes.size
                 at = drawn_positions(self.values, places) + (c - (self.classes.size - 1) / 2.0) * width

@@ -11,7 +11,7 @@ from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, UsageError
 from deciban.plot.display import (
     CLASS_LINES,
-    QUIET_COLOUR,
+    QUIET_COLOR,
     Axes,
     Display,
     axes_for,
@@ -24,7 +24,7 @@ from deciban.plot.display import (
 from deciban.plot.judged import Judged, judged_posteriors, judged_rows
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import digits
-from deciban.web.palette import CLASS_COLOURS
+from deciban.web.palette import CLASS_COLORS
 
 Against = Literal["threshold", "prior"]
 
@@ -207,12 +207,12 @@ class CostDisplay(Display):
         for k, (name, cost) in enumerate(self.costs.items()):
             best = int(np.argmin(cost))
             least = f", least {digits(float(cost[best]))} at {self.x[best]:.3g}" if self.against == "threshold" else ""
-            ax.plot(self.x, cost, color=CLASS_COLOURS[k % 7], linestyle=CLASS_LINES[k % 4], linewidth=1.6,
+            ax.plot(self.x, cost, color=CLASS_COLORS[k % 7], linestyle=CLASS_LINES[k % 4], linewidth=1.6,
                     label=printed(name) + least)  # fmt: skip
         if self.marked is not None:
             there = float(np.interp(self.marked, self.x, next(iter(self.costs.values()))))
             what = "least risk" if self.against == "threshold" else "prior of the model"
-            ax.axvline(self.marked, color=QUIET_COLOUR, linewidth=1.0, linestyle=":",
+            ax.axvline(self.marked, color=QUIET_COLOR, linewidth=1.0, linestyle=":",
                        label=f"{what}: {digits(there)} at {self.marked:.3g}")  # fmt: skip
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(bottom=0.0)

@@ -16,7 +16,7 @@ from deciban.explain.estimates import Estimates
 from deciban.model.fitted import Fitted
 from deciban.model.linear_forms import form_of
 from deciban.plot.display import (
-    QUIET_COLOUR,
+    QUIET_COLOR,
     Axes,
     ClassStyle,
     Display,
@@ -31,7 +31,7 @@ from deciban.plot.display import (
 from deciban.scoring.predict import loss_for
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.text_tables import digits
-from deciban.web.palette import CLASS_COLOURS
+from deciban.web.palette import CLASS_COLORS
 
 # The share of the highest curve that is seen at the ends of the axis, and the classes whose errors are told one by one.
 MIN_SEEN = 2e-3
@@ -233,7 +233,7 @@ class DecisionDisplay(Display):
             told = len(within) <= MAX_TOLD_APART
             ax.axvline(edge, color="black", linewidth=1.0, label=f"boundary {edge:.6g}" if told else None)
         for edge in {one.low for one in self.best[1:]} - set(self.boundaries):
-            ax.axvline(edge, color=QUIET_COLOUR, linewidth=1.0, linestyle=":")
+            ax.axvline(edge, color=QUIET_COLOR, linewidth=1.0, linestyle=":")
         ax.set_xlim(low, high)
         ax.set_ylim(bottom=0.0)
         what = "error" if self.loss.is_zero_one else "risk"
@@ -246,7 +246,7 @@ class DecisionDisplay(Display):
     def _draw_curves(self, ax: Axes) -> None:
         for c, style in enumerate(class_styles(self._classes)):
             label = shown_name(self._classes[c])
-            ax.plot(self.x, self.joint[:, c], color=style.colour, linestyle=style.line, linewidth=1.6, label=label)
+            ax.plot(self.x, self.joint[:, c], color=style.color, linestyle=style.line, linewidth=1.6, label=label)
 
     def _draw_errors(self, ax: Axes) -> None:
         """The part of each class where something else is decided, shaded; of few classes, one decision at a time."""
@@ -263,8 +263,8 @@ class DecisionDisplay(Display):
                 for one in (one for one in self.rule if one.decision == d):
                     inside = (self.x >= one.low) & (self.x <= one.high)
                     hatched = apart and c % 2 == 1
-                    hatch = {"hatch": style.hatch, "edgecolor": style.colour} if hatched else {"edgecolor": "none"}
-                    ax.fill_between(self.x[inside], self.joint[inside, c], facecolor=style.colour, label=said,
+                    hatch = {"hatch": style.hatch, "edgecolor": style.color} if hatched else {"edgecolor": "none"}
+                    ax.fill_between(self.x[inside], self.joint[inside, c], facecolor=style.color, label=said,
                                     alpha=0.35 if apart else 0.12, linewidth=0.0, **hatch)  # fmt: skip
                     said = None
 
@@ -467,7 +467,7 @@ class DecisionMapDisplay(Display):
         return self
 
     def _draw_regions(self, ax: Axes) -> list[Any]:
-        """Each region in the colour of its decision, with lines between them; what a legend shows of it."""
+        """Each region in the color of its decision, with lines between them; what a legend shows of it."""
         from matplotlib.patches import Patch
 
         labels, classes = list(self.loss.decisions or ()), list(self.loss.classes or ())
@@ -475,11 +475,11 @@ class DecisionMapDisplay(Display):
         for d, label in enumerate(labels):
             inside = (self.decisions == d).astype(np.float64)
             style = styles[classes.index(label)] if label in classes else ClassStyle("white", "-", "", "o")
-            hatch = style.hatch if len(classes) > len(CLASS_COLOURS) else None  # where two have the same colour
-            look: dict[str, Any] = {"facecolor": style.colour, "edgecolor": "black", "alpha": 0.4, "hatch": hatch}
+            hatch = style.hatch if len(classes) > len(CLASS_COLORS) else None  # where two have the same color
+            look: dict[str, Any] = {"facecolor": style.color, "edgecolor": "black", "alpha": 0.4, "hatch": hatch}
             handles.append(Patch(**look, label=shown_name(label)))
             if inside.any():
-                filled = {"levels": [0.5, 1.5], "colors": [style.colour], "alpha": 0.25, "hatches": [hatch]}
+                filled = {"levels": [0.5, 1.5], "colors": [style.color], "alpha": 0.25, "hatches": [hatch]}
                 ax.contourf(self.x, self.y, inside, **filled)
             if inside.any() and not inside.all():
                 ax.contour(self.x, self.y, inside, levels=[0.5], colors="black", linewidths=1.0)
@@ -494,8 +494,8 @@ class DecisionMapDisplay(Display):
             shape = vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * circle)
             style = styles[label]
             for size in ELLIPSES[: 2 if len(self.ellipses) <= MAX_WITH_TWO_ELLIPSES else 1]:
-                ax.plot(*(mean[:, None] + size * shape), color=style.colour, linestyle=style.line, linewidth=1.4)
-            ax.plot(*mean, color=style.colour, marker=style.marker, markersize=5, linestyle="none")
+                ax.plot(*(mean[:, None] + size * shape), color=style.color, linestyle=style.line, linewidth=1.4)
+            ax.plot(*mean, color=style.color, marker=style.marker, markersize=5, linestyle="none")
 
     def frame(self) -> Any:
         """What is drawn, as a table.

@@ -22,14 +22,14 @@ from deciban.plot.display import (
 )
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import counted
-from deciban.web.palette import FOR_COLOUR
+from deciban.web.palette import FOR_COLOR
 
-# Columns of the matrix, pairs that have a bar, places of a pair's name, the colours of the matrix, and the least side
+# Columns of the matrix, pairs that have a bar, places of a pair's name, the colors of the matrix, and the least side
 # of its picture in inches.
 MAX_IN_MATRIX = 30
 MAX_PAIRS_DRAWN = 20
 PAIR_PLACES = 44
-RISING_COLOURS = "Blues"
+RISING_COLORS = "Blues"
 MIN_SIDE = 3.8
 
 
@@ -175,7 +175,7 @@ class DependenceDisplay(Display):
         size, bits = len(shown), self.bits[: len(shown), : len(shown)]
         side = max(0.24 * size + 2.2, MIN_SIDE)
         ax = axes_for(ax, (side + 1.0, side))
-        image = ax.imshow(bits, cmap=RISING_COLOURS, vmin=0.0, interpolation="nearest")
+        image = ax.imshow(bits, cmap=RISING_COLORS, vmin=0.0, interpolation="nearest")
         names = [shown_name(name) for name in shown]
         ax.set_xticks(range(size), names, rotation=60, ha="right", rotation_mode="anchor", fontsize=SMALL_SIZE)
         ax.set_yticks(range(size), names, fontsize=SMALL_SIZE)
@@ -191,7 +191,7 @@ class DependenceDisplay(Display):
     def _draw_bars(self, ax: Axes | None) -> Axes:
         shown = self.dependences[:MAX_PAIRS_DRAWN]
         ax = axes_for(ax, (7.0, 0.27 * len(shown) + 1.2))
-        ax.barh(range(len(shown)), [one.bits for one in shown], color=FOR_COLOUR, height=0.7)
+        ax.barh(range(len(shown)), [one.bits for one in shown], color=FOR_COLOR, height=0.7)
         names = [printed(" and ".join(one.columns), PAIR_PLACES) for one in shown]
         ax.set_yticks(range(len(shown)), names, fontsize=SMALL_SIZE)
         ax.tick_params(axis="y", length=0)

@@ -15,7 +15,7 @@ from deciban.model.fitted import Fitted
 from deciban.sources.write import replacing
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import class_name, shortened
-from deciban.web.palette import class_colours
+from deciban.web.palette import class_colors
 
 Axes = Any  # matplotlib's, which need not be installed
 Figure = Any
@@ -150,15 +150,15 @@ def write_picture(figure: Figure, path: str | os.PathLike[str]) -> None:
         figure.savefig(file, format=ending[1:], dpi=PICTURE_DPI, metadata=PICTURES[ending])
 
 
-# --- style: the colours of classes, names as they are printed, quiet axes, legends
+# --- style: the colors of classes, names as they are printed, quiet axes, legends
 
-# What tells classes apart in print as well: with seven colours and four lines, 28 classes look different.
+# What tells classes apart in print as well: with seven colors and four lines, 28 classes look different.
 CLASS_LINES = ("-", "--", ":", "-.")
 CLASS_HATCHES = ("///", "\\\\\\", "...", "xxx")
 CLASS_MARKERS = ("o", "s", "^", "D")
 
 # What needs no attention, and a scale from against to for.
-QUIET_COLOUR, LINE_COLOUR = "#8C8C8C", "#D9D9D9"
+QUIET_COLOR, LINE_COLOR = "#8C8C8C", "#D9D9D9"
 DIVERGING = "RdBu"
 
 # Sizes of text, in points; places that a name takes at most; classes that a legend within the axes may have.
@@ -176,17 +176,17 @@ MIN_REACH, MAX_REACH = 3.0, 50.0
 class ClassStyle(NamedTuple):
     """How a class is drawn, in every picture."""
 
-    colour: str
+    color: str
     line: str
     hatch: str
     marker: str
 
 
 def class_styles(classes: Iterable[Any]) -> list[ClassStyle]:
-    """How each class is drawn, by its place among the classes: colour and line both change from one to the next."""
+    """How each class is drawn, by its place among the classes: color and line both change from one to the next."""
     return [
-        ClassStyle(colour, CLASS_LINES[k % 4], CLASS_HATCHES[k % 4], CLASS_MARKERS[k % 4])
-        for k, colour in enumerate(class_colours(classes))
+        ClassStyle(color, CLASS_LINES[k % 4], CLASS_HATCHES[k % 4], CLASS_MARKERS[k % 4])
+        for k, color in enumerate(class_colors(classes))
     ]
 
 
@@ -248,7 +248,7 @@ def legend(ax: Axes, handles: Sequence[Any] | None = None, *, outside: bool = Fa
 
 def zero_line(ax: Axes, vertical: bool = False) -> None:
     """A thin line where evidence is none."""
-    (ax.axvline if vertical else ax.axhline)(0.0, color=LINE_COLOUR, linewidth=1.0, zorder=0)
+    (ax.axvline if vertical else ax.axhline)(0.0, color=LINE_COLOR, linewidth=1.0, zorder=0)
 
 
 def evidence_limits(evidence: Floats, chances: Floats) -> tuple[float, float]:

@@ -9,8 +9,8 @@ from deciban.errors import Argument, UsageError
 from deciban.explain.calculation import cut_endless, signed
 from deciban.explain.columns import column_evidence, values_of_row, written_cell
 from deciban.plot.display import (
-    LINE_COLOUR,
-    QUIET_COLOUR,
+    LINE_COLOR,
+    QUIET_COLOR,
     SMALL_SIZE,
     TEXT_SIZE,
     Axes,
@@ -26,7 +26,7 @@ from deciban.plot.display import (
 from deciban.scoring.predict import aligned_table
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, class_name, counted, digits, shortened
-from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR
+from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
 # Columns that have a bar of their own, places of a column's name and of its cell, and the probabilities that the upper
 # axis is marked with.
@@ -194,15 +194,15 @@ class EvidenceDisplay(Display):
         ax = axes_for(ax, (7.5, 0.32 * len(bars) + 1.4))
         zero_line(ax, vertical=True)
         for row, (_, start, end) in enumerate(bars):
-            colour = QUIET_COLOUR if row in (0, len(bars) - 1) else _colour(end - start)
-            hatch = {"hatch": "///", "edgecolor": "white"} if colour == AGAINST_COLOUR else {}
-            ax.barh(row, end - start, left=start, height=0.7, color=colour, linewidth=0.0, **hatch)
+            color = QUIET_COLOR if row in (0, len(bars) - 1) else _color(end - start)
+            hatch = {"hatch": "///", "edgecolor": "white"} if color == AGAINST_COLOR else {}
+            ax.barh(row, end - start, left=start, height=0.7, color=color, linewidth=0.0, **hatch)
             if row + 1 < len(bars):
-                ax.plot([end, end], [row - 0.35, row + 1.35], color=LINE_COLOUR, linewidth=0.8, zorder=0)  # to the next
+                ax.plot([end, end], [row - 0.35, row + 1.35], color=LINE_COLOR, linewidth=0.8, zorder=0)  # to the next
             side = 1.0 if end >= start else -1.0
             endless = bool(np.isinf(said[row]))
             if endless:  # an arrow: the bar has no end
-                ax.plot(end, row, marker=">" if side > 0.0 else "<", markersize=12, color=colour, clip_on=False)
+                ax.plot(end, row, marker=">" if side > 0.0 else "<", markersize=12, color=color, clip_on=False)
             away = (9.0 if endless else 3.0) * side
             ax.annotate(signed(said[row]), (end, row), (away, 0.0), textcoords="offset points", va="center",
                         ha="left" if side > 0.0 else "right", fontsize=SMALL_SIZE)  # fmt: skip
@@ -237,7 +237,7 @@ class EvidenceDisplay(Display):
                 end = x + half
         upper = ax.secondary_xaxis("top")
         upper.set_xticks([x for x, _ in shown], [text for _, text in shown], fontsize=SMALL_SIZE)
-        upper.spines["top"].set_color(LINE_COLOUR)
+        upper.spines["top"].set_color(LINE_COLOR)
 
     def frame(self) -> Any:
         """What is drawn, as a table.
@@ -268,5 +268,5 @@ def _cell(value: Any) -> str:
     return digits(value) if isinstance(value, float) else written_cell(value)
 
 
-def _colour(step: float) -> str:
-    return FOR_COLOUR if step >= 0.0 else AGAINST_COLOUR
+def _color(step: float) -> str:
+    return FOR_COLOR if step >= 0.0 else AGAINST_COLOR

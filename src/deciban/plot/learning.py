@@ -12,7 +12,7 @@ from deciban.fitting.fit import count_examples, open_examples
 from deciban.fitting.update import with_counts
 from deciban.model.fitted import Fitted
 from deciban.plot.display import Axes, Display, curve_styles, fitted_of, frame_of, legend, panels_for, printed, quiet
-from deciban.tables.labelled import LabelledTable
+from deciban.tables.labeled import LabeledTable
 from deciban.util.arrays import Floats, Integers
 
 # Shards that are counted, the fewest rows that anything is learned from, and the folds of which one is held out.
@@ -142,7 +142,7 @@ class LearningDisplay(Display):
         """
         panels = panels_for(ax, 1, 2, (8.4, 3.6))
         for (name, found), style in zip(self.figures.items(), curve_styles(len(self.figures)), strict=True):
-            look = {"color": style.colour, "linestyle": style.line, "marker": style.marker, "label": printed(name)}
+            look = {"color": style.color, "linestyle": style.line, "marker": style.marker, "label": printed(name)}
             for one, values in zip(panels, (found.log_loss, found.accuracy), strict=True):
                 one.plot(self.rows, values, markersize=4, linewidth=1.6, **look)
         held_out = f" (of {self.held_out:,} rows held out)" if self.held_out else ""
@@ -174,7 +174,7 @@ class LearningDisplay(Display):
         )
 
 
-def _shuffled(rows: LabelledTable) -> Integers:
+def _shuffled(rows: LabeledTable) -> Integers:
     """The rows in an order in which classes are mixed, the same each time."""
     return np.random.default_rng(0).permutation(rows.table.rows)
 
@@ -187,7 +187,7 @@ def _sizes(rows: int, shards: int) -> list[int]:
     return found
 
 
-def _figures(named: Mapping[str, Fitted], shards: Sequence[LabelledTable], test: Any) -> dict[str, Figures]:
+def _figures(named: Mapping[str, Fitted], shards: Sequence[LabeledTable], test: Any) -> dict[str, Figures]:
     """The figures of each model after each shard; a shard is counted once, whatever the number of models."""
     first = next(iter(named.values()))
     total, found = None, {name: ([], []) for name in named}  # type: ignore[var-annotated]  # of floats

@@ -16,7 +16,7 @@ from deciban.explain.column_values import (
 )
 from deciban.model.fitted import Fitted
 from deciban.plot.display import (
-    LINE_COLOUR,
+    LINE_COLOR,
     MAX_REACH,
     SMALL_SIZE,
     TEXT_SIZE,
@@ -226,7 +226,7 @@ class NomogramDisplay(Display):
             ax.set_xticks([tick for tick in ax.get_xticks() if low <= tick <= high])
         ax.set_yticks(range(len(names)), names, fontsize=TEXT_SIZE)
         ax.tick_params(axis="y", length=0)
-        ax.grid(axis="x", color=LINE_COLOUR, linewidth=0.6)
+        ax.grid(axis="x", color=LINE_COLOR, linewidth=0.6)
         ax.set_axisbelow(True)
         for spine, visible in (("top", True), ("bottom", False), ("left", False)):
             ax.spines[spine].set_visible(visible)

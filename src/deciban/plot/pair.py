@@ -46,7 +46,7 @@ class PairDisplay(Display):
     evidence : ndarray of shape (n_first, n_second, n_classes)
         What each pair of values says for each class against all others, in decibans.
     chances : ndarray of shape (n_first, n_second, n_classes)
-        P(pair | class), or its density, which sets the range of the colours.
+        P(pair | class), or its density, which sets the range of the colors.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class PairDisplay(Display):
     def _draw_class(self, ax: Axes, c: int, shown: tuple[Integers, Integers], reach: float) -> Any:
         x, y = (drawn_positions(one, places) for one, places in zip((self.first, self.second), shown, strict=True))
         values = self.evidence[np.ix_(*shown)][:, :, c].T
-        shade = np.nan_to_num(values, posinf=reach, neginf=-reach)  # what is infinite has the colour of the end
+        shade = np.nan_to_num(values, posinf=reach, neginf=-reach)  # what is infinite has the color of the end
         mesh = ax.pcolormesh(x, y, shade, cmap=DIVERGING, vmin=-reach, vmax=reach, shading="nearest", rasterized=True)
         listed = self.first.kind == self.second.kind == "categories"
         if listed and max(values.shape) <= MAX_CELLS_WRITTEN and self.classes.size <= 4:

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.evaluation.metrics import Calibration
-from deciban.plot.display import LINE_COLOUR, Axes, Display, curve_styles, frame_of, legend, panels_for, printed, quiet
+from deciban.plot.display import LINE_COLOR, Axes, Display, curve_styles, frame_of, legend, panels_for, printed, quiet
 from deciban.plot.judged import judged_posteriors, judged_rows
 
 # Bins of claims, and the size of their points: the more rows, the larger.
@@ -131,18 +131,18 @@ class ReliabilityDisplay(Display):
         ReliabilityDisplay
         """
         above, below = panels_for(ax, 2, 1, (5.2, 5.6), (3.0, 1.0))
-        above.plot([0.0, 1.0], [0.0, 1.0], color=LINE_COLOUR, linewidth=1.0, zorder=0)
+        above.plot([0.0, 1.0], [0.0, 1.0], color=LINE_COLOR, linewidth=1.0, zorder=0)
         size = len(self.calibrations)
         for k, ((name, found), style) in enumerate(zip(self.calibrations.items(), curve_styles(size), strict=True)):
-            colour = style.colour
+            color = style.color
             label = f"{printed(name)}: calibration error {found.error:.4f}"
-            above.plot(found.claimed, found.right, color=colour, linestyle=style.line, linewidth=1.2)
+            above.plot(found.claimed, found.right, color=color, linestyle=style.line, linewidth=1.2)
             share = found.weight / max(float(found.weight.sum()), 1e-300)
-            above.scatter(found.claimed, found.right, MIN_POINT + MAX_POINT * share, color=colour, marker=style.marker)
+            above.scatter(found.claimed, found.right, MIN_POINT + MAX_POINT * share, color=color, marker=style.marker)
             width = 0.8 / (CLAIM_BINS * size)
             middle = (np.floor(np.minimum(found.claimed, 1.0 - 1e-9) * CLAIM_BINS) + 0.5) / CLAIM_BINS
             at = middle + (k - (size - 1) / 2.0) * width
-            below.bar(at, found.weight, width=width, color=colour, label=label)
+            below.bar(at, found.weight, width=width, color=color, label=label)
         low = min((float(found.claimed.min(initial=1.0)) for found in self.calibrations.values()), default=0.0)
         for one in (above, below):
             one.set_xlim(max(low - 0.05, 0.0), 1.01)

@@ -9,7 +9,7 @@ import numpy as np
 from deciban.decisions.loss import Loss
 from deciban.decisions.threshold import Threshold
 from deciban.errors import DataError, Labels, UsageError
-from deciban.evaluation.evaluate import diagnose_rows, evaluate_and_recognise, evaluate_left_out, sample_left_out
+from deciban.evaluation.evaluate import diagnose_rows, evaluate_and_recognize, evaluate_left_out, sample_left_out
 from deciban.evaluation.importance import (
     Importance,
     importance_left_out,
@@ -27,7 +27,7 @@ from deciban.explain.words import top_words_of
 from deciban.model.fitted import Fitted
 from deciban.model.tuning import Tuning
 from deciban.scoring.predict import loss_for, predict_posteriors
-from deciban.sources.labelled import Examples
+from deciban.sources.labeled import Examples
 from deciban.store.model_file import shards_of
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats, Integers
@@ -311,7 +311,7 @@ class _Judged:
 def _judged(fitted: Fitted, held_out: Examples | None, training: Examples | None, loss: Loss | None) -> _Judged:
     """What rows tell of a model: those that were held out, else those of its fit, left out in turn, else none."""
     if held_out is not None:
-        found, learned = evaluate_and_recognise(fitted, held_out, loss, lambda table: None)
+        found, learned = evaluate_and_recognize(fitted, held_out, loss, lambda table: None)
         some = _some_rows(fitted, held_out)
         if learned:
             quality = _evaluated(evaluate_left_out(fitted, held_out, loss), LEFT_OUT)
@@ -383,7 +383,7 @@ def _model(fitted: Fitted) -> dict[str, Any]:
     return {
         "target": fitted.origin.target,
         "rows": counts.rows,
-        "unlabelled": counts.unlabelled,
+        "unlabeled": counts.unlabeled,
         "sets_of_rows": len(shards_of(fitted)),
         "classes": [
             {"class": class_name(label), "rows": whole(weight), "prior": share}

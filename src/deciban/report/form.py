@@ -15,7 +15,7 @@ from deciban.report.svg import BAR_STEP, LABEL_ROOM, NUMBER_ROOM, WIDE
 from deciban.tables.cells import kind_of
 from deciban.util.text_tables import as_written, class_name
 from deciban.web.html import Html, note, paragraph, tag
-from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR, class_colours
+from deciban.web.palette import AGAINST_COLOR, FOR_COLOR, class_colors
 from deciban.web.scripts import assembled, data_script, form_modules
 
 # Cells of typical rows, one for each class, that are kept.
@@ -25,14 +25,14 @@ MAX_TYPICAL_CELLS = 5_000
 FORM_KINDS = {"categories": "category", "whole": "count", "continuous": "number"}
 FORM_KINDS_OF_TYPES = {"TIMESTAMP": "date", "TIME": "time"}
 
-# The picture of the evidence: its width, the room of labels and numbers, the height of a bar, and its colours.
+# The picture of the evidence: its width, the room of labels and numbers, the height of a bar, and its colors.
 CHART = {
     "label": LABEL_ROOM,
     "number": NUMBER_ROOM,
     "wide": WIDE,
     "step": BAR_STEP,
-    "for": FOR_COLOUR,
-    "against": AGAINST_COLOUR,
+    "for": FOR_COLOR,
+    "against": AGAINST_COLOR,
 }
 
 
@@ -51,7 +51,7 @@ def form_data(figures: ReportFigures, *, ranges: bool = True, scorer: bool = Tru
         "named": figures.fitted.schema.names is not None,
         "order": [] if scorer else list(figures.fitted.schema.column_names),
         "classes": names,
-        "colours": class_colours(names),
+        "colors": class_colors(names),
         "open": OPEN_COLUMNS,
         "terms": MAX_TERMS_TOLD,
         "chart": CHART,

@@ -12,7 +12,7 @@ from deciban.report.svg import bar_chart, dot, line_chart, reliability, waterfal
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import amount, class_name, counted, digits, listed
 from deciban.web.html import Html, folded, html_table, note, paragraph, tag, tiles
-from deciban.web.palette import class_colours
+from deciban.web.palette import class_colors
 
 # Classes, and findings of the diagnosis, that have a line in a table.
 MAX_CLASSES_TABLED = 20
@@ -134,19 +134,19 @@ def _figure(value: float | None) -> str:
 def columns_section(figures: ReportFigures) -> list[Html]:
     """What each column says, the most important first; those of less importance are folded."""
     names = [class_name(label) for label in figures.fitted.classes]
-    colours = class_colours(names)
+    colors = class_colors(names)
     intro = (
         "A picture shows what the values of a column say for a class against all others, if no other column is known; "
         "below it, how the column is distributed within each class."
     )
-    key = [tag("li", dot(colour), name) for name, colour in zip(names[:MAX_CLASSES_TABLED], colours, strict=False)]
+    key = [tag("li", dot(color), name) for name, color in zip(names[:MAX_CLASSES_TABLED], colors, strict=False)]
     cards = [
-        (column_card if rank < OPEN_COLUMNS else folded_card)(one, figure, names, colours)
+        (column_card if rank < OPEN_COLUMNS else folded_card)(one, figure, names, colors)
         for rank, (one, figure) in enumerate(zip(figures.data["columns"], figures.columns, strict=True))
     ]
     found = [
         paragraph(_matters(figures.data["importance"]), " ", intro),
-        tag("ul", key, class_="key", aria_label="Colours of the classes"),
+        tag("ul", key, class_="key", aria_label="Colors of the classes"),
         tag("div", cards[:OPEN_COLUMNS], class_="cards"),
     ]
     if rest := cards[OPEN_COLUMNS:]:
@@ -260,28 +260,28 @@ CLASSES_BEHIND = 6
 CLASSES_NAMED = 4
 
 
-def column_card(data: dict[str, Any], figures: ColumnFigures, names: Sequence[str], colours: Sequence[str]) -> Html:
+def column_card(data: dict[str, Any], figures: ColumnFigures, names: Sequence[str], colors: Sequence[str]) -> Html:
     """A column whose picture is open."""
     inside = [_facts(data), _words(figures)]
     if figures.values is not None:
         inside += [
-            _evidence_picture(figures, figures.values, names, colours),
-            _density_picture(figures, figures.values, names, colours),
+            _evidence_picture(figures, figures.values, names, colors),
+            _density_picture(figures, figures.values, names, colors),
             folded("as a table", _table_behind(figures, figures.values, names)),
         ]
     return tag("article", tag("h3", figures.name), inside, class_="card")
 
 
-def folded_card(data: dict[str, Any], figures: ColumnFigures, names: Sequence[str], colours: Sequence[str]) -> Html:
+def folded_card(data: dict[str, Any], figures: ColumnFigures, names: Sequence[str], colors: Sequence[str]) -> Html:
     """A column of less importance: a small picture, of few classes."""
     picture = Html()
     if figures.values is not None and len(names) <= MANY_LINES:
-        picture = _evidence_picture(figures, figures.values, names, colours)
+        picture = _evidence_picture(figures, figures.values, names, colors)
     return tag("article", tag("h3", figures.name), _facts(data, short=True), picture, class_="card")
 
 
 def _facts(data: dict[str, Any], short: bool = False) -> Html:
-    """How much the column matters, how it is modelled and how it weighs."""
+    """How much the column matters, how it is modeled and how it weighs."""
     if data["note"]:
         return paragraph(data["note"])
     known = ""
@@ -309,7 +309,7 @@ def _together(columns: int) -> str:
 
 
 def _evidence_picture(
-    figures: ColumnFigures, values: ColumnValues, names: Sequence[str], colours: Sequence[str]
+    figures: ColumnFigures, values: ColumnValues, names: Sequence[str], colors: Sequence[str]
 ) -> Html:
     """Of two classes the evidence for the second, which says all."""
     shown = slice(1, 2) if len(names) == 2 else slice(None)
@@ -318,14 +318,14 @@ def _evidence_picture(
     if values.kind == "categories":
         places = _telling(evidence)
         told = [f"{values.names[k]} {signed(evidence[k, 0])}" for k in places] if evidence.shape[1] == 1 else []
-        return bar_chart([values.names[k] for k in places], evidence[places], colours[shown], "; ".join([title, *told]))
+        return bar_chart([values.names[k] for k in places], evidence[places], colors[shown], "; ".join([title, *told]))
     ends = _ends(values)
     title = f"{title}, from {ends[0]} to {ends[1]}"
     if np.abs(evidence[np.isfinite(evidence)]).max(initial=0.0) > MAX_EVIDENCE_DRAWN:
         title += f", cut off at {MAX_EVIDENCE_DRAWN:.0f}"
     if np.isinf(evidence).any():
         title += ", infinite where a triangle is marked ∞"
-    return line_chart(values.positions, evidence, colours[shown], _limits(evidence), ends, title)
+    return line_chart(values.positions, evidence, colors[shown], _limits(evidence), ends, title)
 
 
 def _ends(values: ColumnValues) -> tuple[str, str]:
@@ -342,9 +342,7 @@ def _limits(evidence: Floats) -> tuple[float, float]:
     return max(float(low), -MAX_EVIDENCE_DRAWN), min(float(high), MAX_EVIDENCE_DRAWN)
 
 
-def _density_picture(
-    figures: ColumnFigures, values: ColumnValues, names: Sequence[str], colours: Sequence[str]
-) -> Html:
+def _density_picture(figures: ColumnFigures, values: ColumnValues, names: Sequence[str], colors: Sequence[str]) -> Html:
     """How numbers are distributed within each class; nothing for categories, whose evidence tells as much."""
     if values.kind == "categories":
         return Html()
@@ -356,7 +354,7 @@ def _density_picture(
     if 0.0 < usual < top:
         title += f", cut off at {usual:.3g} below a peak of {top:.3g}"
         top = usual
-    return line_chart(values.positions, density, colours, (0.0, top), _ends(values), title)
+    return line_chart(values.positions, density, colors, (0.0, top), _ends(values), title)
 
 
 def _height_of_most(x: Floats, height: Floats) -> float:

@@ -9,9 +9,9 @@ from deciban.explain.calculation import cut_endless, signed
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import shortened
 from deciban.web.html import Html, tag
-from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR
+from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
-# What tells lines apart in print as well as colours do.
+# What tells lines apart in print as well as colors do.
 DASHES = (None, "6 3", "2 2", "8 3 2 3")
 
 # The size of a picture of lines, and its margins: left, right, top, below; the side of a square one.
@@ -30,7 +30,7 @@ MARK = 5
 
 
 def line_chart(
-    x: Floats, lines: Floats, colours: Sequence[str], limits: tuple[float, float], ends: tuple[str, str], title: str
+    x: Floats, lines: Floats, colors: Sequence[str], limits: tuple[float, float], ends: tuple[str, str], title: str
 ) -> Html:
     """Lines (value by line) over x, within these limits; `ends` are written below both ends of x.
 
@@ -39,13 +39,13 @@ def line_chart(
     left, right, top, below = MARGINS
     across, up = _scale(float(x[0]), float(x[-1]), left, WIDE - right), _scale(*limits, HIGH - below, top)
     parts = [_zero(left, WIDE - right, up(0.0), up(0.0))] if limits[0] < 0.0 < limits[1] else []
-    for k, colour in enumerate(colours):
+    for k, color in enumerate(colors):
         y = np.clip(np.nan_to_num(lines[:, k], nan=0.0, posinf=limits[1], neginf=limits[0]), *limits)
         points = " ".join(f"{across(a)},{up(b)}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
-        parts.append(tag("polyline", points=points, stroke=colour, stroke_dasharray=DASHES[k % len(DASHES)]))
+        parts.append(tag("polyline", points=points, stroke=color, stroke_dasharray=DASHES[k % len(DASHES)]))
         for places, above in _beyond(lines[:, k], limits):
             middle, edge = across(float(x[places[places.size // 2]])), top if above else HIGH - below
-            parts.append(_triangle(middle, edge, 0, -1 if above else 1, colour))
+            parts.append(_triangle(middle, edge, 0, -1 if above else 1, color))
             said = float(lines[places, k].max() if above else lines[places, k].min())
             if said in (np.nanmax(lines[:, k]), np.nanmin(lines[:, k])):
                 text = signed(said) if np.isinf(said) else f"{said:.3g}"
@@ -59,14 +59,14 @@ def line_chart(
     return _picture(WIDE, HIGH, title, parts)
 
 
-def bar_chart(labels: Sequence[str], values: Floats, colours: Sequence[str], title: str) -> Html:
-    """Bars on both sides of zero (label by series): one series as bars, several as points of their colours."""
+def bar_chart(labels: Sequence[str], values: Floats, colors: Sequence[str], title: str) -> Html:
+    """Bars on both sides of zero (label by series): one series as bars, several as points of their colors."""
     high = BAR_STEP * len(labels) + 6
     size = max(float(np.abs(np.nan_to_num(values, posinf=0.0, neginf=0.0)).max(initial=0.0)), 1e-9)
     size *= ENDLESS if np.isinf(values).any() else 1.0
     along = _scale(-size, size, LABEL_ROOM, WIDE - NUMBER_ROOM)
     parts = [_zero(along(0.0), along(0.0), 0, high)]
-    if len(colours) > 1:
+    if len(colors) > 1:
         parts.append(_text(WIDE - 4, 15, f"±{size:.1f}", end=True))  # the scale
     for row, label in enumerate(labels):
         middle = BAR_STEP * row + 11
@@ -76,9 +76,9 @@ def bar_chart(labels: Sequence[str], values: Floats, colours: Sequence[str], tit
             said = float(values[row, 0])
             parts += [_bar(along(0.0), along(each[0]), middle, said), _number(middle, said)]
         else:
-            for one, said, colour in zip(each, values[row].tolist(), colours, strict=True):
-                endless = _triangle(along(one), middle, 1 if said > 0.0 else -1, 0, colour)
-                point = tag("circle", cx=along(one), cy=middle, r=4, fill=colour)
+            for one, said, color in zip(each, values[row].tolist(), colors, strict=True):
+                endless = _triangle(along(one), middle, 1 if said > 0.0 else -1, 0, color)
+                point = tag("circle", cx=along(one), cy=middle, r=4, fill=color)
                 parts.append(endless if np.isinf(said) else point)
     return _picture(WIDE, high, title, parts)
 
@@ -105,7 +105,7 @@ def reliability(claimed: Floats, right: Floats, weight: Floats, title: str) -> H
     parts = [_zero(across(low), across(1.0), up(low), up(1.0))]
     for said, true, rows in zip(claimed.tolist(), right.tolist(), weight.tolist(), strict=True):
         radius = round(2.0 + 8.0 * (rows / float(weight.max())) ** 0.5, 1)
-        parts.append(tag("circle", cx=across(said), cy=up(true), r=radius, fill=FOR_COLOUR, opacity=0.7))
+        parts.append(tag("circle", cx=across(said), cy=up(true), r=radius, fill=FOR_COLOR, opacity=0.7))
     for value, name in ((low, ""), (1.0, "right")):
         parts.append(_text(left - 4, up(value) + 4, f"{name} {value:.2g}", end=True))
     parts.append(_text(across(low), SQUARE - 6, f"{low:.2g}"))
@@ -113,11 +113,9 @@ def reliability(claimed: Floats, right: Floats, weight: Floats, title: str) -> H
     return _picture(SQUARE, SQUARE, title, parts)
 
 
-def dot(colour: str) -> Html:
-    """A dot of the colour, for the key of a picture."""
-    return tag(
-        "svg", tag("circle", cx=5, cy=5, r=5, fill=colour), viewBox="0 0 10 10", class_="dot", aria_hidden="true"
-    )
+def dot(color: str) -> Html:
+    """A dot of the color, for the key of a picture."""
+    return tag("svg", tag("circle", cx=5, cy=5, r=5, fill=color), viewBox="0 0 10 10", class_="dot", aria_hidden="true")
 
 
 def _scale(low: float, high: float, first: float, last: float) -> Callable[[float], float]:
@@ -145,19 +143,19 @@ def _number(middle: float, value: float) -> Html:
 def _bar(start: float, end: float, middle: float, said: float) -> Html:
     """A bar; an arrow if what it says is infinite."""
     width = round(max(abs(end - start), 0.6), 1)
-    colour = FOR_COLOUR if end >= start else AGAINST_COLOUR
+    color = FOR_COLOR if end >= start else AGAINST_COLOR
     if np.isinf(said):
         neck = round(end - np.sign(end - start) * min(9.0, width), 1)
         outline = f"M{start},{middle - 4}H{neck}V{middle - 8}L{end},{middle}L{neck},{middle + 8}V{middle + 4}H{start}Z"
-        return tag("path", d=outline, fill=colour)
-    return tag("rect", x=min(start, end), y=middle - 6, width=width, height=12, fill=colour)
+        return tag("path", d=outline, fill=color)
+    return tag("rect", x=min(start, end), y=middle - 6, width=width, height=12, fill=color)
 
 
-def _triangle(x: float, y: float, right: int, down: int, colour: str) -> Html:
+def _triangle(x: float, y: float, right: int, down: int, color: str) -> Html:
     """A triangle whose tip at (x, y) points in this direction."""
     base = [(x - MARK * (2 * right + side * down), y - MARK * (2 * down + side * right)) for side in (-1, 1)]
     outline = "".join(f"L{round(a, 1)},{round(b, 1)}" for a, b in base)
-    return tag("path", d=f"M{x},{y}{outline}Z", fill=colour)
+    return tag("path", d=f"M{x},{y}{outline}Z", fill=color)
 
 
 def _beyond(line: Floats, limits: tuple[float, float]) -> list[tuple[Integers, bool]]:

@@ -43,7 +43,7 @@ LEARNER_GAUGES = (
     ("journal_bytes", "journal_bytes", "Bytes of the journal on disk"),
     ("model_bytes", "model_bytes", "Bytes of the model file when it was last written"),
     ("rows_kept", "kept_rows", "Learned rows that are known by their ids"),
-    ("pending", "pending_rows", "Predicted rows that are kept to be labelled later"),
+    ("pending", "pending_rows", "Predicted rows that are kept to be labeled later"),
     ("snapshot_age", "snapshot_age_seconds", "Seconds since the model file was last written"),
     ("rows_since_retune", "rows_since_retune", "Rows learned since the weights were last learned anew"),
 )

@@ -34,7 +34,7 @@ RENEW_SECONDS = 60.0
 # The prior is estimated from so many rows, the last ones, and so many numbers at most.
 PRIOR_ROWS, PRIOR_NUMBERS = 10_000, 2_000_000
 
-# Steps of expectation and maximisation. Rows that tell the classes apart need some tens; those that hardly do would
+# Steps of expectation and maximization. Rows that tell the classes apart need some tens; those that hardly do would
 # take seconds, and are left near the learned prior, from which the steps begin.
 PRIOR_STEPS = 500
 

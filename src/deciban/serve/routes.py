@@ -49,7 +49,7 @@ class Route:
 
     @property
     def name(self) -> str:
-        """The last part of the path, by which a request is recognised; empty for a page."""
+        """The last part of the path, by which a request is recognized; empty for a page."""
         return last_part(self.path)
 
 

@@ -68,7 +68,7 @@ class LearnSettings:
     retune_every: the evidence weights are learned again after this number of learned rows; None for never.
     snapshot_every, snapshot_seconds: the model file is written after this number of changes, or this long after the
     first one.
-    max_kept_rows, max_journal_bytes: rows with an id are kept, to be recognised, relabelled and forgotten by it, until
+    max_kept_rows, max_journal_bytes: rows with an id are kept, to be recognized, relabeled and forgotten by it, until
     there are more of them or the journal comes near this size; then the oldest are dropped.
     max_model_bytes: nothing is learned any more when the model file is larger.
     max_pending, pending_seconds: rows that wait for their labels: how many, and how long, in seconds of uptime; they

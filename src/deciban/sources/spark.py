@@ -1,6 +1,6 @@
 """Tables of Spark as a stream: rows are counted and scored where they are, and what is made of them comes here.
 
-Nobody else knows Spark. It is recognised by the name of its package, and imported only where a user has imported it
+Nobody else knows Spark. It is recognized by the name of its package, and imported only where a user has imported it
 before. Only DataFrames are used, so that all of it works over Spark Connect too.
 """
 

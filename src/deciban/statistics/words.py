@@ -9,7 +9,7 @@ import scipy
 
 from deciban import kernels
 from deciban.errors import ForgetError
-from deciban.kernels.text_arrays import LabelledTexts
+from deciban.kernels.text_arrays import LabeledTexts
 from deciban.statistics.base import remaining
 from deciban.statistics.vocabulary import NO_WORDS, UNKNOWN, Vocabulary, bucket_name, buckets_beyond
 from deciban.util.arrays import Codes, Floats, Integers, scatter_to, summed
@@ -20,7 +20,7 @@ Counted = tuple[Vocabulary, SparseRows]
 
 
 def counts_by_class(
-    numbers: Codes, bounds: Integers, amounts: Floats | None, texts: LabelledTexts, words: int, classes: int
+    numbers: Codes, bounds: Integers, amounts: Floats | None, texts: LabeledTexts, words: int, classes: int
 ) -> SparseRows:
     """The weights of texts added up for each of so many words, class by word; see `kernels.words.count_words`."""
     most = min(classes * words, int(np.diff(bounds)[texts.order].sum()))

@@ -69,7 +69,7 @@ def check_counts(counts: Counts) -> None:
     _not_negative(counts.class_weight, "a class")
     require(counts.class_weight.any() or not counts.rows, "no row has a weight")
     require(counts.declared or (counts.class_weight > 0.0).all(), "a class has no rows")
-    require(counts.rows >= 0 and counts.unlabelled >= 0, "its numbers of rows are negative")
+    require(counts.rows >= 0 and counts.unlabeled >= 0, "its numbers of rows are negative")
     require(len(counts.statistics) == len(counts.schema.groups), "its parts and their statistics are not as many")
     for group, statistic in zip(counts.schema.groups, counts.statistics, strict=True):
         template = group.family.empty(classes.size, len(group.columns))

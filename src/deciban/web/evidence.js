@@ -42,7 +42,7 @@ function barsOf(terms) {
 }
 
 // A picture of terms, each from where the one before ended, last the sum. chart: its width, the room of labels and
-// numbers, the height of a bar, and the colours for and against.
+// numbers, the height of a bar, and the colors for and against.
 export function waterfall(terms, title, chart) {
   const { wide, label, number, step } = chart;
   const bars = barsOf(terms);

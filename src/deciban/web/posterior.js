@@ -10,9 +10,9 @@ export function bestFirst(posterior) {
   return posterior.map((_, c) => c).sort((a, b) => posterior[b] - posterior[a] || a - b);
 }
 
-function barOf(name, colour) {
+function barOf(name, color) {
   const fill = element("span", { class: "fill" });
-  fill.style.background = colour;
+  fill.style.background = color;
   const mark = element("span", { class: "mark", hidden: "" });
   const track = element("span", { class: "track" }, fill, mark);
   const [number, change] = [element("span", { class: "number" }), element("span", { class: "change" })];
@@ -23,10 +23,10 @@ function barOf(name, colour) {
 const inPoints = (share) => `${share >= 0 ? "+" : "−"}${(100 * Math.abs(share)).toFixed(1)} points`;
 
 // Bars of the classes in a list; the function that is returned shows a posterior, and beside it one that was pinned.
-export function posteriorBars(list, { classes, colours }) {
+export function posteriorBars(list, { classes, colors }) {
   const bars = new Map();
   const bar = (c) => {
-    if (!bars.has(c)) bars.set(c, barOf(classes[c], colours[c]));
+    if (!bars.has(c)) bars.set(c, barOf(classes[c], colors[c]));
     return bars.get(c);
   };
   let shown = "";

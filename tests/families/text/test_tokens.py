@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import Text, kernels
 from deciban.families.text.tokens import CASED, COMPOSED, Tokens, folded_text, folding, texts_of
-from deciban.kernels.text_arrays import CharacterRules, LabelledTexts, Texts, WordIndex, WordSpans
+from deciban.kernels.text_arrays import CharacterRules, LabeledTexts, Texts, WordIndex, WordSpans
 from deciban.statistics.vocabulary import Vocabulary
 from deciban.statistics.words import counts_by_class
 from tests import example_count
@@ -105,18 +105,18 @@ def learned(tokens: Tokens, texts: pa.Array) -> tuple[Vocabulary, np.ndarray, np
     return vocabulary, numbers, bounds
 
 
-LABELLED = st.lists(st.tuples(st.one_of(st.none(), UNICODE, st.text("aΣσ é", max_size=9)), st.integers(0, 3)))
+LABELED = st.lists(st.tuples(st.one_of(st.none(), UNICODE, st.text("aΣσ é", max_size=9)), st.integers(0, 3)))
 
 
 @settings(max_examples=example_count(200))
-@given(LABELLED, st.sampled_from([{}, {"lowercase": False}, {"shortest": 1}, {"ngram_range": (1, 2)}]))
+@given(LABELED, st.sampled_from([{}, {"lowercase": False}, {"shortest": 1}, {"ngram_range": (1, 2)}]))
 def test_words_are_counted_class_by_class(rows: list[tuple[str | None, int]], options: dict[str, Any]) -> None:
     """Of texts in any order of their classes, some of them in Greek, and of no texts."""
     tokens, texts = Text(**options).tokens, pa.array([text for text, _ in rows], pa.string())
     labels = np.array([label for _, label in rows], dtype=np.int32)
     order = np.argsort(labels, kind="stable")
     words, numbers, bounds = learned(tokens, texts)
-    texts_in_order = LabelledTexts(order, labels, np.full(labels.size, 0.5))
+    texts_in_order = LabeledTexts(order, labels, np.full(labels.size, 0.5))
     found = counts_by_class(numbers, bounds, None, texts_in_order, len(words), 4)
     expected: Counter[tuple[str, int]] = Counter()
     for text, label in rows:

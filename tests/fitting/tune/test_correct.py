@@ -266,7 +266,7 @@ def test_a_cell_far_away_leaves_the_other_columns_their_say(cell: float) -> None
     assert "(capped)" in clf.explain(wrong[:1]).calculation(0)
 
 
-def test_neighbouring_doubles_are_cut_and_saved(tmp_path) -> None:
+def test_neighboring_doubles_are_cut_and_saved(tmp_path) -> None:
     X = (RNG.integers(0, 8, (300, 1)) + 2**53).astype(float)
     clf = BayesClassifier().fit(X, (X[:, 0] > 2**53 + 3).astype(int))
     clf.save(tmp_path / "model.dcb")
@@ -322,12 +322,12 @@ def test_of_very_many_columns_those_that_tell_are_corrected() -> None:
 
 
 def test_associations_are_those_of_analysis_of_variance_and_contingency() -> None:
-    table = pa.table({"x": RNG.normal(size=90), "colour": np.array(list("abc"))[RNG.integers(0, 3, 90)]})
+    table = pa.table({"x": RNG.normal(size=90), "color": np.array(list("abc"))[RNG.integers(0, 3, 90)]})
     y = RNG.integers(0, 2, 90)
     rows = Rows(Frame(table), y.astype(np.int32), np.ones(90), np.log([0.5, 0.5]))
     found = associations(rows, [0, 1], np.ones(90))
     x = table["x"].to_numpy()
     f = f_oneway(x[y == 0], x[y == 1]).statistic
     assert found[0] == pytest.approx(f / (f + 88))
-    crossed = pd.crosstab(table["colour"].to_pandas(), y)
+    crossed = pd.crosstab(table["color"].to_pandas(), y)
     assert found[1] == pytest.approx(chi2_contingency(crossed).statistic / 90 / 2)

@@ -38,12 +38,12 @@ MIXED = pd.DataFrame(
         "height": RNG.normal(size=N) + Y,
         "income": np.exp(RNG.normal(size=N) + 0.5 * Y),
         "visits": RNG.poisson(1 + Y),
-        "colour": np.array(["red", "green", "blue"])[(Y + RNG.integers(0, 2, N)) % 3],
+        "color": np.array(["red", "green", "blue"])[(Y + RNG.integers(0, 2, N)) % 3],
         "member": RNG.random(N) < 0.3 + 0.2 * Y,
     }
 )
 MIXED.loc[RNG.random(N) < 0.1, "height"] = np.nan
-MIXED.loc[RNG.random(N) < 0.1, "colour"] = None
+MIXED.loc[RNG.random(N) < 0.1, "color"] = None
 
 
 def held_out(clf, X, y) -> float:
@@ -132,12 +132,12 @@ def test_columns_get_the_family_that_fits_them() -> None:
 
 
 def test_families_that_were_given_are_kept() -> None:
-    spec = {"height": Gaussian(), ("colour", "member"): JointTable(), "visits": Categorical(alpha=2.0)}
+    spec = {"height": Gaussian(), ("color", "member"): JointTable(), "visits": Categorical(alpha=2.0)}
     clf = BayesClassifier(spec).fit(MIXED, Y)
     shown = {name: family for name, family, _ in clf.schema_.descriptions()}
     assert shown["height"] == "Gaussian()"
     assert shown["visits"] == "Categorical(alpha=2.0)"
-    assert shown["colour"].startswith("JointTable()")
+    assert shown["color"].startswith("JointTable()")
     assert clf.tuning_.rows == N
 
 
@@ -296,7 +296,7 @@ def test_weights_are_repetitions_and_threads_change_nothing() -> None:
         (MIXED.assign(empty=np.nan), Y),
         (MIXED.assign(constant=1.0), Y),
         (MIXED.assign(name=[f"id{i}" for i in range(N)]), Y),
-        (MIXED[["colour"]], Y),
+        (MIXED[["color"]], Y),
         (np.zeros((40, 3)), np.arange(40) % 2),
         (np.full((40, 2), np.nan), np.arange(40) % 2),
         (RNG.normal(size=(40, 1)) * 1e100, np.arange(40) % 2),

@@ -24,7 +24,7 @@ from deciban.model.priors import log_prior
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema
 from deciban.scoring.predict import score_table
 from deciban.tables.convert import as_table
-from deciban.tables.labelled import LabelledTable
+from deciban.tables.labeled import LabeledTable
 from deciban.tables.labels import LabelArray, check_weights, encode_labels
 from deciban.tables.table import Matrix, SparseMatrix
 from deciban.util.arrays import Floats
@@ -245,7 +245,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
     def _log_prior(self, counts: Counts) -> Floats:
         raise AssertionError("each classifier has its prior")
 
-    def _covariance(self, counts: Counts, rows: LabelledTable | None) -> Floats | None:
+    def _covariance(self, counts: Counts, rows: LabeledTable | None) -> Floats | None:
         """The covariance matrices, where the family does not estimate them; `rows` if they are all that was learned."""
         return None
 
@@ -295,7 +295,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
                 ),
                 remedy="correct them or declare them at the first call",
             )
-        rows = LabelledTable(table, labels, weights)
+        rows = LabeledTable(table, labels, weights)
         try:
             counts = count_batches(batches(rows, schema), Counts.empty(schema)).declaring(declared)
         except DataError:
@@ -309,7 +309,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         self.learned_ = self._knowing(counts, rows if whole else None, kind, not whole)
         return self
 
-    def _knowing(self, counts: Counts, rows: LabelledTable | None, kind: np.dtype[Any], declared: bool) -> Learned:
+    def _knowing(self, counts: Counts, rows: LabeledTable | None, kind: np.dtype[Any], declared: bool) -> Learned:
         """What is known with these counts; `rows` if they are all that was counted."""
         covariance = self._covariance(counts, rows) if counts.class_weight.any() else None
         tol = float(getattr(self, "tol", 0.0))

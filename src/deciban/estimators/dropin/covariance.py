@@ -80,7 +80,7 @@ class Within:
     A column that does not vary at all has an infinite unit.
     """
 
-    centre: Floats
+    center: Floats
     unit: Floats
     mean: Floats
     matrix: Floats
@@ -88,16 +88,16 @@ class Within:
     @classmethod
     def of(cls, statistic: Scatter, covariance: Floats, tol: float) -> "Within":
         overall, seen = statistic.over_classes(), statistic.weight > 0.0
-        centre, unit = overall.mean[0], units(overall)
+        center, unit = overall.mean[0], units(overall)
         varies, variance = np.isfinite(unit), np.diag(covariance)
-        unit = np.sqrt(variance, out=unit, where=varies & vary(variance, centre))
-        mean = np.where(seen[:, None], (statistic.mean - centre) + statistic.mean_low, 0.0) / unit
+        unit = np.sqrt(variance, out=unit, where=varies & vary(variance, center))
+        mean = np.where(seen[:, None], (statistic.mean - center) + statistic.mean_low, 0.0) / unit
         matrix = covariance / np.outer(unit, unit) + np.diag(~varies)
         values, vectors = np.linalg.eigh(matrix)
         least = max(tol**2, MIN_EIGENVALUE)
         kept = values > least
         if kept.all():
-            return cls(centre, unit, mean, matrix)
+            return cls(center, unit, mean, matrix)
         known, never = vectors[:, kept], vectors[:, ~kept]
         rest, rows = np.eye(never.shape[1]), float(statistic.weight.sum())
         if rows - seen.sum() < varies.sum():
@@ -105,12 +105,12 @@ class Within:
         else:
             total = _covariance(overall) / np.outer(unit, unit)
             rest = never.T @ total @ never / (rows + 1.0) + least * rest
-        return cls(centre, unit, mean, (known * values[kept]) @ known.T + never @ rest @ never.T)
+        return cls(center, unit, mean, (known * values[kept]) @ known.T + never @ rest @ never.T)
 
     def normals(self) -> JointNormal:
         """The distributions of the classes."""
         group = np.zeros(len(self.mean), dtype=np.int64)
-        return JointNormal.of(self.centre, self.unit, self.mean, self.matrix[None], group)
+        return JointNormal.of(self.center, self.unit, self.mean, self.matrix[None], group)
 
 
 def _covariance(overall: Scatter) -> Floats:

@@ -15,7 +15,7 @@ from deciban.estimators.dropin.covariance import estimated, ledoit_wolf
 from deciban.families import Family, JointGaussian, PerClass, Pooled
 from deciban.model.counts import Counts
 from deciban.statistics import Scatter
-from deciban.tables.labelled import LabelledTable
+from deciban.tables.labeled import LabeledTable
 from deciban.util.arrays import Floats, log
 
 
@@ -48,7 +48,7 @@ class Discriminant(DropIn):
                 "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
             )
 
-    def _own_covariances(self, counts: Counts, rows: LabelledTable | None) -> Floats:
+    def _own_covariances(self, counts: Counts, rows: LabeledTable | None) -> Floats:
         """The covariance matrix of each class, shrunk or estimated according to the parameters."""
         statistic: Scatter = counts.statistics[0]
         weight = np.maximum(statistic.weight, 1e-300)[:, None, None]
@@ -112,7 +112,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     solver : {"svd", "lsqr", "eigen"}, default="svd"
         Which of scikit-learn's solvers to agree with; it decides on `transform` and on which parameters are allowed.
     shrinkage : "auto" or float, default=None
-        The share, from 0 to 1, by which covariances move towards their mean variance; "auto" by Ledoit and Wolf. None:
+        The share, from 0 to 1, by which covariances move toward their mean variance; "auto" by Ledoit and Wolf. None:
         not at all. Not with the solver "svd".
     priors : array-like of shape (n_classes,), default=None
         The prior of each class. None: the share of each class.
@@ -205,7 +205,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=2)
         return log(priors / priors.sum())
 
-    def _covariance(self, counts: Counts, rows: LabelledTable | None) -> Floats:
+    def _covariance(self, counts: Counts, rows: LabeledTable | None) -> Floats:
         self._check_solver("covariance estimator is not supported with svd solver. Try another solver")
         if rows is not None and max(counts.rows, counts.class_weight.sum()) <= counts.classes.size:
             raise DataError(f"The number of samples must be more than the number of classes (n_samples={counts.rows}).")
@@ -270,7 +270,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         white = likelihood.whitened
         slope = np.zeros((learned.counts.classes.size, learned.counts.schema.width))
         slope[:, white.columns] = 2.0 * white.mean @ white.whiten[0]
-        offset = learned.log_prior - (white.mean**2).sum(axis=1) - slope[:, white.columns] @ white.centre
+        offset = learned.log_prior - (white.mean**2).sum(axis=1) - slope[:, white.columns] @ white.center
         return slope, offset
 
     @property
@@ -323,8 +323,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if table.width != len(scalings):
             raise self._other_width(table.width, len(scalings))
         numbers = np.asarray(table.numbers(range(table.width)))
-        centre = 0.0 if self.solver == "eigen" else self.xbar_
-        moved = (numbers - centre) @ scalings[:, : self._max_components]
+        center = 0.0 if self.solver == "eigen" else self.xbar_
+        moved = (numbers - center) @ scalings[:, : self._max_components]
         return moved.astype(numbers.dtype if numbers.dtype == np.float32 else np.float64)
 
 
@@ -339,7 +339,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     solver : {"svd", "eigen"}, default="svd"
         Which of scikit-learn's solvers to agree with; it decides on which parameters are allowed.
     shrinkage : "auto" or float, default=None
-        The share, from 0 to 1, by which covariances move towards their mean variance; "auto" by Ledoit and Wolf. None:
+        The share, from 0 to 1, by which covariances move toward their mean variance; "auto" by Ledoit and Wolf. None:
         not at all. Not with the solver "svd".
     priors : array-like of shape (n_classes,), default=None
         The prior of each class. None: the share of each class.
@@ -419,7 +419,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     def _log_prior(self, counts: Counts) -> Floats:
         return empirical(counts) if self.priors is None else log(given(self.priors, counts))
 
-    def _covariance(self, counts: Counts, rows: LabelledTable | None) -> Floats:
+    def _covariance(self, counts: Counts, rows: LabeledTable | None) -> Floats:
         self._check_solver("covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead.")
         if counts.classes.size < 2:
             raise DataError(f"The number of classes has to be greater than one. Got {counts.classes.size} class.")
@@ -467,7 +467,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
 
 
-def _refuse_alone(rows: LabelledTable) -> None:
+def _refuse_alone(rows: LabeledTable) -> None:
     """A class has more than one row, or one that counts as several."""
     weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
     there = (rows.labels.codes >= 0) & (weights > 0.0)

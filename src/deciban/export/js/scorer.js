@@ -56,7 +56,7 @@ function tableCorrections(encoded, places, classes) {
   }
 
   // Values of classes from how these differ from the first: their mean is 0.
-  function centred(sums) {
+  function centered(sums) {
     const found = new Float64Array(classes);
     for (let c = 1; c < classes; c++) found[c] = sums[c - 1];
     const mean = found.reduce((sum, value) => sum + value, 0) / classes;
@@ -79,7 +79,7 @@ function tableCorrections(encoded, places, classes) {
       }
       for (let c = 0; c < classes - 1; c++) sums[c] += mean[c] / weight;
     });
-    return centred(sums);
+    return centered(sums);
   }
 
   // For a set of tests (bits), the mean of a table over the rows that agree with a cell in these; for no test 0.
@@ -124,7 +124,7 @@ function tableCorrections(encoded, places, classes) {
   function shares(row, unknown) {
     const out = columns.map(() => new Float64Array(classes - 1));
     eachTable(row, unknown, (test, first, size, cell, free) => addShares(test, first, size, cell, free, out));
-    return out.map(centred);
+    return out.map(centered);
   }
 
   return { columns, totals, shares };

@@ -184,9 +184,9 @@ const isCount = (x) => x >= 0 && x === Math.floor(x);
 
 function normalTerm(term, columns, { classes }) {
   const [mean, root, offset] = [term.mean, term.root, term.offset].map(decodedArray);
-  const centre = decodedNumber(term.centre);
+  const center = decodedNumber(term.center);
   const density = (x) => {
-    const away = (term.of_log ? Math.log(x) : x) - centre;
+    const away = (term.of_log ? Math.log(x) : x) - center;
     return mean.map((middle, c) => {
       const z = (away - middle) * root[c];
       return offset[c] - z * z;
@@ -226,15 +226,15 @@ function linearTerm(term, columns, { classes }) {
 
 // Normal distributions of several columns: a whitened form of whole rows, matrices for rows with missing cells.
 function jointNormalTerm(term, columns, { classes }) {
-  const names = ["group", "centre", "reach", "whiten", "white_mean", "offset", "unit", "mean", "covariance"];
-  const [of, centre, reach, whiten, whiteMean, offset, unit, mean, covariance] = names.map((name) =>
+  const names = ["group", "center", "reach", "whiten", "white_mean", "offset", "unit", "mean", "covariance"];
+  const [of, center, reach, whiten, whiteMean, offset, unit, mean, covariance] = names.map((name) =>
     decodedArray(term[name])
   );
   const size = columns.length;
   const half = (size * (size + 1)) / 2;
   const stride = reach.reduce((sum, count) => sum + count, 0);
 
-  // Log densities of a whole row: offset - |whiten (x - centre) - mean|**2.
+  // Log densities of a whole row: offset - |whiten (x - center) - mean|**2.
   function whole(x) {
     const found = new Float64Array(classes);
     const white = new Float64Array(reach.length);
@@ -245,7 +245,7 @@ function jointNormalTerm(term, columns, { classes }) {
         let at = last * stride;
         for (let m = 0; m < reach.length; m++) {
           let sum = 0;
-          for (let k = 0; k < reach[m]; k++) sum += whiten[at++] * (x[k] - centre[k]);
+          for (let k = 0; k < reach[m]; k++) sum += whiten[at++] * (x[k] - center[k]);
           white[m] = sum;
         }
       }
@@ -287,7 +287,7 @@ function jointNormalTerm(term, columns, { classes }) {
       const white = new Float64Array(kept.length);
       let distance = 0;
       kept.forEach((k, a) => {
-        let sum = (x[k] - centre[k]) / unit[k] - mean[c * size + k];
+        let sum = (x[k] - center[k]) / unit[k] - mean[c * size + k];
         for (let b = 0; b < a; b++) sum -= made.root[a][b] * white[b];
         white[a] = sum / made.root[a][a];
         distance += white[a] * white[a];
@@ -323,7 +323,7 @@ function jointNormalTerm(term, columns, { classes }) {
     const kept = present(x);
     const found = x.map(() => new Float64Array(classes));
     for (let c = 0; c < classes; c++) {
-      const z = kept.map((k) => (x[k] - centre[k]) / unit[k] - mean[c * size + k]);
+      const z = kept.map((k) => (x[k] - center[k]) / unit[k] - mean[c * size + k]);
       gradualNormalShares(z, eigenOf(of[c], kept)).forEach((share, a) => {
         found[kept[a]][c] = share - (0.5 * Math.log(2 * Math.PI) + Math.log(unit[kept[a]]));
       });

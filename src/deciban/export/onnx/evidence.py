@@ -144,10 +144,10 @@ def _normal(numbers: Tensor, terms: Sequence[NormalTerm]) -> list[Tensor]:
     if terms[0].of_log:
         inside = numbers > 0.0
         place = numbers.graph.where(inside, numbers, np.array(1.0)).log()
-    centred, outside = place - np.array([term.centre for term in terms]), _inside(numbers, terms)
+    centered, outside = place - np.array([term.center for term in terms]), _inside(numbers, terms)
     found = []
     for mean, root, offset in _of_classes(terms, "mean", "root", "offset"):
-        away = (centred - mean) * root
+        away = (centered - mean) * root
         found.append(outside(inside, offset - away * away))
     return found
 
@@ -201,7 +201,7 @@ def joint_normal(cells: Cells, term: JointNormalTerm, cap: float) -> Tensor:
     """The evidence of a joint normal term, no more than the cap, row by class."""
     numbers = cells.numbers(term.columns)
     missing = numbers.is_nan()
-    whole = _whitened(term.form, numbers.graph.where(missing, np.array(0.0), numbers - term.centre))
+    whole = _whitened(term.form, numbers.graph.where(missing, np.array(0.0), numbers - term.center))
     rows = numbers.graph.node("NonZero", missing.any(1)).reshape(-1)
     holed = _with_holes(term, numbers.take(rows, 0))
     found = numbers.graph.node("ScatterND", whole, rows.with_axis(1), holed)
@@ -211,11 +211,11 @@ def joint_normal(cells: Cells, term: JointNormalTerm, cap: float) -> Tensor:
     return numbers.graph.side_by_side(capped([found.take(np.array([c]), 1) for c in range(classes)], cap))
 
 
-def _whitened(form: WhitenedForm, centred: Tensor) -> Tensor:
+def _whitened(form: WhitenedForm, centered: Tensor) -> Tensor:
     """offset - |whiten x - mean|**2 of rows without missing cells, row by class."""
-    white = [centred @ matrix.T for matrix in form.whiten]
+    white = [centered @ matrix.T for matrix in form.whiten]
     away = [white[group] - mean for group, mean in zip(form.group.tolist(), form.mean, strict=True)]
-    distance = centred.graph.side_by_side([(one * one).sum(1, keep=True) for one in away])
+    distance = centered.graph.side_by_side([(one * one).sum(1, keep=True) for one in away])
     return form.offset - _as_far_as_any(distance)
 
 
@@ -250,7 +250,7 @@ def _marginal(term: JointNormalTerm, numbers: Tensor) -> Tensor:
     there = present.with_axis(1)
     both = there.with_axis(3) & there.with_axis(2)
     left = graph.where(both, matrices, np.eye(size))
-    units = ((numbers - term.centre) / term.unit).with_axis(1)
+    units = ((numbers - term.center) / term.unit).with_axis(1)
     away = graph.where(there, units - term.mean, np.array(0.0))
     terms = []
     for last in range(size, 0, -1):

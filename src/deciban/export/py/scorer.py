@@ -87,7 +87,7 @@ class TableCorrections:
             test += depth
             first += 1 << depth
 
-    def centred(self, sums: list[float]) -> list[float]:
+    def centered(self, sums: list[float]) -> list[float]:
         """Values of classes from how these differ from the first: their mean is 0."""
         mean = sum(sums) / self.classes
         return [value - mean for value in [0.0, *sums]]
@@ -105,7 +105,7 @@ class TableCorrections:
                 add_to(sums, 1.0, self.contrast(first + cell))
             elif free < (1 << depth) - 1:
                 add_to(sums, 1.0, self.mean(first + cell, free))
-        return self.centred(sums)
+        return self.centered(sums)
 
     def mean(self, cell: int, free: int) -> list[float]:
         """The mean of the cells that differ from one in no other than the free digits."""
@@ -158,7 +158,7 @@ class TableCorrections:
         out = [zeros(self.classes - 1) for _ in self.columns]
         for test, first, depth, cell, free in self.each_table(row, unknown):
             self.add_shares(test, first, depth, cell, free, out)
-        return [self.centred(sums) for sums in out]
+        return [self.centered(sums) for sums in out]
 
 
 class Block:

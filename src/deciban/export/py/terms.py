@@ -220,11 +220,11 @@ def by_class(term: dict[str, Any], *names: str) -> list[tuple[Any, ...]]:
 
 def normal_term(term: dict[str, Any], columns: list[Column], classes: int) -> Term:
     """Normal distributions of a number, or of its logarithm."""
-    of_log, centre = term["of_log"], decoded_number(term["centre"])
+    of_log, center = term["of_log"], decoded_number(term["center"])
     parameters = by_class(term, "mean", "root", "offset")
 
     def density(x: float) -> list[float]:
-        away = (math.log(x) if of_log else x) - centre
+        away = (math.log(x) if of_log else x) - center
         return [offset - (z := (away - mean) * root) * z for mean, root, offset in parameters]
 
     inside = is_positive if of_log else lambda x: not math.isnan(x)
@@ -270,26 +270,26 @@ class JointNormal:
     """Normal distributions of several columns: a whitened form of whole rows, matrices for rows with missing cells."""
 
     def __init__(self, term: dict[str, Any], classes: int) -> None:
-        names = ("group", "centre", "reach", "whiten", "white_mean", "offset", "unit", "mean", "covariance")
+        names = ("group", "center", "reach", "whiten", "white_mean", "offset", "unit", "mean", "covariance")
         arrays = [decoded_array(term[name]) for name in names]
-        self.of, self.centre, self.reach, self.whiten = arrays[:4]
+        self.of, self.center, self.reach, self.whiten = arrays[:4]
         self.white_mean, self.offset, self.unit, self.mean, self.covariance = arrays[4:]
-        self.classes, self.size, self.stride = classes, len(self.centre), sum(self.reach)
+        self.classes, self.size, self.stride = classes, len(self.center), sum(self.reach)
         self.eigen: dict[Any, Eigen] = {}
 
     def whitened(self, x: list[float], g: int) -> list[float]:
-        """whiten (x - centre) of a group of classes."""
+        """whiten (x - center) of a group of classes."""
         at, found = g * self.stride, []
         for reach in self.reach:
             total = 0.0
             for k in range(reach):
-                total += self.whiten[at + k] * (x[k] - self.centre[k])
+                total += self.whiten[at + k] * (x[k] - self.center[k])
             found.append(total)
             at += reach
         return found
 
     def whole(self, x: list[float]) -> list[float]:
-        """Log densities of a whole row: offset - |whiten (x - centre) - mean|**2."""
+        """Log densities of a whole row: offset - |whiten (x - center) - mean|**2."""
         found, count = [], len(self.reach)
         white = {g: self.whitened(x, g) for g in sorted(set(self.of))}
         for c in range(self.classes):
@@ -325,7 +325,7 @@ class JointNormal:
 
     def standard(self, x: list[float], kept: list[int], c: int) -> list[float]:
         """How far columns are from the mean of a class, in units."""
-        return [(x[k] - self.centre[k]) / self.unit[k] - self.mean[c * self.size + k] for k in kept]
+        return [(x[k] - self.center[k]) / self.unit[k] - self.mean[c * self.size + k] for k in kept]
 
     def holed(self, x: list[float]) -> list[float]:
         """Log densities of the columns that are there: the others are integrated out."""

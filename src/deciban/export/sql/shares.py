@@ -63,7 +63,7 @@ class Polynomials:
     """What some columns of a joint normal block have of its weighted evidence, relative to the first class.
 
     It is constant + linear · s + s · quadratic · s of each column and class, in deviations s of the columns from their
-    centre. kept: the places of the columns that are there. constant: column by class. linear: by column of s.
+    center. kept: the places of the columns that are there. constant: column by class. linear: by column of s.
     quadratic: the same by two of them, of which only those in order are not 0.
     """
 
@@ -89,7 +89,7 @@ def normal_shares(model: Model, block: Block, term: JointNormalTerm) -> list[Pol
 
 
 def _polynomials(term: JointNormalTerm, kept: tuple[int, ...]) -> Polynomials:
-    """By the shares at the centre, a deviation to each side of it, and a deviation along any two columns."""
+    """By the shares at the center, a deviation to each side of it, and a deviation along any two columns."""
     width, size = len(term.columns), len(kept)
     normals = JointNormal.of(np.zeros(width), np.ones(width), term.mean, term.covariance, term.form.group)
     pairs = list(combinations(range(size), 2))

@@ -104,7 +104,7 @@ class Terms:
     features: from the cells of the family to numbers, row by feature; NaN where a row has no evidence.
     weights: feature by class. offset: one for each class, which falls away where the cells are missing.
     quadratic: class by feature by feature, or None where the evidence is linear.
-    centre: is subtracted from the features first, so that values that are large against their spread lose no digits.
+    center: is subtracted from the features first, so that values that are large against their spread lose no digits.
     """
 
     names: tuple[str, ...]
@@ -112,7 +112,7 @@ class Terms:
     weights: Floats
     offset: Floats
     quadratic: Floats | None = None
-    centre: Floats | float = 0.0
+    center: Floats | float = 0.0
 
     @classmethod
     def none(cls, classes: int) -> Self:
@@ -129,13 +129,13 @@ class Terms:
         return replace(self, weights=weight * self.weights, offset=weight * self.offset, quadratic=curve)
 
     def expanded(self) -> "Terms":
-        """The same terms with a centre of 0."""
-        centre = np.broadcast_to(self.centre, (len(self.names),))
-        weights, offset = self.weights, self.offset - centre @ self.weights
+        """The same terms with a center of 0."""
+        center = np.broadcast_to(self.center, (len(self.names),))
+        weights, offset = self.weights, self.offset - center @ self.weights
         if self.quadratic is not None:
-            weights = weights - 2.0 * np.einsum("cij,j->ic", self.quadratic, centre)
-            offset = offset + np.einsum("i,cij,j->c", centre, self.quadratic, centre)
-        return replace(self, weights=weights, offset=offset, centre=0.0)
+            weights = weights - 2.0 * np.einsum("cij,j->ic", self.quadratic, center)
+            offset = offset + np.einsum("i,cij,j->c", center, self.quadratic, center)
+        return replace(self, weights=weights, offset=offset, center=0.0)
 
     def scores(self, cells: Any) -> Floats:
         """The evidence of each row, row by class; 0 where the cells are missing."""
@@ -144,7 +144,7 @@ class Terms:
         holed = np.asarray(missing.any(axis=1))
         if (holed & ~missing.all(axis=1)).any():
             raise DataError(f"{' and '.join(self.names[:3])} belong together; a form cannot leave one of them out")
-        x = np.where(missing, 0.0, features - self.centre)
+        x = np.where(missing, 0.0, features - self.center)
         scores = x @ self.weights + self.offset
         if self.quadratic is not None:
             scores = scores + np.einsum("ni,cij,nj->nc", x, self.quadratic, x)

@@ -103,14 +103,14 @@ class LookupTerm:
 
 @dataclass(frozen=True)
 class NormalTerm:
-    """offset - ((x - centre - mean) * root)**2 of each class; nothing for a missing cell.
+    """offset - ((x - center - mean) * root)**2 of each class; nothing for a missing cell.
 
     of_log: x is the logarithm of the cell, which only numbers above 0 have. impossible: any other number has
     probability 0 in every class; else it counts as missing.
     """
 
     column: int
-    centre: float
+    center: float
     mean: Floats
     root: Floats
     offset: Floats
@@ -160,7 +160,7 @@ class LinearTerm:
 
 @dataclass(frozen=True)
 class WhitenedForm:
-    """offset - |whiten (x - centre) - mean|**2 of each class.
+    """offset - |whiten (x - center) - mean|**2 of each class.
 
     group: which of the matrices each class has. whiten: group by coordinate by column, 0 from column reach[coordinate]
     on. mean: class by coordinate. offset: by class.
@@ -178,12 +178,12 @@ class JointNormalTerm:
     """The whitened form for rows without missing cells; nothing if all cells are missing.
 
     For other rows it is weight * the log density of the known cells, the others integrated out: normal in the units
-    (x - centre) / unit, with mean[class] and covariance[form.group[class]]. centre, unit: by column. holed: whether
+    (x - center) / unit, with mean[class] and covariance[form.group[class]]. center, unit: by column. holed: whether
     rows are known to have had missing cells when they were learned.
     """
 
     columns: tuple[int, ...]
-    centre: Floats
+    center: Floats
     form: WhitenedForm
     unit: Floats
     mean: Floats

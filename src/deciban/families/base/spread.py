@@ -17,7 +17,7 @@ class PerClass(ShortRepr):
     Parameters
     ----------
     shrinkage : float or "oas", default=0.0
-        The share, from 0 to 1, by which a covariance matrix moves towards its diagonal; "oas" is the share that the
+        The share, from 0 to 1, by which a covariance matrix moves toward its diagonal; "oas" is the share that the
         oracle approximating shrinkage finds. For blocks only: a single column has no correlations.
 
     See Also
@@ -67,7 +67,7 @@ class Pooled(ShortRepr):
     Parameters
     ----------
     shrinkage : float or "oas", default=0.0
-        The share, from 0 to 1, by which a covariance matrix moves towards its diagonal; "oas" is the share that the
+        The share, from 0 to 1, by which a covariance matrix moves toward its diagonal; "oas" is the share that the
         oracle approximating shrinkage finds. For blocks only: a single column has no correlations.
 
     See Also
@@ -117,7 +117,7 @@ class Shrunk(ShortRepr):
     amount : float, default=0.5
         The share of the pooled variance (or covariance matrix), from 0 to 1.
     shrinkage : float or "oas", default=0.0
-        The share, from 0 to 1, by which a covariance matrix moves towards its diagonal; "oas" is the share that the
+        The share, from 0 to 1, by which a covariance matrix moves toward its diagonal; "oas" is the share that the
         oracle approximating shrinkage finds. For blocks only: a single column has no correlations.
 
     See Also

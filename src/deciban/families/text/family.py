@@ -28,7 +28,7 @@ from deciban.families.bernoulli import Exchange
 from deciban.families.text.kinds import KINDS, Kind, WordCounts, WordFactor, WordScores
 from deciban.families.text.options import TermWeights, TextOptions, row_sums
 from deciban.families.text.tokens import as_text, present_texts
-from deciban.kernels.text_arrays import LabelledTexts, LeftOutTexts, UnknownWords
+from deciban.kernels.text_arrays import LabeledTexts, LeftOutTexts, UnknownWords
 from deciban.statistics.vocabulary import BUCKET_SEEDS, Vocabulary, bucket_number, buckets_beyond, shown_word
 from deciban.statistics.words import Words, counts_by_class, counts_by_text
 from deciban.tables.table import Readable, decoded_cells, take_cells
@@ -55,7 +55,7 @@ class Text(TextOptions):
         What is counted: words, characters, or characters within words. This and the next five parameters are those of
         scikit-learn's `CountVectorizer`; its words are ours.
     ngram_range : tuple of int, default=(1, 1)
-        The least and the largest number of neighbouring words (or characters) that are counted together.
+        The least and the largest number of neighboring words (or characters) that are counted together.
     lowercase : bool, default=True
         Whether capital letters are made small.
     strip_accents : bool, default=False
@@ -129,14 +129,14 @@ class Text(TextOptions):
         columns = []
         texts = np.zeros((classes, len(cells)))
         counted = np.flatnonzero((labels >= 0) & (weights > 0.0))
-        labelled = LabelledTexts(counted[np.argsort(labels[counted], kind="stable")], labels, weights)
+        labeled = LabeledTexts(counted[np.argsort(labels[counted], kind="stable")], labels, weights)
         for j, array in enumerate(cells):
             numbers, bounds, words = self.tokens.learn(array)
             amounts = None
             if not self.term_weights.plain:
                 each = counts_by_text(numbers, bounds, len(words))
                 amounts, numbers, bounds = self.term_weights.of(each).kernel_arrays()
-            columns.append((words, counts_by_class(numbers, bounds, amounts, labelled, len(words), classes)))
+            columns.append((words, counts_by_class(numbers, bounds, amounts, labeled, len(words), classes)))
             there = (labels >= 0) & present_texts(array)
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
         return Words.of(columns, texts, self.most_words)

@@ -349,7 +349,7 @@ def room(size: int, words: int) -> WordSpans:
 
 
 def _has_sigma(data: Bytes) -> bool:
-    """Whether there is a capital sigma: the one letter whose small form depends on its neighbours."""
+    """Whether there is a capital sigma: the one letter whose small form depends on its neighbors."""
     first, second = "\N{GREEK CAPITAL LETTER SIGMA}".encode()
     return bool((data[np.flatnonzero(data[:-1] == first) + 1] == second).any())
 

@@ -37,7 +37,7 @@ from deciban.fitting.sql_counts.statements import (
 )
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
-from deciban.sources.labelled import LabelledStream
+from deciban.sources.labeled import LabeledStream
 from deciban.statistics import Scatter
 from deciban.statistics.bins import Column
 from deciban.statistics.levels import distinct
@@ -48,7 +48,7 @@ from deciban.util.progress import progress
 from deciban.util.text_tables import listed
 
 # Counts the rows of some columns under a schema of theirs, by reading them.
-Read = Callable[[Schema, LabelledStream], Counts]
+Read = Callable[[Schema, LabeledStream], Counts]
 
 
 # The first rows that are looked at, if no sample was drawn.
@@ -62,7 +62,7 @@ class Stopped(Exception):  # noqa: N818 - never leaves this module
     """An engine could not answer, because of what it found."""
 
 
-def count_in_engine(schema: Schema, examples: LabelledStream, read: Read) -> Counts:
+def count_in_engine(schema: Schema, examples: LabeledStream, read: Read) -> Counts:
     """Return the counts of all rows under a schema, as reading them gives: discrete ones to the bit, moments to 1e-12.
 
     read: counts what SQL cannot.
@@ -75,11 +75,11 @@ def count_in_engine(schema: Schema, examples: LabelledStream, read: Read) -> Cou
     if rest:
         found |= _read(schema, rest, examples, classes, read)
     statistics = tuple(found[place] for place in range(len(schema.groups)))
-    counts = Counts(schema, classes.labels, classes.weight, statistics, classes.rows, classes.unlabelled)
+    counts = Counts(schema, classes.labels, classes.weight, statistics, classes.rows, classes.unlabeled)
     return counts.without_empty_classes()
 
 
-def _ask(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Classes, dict[int, Any]]:
+def _ask(schema: Schema, examples: LabeledStream, careful: bool) -> tuple[Classes, dict[int, Any]]:
     """Return the classes, and the statistics of the column groups that SQL can count, by their places in the schema."""
     guard = Guard(schema)
     made: dict[int, Later[Any]] = {}
@@ -116,7 +116,7 @@ def _ask(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Class
 
 
 def _read(
-    schema: Schema, places: Sequence[int], examples: LabelledStream, classes: Classes, read: Read
+    schema: Schema, places: Sequence[int], examples: LabeledStream, classes: Classes, read: Read
 ) -> dict[int, Any]:
     """Return the statistics of other column groups, from rows of their columns alone."""
     groups = tuple(schema.groups[place] for place in places)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from deciban.errors import DataError, Place
 from deciban.families.base.sql_questions import DistinctRows
 from deciban.sources.dialects import Dialect
-from deciban.sources.labelled import LabelledStream
+from deciban.sources.labeled import LabeledStream
 from deciban.sources.source import SqlRows
 from deciban.tables.labels import MOST_REPETITIONS, UNKNOWN_LABEL, LabelArray, Labels
 from deciban.tables.table import Frame
@@ -33,7 +33,7 @@ class Classes:
     labels: LabelArray
     weight: Floats
     rows: int
-    unlabelled: int
+    unlabeled: int
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class EngineRows:
     """
 
     rows: SqlRows
-    examples: LabelledStream
+    examples: LabeledStream
     label: str
     weight: str | None
     careful: bool
 
     @classmethod
-    def of(cls, rows: SqlRows, examples: LabelledStream, careful: bool) -> "EngineRows":
+    def of(cls, rows: SqlRows, examples: LabeledStream, careful: bool) -> "EngineRows":
         """Raise a DataError if labels or weights are of an invalid type."""
         target = rows.columns[examples.target]
         label = rows.dialect.as_value(target.sql, target.type)
@@ -195,7 +195,7 @@ class EngineRows:
         return f"avg({value})" if self.weight is None else f"({self.total(value)} / {self.present(value)})"
 
 
-def _weight(rows: SqlRows, examples: LabelledStream) -> str:
+def _weight(rows: SqlRows, examples: LabeledStream) -> str:
     assert examples.weight is not None
     column = rows.columns[examples.weight]
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)

@@ -10,7 +10,7 @@ from deciban.families import Family, JointGaussian, Text, known_families
 from deciban.families.base.contract import ColumnNumbers
 from deciban.families.base.spread import Pooled, Shrunk
 from deciban.fitting.tune.rows import FEWEST_ROWS, Rows, is_number, left_out_evidence, measure_of
-from deciban.fitting.tune.weights import GROUP_ROWS, centred, maximise
+from deciban.fitting.tune.weights import GROUP_ROWS, centered, maximize
 from deciban.model.tuning import Choice
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.statistics import Moments
@@ -147,15 +147,15 @@ def _lifted(rows: Rows, family: Text, column: int) -> tuple[Text, Floats]:
     counted: dict[object, object] = {}
     log_lift, linear = (replace(family, **LIFT, linear=share) for share in (0.0, 1.0))  # type: ignore[arg-type]
     both = np.concatenate([left_out_evidence(rows, one, [column], counted) for one in (log_lift, linear)], axis=1)
-    weights, _ = maximise(centred(both), rows, EXPECTED_WEIGHTS, np.zeros(rows.classes), GROUP_ROWS)
+    weights, _ = maximize(centered(both), rows, EXPECTED_WEIGHTS, np.zeros(rows.classes), GROUP_ROWS)
     share = round(float(weights[1] / weights.sum()), 2) if weights.sum() > 0.0 else 0.0
     return replace(log_lift, linear=share), (1.0 - share) * both[:, :1] + share * both[:, 1:]
 
 
 def _loss_with_weight(rows: Rows, evidence: Floats) -> float:
     """The log-loss of one block with the weight and the bias that suit it best."""
-    evidence = centred(evidence)
-    weights, bias = maximise(evidence, rows, np.ones(1), np.zeros(rows.classes), GROUP_ROWS)
+    evidence = centered(evidence)
+    weights, bias = maximize(evidence, rows, np.ones(1), np.zeros(rows.classes), GROUP_ROWS)
     return float(rows.losses(weights[0] * evidence + bias)[0])
 
 

@@ -18,7 +18,7 @@ from deciban import kernels
 from deciban.families.base.contract import LeftOut
 from deciban.fitting.tune.propose import most_rows
 from deciban.fitting.tune.rows import Rows, fold_amounts, is_number
-from deciban.fitting.tune.weights import MOST_BLOCKS_WEIGHED, centred, figures_of, learn_weights, maximise
+from deciban.fitting.tune.weights import MOST_BLOCKS_WEIGHED, centered, figures_of, learn_weights, maximize
 from deciban.model.corrections import Bins, CorrectedColumn, Corrections, bins_of, cells_of, sums_of_values
 from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
@@ -67,7 +67,7 @@ def quantile_cuts(cells: Floats, weights: Floats, bins: int, most_values: int) -
     if values.size <= most_values:
         low, high = values[:-1], values[1:]
         middle = low + (high - low) / 2.0
-        return np.unique(np.where(middle > low, middle, high))  # of neighbours among doubles there is no middle
+        return np.unique(np.where(middle > low, middle, high))  # of neighbors among doubles there is no middle
     share = np.arange(1, bins) / bins
     return np.unique(np.quantile(cells[here], share, method="inverted_cdf", weights=weights[here]))
 
@@ -147,7 +147,7 @@ def _levels_in_order(rows: Rows, column: int) -> pa.Array:
 FEWEST_ROWS_CORRECTED, MOST_CLASSES_CORRECTED = 100, 50
 
 # The parts that rows are cut into; the tests of a table; the curvature added to that of each cell, in rows; how far the
-# values of a table go towards the optimum, and at most where tables are few.
+# values of a table go toward the optimum, and at most where tables are few.
 FOLDS, DEPTH, RIDGE, RATE, MOST_RATE = 5, 6, 1.0, 0.2, 0.4
 
 # The most tables of a series, tables between two looks at the loss, and by what share it has to fall while so many more
@@ -219,7 +219,7 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
     first = grow(search, rows, fold, start, seed=0)
     second = grow(search, rows, fold, np.broadcast_to(prior, start.shape), seed=1)
     scores = np.stack([start - prior + first.left_out, second.left_out], axis=1)
-    scale, bias = maximise(centred(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), SCALE_ROWS)
+    scale, bias = maximize(centered(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), SCALE_ROWS)
     corrections, mean = _joined(columns, hashed, search.bins, rows, (first, second), scale)
     accuracy, log_loss = figures_of(np.einsum("nbk,b->nk", scores, scale) + prior + bias, rows)
     return replace(
@@ -329,7 +329,7 @@ def _weights_by_fold(
     """The weights and the bias that the rows of all other folds support, for each fold; `evidence` is of `few` rows."""
     if len(tuning.schema.block_names) > MOST_BLOCKS_WEIGHED:
         return [(tuning.weights, tuning.bias)] * FOLDS
-    evidence = centred(evidence)
+    evidence = centered(evidence)
 
     def without(left_out: int) -> tuple[Floats, Floats]:
         here = np.flatnonzero(fold[few] != left_out)
@@ -446,7 +446,7 @@ def outputs_of(classes: int) -> int:
 def _joined(
     columns: Sequence[CorrectedColumn], hashed: int, bins: Bins, rows: Rows, series: Sequence[Series], scale: Floats
 ) -> tuple[Corrections | None, Floats]:
-    """All tables as one value, and the mean of what they add: their values are centred about it."""
+    """All tables as one value, and the mean of what they add: their values are centered about it."""
     parts = [
         (tests, amount / FOLDS * values, np.full(len(tests), fold))
         for one, amount in zip(series, scale.tolist(), strict=True)

@@ -14,7 +14,7 @@ from deciban.fitting.tune.weights import (
     MOST_BLOCKS_WEIGHED,
     MOST_EXTREME,
     POLISHING_STEPS,
-    centred,
+    centered,
     figures_of,
     with_prior_of_others,
 )
@@ -84,7 +84,7 @@ def learn_partial_rows(tuning: Tuning, counts: Counts, rows: Rows, learned: bool
 class _LeftOutRows:
     """Rows, and what the model says of each without it.
 
-    weighted: the evidence of each block, weighted, capped and centred, row by block by class. missing: the missing
+    weighted: the evidence of each block, weighted, capped and centered, row by block by class. missing: the missing
     cells, row by column. amounts: how much of each row is in each fold. bins: of the corrected columns.
     """
 
@@ -102,7 +102,7 @@ class _LeftOutRows:
         values = model.left_out_evidence_of(counts, rows.table, rows.rows_to_leave_out(learned))
         values, _ = model.capped_evidence(values)
         weight = model.weights[:, None]
-        weighted = centred(np.where(weight > 0.0, weight * values, 0.0))
+        weighted = centered(np.where(weight > 0.0, weight * values, 0.0))
         missing = missing_cells(rows.table)
         if missing is None:
             missing = np.zeros((rows.table.rows, model.schema.width), dtype=np.bool_)

@@ -25,22 +25,22 @@ GROUP_ROWS, BLOCK_ROWS, BIAS_ROWS = 1.0, 10.0, 1.0
 
 
 def learn_weights(evidence: Floats, rows: Rows, group: Integers, polish: bool = True) -> tuple[Floats, Floats]:
-    """Weights (none negative) and bias with the highest penalised likelihood of the labels.
+    """Weights (none negative) and bias with the highest penalized likelihood of the labels.
 
     First one weight for each group of blocks, then one for each block, drawn to that of its group; blocks of group -1
     are drawn to 0.
     """
-    evidence = centred(evidence)
+    evidence = centered(evidence)
     groups = [evidence[:, group == g].sum(axis=1) for g in range(group.max(initial=-1) + 1)]
     start = np.zeros(group.size)
     bias = np.zeros(rows.classes)
     if groups:
         together = np.stack(groups, axis=1)
-        shared, bias = maximise(together, rows, np.full(len(groups), group.size**-0.5), bias, GROUP_ROWS, polish)
+        shared, bias = maximize(together, rows, np.full(len(groups), group.size**-0.5), bias, GROUP_ROWS, polish)
         start = np.where(group >= 0, shared[group], 0.0)
     if group.size == len(groups):
         return start, bias
-    return maximise(evidence, rows, start, bias, BLOCK_ROWS, polish)
+    return maximize(evidence, rows, start, bias, BLOCK_ROWS, polish)
 
 
 def left_out_figures(
@@ -50,7 +50,7 @@ def left_out_figures(
 
     class_weight: of all rows that were counted. removed: how much of each row is left out of that.
     """
-    joint = np.einsum("nkc,k->nc", centred(evidence), weights) + rows.log_prior + bias
+    joint = np.einsum("nkc,k->nc", centered(evidence), weights) + rows.log_prior + bias
     return figures_of(with_prior_of_others(joint, rows, class_weight[rows.labels], removed), rows)
 
 
@@ -74,7 +74,7 @@ def figures_of(joint: Floats, rows: Rows) -> tuple[float, float]:
     return float(np.average(right, weights=rows.weights)), float(np.average(losses, weights=rows.weights))
 
 
-def centred(evidence: Floats) -> Floats:
+def centered(evidence: Floats) -> Floats:
     """The evidence less its mean over the classes, which changes no posterior, within MOST_EXTREME."""
     finite = np.clip(np.nan_to_num(evidence, nan=0.0), -1e200, 1e200)
     finite = finite - finite.max(axis=2, keepdims=True)
@@ -82,7 +82,7 @@ def centred(evidence: Floats) -> Floats:
     return np.asarray(finite - finite.mean(axis=2, keepdims=True))
 
 
-def maximise(
+def maximize(
     evidence: Floats, rows: Rows, target: Floats, bias: Floats, strength: float, polish: bool = True
 ) -> tuple[Floats, Floats]:
     """The weights and the bias of the highest likelihood, less a penalty for their distance from their targets."""
@@ -103,7 +103,7 @@ def maximise(
 
 @dataclass(frozen=True)
 class WeightProblem:
-    """The penalised log-loss of labels, as a function of a point: weights in units of `unit`, and the bias.
+    """The penalized log-loss of labels, as a function of a point: weights in units of `unit`, and the bias.
 
     evidence: row and class by block. share: the weight of each row, of all. target: what the weights are drawn to, as
     strongly as `strength` rows would.

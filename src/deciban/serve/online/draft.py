@@ -25,7 +25,7 @@ from deciban.serve.online.journal import Journal, KeptRow, Numbers, as_json, pen
 from deciban.serve.predictions import State
 from deciban.serve.problems import Problem, problem_of
 from deciban.serve.settings import LearnSettings
-from deciban.tables.labelled import LabelledTable
+from deciban.tables.labeled import LabeledTable
 from deciban.tables.labels import LabelArray, encode_labels
 from deciban.util.text_tables import listed
 
@@ -204,7 +204,7 @@ def _counted(fitted: Fitted, rows: Sequence[Row], labels: ClassLabels) -> Counts
     try:
         table = table_of_records(schema, [row.record for row in rows])
         known = encode_labels(labels.array([row.label for row in rows]), len(rows))
-        examples = LabelledTable(table, known, np.array([row.weight for row in rows]))
+        examples = LabeledTable(table, known, np.array([row.weight for row in rows]))
         return count_examples(schema, examples, 1)
     except (Problem, DecibanError) as problem:
         found = problem if isinstance(problem, Problem) else problem_of(problem)
@@ -346,7 +346,7 @@ class Draft:
         return FORGOTTEN
 
     def keep(self, row_id: str, record: str) -> None:
-        """Keep a row, as JSON, to be labelled later, unless its id is known already."""
+        """Keep a row, as JSON, to be labeled later, unless its id is known already."""
         if self.journal.keep_pending(row_id, self.numbers.clock, record):
             self.numbers.pending += 1
             self.numbers.pending_bytes += pending_bytes(row_id, record)

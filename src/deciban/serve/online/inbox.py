@@ -27,7 +27,7 @@ log = logging.getLogger("deciban.serve")
 
 
 class PendingRows(NamedTuple):
-    """Ids and records, as JSON, of rows that are to be kept until they are labelled. size: in bytes."""
+    """Ids and records, as JSON, of rows that are to be kept until they are labeled. size: in bytes."""
 
     rows: Sequence[tuple[str, str]]
     size: int

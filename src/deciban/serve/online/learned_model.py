@@ -271,7 +271,7 @@ class LearnedModel:
     ) -> list[Outcome]:
         """What became of each request: all that succeeded are on the disk and in the state, the others left nothing.
 
-        kept: ids and records of rows that are to be labelled later. A sqlite3.Error where the disk does not take it.
+        kept: ids and records of rows that are to be labeled later. A sqlite3.Error where the disk does not take it.
         """
         if len(requests) > 1:
             try:

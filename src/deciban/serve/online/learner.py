@@ -57,7 +57,7 @@ class Learner:
         return self._put(Request(rows, forgets=True))
 
     def keep(self, ids: Sequence[str], records: Sequence[Record]) -> "Future[None]":
-        """Keep rows to be labelled later. They are kept soon; requests that come after this one find them."""
+        """Keep rows to be labeled later. They are kept soon; requests that come after this one find them."""
         try:
             return self._inbox.keep(rows_to_keep(self._model.state.fitted, ids, records))
         except Problem as problem:

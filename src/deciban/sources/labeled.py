@@ -13,7 +13,7 @@ from deciban.sources.open import find_rows
 from deciban.sources.source import Source
 from deciban.tables.cells import CellHabits, as_whole
 from deciban.tables.convert import as_table
-from deciban.tables.labelled import LabelledTable, find_column, rows_to_sample
+from deciban.tables.labeled import LabeledTable, find_column, rows_to_sample
 from deciban.tables.labels import LabelArray, Labels, encode_labels
 from deciban.tables.table import Frame
 from deciban.util.progress import progress
@@ -27,7 +27,7 @@ Where = Literal["here", "engine"]
 
 
 @dataclass(frozen=True)
-class LabelledStream:
+class LabeledStream:
     """A stream whose labels and weights are columns of its own. Rows are numbered from 1, as people count them.
 
     labels_look_like: what the labels are by themselves, where they are read as something else. rows: how many there
@@ -41,10 +41,10 @@ class LabelledStream:
     labels_look_like: str = ""
     rows: int | None = None
     where: Where = "here"
-    seen: LabelledTable | None = field(default=None, compare=False, repr=False)
+    seen: LabeledTable | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, stream: Source, y: Any, sample_weight: Any, where: Where = "here") -> "LabelledStream":
+    def of(cls, stream: Source, y: Any, sample_weight: Any, where: Where = "here") -> "LabeledStream":
         """A UsageError where labels or weights are not named, or the names are not there."""
         with stream.naming():
             for role, name in (("y", y), ("sample_weight", sample_weight)):
@@ -82,19 +82,19 @@ class LabelledStream:
 
     def first_classes(self) -> LabelArray:
         """The classes of the first rows."""
-        return self._labelled(self.stream.head(FIRST_ROWS)).labels.classes
+        return self._labeled(self.stream.head(FIRST_ROWS)).labels.classes
 
-    def pieces(self) -> Iterator[LabelledTable]:
+    def pieces(self) -> Iterator[LabeledTable]:
         first = 1
         for table in self.stream.tables():
-            yield self._labelled(table, first)
+            yield self._labeled(table, first)
             first += table.num_rows
 
     @property
     def elsewhere(self) -> bool:
         return self.stream.elsewhere
 
-    def sample(self, most: int | None = None) -> tuple[LabelledTable, "Examples"]:
+    def sample(self, most: int | None = None) -> tuple[LabeledTable, "Examples"]:
         most = rows_to_sample(len(self.names)) if most is None else most
         in_engine = self.where == "engine"
         with progress("looking", "rows", self.expected) as advance:
@@ -102,24 +102,24 @@ class LabelledStream:
             labels = [self.target] if self.weight is None else [self.target, self.weight]
             drawn, rows = draw(most, advance, labels)
         stream, table = self.stream.resolve_types(drawn)
-        sample = self._labelled(table)
+        sample = self._labeled(table)
         seen = sample if in_engine else None
         return sample, sample if table.num_rows == rows else replace(self, stream=stream, rows=rows, seen=seen)
 
-    def peek(self) -> tuple[LabelledTable, "Examples"]:
+    def peek(self) -> tuple[LabeledTable, "Examples"]:
         if self.stream.has_types:
-            return self._labelled(self.stream.head(1)), self
+            return self._labeled(self.stream.head(1)), self
         return self.sample()
 
-    def whole(self) -> LabelledTable:
-        return self._labelled(self.stream.table())
+    def whole(self) -> LabeledTable:
+        return self._labeled(self.stream.table())
 
-    def _labelled(self, table: pa.Table, first_row: int = 1) -> LabelledTable:
+    def _labeled(self, table: pa.Table, first_row: int = 1) -> LabeledTable:
         """A piece; where a file has no types, labels that are whole numbers are integers in each."""
         if not self.stream.typed:
             place = table.column_names.index(self.target)
             table = table.set_column(place, self.target, as_whole(table.column(place)))
-        found = LabelledTable.of(Frame(table), self.target, self.weight, first_row)
+        found = LabeledTable.of(Frame(table), self.target, self.weight, first_row)
         self._refuse_nul(found.labels, first_row)
         return found
 
@@ -149,10 +149,10 @@ class LabelledStream:
 
 
 # Rows with labels, to learn from or to evaluate a model on: in memory, or read again for every pass.
-Examples = LabelledTable | LabelledStream
+Examples = LabeledTable | LabeledStream
 
 
-def open_labelled(
+def open_labeled(
     X: Any,
     y: Any,
     sample_weight: Any = None,
@@ -177,10 +177,10 @@ def open_labelled(
                 parameter=Argument("where", where),
                 remedy=("leave ", Argument("where"), " out, or give a file, a query or a table of a database"),
             )
-        return LabelledTable.of(as_table(found), y, sample_weight)
+        return LabeledTable.of(as_table(found), y, sample_weight)
     source = found.as_learned(types or {}, habit)
     source = source.without([name for name in ignored if name in source.names])
-    examples = LabelledStream.of(source, y, sample_weight, where)
+    examples = LabeledStream.of(source, y, sample_weight, where)
     own = found.looks_like(y)
     return examples if source.looks_like(y) == own else replace(examples, labels_look_like=own)
 

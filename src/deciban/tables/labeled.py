@@ -24,10 +24,10 @@ SAMPLE_CELLS = 1 << 24
 
 
 @dataclass(frozen=True)
-class LabelledTable:
+class LabeledTable:
     """A table with the labels and weights of its rows, and the number of its first one.
 
-    It answers what `LabelledStream` answers of rows that are read again for every pass: `sample` for the schema and the
+    It answers what `LabeledStream` answers of rows that are read again for every pass: `sample` for the schema and the
     tuning, `pieces` for counting, `whole` for what needs all rows at once.
     """
 
@@ -37,7 +37,7 @@ class LabelledTable:
     first_row: int = 0
 
     @classmethod
-    def of(cls, table: Table, y: Any, sample_weight: Any = None, first_row: int = 0) -> "LabelledTable":
+    def of(cls, table: Table, y: Any, sample_weight: Any = None, first_row: int = 0) -> "LabeledTable":
         """The rows of a table with their labels and weights: arrays, or the names of columns of the table."""
         if isinstance(y, str):
             table, y = _split(table, y, "y")
@@ -46,17 +46,17 @@ class LabelledTable:
         weights = check_weights(sample_weight, table.rows, first_row)
         return cls(table, encode_labels(y, table.rows), weights, first_row)
 
-    def weighing(self) -> "LabelledTable":
+    def weighing(self) -> "LabeledTable":
         """The rows that have a weight; all of them where none has."""
         if self.weights is None or (self.weights > 0.0).all() or not self.weights.any():
             return self
         return self.take(np.flatnonzero(self.weights > 0.0))
 
-    def take(self, rows: Integers) -> "LabelledTable":
+    def take(self, rows: Integers) -> "LabeledTable":
         """Some of the rows."""
         labels = Labels(self.labels.classes, self.labels.codes[rows])
         weights = None if self.weights is None else self.weights[rows]
-        return LabelledTable(self.table.take(rows), labels, weights, self.first_row)
+        return LabeledTable(self.table.take(rows), labels, weights, self.first_row)
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -88,11 +88,11 @@ class LabelledTable:
         """Whether the rows are on other machines."""
         return False
 
-    def pieces(self) -> Iterator["LabelledTable"]:
+    def pieces(self) -> Iterator["LabeledTable"]:
         """All rows, piece by piece."""
         yield self
 
-    def sample(self, most: int | None = None) -> tuple["LabelledTable", "LabelledTable"]:
+    def sample(self, most: int | None = None) -> tuple["LabeledTable", "LabeledTable"]:
         """A sample of at most so many rows, or all where they are few; and all rows."""
         most = rows_to_sample(self.table.width) if most is None else most
         if isinstance(self.table, Frame):
@@ -116,11 +116,11 @@ class LabelledTable:
         hashes = with_cells(self.table.slice(start, stop).hashes(), labels)
         return hashes if self.weights is None else with_cells(hashes, pa.array(self.weights[start:stop]))
 
-    def peek(self) -> tuple["LabelledTable", "LabelledTable"]:
+    def peek(self) -> tuple["LabeledTable", "LabeledTable"]:
         """Some rows that show the types of columns; and all rows."""
         return self, self
 
-    def whole(self) -> "LabelledTable":
+    def whole(self) -> "LabeledTable":
         """All rows in one piece."""
         return self
 
