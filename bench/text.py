@@ -32,7 +32,7 @@ FIT, PREDICT, HASHING, FROM_ARROW, FROM_FILES = 30.0, 20.0, 20.0, 40.0, 15.0
 LOSS = 1.10  # of logistic regression
 ALPHAS, STRENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01), (1.0, 3.0, 10.0, 30.0, 100.0)
 WORDS_A_TEXT = 200
-LONGEST_PEER = 60.0
+MAX_PEER_LENGTH = 60.0
 Found = dict[str, Any]
 
 
@@ -349,7 +349,7 @@ def table_once(path: str, who: str) -> Found:
             vectorizer, theirs = sklearn_fit(texts, y)
             words = len(vectorizer.vocabulary_)
             middle = time.perf_counter()
-            if middle - start < LONGEST_PEER:
+            if middle - start < MAX_PEER_LENGTH:
                 theirs.predict(vectorizer.transform(texts))
         fits.append(middle - start)
         predictions.append(time.perf_counter() - middle)
@@ -665,7 +665,7 @@ class Page:
                 yield line + "not run | | | |"
             else:
                 peer = child("table_once", path=path, who="scikit-learn")
-                slow = "failed" in peer or peer["fit"] > LONGEST_PEER
+                slow = "failed" in peer or peer["fit"] > MAX_PEER_LENGTH
                 yield line + (f"{size_here / peer['fit']:.1f} MB/s | {size_here / peer['predict']:.1f} MB/s | "
                     f"{peer['peak'] - peer['base']:.0f} MB | {peer['fit'] / mine['fit']:.1f}, "
                     f"{peer['predict'] / mine['predict']:.1f} |")  # fmt: skip

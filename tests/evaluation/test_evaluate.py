@@ -112,7 +112,7 @@ def test_the_area_of_more_rows_than_are_kept_is_the_same_to_three_digits(
     classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exact = judged_in_two(classes)[0].auc
-    monkeypatch.setattr(ranking, "MOST_KEPT", 150 * classes)
+    monkeypatch.setattr(ranking, "MAX_KEPT", 150 * classes)
     found = judged_in_two(classes)[0]
     assert found.ranking.labels.size == 0
     assert found.auc == pytest.approx(exact, abs=5e-4)
@@ -121,8 +121,8 @@ def test_the_area_of_more_rows_than_are_kept_is_the_same_to_three_digits(
 
 
 def test_of_more_rows_and_classes_than_can_be_tallied_no_area_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "MOST_KEPT", 150 * 5)
-    monkeypatch.setattr(ranking, "MOST_TALLIED", 4)
+    monkeypatch.setattr(ranking, "MAX_KEPT", 150 * 5)
+    monkeypatch.setattr(ranking, "MAX_TALLIED", 4)
     found = judged_in_two(5)[0]
     again = found + judged_in_two(5)[0]
     for one in (found, again):

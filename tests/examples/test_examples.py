@@ -16,7 +16,7 @@ from matplotlib.image import imread
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "docs" / "gallery"
-LARGEST = 100_000  # bytes of a picture
+MAX_AMOUNT = 100_000  # bytes of a picture
 NAMES = ("spam_filter", "sentiment", "recommendation", "ad_clicks", "diagnosis", "news_sections", "intrusion")
 
 
@@ -137,7 +137,7 @@ def test_the_picture_is_drawn_and_that_of_the_gallery_is_small(run: Runs, name: 
     assert 0.02 < np.mean(np.any(pixels < 0.95, axis=2)) < 0.9
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 10
     in_gallery = GALLERY / f"{name}.png"
-    assert in_gallery.stat().st_size < LARGEST
+    assert in_gallery.stat().st_size < MAX_AMOUNT
     assert imread(in_gallery).shape[2] == 4
 
 

@@ -32,7 +32,7 @@ from tests.export.agreement import expected_of
 from tests.laws.cases import CASES
 
 # Probabilities below the exponential of this are near the least double, or 0.
-LEAST_LOG = -700.0
+MIN_LOG = -700.0
 
 # Rows of a table that are asked one by one whether deciban refuses them.
 REFUSED_ASKED = 30
@@ -71,7 +71,7 @@ def assert_answers_agree(model: Model, table: pa.Table, label: Any, probabilitie
     lost = lost_digits(replace(model, cap=np.inf).log_joint(opened, full=False) if together else joint)
     with np.errstate(divide="ignore"):
         found = np.log(probabilities)
-    apart = np.abs(np.maximum(found, LEAST_LOG) - np.maximum(expected, LEAST_LOG))
+    apart = np.abs(np.maximum(found, MIN_LOG) - np.maximum(expected, MIN_LOG))
     assert (apart <= 1e-9 + lost).all(), worst_row(table, apart - lost, found, expected)
     first, second = np.sort(expected, axis=1)[:, [-1, -2]].T
     clear = (first - second > 1e-9 + lost[:, 0]) | (first == second)

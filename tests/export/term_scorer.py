@@ -21,7 +21,7 @@ from deciban.families.base.lowering import (
     TuplePlace,
 )
 from deciban.tables.table import Table
-from deciban.util.arrays import LARGEST, TOO_LARGE
+from deciban.util.arrays import MAX_AMOUNT, TOO_LARGE
 
 Floats = np.ndarray
 
@@ -107,7 +107,7 @@ def term_evidence(term: Term, table: Table) -> Any:
             found = term.offset - ((y - term.center - term.mean) * term.root) ** 2
         elif isinstance(term, HalfLineTerm):
             inside = (x >= 0.0) & (x == np.floor(x)) if term.counts else x > 0.0
-            value = np.minimum(x, LARGEST)
+            value = np.minimum(x, MAX_AMOUNT)
             found = np.where(x == 0.0, term.offset, term.offset + term.power * np.log(value) + term.slope * value)
         else:
             assert isinstance(term, NarrowGammaTerm)

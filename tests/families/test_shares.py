@@ -144,7 +144,7 @@ def test_a_large_block_is_shared_out_by_the_formula_and_close_to_shapley_values(
     table = rng.normal(y[:, None] * rng.normal(size=9), 1.0) @ (np.eye(9) + 0.4 * rng.normal(size=(9, 9)))
     clf = textbook(JointGaussian()).fit(table, y)
     exact = clf.evidence(table[:40], by="column")
-    monkeypatch.setattr("deciban.families.joint_gaussian.MOST_ENUMERATED", 2)
+    monkeypatch.setattr("deciban.families.joint_gaussian.MAX_ENUMERATED", 2)
     formula = clf.evidence(table[:40], by="column")
     assert set(formula.rules.values()) == {str(Rule.GRADUAL)}
     one, other = (np.diff(found.together, axis=2).ravel() for found in (exact, formula))
@@ -161,7 +161,7 @@ def test_a_large_table_is_shared_out_by_some_orders_of_its_columns(monkeypatch: 
     table = pa.table({name: np.array(["u", "v"])[(rng.random(300) < 0.3 + 0.4 * y).astype(int)] for name in "abcde"})
     clf = textbook({tuple("abcde"): JointTable()}).fit(table, y)
     exact = clf.evidence(table.slice(0, 40), by="column")
-    monkeypatch.setattr(shares, "MOST_ENUMERATED", 2)
+    monkeypatch.setattr(shares, "MAX_ENUMERATED", 2)
     sampled = clf.evidence(table.slice(0, 40), by="column")
     assert set(sampled.rules.values()) == {str(Rule.SAMPLED)}
     one, other = (np.diff(found.together, axis=2).ravel() for found in (exact, sampled))

@@ -8,7 +8,7 @@ import deciban as dc
 from deciban.families import FAMILIES
 from deciban.families.base.contract import BlockFamily, ColumnFamily
 from deciban.statistics import Bins
-from deciban.statistics.bins import MOST_BINS
+from deciban.statistics.bins import MAX_BINS
 from tests import textbook
 
 RNG = np.random.default_rng(2)
@@ -39,7 +39,7 @@ def test_shards_of_different_resolution_merge_to_the_counts_of_all_rows() -> Non
         assert total.columns[0].exponent == whole.columns[0].exponent
         np.testing.assert_array_equal(total.columns[0].cells, whole.columns[0].cells)
         np.testing.assert_array_equal(total.columns[0].table, whole.columns[0].table)
-    assert 100 < whole.columns[0].cells.size <= MOST_BINS
+    assert 100 < whole.columns[0].cells.size <= MAX_BINS
     assert cells(x[:300]).columns[0].exponent < whole.columns[0].exponent
 
 

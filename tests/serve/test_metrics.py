@@ -24,7 +24,7 @@ from deciban.errors import UsageError
 from deciban.scoring.outliers import OutlierDetector, UnknownCells, without_cells
 from deciban.serve import monitor as watch
 from deciban.serve.bodies.records import table_of_records
-from deciban.serve.metrics import MOST_LABELS, Metrics
+from deciban.serve.metrics import MAX_LABELS, Metrics
 from deciban.serve.predictions import State
 from deciban.serve.worker_metrics import FOLDER_VARIABLE, shared_folder
 from deciban.tables.table import Frame
@@ -132,7 +132,7 @@ def test_the_thread_works_rows_off_by_itself(metrics: Metrics, clf: BayesClassif
 def test_under_overload_rows_are_left_out_and_counted_so(
     metrics: Metrics, clf: BayesClassifier, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "MOST_WAITING_TABLES", 10)
+    monkeypatch.setattr(watch, "MAX_WAITING_TABLES", 10)
     monkeypatch.setattr(watch, "ROUND_SECONDS", 60.0)
     predicted(metrics, clf, state, rows_of(np.random.default_rng(3), 100).drop(columns="label"), each=1)
     metrics.settle()
@@ -142,7 +142,7 @@ def test_under_overload_rows_are_left_out_and_counted_so(
 
 
 def test_few_bytes_wait(metrics: Metrics, clf: BayesClassifier, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "MOST_WAITING_BYTES", 1000)
+    monkeypatch.setattr(watch, "MAX_WAITING_BYTES", 1000)
     monkeypatch.setattr(watch, "ROUND_SECONDS", 60.0)
     predicted(metrics, clf, state, rows_of(np.random.default_rng(3), 100).drop(columns="label"), each=10)
     metrics.settle()
@@ -155,7 +155,7 @@ def test_the_body_of_a_request_counts_as_bytes_that_wait(
     monkeypatch.setattr(watch, "ROUND_SECONDS", 60.0)
     table = table_of_records(state.fitted.model.schema, [{}])
     for _ in range(10):
-        metrics.observe_rows("mail", state, table, np.array([[0.5, 0.5]]), body_bytes=watch.MOST_WAITING_BYTES // 4)
+        metrics.observe_rows("mail", state, table, np.array([[0.5, 0.5]]), body_bytes=watch.MAX_WAITING_BYTES // 4)
     metrics.settle()
     found = figures(metrics)
     assert (found["rows_predicted_total", "mail"], found["rows_watched_total", "mail"]) == (10, 4)
@@ -201,7 +201,7 @@ def test_names_of_columns_and_classes_are_bounded(metrics: Metrics) -> None:
     found = figures(metrics, Model("wide", state))
     for name, total in (("cells_missing_total", 1200), ("rows_by_class_total", 604), ("prior_learned_ratio", 1.0)):
         mine = {key[2]: value for key, value in found.items() if key[0] == name}
-        assert len(mine) <= MOST_LABELS + 1
+        assert len(mine) <= MAX_LABELS + 1
         assert sum(mine.values()) == pytest.approx(total)
     assert found["cells_missing_total", "wide", "other"] == 400
 
@@ -422,14 +422,14 @@ def test_costs_are_added_up(metrics: Metrics) -> None:
 
 
 def test_no_decision_is_lost_however_many_come(metrics: Metrics) -> None:
-    for _ in range(watch.MOST_WAITING_TABLES + 100):
+    for _ in range(watch.MAX_WAITING_TABLES + 100):
         metrics.observe_decisions("mail", np.array([0.5]))
-    assert figures(metrics)["decisions_total", "mail"] == watch.MOST_WAITING_TABLES + 100
+    assert figures(metrics)["decisions_total", "mail"] == watch.MAX_WAITING_TABLES + 100
 
 
 def test_a_class_keeps_its_label_when_others_come_and_go(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
     """Classes are sorted: `aa`, which is learned later, would push `d` out of the first three."""
-    monkeypatch.setattr("deciban.serve.metrics.MOST_LABELS", 3)
+    monkeypatch.setattr("deciban.serve.metrics.MAX_LABELS", 3)
     monkeypatch.setattr(watch, "RENEW_SECONDS", 0.0)
     told = []
     for classes in ("bcd", ["aa", "b", "c", "d"], "cd"):

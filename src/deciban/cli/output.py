@@ -29,7 +29,7 @@ TERMINAL_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066
 PARAMETERS_TO_SKIP = re.compile(r"(, )?outside='ignore'|\(outside='ignore'\)|\(\)")
 
 
-LEAST_WHY = 20
+MIN_WHY = 20
 
 
 def clean(text: str) -> str:
@@ -82,9 +82,9 @@ def columns_table(lines: Sequence[tuple[str, str, str, str]], width: int | None)
         return table
     short = [(name, kind, PARAMETERS_TO_SKIP.sub("", family), why) for name, kind, family, why in lines]
     sizes = [2 + max(width_of(line[k]) for line in short) for k in range(3)]
-    kept = [0, 1, 2] if sum(sizes) + LEAST_WHY <= width else [0, 2]
-    family = max(width - sizes[0] - LEAST_WHY - 2, LEAST_WHY)  # what is left for it
-    room = max(width - sum(min(sizes[k], family + 2) if k == 2 else sizes[k] for k in kept), LEAST_WHY)
+    kept = [0, 1, 2] if sum(sizes) + MIN_WHY <= width else [0, 2]
+    family = max(width - sizes[0] - MIN_WHY - 2, MIN_WHY)  # what is left for it
+    room = max(width - sum(min(sizes[k], family + 2) if k == 2 else sizes[k] for k in kept), MIN_WHY)
     cells = [(*line[:2], shortened(line[2], family), at_a_word(line[3], room)) for line in short]
     return aligned([tuple(line[k] for k in (*kept, 3)) for line in cells])
 

@@ -29,7 +29,7 @@ from deciban.util.arrays import Codes, Flags, Floats, Integers, summed_cells
 from deciban.util.text_tables import aligned, counted
 
 # Levels with fewer rows in a class are put together: with rarer ones the distribution of chi-square is too far off.
-FEWEST_IN_LEVEL = 10.0
+MIN_ROWS_IN_LEVEL = 10.0
 
 
 def grouped(codes: Codes, size: int, ordered: bool, rows: Rows) -> Codes:
@@ -46,14 +46,14 @@ def grouped(codes: Codes, size: int, ordered: bool, rows: Rows) -> Codes:
 
 
 def _groups(held: Floats, order: Integers) -> Codes:
-    """A group for each level, of neighbors in this order, each with FEWEST_IN_LEVEL or more."""
+    """A group for each level, of neighbors in this order, each with MIN_ROWS_IN_LEVEL or more."""
     group, last, total = np.zeros(held.size, dtype=np.int32), 0, 0.0
     for level in order:
-        if total >= FEWEST_IN_LEVEL:
+        if total >= MIN_ROWS_IN_LEVEL:
             last, total = last + 1, 0.0
         group[level] = last
         total += held[level]
-    return np.minimum(group, last - 1 if last and total < FEWEST_IN_LEVEL else last)
+    return np.minimum(group, last - 1 if last and total < MIN_ROWS_IN_LEVEL else last)
 
 
 def chance_of(counts: Floats) -> float:
@@ -96,8 +96,8 @@ TUNED = Argument("tune", "auto")
 SIGNIFICANCE = 0.01
 
 # Columns that are compared with each other, rows that are looked at, and levels a number is cut into.
-MOST_COMPARED = 60
-MOST_ROWS_DIAGNOSED = 10_000
+MAX_COMPARED = 60
+MAX_ROWS_DIAGNOSED = 10_000
 LEVELS_COMPARED = 6
 
 # A column that determines this share of another's entropy, within the classes and without them, may be redundant.
@@ -344,7 +344,7 @@ def diagnose(
     model: Model, before: LeaveOneOut, after: LeaveOneOut, table: Table, labels: Codes, weights: Floats
 ) -> Diagnosis:
     """Look at rows that a model has learned; `before` and `after` are the leave-one-out of plain Bayes and of it."""
-    rows = Rows.of(table, labels, weights, model.classes.size, MOST_ROWS_DIAGNOSED)
+    rows = Rows.of(table, labels, weights, model.classes.size, MAX_ROWS_DIAGNOSED)
     dependences, tested = dependences_of(rows, model.schema)
     triples, triples_tested = _interactions_of_three(rows, model.schema, dependences, model.corrections)
     share = np.bincount(labels[labels >= 0], weights[labels >= 0], model.classes.size)
@@ -392,7 +392,7 @@ def _coded(rows: Rows, columns: Iterable[int], levels: int) -> list[_Coded]:
     """The columns that can be cut into few levels, up to as many as are compared."""
     found: list[_Coded] = []
     for column in columns:
-        if len(found) < MOST_COMPARED and (few := few_levels(rows, column, levels)) is not None:
+        if len(found) < MAX_COMPARED and (few := few_levels(rows, column, levels)) is not None:
             codes, cuts, size = few
             found.append(_Coded(column, codes, size, cuts, grouped(codes, size, cuts is not None, rows)))
     return found
@@ -407,7 +407,7 @@ def dependences_of(rows: Rows, schema: Schema) -> tuple[tuple[Dependence, ...], 
 
 def interactions_of(rows: Rows, schema: Schema) -> list[Dependence]:
     """The pairs, and the sets of three, of columns that say together what they do not say apart."""
-    some = rows.some(MOST_ROWS_DIAGNOSED)
+    some = rows.some(MAX_ROWS_DIAGNOSED)
     pairs, _ = dependences_of(some, schema)
     return [*(pair for pair in pairs if pair.interaction), *_interactions_of_three(some, schema, pairs, None)[0]]
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from deciban.errors import Argument, DataError, DecibanError
 from deciban.evaluation.diagnose import Diagnosis, diagnose
-from deciban.evaluation.leave_one_out import MOST_EVIDENCE, LeaveOneOut, leave_one_out
+from deciban.evaluation.leave_one_out import MAX_EVIDENCE, LeaveOneOut, leave_one_out
 from deciban.evaluation.metrics import Evaluation
 from deciban.fitting.fit import fit_examples, open_examples
 from deciban.fitting.tune.rows import Copies, find_copies
@@ -266,7 +266,7 @@ def sample_left_out(fitted: Fitted, rows: Examples, most: int) -> tuple[Table, L
     size = (1 + len(fitted.model.schema.block_names)) * fitted.classes.size
     table, labels, weights = table.take(kept), labels[kept], weights[kept]
     copies = find_copies(table, labels, weights)
-    drawn = sampled_places(kept.size, min(most, MOST_EVIDENCE // size))
+    drawn = sampled_places(kept.size, min(most, MAX_EVIDENCE // size))
     some = table.take(drawn)
     found = left_out(fitted, some, labels[drawn], weights[drawn], copies=copies.take(drawn))
     return fitted.model.schema.table_as_learned(some), found

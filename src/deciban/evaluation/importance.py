@@ -10,7 +10,7 @@ from deciban.errors import DataError, DecibanError, UsageError
 from deciban.evaluation.diagnose import interactions_of
 from deciban.evaluation.evaluate import sample_left_out
 from deciban.evaluation.leave_one_out import LeaveOneOut
-from deciban.evaluation.metrics import LEAST_PROBABILITY
+from deciban.evaluation.metrics import MIN_PROBABILITY
 from deciban.explain.columns import column_evidence
 from deciban.families import Family, JointTable
 from deciban.families.base.contract import evidence_of_block, with_missing
@@ -30,18 +30,18 @@ from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.text_tables import DECIBANS, aligned, counted
 
 # Numbers of evidence (row by column by class) that are looked at; of more rows a sample is taken.
-MOST_NUMBERS_OF_IMPORTANCE = 1 << 22
+MAX_NUMBERS_OF_IMPORTANCE = 1 << 22
 
 # Multiplications by which large joint blocks may be shared out.
-MOST_SHARING_WORK = 10_000_000_000
+MAX_SHARING_WORK = 10_000_000_000
 
 # Rows at least and at most, and rows that are drawn from the model where none are given.
-FEWEST_ROWS_OF_IMPORTANCE = 30
-MOST_ROWS_OF_IMPORTANCE = 10_000
+MIN_ROWS_OF_IMPORTANCE = 30
+MAX_ROWS_OF_IMPORTANCE = 10_000
 ROWS_DRAWN = 1_000
 
 # Columns that are printed.
-MOST_COLUMNS_PRINTED = 30
+MAX_COLUMNS_PRINTED = 30
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,10 +117,10 @@ class Importance:
         lines = [("column", "decibans", "bits lost")]
         lines += [
             (self.columns[k], f"{self.decibans[k]:.2f}", f"{round(float(self.bits[k]), 3) + 0.0:.3f}")
-            for k in order[:MOST_COLUMNS_PRINTED]
+            for k in order[:MAX_COLUMNS_PRINTED]
         ]
         text = f"what each column says in {counted(self.rows, 'row')} {self.source}:\n{aligned(lines, right=[1, 2])}"
-        more = len(order) - MOST_COLUMNS_PRINTED
+        more = len(order) - MAX_COLUMNS_PRINTED
         return text + (f"\n… ({more:,} more columns)" if more > 0 else "")
 
 
@@ -158,10 +158,10 @@ def importance_of_drawn(fitted: Fitted) -> Importance:
 def _most_rows(fitted: Fitted) -> int:
     """How many rows are looked at: to share out a row of a large joint block takes the cube of its columns."""
     schema, classes = fitted.model.schema, max(fitted.classes.size, 1)
-    numbers = MOST_NUMBERS_OF_IMPORTANCE // max(schema.width * classes, 1)
+    numbers = MAX_NUMBERS_OF_IMPORTANCE // max(schema.width * classes, 1)
     cubes = sum(len(group.columns) ** 3 for group in schema.groups if group.family.joint and not group.family.absorbs)
     return max(
-        FEWEST_ROWS_OF_IMPORTANCE, min(MOST_ROWS_OF_IMPORTANCE, numbers, MOST_SHARING_WORK // max(cubes * classes, 1))
+        MIN_ROWS_OF_IMPORTANCE, min(MAX_ROWS_OF_IMPORTANCE, numbers, MAX_SHARING_WORK // max(cubes * classes, 1))
     )
 
 
@@ -186,7 +186,7 @@ def _importance(
     with np.errstate(invalid="ignore"):
         size = np.abs(values[rows, :, best] - values[rows, :, other])
     decibans = DECIBANS * (share @ np.where(np.isnan(size), 0.0, size))
-    least = np.log(LEAST_PROBABILITY)
+    least = np.log(MIN_PROBABILITY)
     log_posterior = np.maximum(log_posterior, least)
     bits = np.zeros(model.schema.width)
     for column, joint in enumerate(_joint_without_each(model, table, evidence, amounts)):
@@ -284,7 +284,7 @@ def _rest_of_block(model: Model, p: int, cells: Any, place: int, weighted: Float
 
 
 # More log-likelihood than this is not chance.
-LEAST_COLUMN_GAIN = 2.0
+MIN_COLUMN_GAIN = 2.0
 
 # The pairs, and the sets of three columns, that corrections ask together most are tried: as many of each.
 MAX_SETS_TRIED = 12
@@ -326,7 +326,7 @@ def select_columns(rows: Rows, schema: Schema, most: int | None, corrections: Co
             _gain(candidate.evidence, posterior, rows) / len(set(candidate.columns) - set(chosen)) for candidate in left
         ]
         best = int(np.argmax(gains))
-        if most is None and gains[best] < LEAST_COLUMN_GAIN:
+        if most is None and gains[best] < MIN_COLUMN_GAIN:
             break
         chosen += [column for column in left[best].columns if column not in chosen]
         used = [candidate for candidate in candidates if set(candidate.columns) <= set(chosen)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from deciban.decisions.loss import Loss
 from deciban.errors import DataError, UsageError
-from deciban.evaluation.metrics import LEAST_PROBABILITY, Calibration, Evaluation
+from deciban.evaluation.metrics import MIN_PROBABILITY, Calibration, Evaluation
 from deciban.families.base.contract import LeftOut
 from deciban.fitting.tune.rows import Copies, find_copies, left_out_corrections
 from deciban.model.counting import row_ranges
@@ -30,7 +30,7 @@ NOT_LEARNED = (
 
 # Numbers of evidence of one batch, and the most that are kept.
 BATCH_EVIDENCE = 1 << 21
-MOST_EVIDENCE = 1 << 26
+MAX_EVIDENCE = 1 << 26
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +93,7 @@ class LeaveOneOut:
     def log_losses(self) -> Floats:
         """-log P(true class) of each row."""
         chance = self.posterior[np.arange(self.labels.size), self.labels]
-        return np.asarray(-np.log(np.maximum(chance, LEAST_PROBABILITY)))
+        return np.asarray(-np.log(np.maximum(chance, MIN_PROBABILITY)))
 
     def evaluation(self, loss: Any = None) -> Evaluation:
         """All figures of these rows.
@@ -200,7 +200,7 @@ def leave_one_out(
         corrected = left_out_corrections(model.corrections, table, labels, model.classes, weights, unknown)
         names, block_weights = (*names, "corrections"), np.append(block_weights, 1.0)
     blocks = len(names)
-    keep = labels.size * blocks * model.classes.size <= MOST_EVIDENCE
+    keep = labels.size * blocks * model.classes.size <= MAX_EVIDENCE
     most = max(1, BATCH_EVIDENCE // max(1, blocks * model.classes.size))
 
     def batch(span: tuple[int, int]) -> tuple[Floats, Floats, Evidence | None]:

@@ -14,12 +14,12 @@ from deciban.util.arrays import Codes, Floats, Integers
 from deciban.util.text_tables import aligned, amount, class_name, counted, whole
 
 # So many probabilities are kept one by one. Of more, the log-odds are counted in bins of a hundredth of a nat between
-# -40 and 40 nats, unless there are more classes than MOST_TALLIED.
-MOST_KEPT = 1 << 22
-MOST_TALLIED = 256
+# -40 and 40 nats, unless there are more classes than MAX_TALLIED.
+MAX_KEPT = 1 << 22
+MAX_TALLIED = 256
 BINS_PER_NAT = 100
-MOST_NATS = 40
-TALLY_BINS = 2 * MOST_NATS * BINS_PER_NAT
+MAX_NATS = 40
+TALLY_BINS = 2 * MAX_NATS * BINS_PER_NAT
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Ranking:
             np.concatenate([self.weights, other.weights]),
         )
         whole = self.tallies is None and other.tallies is None and not (self.given_up or other.given_up)
-        if whole and both.posterior.size <= MOST_KEPT:
+        if whole and both.posterior.size <= MAX_KEPT:
             return both
-        if self.given_up or other.given_up or both.posterior.shape[1] > MOST_TALLIED:
+        if self.given_up or other.given_up or both.posterior.shape[1] > MAX_TALLIED:
             return both._without_rows(None)
         return both._without_rows(self._tallied() + other._tallied())
 
@@ -55,7 +55,7 @@ class Ranking:
         """The same with tallies, where these are smaller than the rows; without both of too many classes."""
         if self.labels.size <= 2 * TALLY_BINS:
             return self
-        return self._without_rows(self._tallied() if self.posterior.shape[1] <= MOST_TALLIED else None)
+        return self._without_rows(self._tallied() if self.posterior.shape[1] <= MAX_TALLIED else None)
 
     def _without_rows(self, tallies: Floats | None) -> "Ranking":
         """What is left when no row is kept by itself: tallies, or nothing."""
@@ -103,7 +103,7 @@ class Ranking:
         bins = TALLY_BINS
         with np.errstate(divide="ignore"):
             log_odds = np.log(self.posterior) - np.log1p(-np.minimum(self.posterior, 1.0))
-        place = np.clip((log_odds + MOST_NATS) * BINS_PER_NAT, 0, bins - 1).astype(np.int64)
+        place = np.clip((log_odds + MAX_NATS) * BINS_PER_NAT, 0, bins - 1).astype(np.int64)
         found = np.zeros((classes, 2, bins)) if self.tallies is None else self.tallies.copy()
         for label in range(classes):
             side = (self.labels == label).astype(np.int64)
@@ -113,8 +113,8 @@ class Ranking:
 
 # Log-losses are cut off where scikit-learn's are, so that one impossible row does not drown all others: what is lost by
 # the claim that what is true is impossible.
-LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
-LARGEST_LOSS = -float(np.log(LEAST_PROBABILITY))
+MIN_PROBABILITY = float(np.finfo(np.float64).eps)
+MAX_LOSS = -float(np.log(MIN_PROBABILITY))
 
 # By this much the log likelihood of rows gets higher by chance in one of twenty cases, where one number is fitted that
 # is no evidence: half of 3.84, the quantile of chi² with one degree of freedom.
@@ -123,9 +123,9 @@ BY_CHANCE = 1.92
 # How figures are printed: what they are called, and how many classes and confusions are shown.
 NAMES = {"log_loss": "log-loss", "auc": "AUC", "f1": "F1", "calibration_error": "calibration error",
          "mean_cost": "mean cost"}  # fmt: skip
-MOST_ACROSS = 12
-MOST_CONFUSIONS = 12
-MOST_CLASSES_LISTED = 40
+MAX_ACROSS = 12
+MAX_CONFUSIONS = 12
+MAX_CLASSES_LISTED = 40
 
 LEFT_OUT_OF_SHARES = ("each row is left out of the shares of the classes too, by which another class than its own is a "
                       "little more probable: where columns tell nothing, accuracy and AUC fall toward 0")  # fmt: skip
@@ -280,8 +280,8 @@ class Evaluation:
         """
         size, best = classes.size, posterior.argmax(axis=1)
         confusion = np.bincount(labels * size + best, weights, size * size).astype(np.float64).reshape(size, size)
-        chance = np.maximum(posterior[np.arange(best.size), labels], LEAST_PROBABILITY)
-        losses = float(weights @ -np.log(chance)) + unknown * LARGEST_LOSS
+        chance = np.maximum(posterior[np.arange(best.size), labels], MIN_PROBABILITY)
+        losses = float(weights @ -np.log(chance)) + unknown * MAX_LOSS
         calibration, ranking = Calibration.of(posterior, labels, weights), Ranking(posterior, labels, weights)
         found = cls(classes, confusion, losses, calibration, ranking, None, None, unknown)
         if loss is None:
@@ -366,7 +366,7 @@ class Evaluation:
         rows = self.confusion.sum(axis=1)
         commonest = int(rows.argmax())
         share = rows[rows > 0.0] / max(float(rows.sum()), 1e-300)
-        losses = -float(rows[rows > 0.0] @ np.log(share)) + self.unknown * LARGEST_LOSS
+        losses = -float(rows[rows > 0.0] @ np.log(share)) + self.unknown * MAX_LOSS
         found = {
             "class": self.classes.tolist()[commonest],
             "accuracy": float(rows[commonest]) / self.weight,
@@ -462,7 +462,7 @@ class Evaluation:
 
     def _decisions_table(self) -> list[str]:
         """The least-risk decisions by true class, where the loss has few enough."""
-        if self.decided is None or max(self.decided.shape) > MOST_ACROSS:
+        if self.decided is None or max(self.decided.shape) > MAX_ACROSS:
             return []
         cells = [["truth / decision", *map(class_name, self.decisions or ())]]
         pairs = zip(self.classes, self.decided, strict=True)
@@ -472,7 +472,7 @@ class Evaluation:
     def _mistakes(self) -> list[str]:
         """The matrix of confusions, or the most frequent ones where that is too wide."""
         names = [class_name(label) for label in self.classes]
-        if len(names) <= MOST_ACROSS:
+        if len(names) <= MAX_ACROSS:
             cells = [["truth / predicted", *names]]
             cells += [[name, *map(amount, row)] for name, row in zip(names, self.confusion, strict=True)]
             return [aligned(cells, right=range(len(names) + 1))]
@@ -481,9 +481,9 @@ class Evaluation:
             return []
         lines = [("truth", "predicted", "rows")]
         lines += [
-            (class_name(truth), class_name(said), amount(weight)) for truth, said, weight in found[:MOST_CONFUSIONS]
+            (class_name(truth), class_name(said), amount(weight)) for truth, said, weight in found[:MAX_CONFUSIONS]
         ]
-        rest = len(found) - MOST_CONFUSIONS
+        rest = len(found) - MAX_CONFUSIONS
         more = f"\n… ({counted(rest, 'rarer confusion')}: as_dict())" if rest > 0 else ""
         return [f"the most frequent confusions\n{aligned(lines, right=[2])}{more}"]
 
@@ -491,7 +491,7 @@ class Evaluation:
         """Precision, recall and F1 of each class; of many, those with the most rows."""
         columns = ["precision", "recall", "f1", *(["auc"] if self.classes.size > 2 else [])]
         found = self.per_class
-        most = sorted(range(len(found)), key=lambda c: -found[c]["rows"])[:MOST_CLASSES_LISTED]
+        most = sorted(range(len(found)), key=lambda c: -found[c]["rows"])[:MAX_CLASSES_LISTED]
         lines = [["class", "rows", *(NAMES.get(name, name) for name in columns)]]
         for one in (found[c] for c in sorted(most)):
             figures = ["" if one[name] is None else f"{one[name]:.4f}" for name in columns]

@@ -139,12 +139,12 @@ def signed(decibans: float, digits: int = 1) -> str:
 
 
 # Terms that are shown in a summary; all others are added up.
-MOST_TERMS = 40
+MAX_TERMS = 40
 
 
 def sum_table(terms: Sequence[Term], width: int, short: bool) -> str:
     """Terms and their sum as a table, with the parts of each where columns say more than their own."""
-    is_shown = [not short or term.is_start or (term.nats != 0.0 and k < MOST_TERMS) for k, term in enumerate(terms)]
+    is_shown = [not short or term.is_start or (term.nats != 0.0 and k < MAX_TERMS) for k, term in enumerate(terms)]
     if is_shown.count(False) == 1:
         is_shown = [True] * len(terms)  # the line that would count it can as well show it
     shown = [term for term, here in zip(terms, is_shown, strict=True) if here]
@@ -171,7 +171,7 @@ def _parts(term: Term, parts: Sequence[str]) -> list[str]:
 
 
 # Characters of the name of a class that are shown.
-MOST_NAME = 16
+MAX_NAME_LENGTH = 16
 
 # Characters of a text that are shown above its words.
 MAX_LABEL_OF_FACTORS = 30
@@ -205,7 +205,7 @@ def _beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str]) 
 
 def _below(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str], width: int) -> str:
     """The same where that is too wide: the numbers as a table, how they were found below each line."""
-    short = [shortened(name, MOST_NAME) for name in names]
+    short = [shortened(name, MAX_NAME_LENGTH) for name in names]
     lines: list[tuple[str, ...]] = [("", *short), ("prior", *(f"{steps['prior'][name]:.4g}" for name in names))]
     likelihoods = [[_number(block["log_likelihood"][name]) for name in names] for block in steps["blocks"]]
     columns = zip(short, lines[1][1:], *likelihoods, *(line[1:] for line in _product(steps, names)), strict=True)

@@ -87,7 +87,7 @@ def _(statistic: Combined, place: int) -> ColumnCounts | None:  # type: ignore[t
 # as categories though they are numbers.
 LINE_POINTS = 241
 LANDMARKS_PER_POINT = 4
-MOST_LISTED = 24
+MAX_LISTED = 24
 
 # Cells that are drawn for each class to see how far a column reaches, and the share of them that lies beyond, on
 # either side.
@@ -192,7 +192,7 @@ def values_of(
     return _of_numbers(column, name, line, "continuous", learned)
 
 
-def words_of(fitted: Fitted, column: int, most: int = MOST_LISTED) -> ColumnValues | None:
+def words_of(fitted: Fitted, column: int, most: int = MAX_LISTED) -> ColumnValues | None:
     """The most telling words of a column of texts, each a text by itself: as many of each class; None of others."""
     found = home_of(fitted.generative, column)
     if found is None or not found[0].family.holds_texts:
@@ -235,7 +235,7 @@ def allowed(model: Model, column: int, numbers: Floats) -> Flags:
 def _of_levels(column: int, name: str, levels: pa.Array) -> ColumnValues:
     """Values that were counted one by one; numbers of which there are many stand where they are on an axis."""
     number = pa.types.is_integer(levels.type) or pa.types.is_floating(levels.type)
-    if number and len(levels) > MOST_LISTED:
+    if number and len(levels) > MAX_LISTED:
         return _of_numbers(column, name, as_numbers(levels), "whole", "")
     names = tuple(as_written(value) if isinstance(value, float) else class_name(value) for value in levels.to_pylist())
     return ColumnValues(column, name, "categories", levels, as_numbers(levels) if number else None, names)

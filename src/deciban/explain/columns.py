@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from deciban.errors import Argument, UsageError
 from deciban.families import Family
-from deciban.families.base.shapley import MOST_ENUMERATED, Rule, settled
+from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settled
 from deciban.model.corrections import Known
 from deciban.model.counting import row_ranges
 from deciban.model.model import Evidence, Model, log_normalize
@@ -22,7 +22,7 @@ from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, as_written, evidence_name, shortened, whole, width_of
 
 # Characters of a cell that are shown.
-MOST_CELL = 40
+MAX_CELL_LENGTH = 40
 
 
 def values_of_row(row: Table) -> list[Any]:
@@ -54,7 +54,11 @@ def written_cell(value: Any) -> str:
     """A cell as people write it."""
     if value is None:
         return "missing"
-    return as_written(value) if isinstance(value, float) else shortened(str(value).replace("\n", "\\n"), MOST_CELL)
+    if isinstance(value, float):
+        return as_written(value)
+    return shortened(str(value).replace("\n", "\\n"), MAX_CELL_LENGTH)
+        as_written(value) if isinstance(value, float) else shortened(str(value).replace("\n", "\\n"), MAX_CELL_LENGTH)
+    )
 
 
 def form_cell(value: Any) -> Any:
@@ -188,7 +192,7 @@ def _share_out(model: Model, p: int, table: Table, evidence: Evidence, out: Floa
 def _pieces(group: ColumnGroup, rows: int, classes: int) -> Iterator[slice]:
     """Rows that are shared out together."""
     columns = len(group.columns)
-    sets = 1 << min(columns, MOST_ENUMERATED)  # for each of which rows may be scored
+    sets = 1 << min(columns, MAX_ENUMERATED)  # for each of which rows may be scored
     for span in row_ranges(rows, max(1, NUMBERS_SHARED_OUT // (max(columns, sets) * classes))):
         yield slice(*span)
 

@@ -32,7 +32,7 @@ WIDER = 0.3
 # Where boundaries beyond the curves are looked for, in widths of these, as far as densities are above this share of the
 # highest one; and how far from 1 the areas under all curves may be if they are exact.
 FAR = np.logspace(-3.0, 3.0, 300)
-LEAST_DENSITY = 1e-13
+MIN_DENSITY = 1e-13
 MAX_AREA_ERROR = 1e-9
 
 
@@ -102,7 +102,7 @@ def curves_of_column(
     beyond = FAR * (x[-1] - x[0])
     far = np.concatenate([x[0] - beyond, x[-1] + beyond])
     far = far[allowed(fitted.model, column, far)]
-    far = far[joint_at(far).max(axis=1) > LEAST_DENSITY * joint_at(x).max()]
+    far = far[joint_at(far).max(axis=1) > MIN_DENSITY * joint_at(x).max()]
     best = best_intervals(joint_at, np.unique(np.concatenate([x, far])), loss)
     rule = best if boundaries is None else given_intervals(joint_at(x), x, loss, boundaries, decisions)
     x = _with_edges(x, rule, best)

@@ -15,9 +15,9 @@ from deciban.util.arrays import Floats
 from deciban.util.text_tables import aligned, as_written, class_name, digits
 
 # Blocks, lines of each and classes that are printed.
-MOST_BLOCKS_PRINTED = 40
-MOST_LINES_PRINTED = 12
-MOST_CLASSES_PRINTED = 8
+MAX_BLOCKS_PRINTED = 40
+MAX_LINES_PRINTED = 12
+MAX_CLASSES_PRINTED = 8
 
 # The name under which tables of estimates have the prior.
 PRIOR = "(prior)"
@@ -73,18 +73,18 @@ class BlockEstimates:
 
     def __str__(self) -> str:
         weighted = "" if self.weight == 1.0 else f", weight {self.weight:.3g}"
-        shown = [class_name(label) for label in self.classes.tolist()[:MOST_CLASSES_PRINTED]]
+        shown = [class_name(label) for label in self.classes.tolist()[:MAX_CLASSES_PRINTED]]
         table: list[tuple[str, ...]] = [("", *shown)]
         count = 0
         for parameter, value, estimates in self.lines():
             count += 1
-            if count <= MOST_LINES_PRINTED:
+            if count <= MAX_LINES_PRINTED:
                 table.append(
-                    (_label(parameter, value), *(digits(float(number)) for number in estimates[:MOST_CLASSES_PRINTED]))
+                    (_label(parameter, value), *(digits(float(number)) for number in estimates[:MAX_CLASSES_PRINTED]))
                 )
         text = f"{self.name}: {self.family}{weighted}\n{aligned(table)}"
-        if count > MOST_LINES_PRINTED:
-            text += f"\n… ({count - MOST_LINES_PRINTED:,} more lines)"
+        if count > MAX_LINES_PRINTED:
+            text += f"\n… ({count - MAX_LINES_PRINTED:,} more lines)"
         more = self.classes.size - len(shown)
         return text + (f"\n… ({more:,} more classes)" if more > 0 else "")
 
@@ -167,12 +167,12 @@ class Estimates(Mapping[str, BlockEstimates]):
         return str(self)
 
     def __str__(self) -> str:
-        shown = [str(block) for block in list(self.values())[:MOST_BLOCKS_PRINTED]]
+        shown = [str(block) for block in list(self.values())[:MAX_BLOCKS_PRINTED]]
         more = len(self) - len(shown)
         return "\n\n".join([self._prior(), *shown, *([f"… ({more:,} more blocks)"] if more > 0 else [])])
 
     def _prior(self) -> str:
-        classes = list(self.prior)[:MOST_CLASSES_PRINTED]
+        classes = list(self.prior)[:MAX_CLASSES_PRINTED]
         table = [("", *map(class_name, classes)), ("P(class)", *(digits(self.prior[label]) for label in classes))]
         more = len(self.prior) - len(classes)
         return f"prior\n{aligned(table)}" + (f"\n… ({more:,} more classes)" if more > 0 else "")

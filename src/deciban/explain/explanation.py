@@ -25,7 +25,7 @@ from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.text_tables import DECIBANS, class_name, counted, digits
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
-MOST_CLASSES_BESIDE = 4
+MAX_CLASSES_BESIDE = 4
 
 # Characters of a line, unless more or less is asked for.
 WIDTH = 100
@@ -157,7 +157,7 @@ class Explanation:
         str
         """
         order = self._order(row)
-        shown = np.sort(order[:MOST_CLASSES_BESIDE])
+        shown = np.sort(order[:MAX_CLASSES_BESIDE])
         names = [class_name(label) for label in self.evidence.classes]
         labels = labels_of(self._blocks, self._row(row).cells)
         text = calculation_table(self.steps(row), labels, [names[c] for c in shown], width)
@@ -239,7 +239,7 @@ class Explanation:
         str
         """
         found = self.reasons(row)
-        chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MOST_CLASSES_BESIDE]
+        chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MAX_CLASSES_BESIDE]
         shown = ", ".join(f"P({name}) = {digits(p)}" for name, p in chances)
         text = f"predicted: {class_name(found['predicted'])} ({shown})"
         text = "\n".join(wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))

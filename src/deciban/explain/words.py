@@ -16,15 +16,15 @@ from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, aligned, amount, counted
 
 # Words that are named and marked, and the characters of a text that are shown.
-MOST_WORDS_NAMED = 12
-MOST_CHARACTERS = 1_000
+MAX_WORDS_NAMED = 12
+MAX_CHARACTERS = 1_000
 
 # Factors of the likelihood of a text that are told one by one.
 MAX_FACTORS = 12
 
 # Absent words that are named, and the decibans that each of them has at least.
-MOST_ABSENT = 6
-LEAST_ABSENT = 0.05
+MAX_ABSENT = 6
+MIN_ABSENT = 0.05
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class TextEvidence:
     @property
     def marked(self) -> str:
         """The text itself, the words of most evidence in brackets with their decibans."""
-        text = self.text[: 10 * MOST_CHARACTERS]
+        text = self.text[: 10 * MAX_CHARACTERS]
         parts, end = [], 0
         for first, last, value in sorted(self._marks(text)):
             if first >= end:
@@ -95,7 +95,7 @@ class TextEvidence:
             if len(unit[0]) >= self.tokens.shortest and unit[0] not in self.tokens.stop_words
         ]
         marked: set[int] = set()
-        for word in self.words[:MOST_WORDS_NAMED]:  # of n-grams that overlap the one of most evidence is marked
+        for word in self.words[:MAX_WORDS_NAMED]:  # of n-grams that overlap the one of most evidence is marked
             value = f" {word.decibans:+.1f}"
             size = word.word.count(" ") + 1
             for k in range(len(units) - size + 1):
@@ -106,7 +106,7 @@ class TextEvidence:
                     value = ""  # written once for all times that it is there
 
     def __str__(self) -> str:
-        named = [word for word in self.words[:MOST_WORDS_NAMED] if round(word.decibans, 1) != 0.0]
+        named = [word for word in self.words[:MAX_WORDS_NAMED] if round(word.decibans, 1) != 0.0]
         lines = []
         for sign, name in ((1.0, "for"), (-1.0, "against")):
             if some := [str(word) for word in named if sign * word.decibans > 0.0]:
@@ -145,7 +145,7 @@ def _words_in(text: str, lowercase: bool, strip_accents: bool) -> Iterator[tuple
 def _on_one_line(text: str, cut: bool) -> str:
     """A text on one line, cut off where it is long."""
     line = " ".join(text.split())
-    return line if len(line) <= MOST_CHARACTERS and not cut else line[: MOST_CHARACTERS - 1] + "…"
+    return line if len(line) <= MAX_CHARACTERS and not cut else line[: MAX_CHARACTERS - 1] + "…"
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,8 @@ class TokenizedText:
         )
         absent = tuple(
             WordEvidence(vocabulary.shown(scores.absent[k]), 0.0, float(not_there[k]))
-            for k in by_absence[:MOST_ABSENT]
-            if abs(not_there[k]) >= LEAST_ABSENT
+            for k in by_absence[:MAX_ABSENT]
+            if abs(not_there[k]) >= MIN_ABSENT
         )
         more = by_absence[len(absent) :]
         tokens = self.column.options.tokens

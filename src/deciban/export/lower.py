@@ -47,7 +47,7 @@ READ_AS: dict[str, ReadAs] = {"DOUBLE": "number", "BOOLEAN": "flag", "TIMESTAMP"
 MAX_COMBINATIONS = 1 << 16
 
 # Whole numbers beyond this are not all doubles.
-LARGEST_EXACT = 1 << 53
+MAX_EXACT = 1 << 53
 
 REMEDY = "use deciban itself, to_python() or to_javascript(), or give it another family, and fit again"
 
@@ -249,7 +249,7 @@ def _folded_place(place: CellPlace) -> CellPlace:
         return place
     if place.kind == "none":
         return replace(place, kind="text")
-    if place.kind == "integer" and any(abs(level) >= LARGEST_EXACT for level in place.levels):
+    if place.kind == "integer" and any(abs(level) >= MAX_EXACT for level in place.levels):
         return place
     return replace(place, kind="number", levels=tuple(map(float, place.levels)))
 

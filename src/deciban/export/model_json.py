@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from deciban.errors import Place as Where, UsageError
 from deciban.export.ir import Block, Column, CorrectionTables, TermModel
-from deciban.export.lower import LARGEST_EXACT, lower_model
+from deciban.export.lower import MAX_EXACT, lower_model
 from deciban.families.base.lowering import (
     CellPlace,
     CutPlace,
@@ -30,7 +30,7 @@ from deciban.families.base.lowering import (
     TextTerm,
     TupleTerm,
 )
-from deciban.families.base.shapley import MOST_ENUMERATED, orders_tried
+from deciban.families.base.shapley import MAX_ENUMERATED, orders_tried
 from deciban.families.text.tokens import CASED, COMPOSED, POINTS, folding
 from deciban.model.corrections import PartialRows
 from deciban.model.fitted import Fitted
@@ -58,7 +58,7 @@ CONVERTED = ("number", "flag", "date", "time")
 SHORT_ARRAY = 12
 
 # The most bytes of a fixed-point number.
-MOST_FIXED_BYTES = 6
+MAX_FIXED_BYTES = 6
 
 
 def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class _Writer:
             "tuples": integers(term.tuples),
             "counts": amounts(term.counts),
             "alpha": number(term.alpha),
-            "orders": integers(list(orders_tried(width))) if width > MOST_ENUMERATED else None,
+            "orders": integers(list(orders_tried(width))) if width > MAX_ENUMERATED else None,
         }
 
     def _refusals(self) -> list[dict[str, Any]]:
@@ -239,7 +239,7 @@ def classes_as_json(classes: LabelArray) -> dict[str, Any]:
     if kind == "text":
         same = all(isinstance(label, str) for label in labels)
         return {"type": kind, "labels": labels if same else [str(label) for label in labels]}
-    exact = all(abs(label) < LARGEST_EXACT for label in labels)
+    exact = all(abs(label) < MAX_EXACT for label in labels)
     return {"type": kind, "labels": labels if exact else [str(label) for label in labels]}
 
 
@@ -258,7 +258,7 @@ def exact(value: int) -> int | str:
     >>> exact(7), exact(2**60)
     (7, '1152921504606846976')
     """
-    return value if abs(value) < LARGEST_EXACT else str(value)
+    return value if abs(value) < MAX_EXACT else str(value)
 
 
 def _joint_normal(term: JointNormalTerm) -> dict[str, Any]:
@@ -381,7 +381,7 @@ def fixed(array: Floats, error: float) -> Any:
     doubles where six bytes are not enough."""
     flat = np.asarray(array, dtype=np.float64).ravel()
     low, high = float(flat.min(initial=0.0)), float(flat.max(initial=0.0))
-    for size in range(1, MOST_FIXED_BYTES + 1):
+    for size in range(1, MAX_FIXED_BYTES + 1):
         most = (1 << 8 * size) - 1
         step = max((high - low) / most, 1e-300)  # numbers that are all but equal are `low`
         if 0.5 * step <= error:

@@ -30,7 +30,7 @@ from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.util.sparse import SparseRows, dense_row
 
 # Cells of a sparse matrix that are written out at a time.
-MOST_DENSE_CELLS = 1 << 22
+MAX_DENSE_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,7 +120,7 @@ class Bernoulli(ColumnFamily):
         self, statistic: Totals, cells: Numbers | SparseRows, rows: LeftOut, slot: Integers, out: Floats
     ) -> None:
         if not isinstance(cells, np.ndarray):
-            step = max(1, MOST_DENSE_CELLS // max(1, cells.shape[1]))
+            step = max(1, MAX_DENSE_CELLS // max(1, cells.shape[1]))
             for first in range(0, cells.shape[0], step):
                 some = slice(first, min(first + step, cells.shape[0]))
                 dense = cells.slice(some.start, some.stop).matrix().toarray()

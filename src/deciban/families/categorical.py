@@ -26,7 +26,7 @@ from deciban.families.base.lowering import OTHER_PLACE, ExportedColumns, Lowered
 from deciban.families.base.smoothing import draw, fraction, smoothed
 from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
-from deciban.statistics.levels import WIDEST_TABLE, encode, positions
+from deciban.statistics.levels import MAX_TABLE_WIDTH, encode, positions
 from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers, in_lanes, log
 from deciban.util.arrow_values import as_values
@@ -422,7 +422,7 @@ class WholeNumbers:
             return None
         low = np.array([column.min() for column in numbers], dtype=np.float64)
         width = np.array([column.max() for column in numbers], dtype=np.float64) - low + 1.0
-        if width.max(initial=0.0) > WIDEST_TABLE:
+        if width.max(initial=0.0) > MAX_TABLE_WIDTH:
             return None
         start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
         code_of = np.full(start[-1], -2, dtype=np.int32)

@@ -26,7 +26,7 @@ from deciban.families.base.contract import (
     evidence_of_block,
 )
 from deciban.families.base.lowering import ExportedColumns, JointNormalTerm, Lowered, WhitenedForm, reject_infinite
-from deciban.families.base.shapley import MOST_ENUMERATED, Rule, Shares, gradual_normal_shares, shapley
+from deciban.families.base.shapley import MAX_ENUMERATED, Rule, Shares, gradual_normal_shares, shapley
 from deciban.families.base.spread import PerClass, Spread, check_spread, spread_errors, vary
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.gaussian import Gaussian
@@ -36,7 +36,7 @@ from deciban.util.arrays import TILE_PITCH, TILE_ROWS, Codes, Flags, Floats, Int
 from deciban.util.text_tables import as_written, digits
 
 # Numbers row by class by class, or by column, that are held at once while errors are added up.
-MOST_ERROR_TERMS = 1 << 22
+MAX_ERROR_TERMS = 1 << 22
 
 # A direction with less than this share of the columns' variances has none: what is there is rounding.
 NO_VARIANCE = 1e-12
@@ -193,7 +193,7 @@ class JointGaussian(BlockFamily):
         rows = np.maximum(statistic.weight, 0.5)
         errors = spread_errors(self.covariance, rows, np.ones(rows.size))
         z = (cells[:, varies] - whole.center[varies]) / whole.unit[varies]
-        step = max(1, MOST_ERROR_TERMS // (rows.size * max(rows.size, varies.size)))
+        step = max(1, MAX_ERROR_TERMS // (rows.size * max(rows.size, varies.size)))
         for pattern, rows_of in by_pattern(np.isnan(z)):
             used = varies[~pattern]
             if not used.size:
@@ -348,7 +348,7 @@ class JointNormal(BaseLikelihood):
     def shares(self, cells: Numbers) -> Shares:
         """Exact where few columns vary; of more, by the eigenvectors of the covariances."""
         varies = self.whitened.columns
-        rule = Rule.EXACT if varies.size <= MOST_ENUMERATED else Rule.GRADUAL
+        rule = Rule.EXACT if varies.size <= MAX_ENUMERATED else Rule.GRADUAL
         values = np.zeros((*cells.shape, self.group.size))
         for missing, rows in by_pattern(np.isnan(cells[:, varies])):
             kept = varies[~missing]

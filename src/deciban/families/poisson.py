@@ -29,7 +29,7 @@ from deciban.statistics import Totals
 from deciban.statistics.base import FUZZ
 from deciban.statistics.moments import refuse_too_large
 from deciban.tables.table import Readable
-from deciban.util.arrays import LARGEST, Codes, Floats, Integers, Numbers, log
+from deciban.util.arrays import MAX_AMOUNT, Codes, Floats, Integers, Numbers, log
 from deciban.util.text_tables import as_written, digits
 
 
@@ -160,7 +160,7 @@ class PoissonLikelihood(BaseLikelihood):
 
     def base(self, cells: Numbers) -> Floats:
         return -np.asarray(
-            scipy.special.gammaln(np.where(COUNTS.contains(cells), np.minimum(cells, LARGEST), 0.0) + 1.0)
+            scipy.special.gammaln(np.where(COUNTS.contains(cells), np.minimum(cells, MAX_AMOUNT), 0.0) + 1.0)
         )
 
     def lower(self, columns: ExportedColumns) -> Lowered:

@@ -21,8 +21,8 @@ from deciban.util.sparse import SparseArrays
 ROUNDING_SHARE = 1e-13
 
 # Shares count as no less than this.
-LEAST_SHARE = 1e-300
-LEAST_LOG = float(np.log(LEAST_SHARE))
+MIN_SHARE = 1e-300
+MIN_LOG = float(np.log(MIN_SHARE))
 
 
 @inner
@@ -37,7 +37,7 @@ def share_term(log_share: float, others: bool) -> float:
     """What an occurrence adds to a class: the log of the share in it, or less that of the share in all `others`."""
     if not others:
         return log_share
-    return -log_share if log_share > LEAST_LOG else -LEAST_LOG
+    return -log_share if log_share > MIN_LOG else -MIN_LOG
 
 
 class LevelCounts(NamedTuple):
@@ -383,7 +383,7 @@ def score_shares(
         for c in range(classes):
             changed = w > 0.0 and (c == y) != others
             rest = bottom[c] - alpha * gone - fewer[c] - (w * whole if changed else 0.0)
-            log_rest = np.log(rest if rest > LEAST_SHARE else LEAST_SHARE)
+            log_rest = np.log(rest if rest > MIN_SHARE else MIN_SHARE)
             shift = np.log(bottom[c]) - log_rest
             score = 0.0
             for k in range(indptr[i], indptr[i + 1]):
@@ -428,7 +428,7 @@ def score_presence(
                 else:
                     score += np.log(less(counts[j, c], off) + alpha)
             bottom = all_texts + 2.0 * alpha
-            part[i, 0, c] += score - known * np.log(bottom if bottom > LEAST_SHARE else LEAST_SHARE)
+            part[i, 0, c] += score - known * np.log(bottom if bottom > MIN_SHARE else MIN_SHARE)
             length[i] = known - (words - (indptr[i + 1] - indptr[i]))
 
 
@@ -468,7 +468,7 @@ def score_lifts(
             every += rest[c]
         for c in range(classes):
             rest[c] = every / rest[c] if rest[c] > 0.0 else 0.0  # the inverse of its share
-        mean_amount = (texts - w) / (every if every > LEAST_SHARE else LEAST_SHARE) if normalize else 1.0
+        mean_amount = (texts - w) / (every if every > MIN_SHARE else MIN_SHARE) if normalize else 1.0
         unit = alpha * mean_amount
         for k in range(indptr[i], indptr[i + 1]):
             j, x = indices[k], data[k]

@@ -11,10 +11,10 @@ import numpy as np
 
 from deciban.kernels.compiled import Array, compiled, inner
 from deciban.kernels.instructions import STEP, no_lanes, plus_scaled, put_lanes
-from deciban.util.arrays import LARGEST
+from deciban.util.arrays import MAX_AMOUNT
 
 # The exponential of less than this is 0, which takes the library longest to find out.
-LEAST_EXPONENT = -746.0
+MIN_EXPONENT = -746.0
 
 
 @inner
@@ -227,7 +227,7 @@ def score_half_line(
 ) -> None:
     """Add weight * (offset + power * log(x) + slope * x); a zero cell has no power and no slope term.
 
-    Cells are cut off at LARGEST, so that terms of either sign stay finite.
+    Cells are cut off at MAX_AMOUNT, so that terms of either sign stay finite.
     """
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -239,7 +239,7 @@ def score_half_line(
                     for c in range(offset.shape[1]):
                         out[i, s, c] += w * offset[j, c]
                 else:
-                    value = value if value < LARGEST else LARGEST
+                    value = value if value < MAX_AMOUNT else MAX_AMOUNT
                     log_value = np.log(value)
                     for c in range(offset.shape[1]):
                         out[i, s, c] += w * (offset[j, c] + power[j, c] * log_value + slope[j, c] * value)
@@ -446,7 +446,7 @@ def normalize(log_joint: Array, log_prior: Array, logarithm: bool, posterior: Ar
         total = 0.0
         for c in range(log_joint.shape[1]):
             below = log_joint[i, c] - top
-            posterior[i, c] = 0.0 if below < LEAST_EXPONENT else np.exp(below)
+            posterior[i, c] = 0.0 if below < MIN_EXPONENT else np.exp(below)
             total += posterior[i, c]
         log_total = np.log(total)
         log_density[i] = top + log_total

@@ -19,7 +19,7 @@ BROKEN = 0xFFFD
 ROOM = 128
 
 # Words that one character may become, at most.
-MOST_WORDS_OF_ONE = 32
+MAX_WORDS_OF_ONE = 32
 
 _ONE, _ALL = np.uint64(1), ~np.uint64(0)
 
@@ -120,7 +120,7 @@ def _unicode_words(data: Array, i: int, end: int, rules: WordRules, spans: WordS
     folded, pool, _, shortest = rules
     begin, length = k, 0
     while i <= end:
-        if k + ROOM > scratch.size or words + MOST_WORDS_OF_ONE > begins.size:
+        if k + ROOM > scratch.size or words + MAX_WORDS_OF_ONE > begins.size:
             return -1
         point, step = _decoded(data, i, end) if i < end else (0, 1)
         becomes = folded[np.uint64(point)]

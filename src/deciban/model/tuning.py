@@ -19,7 +19,7 @@ from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import aligned, counted
 
 # Columns that are listed with the share of the corrections that hangs on them.
-MOST_CORRECTIONS_SHOWN = 12
+MAX_CORRECTIONS_SHOWN = 12
 
 # What is said of a column whose missing cells were evidence in training.
 MISSING_COUNTS = "missing cells are evidence"
@@ -207,13 +207,13 @@ class Tuning:
         order = np.argsort(-corrections.importance, kind="stable")
         total = max(float(corrections.importance.sum()), 1e-300)
         lines = [("corrected by", "share", "")]
-        for place in order[:MOST_CORRECTIONS_SHOWN].tolist():
+        for place in order[:MAX_CORRECTIONS_SHOWN].tolist():
             column = corrections.columns[place].column
             informative = self.partial is not None and column in self.partial.informative
             missing = MISSING_COUNTS if informative else ""
             name = self.schema.column_name(column)
             lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f} %", missing))
-        if hidden := max(len(order) - MOST_CORRECTIONS_SHOWN, 0):
+        if hidden := max(len(order) - MAX_CORRECTIONS_SHOWN, 0):
             lines.append((counted(hidden, "other"), "", ""))
         asked = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
         head = f"{counted(len(asked), 'table')} of corrections, of up to {counted(asked.max(), 'question')} each"

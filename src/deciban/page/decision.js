@@ -5,7 +5,7 @@ import { leastRisk, risksOf } from "../web/risk.js";
 import { withReject } from "./losses.js";
 
 // Decisions that have a bar: those of least risk, if there are more.
-const MOST_DECISIONS = 12;
+const MAX_DECISIONS = 12;
 
 function barOf(name, risk, most, isBest) {
   const fill = element("span", { class: "fill" });
@@ -22,9 +22,9 @@ export function showDecision(said, list, posterior, loss) {
   const best = leastRisk(risks);
   said.dataset.decision = decisions[best];
   said.replaceChildren("Decide: ", element("strong", {}, decisions[best]), `, expected loss ${digits(risks[best])}.`);
-  const few = risks.length <= MOST_DECISIONS;
+  const few = risks.length <= MAX_DECISIONS;
   const places = risks.map((_, k) => k);
-  const shown = few ? places : places.sort((a, b) => risks[a] - risks[b] || a - b).slice(0, MOST_DECISIONS);
+  const shown = few ? places : places.sort((a, b) => risks[a] - risks[b] || a - b).slice(0, MAX_DECISIONS);
   const most = Math.max(...shown.map((k) => Math.abs(risks[k])));
   list.replaceChildren(...shown.map((k) => barOf(decisions[k], risks[k], most, k === best)));
   return decisions[best];

@@ -3,7 +3,7 @@
 import { element } from "../web/dom.js";
 
 // Classes of which there is a table; of more, every mistake costs 1 unless other losses are given.
-export const MOST_CLASSES_TABLED = 12;
+export const MAX_CLASSES_TABLED = 12;
 
 const REJECT = "reject";
 

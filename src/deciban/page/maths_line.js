@@ -4,7 +4,7 @@
 import { cubicRoots, normalDensity, normalMass, quadraticRoots, signChanges } from "./maths_normal.js";
 
 // Regions of less probability than this are joined to their neighbors.
-const LEAST_REGION = 1e-14;
+const MIN_REGION = 1e-14;
 
 // So many spreads from its mean no class has any probability.
 const REACH = 40;
@@ -146,7 +146,7 @@ function withoutEmptyRegions(classes, rule) {
   const kept = [];
   for (const region of regionsOf(rule)) {
     const mass = massesIn(classes, region.low, region.high).reduce((sum, part) => sum + part, 0);
-    const empty = !(mass > LEAST_REGION * total);
+    const empty = !(mass > MIN_REGION * total);
     const last = kept.at(-1);
     if (last && (empty || last.empty || last.decision === region.decision)) {
       kept[kept.length - 1] = {

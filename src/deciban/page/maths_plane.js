@@ -7,10 +7,10 @@ import { normalMass, quadraticRoots } from "./maths_normal.js";
 export const PLANE_METHODS = ["linear", "quadratic", "naive"];
 
 // A variance below this, in a plane of 10 × 10, is no spread that points show.
-const LEAST_VARIANCE = 1e-4;
+const MIN_VARIANCE = 1e-4;
 
 // A class whose squared correlation is above this lies on a line.
-const MOST_CORRELATION = 0.999;
+const MAX_CORRELATION = 0.999;
 
 // Points and weights of Gauss's quadrature on −1 … 1.
 const GAUSS_FOUR = [
@@ -44,7 +44,7 @@ function momentsOf(points) {
 }
 
 const isFlat = ({ xx, xy, yy }) =>
-  !(xx > LEAST_VARIANCE && yy > LEAST_VARIANCE && xy * xy < MOST_CORRELATION * xx * yy);
+  !(xx > MIN_VARIANCE && yy > MIN_VARIANCE && xy * xy < MAX_CORRELATION * xx * yy);
 
 // The Gaussians of each class: pooled is the covariance within classes over all rows, own that of each class (both
 // divided by the number of rows), borrowed tells which classes have too few points, or points on a line, and take the pooled one.

@@ -17,8 +17,8 @@ import {
 } from "./controls.js";
 import {
   BALANCE_EXAMPLES,
-  LONGEST_NAME,
-  MOST_PIECES,
+  MAX_NAME_LENGTH,
+  MAX_PIECES,
   oddsText,
   PAN_SIGNS,
   PANS,
@@ -184,12 +184,12 @@ export function mountBalanceScene(root) {
     tableHome.replaceChildren(piecesTable(pieces, sum, removePiece));
     tellNumbers(scene, { decibans: sum, probability, pieces: pieces.length });
     spoken.say(`${signedText(sum)} decibans: ${oddsText(sum)}, ${(100 * probability).toFixed(2)} percent.`);
-    addButton.disabled = pieces.length >= MOST_PIECES;
+    addButton.disabled = pieces.length >= MAX_PIECES;
     swing();
   }
 
   const given = { for: 0.9, against: 0.1 };
-  const nameInput = element("input", { type: "text", maxlength: String(LONGEST_NAME), autocomplete: "off" });
+  const nameInput = element("input", { type: "text", maxlength: String(MAX_NAME_LENGTH), autocomplete: "off" });
   const likelihoodField = (label, pan) =>
     numberField({
       label,
@@ -208,7 +208,7 @@ export function mountBalanceScene(root) {
     replace([...pieces, ratioPiece(nameInput.value.trim() || "evidence", given.for / given.against)]),
   );
   const replace = (next) => {
-    pieces = next.slice(0, MOST_PIECES);
+    pieces = next.slice(0, MAX_PIECES);
     rebuild();
     tellChange(scene);
   };

@@ -4,12 +4,12 @@ import { drawn } from "../web/dom.js";
 
 export const PIECE_WIDTH = 58;
 const PIECE_GAP = 6;
-const MOST_TILT = 0.3;
+const MAX_TILT = 0.3;
 const HANG = 96;
 
 // The tilt of the beam for so many decibans: steep at first, never upright. To the right is "for".
 export function tiltOf(decibans) {
-  return MOST_TILT * Math.tanh(decibans / 15);
+  return MAX_TILT * Math.tanh(decibans / 15);
 }
 
 // The height of a piece: heavier is higher.
@@ -46,7 +46,7 @@ export function balancePlaces(width, pieces, tilt) {
   ]);
   const plate = Math.min(width * 0.36, 270);
   const pans = { for: [right[0], right[1] + HANG], against: [left[0], left[1] + HANG] };
-  const trayTop = top + MOST_TILT * arm + HANG + 34;
+  const trayTop = top + MAX_TILT * arm + HANG + 34;
   const inTray = pieces.filter(({ pan }) => pan === "tray").length;
   const trayHeight = 14 + 68 * trayRows(inTray, width - 16);
   const places = new Map();

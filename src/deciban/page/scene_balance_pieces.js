@@ -5,8 +5,8 @@ import { significant } from "./maths_belief.js";
 import { weatherSteps } from "./maths_counts.js";
 import { actionButton, namedTable, numberOr } from "./controls.js";
 
-export const MOST_PIECES = 14;
-export const LONGEST_NAME = 24;
+export const MAX_PIECES = 14;
+export const MAX_NAME_LENGTH = 24;
 export const PANS = ["against", "tray", "for"];
 export const PAN_SIGNS = { against: -1, tray: 0, for: 1 };
 const DECIBAN_LIMITS = [0, 100];
@@ -78,10 +78,10 @@ export function piecesTable(pieces, sum, remove) {
 export function piecesFrom(state) {
   if (!Array.isArray(state?.pieces)) return null;
   return state.pieces
-    .slice(0, MOST_PIECES)
+    .slice(0, MAX_PIECES)
     .filter(Array.isArray)
     .map(([name, decibans, pan]) => ({
-      name: String(name).slice(0, LONGEST_NAME),
+      name: String(name).slice(0, MAX_NAME_LENGTH),
       decibans: numberOr(decibans, DECIBAN_LIMITS, 0),
       pan: PANS.includes(pan) ? pan : "tray",
     }));

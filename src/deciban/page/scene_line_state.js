@@ -9,7 +9,7 @@ export const MEAN_LIMITS = LINE_VIEW;
 export const SPREAD_LIMITS = [0.5, 12];
 export const PRIOR_LIMITS = [0, 1];
 export const COST_LIMITS = [0, 1e6];
-const MOST_EDGES = 6;
+const MAX_EDGES = 6;
 export const lineClass = (mean, spread, prior) => ({ mean, spread, prior });
 
 export const LINE_EXAMPLES = {
@@ -77,7 +77,7 @@ export function lineStateFrom(state) {
 
 function handFrom(hand, size) {
   const { edges, decisions } = hand || {};
-  if (!Array.isArray(edges) || !Array.isArray(decisions) || edges.length > MOST_EDGES) return null;
+  if (!Array.isArray(edges) || !Array.isArray(decisions) || edges.length > MAX_EDGES) return null;
   const sorted = edges.every((edge, k) => Number.isFinite(edge) && (k === 0 || edges[k - 1] <= edge));
   const known = decisions.every((decision) => Number.isInteger(decision) && decision >= 0 && decision < size);
   return sorted && known && decisions.length === edges.length + 1 ? { edges, decisions } : null;

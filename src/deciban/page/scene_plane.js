@@ -21,7 +21,7 @@ import {
 import {
   asPercent,
   METHOD_WORDS,
-  MOST_POINTS,
+  MAX_POINTS,
   PLANE_LIMITS,
   PLANE_NAMES,
   planeNote,
@@ -56,7 +56,7 @@ export function mountPlaneScene(root) {
   }
 
   function addPoint(x, y, kind) {
-    if (points.length >= MOST_POINTS) return spoken.say(`There are ${MOST_POINTS} points already; remove some first.`);
+    if (points.length >= MAX_POINTS) return spoken.say(`There are ${MAX_POINTS} points already; remove some first.`);
     points.push({
       x: limited(stepped(x, POINT_STEP), PLANE_LIMITS),
       y: limited(stepped(y, POINT_STEP), PLANE_LIMITS),

@@ -7,7 +7,7 @@ import { PLANE_EXTENT } from "./scene_plane_picture.js";
 
 export const PLANE_NAMES = ["a", "b", "c"];
 export const PLANE_LIMITS = [0, PLANE_EXTENT];
-export const MOST_POINTS = 150;
+export const MAX_POINTS = 150;
 export const METHOD_WORDS = {
   linear: ["Linear (LDA)", "One covariance for all classes: straight boundaries."],
   quadratic: ["Quadratic (QDA)", "A covariance for each class: conic sections."],
@@ -51,7 +51,7 @@ export function planeNote(fit, within) {
 export function planePointsFrom(state) {
   if (!Array.isArray(state?.points)) return null;
   return state.points
-    .slice(0, MOST_POINTS)
+    .slice(0, MAX_POINTS)
     .filter(
       (point) =>
         Array.isArray(point) && point.length === 3 && point.every(Number.isFinite) && [0, 1, 2].includes(point[2]),

@@ -25,7 +25,7 @@ import {
 } from "./controls.js";
 
 const PEOPLE = 1000;
-const MOST_TESTS = 8;
+const MAX_TESTS = 8;
 const TRUTHS = ["ill", "well"];
 const SHARE_LIMITS = [0, 1];
 const THEOREM_EXAMPLES = {
@@ -181,7 +181,7 @@ export function mountTheoremScene(root) {
     fields.forEach((part) => part.refresh());
     showChain(beliefs);
     [addPositive, addNegative].forEach((button) => {
-      button.disabled = now.results.length >= MOST_TESTS;
+      button.disabled = now.results.length >= MAX_TESTS;
     });
     takeBack.disabled = now.results.length < 2;
     if (belief) {
@@ -239,7 +239,7 @@ export function mountTheoremScene(root) {
     state: () => ({ ...now }),
     restore(state) {
       const base = THEOREM_EXAMPLES["A diagnosis"];
-      const results = Array.isArray(state?.results) ? state.results.slice(0, MOST_TESTS).map(Boolean) : [];
+      const results = Array.isArray(state?.results) ? state.results.slice(0, MAX_TESTS).map(Boolean) : [];
       now = { results: results.length ? results : [true] };
       for (const name of ["prior", "sensitivity", "alarms"])
         now[name] = numberOr(state?.[name], SHARE_LIMITS, base[name]);

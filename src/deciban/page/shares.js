@@ -2,7 +2,7 @@
 
 import { element, signed } from "../web/dom.js";
 
-const MOST_COLUMNS = 12;
+const MAX_COLUMNS = 12;
 const PARTS = [["alone", "alone"], ["with others", "together"], ["correction", "correction"]];
 
 const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
@@ -30,7 +30,7 @@ export function showShares(list, parts, terms, chart) {
   const columns = terms.filter((term) => !term.isStart && term.value !== 0)
     .sort((a, b) => size(b.value) - size(a.value));
   const total = columns.reduce((sum, { value }) => sum + size(value), 0);
-  const shown = columns.slice(0, MOST_COLUMNS);
+  const shown = columns.slice(0, MAX_COLUMNS);
   list.replaceChildren(...shown.map((term) => barOf(term, size(term.value) / total, chart)));
   if (!columns.length) list.append(element("li", { class: "nothing" }, "No column says anything yet."));
   const more = columns.length - shown.length;

@@ -6,17 +6,17 @@ import { rowForm, valuesIn } from "../web/form.js";
 import { bestFirst, posteriorBars } from "../web/posterior.js";
 import { changedCells, showComparison } from "./comparison.js";
 import { showDecision } from "./decision.js";
-import { lossEditor, fixedLosses, MOST_CLASSES_TABLED, zeroOne } from "./losses.js";
+import { lossEditor, fixedLosses, MAX_CLASSES_TABLED, zeroOne } from "./losses.js";
 import { showShares } from "./shares.js";
 
 // Rows to begin with that have a button.
-const MOST_ROWS = 12;
+const MAX_ROWS = 12;
 
 // The measures of a picture that is as wide as the element, with room for its labels.
-const [LEAST_WIDE, MOST_WIDE, LETTER] = [260, 640, 8];
+const [MIN_WIDE, MAX_WIDE, LETTER] = [260, 640, 8];
 
 function chartFor(node, chart, terms) {
-  const wide = Math.min(Math.max(node.clientWidth, LEAST_WIDE), MOST_WIDE);
+  const wide = Math.min(Math.max(node.clientWidth, MIN_WIDE), MAX_WIDE);
   const longest = terms.reduce((most, { name }) => Math.max(most, LETTER * [...name].length), LETTER * "others".length);
   return { ...chart, wide, label: Math.round(Math.min(longest + 12, chart.label, 0.36 * wide)), step: 24 };
 }
@@ -88,7 +88,7 @@ export function mountTryIt(root, form, source, changed) {
   };
   const buttons = {
     rows: [button("nothing known", () => enter(() => null)),
-      ...form.rows.slice(0, MOST_ROWS).map(({ name, values }) => button(name, () => enter(valuesIn(values))))],
+      ...form.rows.slice(0, MAX_ROWS).map(({ name, values }) => button(name, () => enter(valuesIn(values))))],
     state: [button("Pin this row to compare", pinIt, { id: "pin" }), button("Copy a link to this", copyLink, { id: "copy" })],
     pinned: [button("Back to the pinned row", () => enter((name) => new Map(pinned).get(name) ?? null)),
       button("Unpin", () => {
@@ -101,7 +101,7 @@ export function mountTryIt(root, form, source, changed) {
   const fields = rowForm(source.columns, { shown: at.fields, more: at.more, open: form.open, prefix: "cell" });
   const pinnedForm = rowForm(source.columns, { shown: element("div"), more: element("details"), open: 0, prefix: "pinned" });
   const showPosterior = posteriorBars(at.posterior, form);
-  const tabled = form.classes.length <= MOST_CLASSES_TABLED;
+  const tabled = form.classes.length <= MAX_CLASSES_TABLED;
   const losses = (tabled ? lossEditor : fixedLosses)(at.losses, form.classes, touch);
   losses.set({ reject: null, ...(form.loss || zeroOne(form.classes)) });
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.evaluation.diagnose import MOST_COMPARED, Dependence, Diagnosis
+from deciban.evaluation.diagnose import MAX_COMPARED, Dependence, Diagnosis
 from deciban.plot.display import (
     SMALL_SIZE,
     TEXT_SIZE,
@@ -165,7 +165,7 @@ class DependenceDisplay(Display):
     def _draw_nothing(self, ax: Axes | None) -> Axes:
         ax = axes_for(ax, (6.0, 1.6))
         ax.set_axis_off()
-        some = f" of {MOST_COMPARED} columns" if self.pairs_tested == comb(MOST_COMPARED, 2) else ""
+        some = f" of {MAX_COMPARED} columns" if self.pairs_tested == comb(MAX_COMPARED, 2) else ""
         tested = f" ({counted(self.pairs_tested, 'pair')}{some} tested)" if self.pairs_tested else ""
         ax.text(0.0, 0.5, f"no dependence between columns within the classes{tested}", fontsize=TEXT_SIZE)
         return ax

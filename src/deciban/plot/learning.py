@@ -17,7 +17,7 @@ from deciban.util.arrays import Floats, Integers
 
 # Shards that are counted, the fewest rows that anything is learned from, and the folds of which one is held out.
 SHARDS = 8
-FEWEST_LEARNED = 10
+MIN_LEARNED = 10
 HELD_OUT = 5
 
 
@@ -181,7 +181,7 @@ def _shuffled(rows: LabeledTable) -> Integers:
 
 def _sizes(rows: int, shards: int) -> list[int]:
     """How many rows there are up to each shard: twice as many each time."""
-    found = sorted({rows >> k for k in range(shards) if rows >> k >= FEWEST_LEARNED})
+    found = sorted({rows >> k for k in range(shards) if rows >> k >= MIN_LEARNED})
     if len(found) < 2:
         raise UsageError(f"{rows} rows are too few to be learned in shards", remedy="give more")
     return found

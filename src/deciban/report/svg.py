@@ -21,7 +21,7 @@ MARGINS = (52, 14, 12, 22)
 # The height of a bar with its gap, the room of its label and of its number, and the signs of a label.
 BAR_STEP = 18
 LABEL_ROOM, NUMBER_ROOM = 178, 56
-MOST_LABEL, MAX_END = 26, 18
+MAX_LABEL_LENGTH, MAX_END = 26, 18
 
 # How much longer than the longest other bar an infinite one is drawn, and the half width of the mark of what is beyond
 # a picture.
@@ -133,7 +133,7 @@ def _text(x: float, y: float, text: str, end: bool = False) -> Html:
 
 
 def _label(middle: float, text: str) -> Html:
-    return _text(LABEL_ROOM - 6, middle + 4, shortened(text, MOST_LABEL), end=True)
+    return _text(LABEL_ROOM - 6, middle + 4, shortened(text, MAX_LABEL_LENGTH), end=True)
 
 
 def _number(middle: float, value: float) -> Html:

@@ -23,7 +23,7 @@ from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import counted, listed
 
 # Whole numbers with no more distinct values than this (and each about twice) are taken for codes of categories.
-MOST_CODES = 10
+MAX_CODES = 10
 
 # A column of text is probably meant as texts if its cells have so many words on average (or letters of scripts without
 # spaces) and half of them are different; so many cells are looked at.
@@ -37,15 +37,15 @@ LOOKED_AT = 200
 UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 # Texts of fewer distinct values than this are categories, whatever they look like.
-FEWEST_MEANT_TEXTS = 11
+MIN_MEANT_TEXTS = 11
 
 # So many cells or more may be identifiers: text of which nearly all are different, or whole numbers that all are, if
 # they look like it.
-FEWEST_NAMES = 50
+MIN_NAMES = 50
 
 NAMES_SHARE = 0.9
 
-LEAST_LONG_IDENTIFIER = 10**8
+MIN_LONG_IDENTIFIER = 10**8
 
 # Of rows that are numbered, some may have been removed since; what is distinct by chance once in e**CHANCE tables.
 GAPS = 1.25
@@ -269,7 +269,7 @@ def _of_integers(cells: np.ndarray, times: float, defaults: Defaults, rows: int,
     text = f"{counted(values.size, 'distinct integer')} in {counted(cells.size, 'row')}"
     if number_things(cells[different], values, rows * different.size // max(cells.size, 1)):
         return Inferred(Gaussian(), text, MeantAs("identifier"))
-    if values.size <= min(MOST_CODES, times // 2):
+    if values.size <= min(MAX_CODES, times // 2):
         return Inferred(Categorical(defaults.alpha, unseen=defaults.unseen), text)
     return Inferred(Gaussian(), text)
 
@@ -327,17 +327,17 @@ def _of_categories(array: pa.Array, categorical: Categorical, different: int) ->
 def texts_meant_as(values: pa.Array, cells: int) -> MeantAs | None:
     """What the distinct texts of so many cells, without those of copied rows, are probably meant as; None where they
     are categories."""
-    if len(values) < FEWEST_MEANT_TEXTS:
+    if len(values) < MIN_MEANT_TEXTS:
         return None
     if form := date_form(values):
         return MeantAs("dates", form)
     if sign := thousands_sign(values):
         return MeantAs("thousands", sign)
-    if len(values) >= FEWEST_NAMES and (numbers := mostly_numbers(values)) is not None:
+    if len(values) >= MIN_NAMES and (numbers := mostly_numbers(values)) is not None:
         return numbers
     if (amounts := mostly_with_unit(values)) is not None:
         return amounts
-    return MeantAs("identifier") if len(values) >= max(NAMES_SHARE * cells, FEWEST_NAMES) else None
+    return MeantAs("identifier") if len(values) >= max(NAMES_SHARE * cells, MIN_NAMES) else None
 
 
 def number_things(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
@@ -347,9 +347,9 @@ def number_things(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
     Numbers that are drawn from hardly more values than there are rows would not all be distinct by chance, unless there
     are very many rows; then they number things if they only grow.
     """
-    if not values.size == cells.size >= FEWEST_NAMES:
+    if not values.size == cells.size >= MIN_NAMES:
         return False
-    if np.abs(values).min() >= LEAST_LONG_IDENTIFIER:
+    if np.abs(values).min() >= MIN_LONG_IDENTIFIER:
         return True
     span = int(values[-1]) - int(values[0]) + 1
     if span == values.size or rows <= values.size:

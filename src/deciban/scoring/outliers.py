@@ -30,7 +30,7 @@ from deciban.util.arrays import Flags, Floats
 from deciban.util.text_tables import counted, shortened
 
 # Columns that a message names.
-MOST_COLUMNS_NAMED = 5
+MAX_COLUMNS_NAMED = 5
 
 # Kinds of cells: 0 is evidence, others are missing or a value never seen in training.
 MISSING, UNSEEN = 1, 2
@@ -133,8 +133,8 @@ def _few(counts: Counter[str], examples: dict[str, Any]) -> str:
         example = f", such as {shortened(repr(examples[name]), 30)}" if name in examples else ""
         return f"{name} ({number:,}{example})"
 
-    shown = [one(*entry) for entry in counts.most_common(MOST_COLUMNS_NAMED)]
-    return ", ".join(shown) + (", …" if len(counts) > MOST_COLUMNS_NAMED else "")
+    shown = [one(*entry) for entry in counts.most_common(MAX_COLUMNS_NAMED)]
+    return ", ".join(shown) + (", …" if len(counts) > MAX_COLUMNS_NAMED else "")
 
 
 # The share of rows drawn from the model that would count as outliers.

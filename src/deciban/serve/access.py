@@ -25,13 +25,13 @@ from deciban.store.layout import open_at_once
 Role = Literal["read", "learn"]
 
 # Shorter ones can be guessed; 16 random letters and digits have 95 bits.
-SHORTEST_TOKEN = 16
+MIN_TOKEN_LENGTH = 16
 
 # The characters that a token may have in the header Authorization (RFC 6750).
 TOKEN_CHARACTERS = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 # Bytes of a token file at most.
-LARGEST_TOKEN_FILE = 1 << 20
+MAX_TOKEN_FILE = 1 << 20
 
 # Seconds between two looks at whether the file has changed.
 LOOK_EVERY = 1.0
@@ -102,7 +102,7 @@ def _read(path: str) -> tuple[tuple[bytes, bool], ...]:
     try:
         with open(path, "rb", opener=open_at_once) as file:
             _check_file(path, os.fstat(file.fileno()))
-            content = file.read(LARGEST_TOKEN_FILE)
+            content = file.read(MAX_TOKEN_FILE)
     except OSError as problem:
         raise UsageError(f"the token file cannot be read: {problem.strerror}", place=Place(path)) from None
     known: dict[str, bool] = {}
@@ -123,8 +123,8 @@ def _read(path: str) -> tuple[tuple[bytes, bool], ...]:
 def _check_file(path: str, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise UsageError("this is not a file", place=Place(path), remedy="write the tokens into one")
-    if found.st_size >= LARGEST_TOKEN_FILE:
-        cause = f"a token file has less than {LARGEST_TOKEN_FILE} bytes"
+    if found.st_size >= MAX_TOKEN_FILE:
+        cause = f"a token file has less than {MAX_TOKEN_FILE} bytes"
         raise UsageError(cause, place=Place(path), remedy="is it another file?")
     if os.name == "posix" and found.st_mode & (stat.S_IRWXO | stat.S_IWGRP):
         cause = "others than its owner and group can read the tokens, or change them"
@@ -135,8 +135,8 @@ def _token(place: Place, words: list[str]) -> str:
     """The token of a line. Messages never have it: they end up in logs."""
     if len(words) != 2 or words[0] not in ("read", "learn"):
         raise UsageError("expected 'read TOKEN' or 'learn TOKEN', with nothing behind", place=place)
-    if len(words[1]) < SHORTEST_TOKEN:
-        cause = f"the token has fewer than {SHORTEST_TOKEN} characters"
+    if len(words[1]) < MIN_TOKEN_LENGTH:
+        cause = f"the token has fewer than {MIN_TOKEN_LENGTH} characters"
         raise UsageError(cause, place=place, remedy="make a longer, random one")
     if not TOKEN_CHARACTERS.fullmatch(words[1]):
         cause = "a token may have letters of ASCII, digits and . _ ~ + / - only, and = at its end"

@@ -154,7 +154,7 @@ def _text(value: Any) -> str | None:
 Result = TypeVar("Result")
 
 # The header that names the columns that were ignored, where the answer has no other place for them; its longest value.
-IGNORED_HEADER, LONGEST_IGNORED = "Deciban-Ignored", 4_096
+IGNORED_HEADER, MAX_IGNORED_LENGTH = "Deciban-Ignored", 4_096
 
 # What a charset may be called.
 UTF_8 = ("utf-8", "utf8")
@@ -213,7 +213,7 @@ def ignored_header(names: Sequence[str]) -> dict[str, str]:
     told = ""
     for name in names:
         longer = f"{told},{quote(name, safe='')}" if told else quote(name, safe="")
-        if len(longer) > LONGEST_IGNORED:
+        if len(longer) > MAX_IGNORED_LENGTH:
             break
         told = longer
     return {IGNORED_HEADER: told} if told else {}

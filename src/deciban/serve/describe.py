@@ -23,7 +23,7 @@ from deciban.tables.cells import kind_of
 from deciban.util.text_tables import plain_json
 
 # The most levels of a column that are told.
-MOST_LEVELS_TOLD = 1_000
+MAX_LEVELS_SHOWN = 1_000
 
 
 def described_model(served: ServedModel, reader: Reader) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def described_columns(fitted: Fitted) -> list[dict[str, Any]]:
         one["kind"] = kinds.get(column, "unused")
         if column in levels:
             known = levels[column]
-            one["levels"] = [plain_json(level) for level in known.slice(0, MOST_LEVELS_TOLD).to_pylist()]
+            one["levels"] = [plain_json(level) for level in known.slice(0, MAX_LEVELS_SHOWN).to_pylist()]
             one["levels_in_all"] = len(known)
         found.append(one)
     return found

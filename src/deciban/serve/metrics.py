@@ -6,7 +6,7 @@ worker answers gives the metrics of all: counters and histograms are summed; the
 that estimated last; metrics of models and of learning are those of the worker that answers.
 
 The number of labels is bounded: routes, columns and models are known beforehand, and columns and classes beyond the
-first `MOST_LABELS` of a model are counted as "other" (`ClassLabels`).
+first `MAX_LABELS` of a model are counted as "other" (`ClassLabels`).
 """
 
 import os
@@ -30,10 +30,10 @@ from deciban.util.arrays import Floats
 from deciban.util.text_tables import class_name, shortened
 
 # Columns, and classes, of a model that are told one by one, the first; the rest together, as "other".
-MOST_LABELS, REST_OF_LABELS = 200, "other"
+MAX_LABELS, REST_OF_LABELS = 200, "other"
 
 # Characters of the name of a column or class.
-LONGEST_LABEL = 100
+MAX_LABEL_LENGTH = 100
 
 # What is told of a learner: its name in `Learner.status`, the name of the figure, and what it is.
 LEARNER_GAUGES = (
@@ -84,7 +84,7 @@ def labels_of(names: Iterable[object]) -> list[str]:
     (['age', '3'], 100, 'other')
     """
     return [
-        shortened(class_name(name), LONGEST_LABEL) if place < MOST_LABELS else REST_OF_LABELS
+        shortened(class_name(name), MAX_LABEL_LENGTH) if place < MAX_LABELS else REST_OF_LABELS
         for place, name in enumerate(names)
     ]
 
@@ -101,9 +101,9 @@ class ClassLabels:
         """The label of each class of a model, by its place."""
         with self._lock:
             seen = self._seen.setdefault(model, {})
-            for name in classes[: None if len(seen) < MOST_LABELS else 0]:
-                if name not in seen and len(seen) < MOST_LABELS:
-                    seen[name] = shortened(class_name(name), LONGEST_LABEL)
+            for name in classes[: None if len(seen) < MAX_LABELS else 0]:
+                if name not in seen and len(seen) < MAX_LABELS:
+                    seen[name] = shortened(class_name(name), MAX_LABEL_LENGTH)
             return [seen.get(name, REST_OF_LABELS) for name in classes]
 
 

@@ -25,7 +25,7 @@ from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Floats
 
 # Rows of a table that are looked at: the first.
-MOST_ROWS_LOOKED_AT = 20_000
+MAX_ROWS_EXAMINED = 20_000
 
 # A model that learns on line is another one with every row: densities and known values are those of a model that is at
 # most so many seconds old.
@@ -170,8 +170,8 @@ def _joined(tables: Sequence[Table]) -> list[Table]:
     """The first rows of the tables, as one table where they can be joined."""
     few, rows = [], 0
     for table in tables:
-        if rows < MOST_ROWS_LOOKED_AT:
-            few.append(table.slice(0, min(table.rows, MOST_ROWS_LOOKED_AT - rows)))
+        if rows < MAX_ROWS_EXAMINED:
+            few.append(table.slice(0, min(table.rows, MAX_ROWS_EXAMINED - rows)))
             rows += few[-1].rows
     frames = [table for table in few if isinstance(table, Frame)]
     if len(frames) < len(few) or len(few) == 1:
@@ -184,7 +184,7 @@ def _joined(tables: Sequence[Table]) -> list[Table]:
 
 
 # Tables and bytes that wait at most.
-MOST_WAITING_TABLES, MOST_WAITING_BYTES = 4_000, 64 << 20
+MAX_WAITING_TABLES, MAX_WAITING_BYTES = 4_000, 64 << 20
 
 # Seconds between two rounds, and how many times as long as a round the thread then rests.
 ROUND_SECONDS, RESTS_PER_ROUND = 0.25, 9
@@ -222,7 +222,7 @@ class Watch:
         self, model: str, state: State, table: Table, posterior: Floats, body_bytes: int | None = None
     ) -> None:
         """Have rows looked at, unless too many wait. body_bytes: of the request that they came in; None: not known."""
-        if len(self._rows) >= MOST_WAITING_TABLES or self._waiting_bytes > MOST_WAITING_BYTES:
+        if len(self._rows) >= MAX_WAITING_TABLES or self._waiting_bytes > MAX_WAITING_BYTES:
             return
         if body_bytes is None:
             body_bytes = table.table.get_total_buffer_size() if isinstance(table, Frame) else 0

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from deciban.serve.answers import IGNORED_HEADER
 from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
-from deciban.serve.bodies.checks import LONGEST_ID
+from deciban.serve.bodies.checks import MAX_ID_LENGTH
 from deciban.serve.bodies.records import MATRIX_TYPE
 from deciban.serve.describe import kinds_and_levels
 from deciban.serve.predictions import Reader
@@ -127,7 +127,7 @@ COMMON_SCHEMAS: Json = {
 
 
 # The most levels of a column that are given as examples.
-MOST_EXAMPLES = 20
+MAX_EXAMPLES = 20
 
 # What cells of a column may be in JSON, by what it was learned as; each may be null. A flag may be 0 or 1.
 CELL_SCHEMAS: dict[str, Json] = {
@@ -221,7 +221,7 @@ def cell_schema(kind: str, learned: str, levels: Any = None) -> Json:
     known = DAY_SCHEMA if learned.startswith("date") else CELL_SCHEMAS.get(kind_of(learned), ANY_CELL)
     found: Json = {**known, "description": kind}
     if levels is not None:
-        found["examples"] = [plain_json(level) for level in levels.slice(0, MOST_EXAMPLES).to_pylist()]
+        found["examples"] = [plain_json(level) for level in levels.slice(0, MAX_EXAMPLES).to_pylist()]
     elif kind == "number":
         found["examples"] = [1.5]
     elif kind == "date":
@@ -309,7 +309,7 @@ QUERY: dict[str, Json] = {
 
 # What a body may hold besides its rows, by name.
 OPTIONS: dict[str, Json] = {
-    "ids": {"type": "array", "items": {"type": ["string", "integer"], "minLength": 1, "maxLength": LONGEST_ID}},
+    "ids": {"type": "array", "items": {"type": ["string", "integer"], "minLength": 1, "maxLength": MAX_ID_LENGTH}},
     "labels": {"type": "array", "items": LABEL_SCHEMA},
     "weights": {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1e15}},
     "costs": {

@@ -43,7 +43,7 @@ from deciban.util.arrays import Bytes, Flags, Integers
 
 # Bytes of a long line, and of the longest that is read: a longer one would take gigabytes of memory.
 LONG_LINE = 1 << 23
-LONGEST_LINE = 1 << 26
+MAX_LINE_LENGTH = 1 << 26
 
 # Bytes that are looked at together.
 QUOTE_BLOCK = 1 << 20
@@ -174,9 +174,9 @@ def refuse_damaged(path: Path, name: str, delimiter: str) -> None:
                 break
         remedy = "the file is damaged, or in another encoding: write it again, or give its encoding"
         raise DataError("found a NUL byte", place=Place(f"{name}, line {line}"), remedy=remedy)
-    if (longest := quotes.longest_line) > LONGEST_LINE:
+    if (longest := quotes.longest_line) > MAX_LINE_LENGTH:
         raise DataError(
-            f"a row of {longest // 1_000_000:,} MB is longer than the {LONGEST_LINE // 1_000_000} MB that are read",
+            f"a row of {longest // 1_000_000:,} MB is longer than the {MAX_LINE_LENGTH // 1_000_000} MB that are read",
             place=Place(name),
             remedy="is a quote not closed? Else shorten its cells, or read them from a folder of documents",
         )
@@ -293,7 +293,7 @@ class CsvRead:
         if self.one_thread:
             options["parallel"] = "false"
         if self.long_lines:
-            options["max_line_size"] = str(LONGEST_LINE + (1 << 20))
+            options["max_line_size"] = str(MAX_LINE_LENGTH + (1 << 20))
         return f"read_csv({files_of(self.paths)}, {', '.join(f'{name}={value}' for name, value in options.items())})"
 
 

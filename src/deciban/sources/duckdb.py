@@ -51,7 +51,7 @@ CELLS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 CONVERTED = re.compile(r'converting column "(.*?)"\. Could not convert string "(.*?)" to \'(\w+)\'', re.DOTALL)
 CONTENT = re.compile(r"^Original Line:\s*(.*)$", re.MULTILINE)  # a line that ends with CR LF begins with LF there
 JSON_LINE = re.compile(r'in file "(.*?)",(?: at byte \d+)? in line (\d+): (.*)', re.DOTALL)
-LONGEST = re.compile(r"Maximum line size of (\d+)")
+LINE_SIZE_ERROR = re.compile(r"Maximum line size of (\d+)")
 NOTHING: Mapping[str, str] = {}
 
 # The kinds of files that queries cannot read, by the ends of their names, and what to do.
@@ -310,7 +310,7 @@ def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[s
     if "unicode" in text.lower():
         said = f"this is not UTF-8 text ({shown!r})"
         return DataError(said, place=place, remedy="say how the file is encoded, such as latin-1")
-    if longest := LONGEST.search(text):
+    if longest := LINE_SIZE_ERROR.search(text):
         most = f"{int(longest[1]) // 1_000_000} MB"
         remedy = "is a quote not closed? Else shorten its cells"
         return DataError(f"a row is longer than {most}", place=place, remedy=remedy)

@@ -10,7 +10,7 @@ from deciban.statistics.base import remaining
 from deciban.util.arrays import MIN_WHOLE, Codes, Floats, Integers, Numbers, scatter_to, summed
 
 # The most bins kept for a column: this alone sets the resolution.
-MOST_BINS = 1024
+MAX_BINS = 1024
 
 # From so many values it is estimated how fine the bins can be.
 FIRST_VALUES = 1 << 12
@@ -55,8 +55,8 @@ class Column:
         return Column(exponent, edges, summed(self.table, place, edges.size))
 
     def few_enough(self) -> "Column":
-        """The finest of the coarser counts that have no more than MOST_BINS bins."""
-        return self if self.edges.size <= MOST_BINS else self.coarser(_finest(self.edges, self.exponent, MOST_BINS))
+        """The finest of the coarser counts that have no more than MAX_BINS bins."""
+        return self if self.edges.size <= MAX_BINS else self.coarser(_finest(self.edges, self.exponent, MAX_BINS))
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Bins:
             used = ~np.isnan(x) & (labels >= 0) & (weights > 0.0)
             here = slice(None) if used.all() else used
             column = np.ascontiguousarray(x[here], dtype=np.float64)
-            counted.append(counted_column(column, labels[here], weights[here], classes, MOST_BINS))
+            counted.append(counted_column(column, labels[here], weights[here], classes, MAX_BINS))
         return cls(tuple(counted))
 
     def merge(self, other: Self) -> "Bins":

@@ -15,7 +15,7 @@ from deciban.util.arrays import Codes, Floats, Integers, Numbers, scatter_to
 from deciban.util.arrow_values import as_values
 
 # Whole numbers that lie within this range are counted in a table of that many places, without hashing.
-WIDEST_TABLE = 1 << 12
+MAX_TABLE_WIDTH = 1 << 12
 
 # Cells of these types are levels as they are; and so few of them are looked up one by one.
 LEVEL_TYPES = (pa.string(), pa.int64(), pa.bool_())
@@ -189,7 +189,7 @@ def _count_matrix(numbers: Numbers, labels: Codes, weights: Floats, classes: int
     low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
     whole = kernels.counting.integer_ranges(numbers, low, high)
     width = np.maximum(high - low + 1.0, 0.0)
-    if not whole or width.max(initial=0.0) > WIDEST_TABLE:
+    if not whole or width.max(initial=0.0) > MAX_TABLE_WIDTH:
         arrays = [pa.array(numbers[:, j], from_pandas=True) for j in range(columns)]
         return [_count_column(array, labels, weights, classes, j) for j, array in enumerate(arrays)]
     start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)

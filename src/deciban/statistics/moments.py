@@ -14,7 +14,7 @@ from deciban.statistics.exact import ExactSums, exponents, room_for, rounds, sca
 from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, PickledFields, kernel_view, scatter_to
 
 # A scatter of this size is too small for a double.
-SMALLEST = 5e-324
+MIN_POSITIVE = 5e-324
 
 # A mean below this share of the standard deviation is rounding.
 ROUNDED_MEAN = 1e-6
@@ -122,7 +122,10 @@ class Moments(PickledFields):
     def values(self) -> MomentValues:
         """Weight, mean and scatter."""
         scatter, low = self._scatter
-        none = scatter <= (SMALLEST if self.rounding_error is None else np.maximum(self.rounding_error, SMALLEST))
+        bound = MIN_POSITIVE if self.rounding_error is None else np.maximum(self.rounding_error, MIN_POSITIVE)
+        none = scatter <= bound
+            MIN_POSITIVE if self.rounding_error is None else np.maximum(self.rounding_error, MIN_POSITIVE)
+        )
         scatter, low = np.where(none, 0.0, scatter), np.where(none, 0.0, low)
         return MomentValues(self.present.doubles()[0], *self.first.over(self.present), scatter, low)
 

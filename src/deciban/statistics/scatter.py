@@ -11,9 +11,9 @@ from deciban import kernels
 from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
 from deciban.statistics.exact import ExactSums, exponents, room_for, rounds, scatters
 from deciban.statistics.moments import (
+    MIN_POSITIVE,
     MIN_SCALED_EXPONENT,
     SCALED_ERROR,
-    SMALLEST,
     added_errors,
     comparable_moments,
     of_sums,
@@ -140,7 +140,7 @@ class Scatter(PickledFields):
     def _known(self) -> tuple[Floats, Floats]:
         """The same without the rows and columns of which nothing is known to vary."""
         own = self.raw_scatter
-        none = own <= (SMALLEST if self.rounding_error is None else np.maximum(self.rounding_error, SMALLEST))
+        none = own <= (MIN_POSITIVE if self.rounding_error is None else np.maximum(self.rounding_error, MIN_POSITIVE))
         none = none[:, :, None] | none[:, None, :]
         high, low = self._matrices
         return np.where(none, 0.0, high), np.where(none, 0.0, low)

@@ -15,7 +15,7 @@ from deciban.model.fitted import Fitted
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
-from deciban.statistics.bins import MAX_EXPONENT, MIN_EXPONENT, MOST_BINS, edges_of
+from deciban.statistics.bins import MAX_BINS, MAX_EXPONENT, MIN_EXPONENT, edges_of
 from deciban.statistics.exact import MAX_DIGITS, ExactSums
 from deciban.statistics.vocabulary import BUCKET_MARK, bucket_number
 from deciban.util.arrays import TOO_LARGE, Floats
@@ -275,7 +275,7 @@ def _(statistic: Bins, template: Bins, classes: int) -> None:
     for column in statistic.columns:
         edges, exponent = column.edges, column.exponent
         require(MIN_EXPONENT <= exponent <= MAX_EXPONENT, "bins have no such width")
-        require(edges.ndim == 1 and edges.size <= MOST_BINS, "there are too many bins")
+        require(edges.ndim == 1 and edges.size <= MAX_BINS, "there are too many bins")
         require(np.isfinite(edges).all() and (np.diff(edges) > 0.0).all(), "bins are not in order")
         require(np.array_equal(edges, edges_of(edges, exponent)), "a bin begins at no edge")
         require(column.table.shape == (classes, edges.size), "counts are not one a class and bin")

@@ -71,7 +71,7 @@ DATE_ORIGIN = "days since 1970-01-01"
 TIME_ORIGIN = "seconds since midnight"
 
 # The largest double that is an integer of 64 bits, and the days of the years 1 to 9999.
-LARGEST_INTEGER = 2.0**63 - 1024.0
+MAX_INTEGER = 2.0**63 - 1024.0
 
 DAYS = (-719_162.0, 2_932_896.0)
 
@@ -366,7 +366,7 @@ def from_numbers(numbers: Floats, kind: str) -> pa.Array:
     if kind == "bool":
         return pc.greater(array, 0.5)
     if kind.startswith(("int", "uint")):
-        return pc.round(_within(array, -LARGEST_INTEGER, LARGEST_INTEGER)).cast(pa.int64())
+        return pc.round(_within(array, -MAX_INTEGER, MAX_INTEGER)).cast(pa.int64())
     if kind.startswith("date"):
         return pc.floor(_within(array, *DAYS)).cast(pa.int32()).cast(pa.date32())
     if kind.startswith("timestamp"):

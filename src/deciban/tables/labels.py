@@ -17,7 +17,7 @@ from deciban.util.text_tables import counted
 LabelArray = npt.NDArray[Any]
 
 # A double cannot count more repetitions of a row than this one by one.
-MOST_REPETITIONS = 1e15
+MAX_REPETITIONS = 1e15
 
 # So many classes or more, with so few rows each on average, are probably no classes.
 MANY_CLASSES = 20
@@ -243,12 +243,12 @@ def check_weights(weights: Any, rows: int, first_row: int = 0) -> Floats | None:
         raise DataError(
             f"there are {array.size} weights for {rows} rows (shape mismatch)", remedy="give one weight a row"
         )
-    bad = ~((array >= 0.0) & (array <= MOST_REPETITIONS))
+    bad = ~((array >= 0.0) & (array <= MAX_REPETITIONS))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise DataError(
             f"its weight is {array[row]}; a weight is a number of repetitions: finite, "
-            f"not negative, at most {MOST_REPETITIONS:g}",
+            f"not negative, at most {MAX_REPETITIONS:g}",
             place=Place(row=row + first_row),
         )
     return array

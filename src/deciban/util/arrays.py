@@ -18,7 +18,7 @@ Numbers = npt.NDArray[np.floating] | npt.NDArray[np.integer]
 TOO_LARGE = np.float64(1e140)
 
 # Cells beyond this count as this in terms whose signs differ, so that they never make inf - inf.
-LARGEST = np.float64(1e290)
+MAX_AMOUNT = np.float64(1e290)
 
 # Cells that differ by a few units of their last digit are equal: the variance of that, in units of their mean square.
 ROUNDING_VARIANCE = (4.0 * 2.0**-52) ** 2

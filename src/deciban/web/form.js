@@ -3,13 +3,13 @@
 import { element } from "./dom.js";
 
 // Levels that are offered for choice; of more, one is typed.
-const MOST_LEVELS = 200;
+const MAX_LEVELS = 200;
 
 const NUMERIC = new Set(["number", "count"]);
 
 function levelsOf(column) {
   if (column.kind === "yes/no" && !column.levels) return column.flag ? [false, true] : [0, 1];
-  return column.levels && column.levels.length <= MOST_LEVELS ? column.levels : undefined;
+  return column.levels && column.levels.length <= MAX_LEVELS ? column.levels : undefined;
 }
 
 function choice(levels, id) {

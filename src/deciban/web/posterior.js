@@ -3,7 +3,7 @@
 import { digits, element } from "./dom.js";
 
 // Classes that have a bar: the most probable ones, if there are more.
-const MOST_CLASSES = 12;
+const MAX_CLASSES = 12;
 
 // The places of the classes, the most probable first.
 export function bestFirst(posterior) {
@@ -31,8 +31,8 @@ export function posteriorBars(list, { classes, colors }) {
   };
   let shown = "";
   return (posterior, pinned = null) => {
-    const few = classes.length <= MOST_CLASSES;
-    const order = few ? classes.map((_, c) => c) : bestFirst(posterior).slice(0, MOST_CLASSES);
+    const few = classes.length <= MAX_CLASSES;
+    const order = few ? classes.map((_, c) => c) : bestFirst(posterior).slice(0, MAX_CLASSES);
     if (shown !== order.join()) list.replaceChildren(...order.map((c) => bar(c).node)); // nodes that stay can move
     shown = order.join();
     const best = bestFirst(posterior)[0];

@@ -21,7 +21,7 @@ from deciban.families.categorical import CategoricalLikelihood
 from deciban.model.counts import Counts
 from deciban.statistics import Levels, Moments
 from deciban.tables.table import Matrix, Readable, SparseMatrix
-from deciban.util.arrays import LARGEST, Floats, Numbers, log, scatter_to
+from deciban.util.arrays import MAX_AMOUNT, Floats, Numbers, log, scatter_to
 
 # Below this, scikit-learn replaces a smoothing unless it is forced to keep it.
 MIN_ALPHA = 1e-10
@@ -466,8 +466,8 @@ class CodesFromZero(Categorical):
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
         cells = super().read(batch, columns)
-        if isinstance(cells, np.ndarray) and not kernels.counting.all_within(cells.ravel(), 0.0, LARGEST):
-            refuse_unless((cells >= 0) & (cells <= LARGEST), cells, "a category 0, 1, ...", "number the categories")
+        if isinstance(cells, np.ndarray) and not kernels.counting.all_within(cells.ravel(), 0.0, MAX_AMOUNT):
+            refuse_unless((cells >= 0) & (cells <= MAX_AMOUNT), cells, "a category 0, 1, ...", "number the categories")
         return cells
 
     def estimate(self, statistic: Levels) -> CategoricalLikelihood:

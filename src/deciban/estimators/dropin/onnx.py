@@ -18,10 +18,10 @@ from deciban.export.lower import fold_model
 from deciban.export.onnx.cells import MatrixCells
 from deciban.export.onnx.model import log_joint, posterior_and_label, unless_refused
 from deciban.export.onnx.tensors import Graph, Tensor, domain_of
-from deciban.util.arrays import LARGEST
+from deciban.util.arrays import MAX_AMOUNT
 
 # The oldest version of ONNX's operators that can be written.
-LEAST_OPSET = 13
+MIN_OPSET = 13
 
 CLASSIFIERS = (
     *(BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB),
@@ -130,8 +130,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a classifier."""
     from skl2onnx.common.data_types import DoubleTensorType
 
-    if container.target_opset < LEAST_OPSET:
-        raise UsageError(f"target_opset={container.target_opset}: the drop-in classifiers need {LEAST_OPSET} or more")
+    if container.target_opset < MIN_OPSET:
+        raise UsageError(f"target_opset={container.target_opset}: the drop-in classifiers need {MIN_OPSET} or more")
     classifier: DropIn = operator.raw_operator
     graph, model, labels = ContainerGraph(scope, container), classifier._fitted().model, _labels(operator)
     matrix = graph.side_by_side([Tensor(graph, one.full_name).cast(np.float64) for one in operator.inputs])
@@ -139,7 +139,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         matrix = graph.where(matrix < 0.0, graph.node("Ceil", matrix), matrix.floor())
     joint, refused = log_joint(fold_model(model), MatrixCells(matrix, model.schema.width))
     if isinstance(classifier, CategoricalNB):
-        refused = ((matrix < 0.0) | (matrix > LARGEST)).any(1, keep=True)
+        refused = ((matrix < 0.0) | (matrix > MAX_AMOUNT)).any(1, keep=True)
     scores, label = posterior_and_label(joint, model.log_prior, labels)
     if isinstance(classifier, Discriminant) and container.get_options(classifier, {"raw_scores": False})["raw_scores"]:
         scores = _decision(classifier, joint)

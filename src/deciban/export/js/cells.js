@@ -86,7 +86,7 @@ const TIME = /^(\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?$/;
 const HALF_CHARACTER = /[\ud800-\udfff]/gu;
 const TRUE_WORDS = new Set(["true", "t", "yes", "y", "1"]);
 const FALSE_WORDS = new Set(["false", "f", "no", "n", "0"]);
-const LARGEST_LONG = 9223372036854775807n;
+const MAX_LONG = 9223372036854775807n;
 
 // A day or a time of day, in microseconds.
 class Moment {
@@ -124,7 +124,7 @@ function givenCell(column, raw) {
   if (typeof raw === "number" || typeof raw === "boolean") return raw;
   if (typeof raw === "string") return raw.replace(HALF_CHARACTER, "\ufffd");
   if (typeof raw === "bigint") {
-    if (raw > LARGEST_LONG || raw < -LARGEST_LONG - 1n) throw unexpected(column, raw, "a number below 2**63");
+    if (raw > MAX_LONG || raw < -MAX_LONG - 1n) throw unexpected(column, raw, "a number below 2**63");
     return raw;
   }
   if (raw instanceof Date) {

@@ -13,7 +13,7 @@ const TERMS = {
 
 // Evidence beyond this for every class leaves too few digits to what is added to it.
 const VAST_EVIDENCE = 1e6;
-const LEAST_EXPONENT = -746;
+const MIN_EXPONENT = -746;
 
 // The scale at a share of the evidence, between those that are given: [share, scale], rising.
 function interpolated(share, scales) {
@@ -301,7 +301,7 @@ function decibanScorer(model) {
   function normalized(joint) {
     const top = largest(joint);
     if (top === -Infinity) return { logs: logPrior.slice(), shares: logPrior.map(Math.exp) };
-    const shares = Array.from(joint, (value) => (value - top < LEAST_EXPONENT ? 0 : Math.exp(value - top)));
+    const shares = Array.from(joint, (value) => (value - top < MIN_EXPONENT ? 0 : Math.exp(value - top)));
     const total = shares.reduce((sum, share) => sum + share, 0);
     const logTotal = Math.log(total);
     return { logs: Array.from(joint, (value) => value - top - logTotal), shares: shares.map((share) => share / total) };

@@ -2,17 +2,17 @@
 // term of several columns has shares(row), what each of them has of it, and may have evidence(row), the term with what is
 // the same for every class. Sums are made in the order in which Python makes them, so that they are rounded alike.
 
-const LARGEST = 1e290;
+const MAX_AMOUNT = 1e290;
 const TOO_LARGE = 1e140;
 
 // The code of a member of a tuple that is summed over.
 const SUMMED_OVER = -1;
 
 // Columns, all sets of which are looked at.
-const MOST_ENUMERATED = 10;
+const MAX_ENUMERATED = 10;
 
 // Decompositions of matrices that are kept, of different sets of columns that are there.
-const MOST_KEPT = 64;
+const MAX_KEPT = 64;
 
 // The Shapley value of each player; valueOf(set of players, as bits) has a value for each class.
 function shapleyShares(valueOf, players, classes) {
@@ -200,7 +200,7 @@ function halfLineTerm(term, columns, { classes }) {
   const [offset, power, slope] = [term.offset, term.power, term.slope].map(decodedArray);
   const density = (x) => {
     if (x === 0) return offset;
-    const value = Math.min(x, LARGEST);
+    const value = Math.min(x, MAX_AMOUNT);
     const logValue = Math.log(value);
     return offset.map((first, c) => first + power[c] * logValue + slope[c] * value);
   };
@@ -311,7 +311,7 @@ function jointNormalTerm(term, columns, { classes }) {
   function eigenOf(g, kept) {
     const key = `${g}:${kept.join()}`;
     if (!eigen.has(key)) {
-      if (eigen.size >= MOST_KEPT) eigen.clear();
+      if (eigen.size >= MAX_KEPT) eigen.clear();
       const at = (a, b) => covariance[g * half + (a * (a + 1)) / 2 + b];
       eigen.set(key, eigenvectors(kept.map((a) => kept.map((b) => at(Math.max(a, b), Math.min(a, b))))));
     }
@@ -343,7 +343,7 @@ function jointNormalTerm(term, columns, { classes }) {
     return found;
   }
 
-  const sharesOf = size > MOST_ENUMERATED ? gradualShares : exactShares;
+  const sharesOf = size > MAX_ENUMERATED ? gradualShares : exactShares;
   return {
     columns,
     read: numbersOf,

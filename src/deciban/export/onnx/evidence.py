@@ -31,7 +31,7 @@ from deciban.families.base.lowering import (
 )
 from deciban.families.joint_gaussian import HALF_LOG_2_PI
 from deciban.model.corrections import AveragedTable
-from deciban.util.arrays import LARGEST, TOO_LARGE, Floats
+from deciban.util.arrays import MAX_AMOUNT, TOO_LARGE, Floats
 
 
 def weighted_sums(amounts: Tensor, slope: Floats) -> Tensor:
@@ -156,7 +156,7 @@ def _half_line(numbers: Tensor, terms: Sequence[HalfLineTerm]) -> list[Tensor]:
     graph, outside = numbers.graph, _inside(numbers, terms)
     positive = numbers > 0.0
     inside = (numbers >= 0.0) & numbers.equals(numbers.floor()) if terms[0].counts else positive
-    value = graph.where(positive, numbers.at_most(LARGEST), np.array(1.0))
+    value = graph.where(positive, numbers.at_most(MAX_AMOUNT), np.array(1.0))
     log, found = value.log(), []
     for offset, power, slope in _of_classes(terms, "offset", "power", "slope"):
         above_0 = log * power + value * slope
@@ -272,7 +272,7 @@ def _marginal(term: JointNormalTerm, numbers: Tensor) -> Tensor:
 AT_LEAST, ADD_UP, AS_IT_IS = 2, 1, 0
 
 # The least number; below it is a missing cell that is evidence.
-LEAST_DOUBLE = float(-np.finfo(np.float64).max)
+MIN_DOUBLE = float(-np.finfo(np.float64).max)
 
 # The place of a missing cell that is evidence: above that of an unknown one, below all others.
 EVIDENT_PLACE = 0.5
@@ -295,7 +295,7 @@ def corrections(cells: Cells, places: Places, tables: CorrectionTables, known: K
         numbers = cells.numbers(columns)
         missing = numbers.is_nan()
         evident = missing if known is None else missing & ~known.unknown(columns)
-        least = cells.graph.where(numbers.equals(np.array(-np.inf)), np.array(LEAST_DOUBLE), numbers)
+        least = cells.graph.where(numbers.equals(np.array(-np.inf)), np.array(MIN_DOUBLE), numbers)
         features.append(cells.graph.where(evident, np.array(-np.inf), least))
     if among:
         columns = [tables.places[k].column for k in among]
@@ -372,7 +372,7 @@ def _split(place: CellPlace, last: int) -> float:
     edges = (-np.inf, *place.cuts)
     if last >= len(edges):
         return np.nan  # which no number is
-    return max(edges[last], LEAST_DOUBLE)
+    return max(edges[last], MIN_DOUBLE)
 
 
 def _known_from(place: CellPlace) -> float:

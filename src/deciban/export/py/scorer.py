@@ -51,7 +51,7 @@ _TERMS: dict[str, Any] = {
 
 # Evidence beyond this for every class leaves too few digits to what is added to it.
 _VAST_EVIDENCE = 1e6
-_LEAST_EXPONENT = -746.0
+_MIN_EXPONENT = -746.0
 
 # What turns a label that is written as text back into what it was.
 _LABELS: dict[str, Any] = {"integer": int, "number": float}
@@ -391,7 +391,7 @@ class DecibanScorer:
         top = largest(joint)
         if top == -math.inf:
             return list(self._log_prior), [math.exp(value) for value in self._log_prior]
-        shares = [0.0 if value - top < _LEAST_EXPONENT else math.exp(value - top) for value in joint]
+        shares = [0.0 if value - top < _MIN_EXPONENT else math.exp(value - top) for value in joint]
         total = sum(shares)
         return [value - top - log(total) for value in joint], [share / total for share in shares]
 

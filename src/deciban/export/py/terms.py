@@ -10,17 +10,17 @@ from typing import Any, Callable, NamedTuple
 
 from deciban.export.py.cells import Column, Row, add_to, decoded_array, decoded_number, largest, log, zeros
 
-_LARGEST = 1e290
+_MAX_AMOUNT = 1e290
 _TOO_LARGE = 1e140
 
 # The code of a member of a tuple that is summed over.
 _SUMMED_OVER = -1
 
 # Columns, all sets of which are looked at.
-_MOST_ENUMERATED = 10
+_MAX_ENUMERATED = 10
 
 # Decompositions of matrices that are kept, of different sets of columns that are there.
-_MOST_KEPT = 64
+_MAX_KEPT = 64
 
 
 class Eigen(NamedTuple):
@@ -238,7 +238,7 @@ def half_line_term(term: dict[str, Any], columns: list[Column], classes: int) ->
     def density(x: float) -> list[float]:
         if x == 0:
             return [offset for offset, _, _ in parameters]
-        value = min(x, _LARGEST)
+        value = min(x, _MAX_AMOUNT)
         log_value = math.log(value)
         return [offset + power * log_value + slope * value for offset, power, slope in parameters]
 
@@ -354,7 +354,7 @@ class JointNormal:
         """The eigenvectors of a matrix of some columns; the last ones that were asked for are kept."""
         key = (g, *kept)
         if key not in self.eigen:
-            if len(self.eigen) >= _MOST_KEPT:
+            if len(self.eigen) >= _MAX_KEPT:
                 self.eigen.clear()
             self.eigen[key] = eigenvectors([[self.entry(g, a, b) for b in kept] for a in kept])
         return self.eigen[key]
@@ -396,7 +396,7 @@ def joint_normal_term(term: dict[str, Any], columns: list[Column], classes: int)
         x = numbers(row)
         return known.holed(x) if any(map(math.isnan, x)) else known.whole(x)
 
-    of = known.gradual_shares if known.size > _MOST_ENUMERATED else known.exact_shares
+    of = known.gradual_shares if known.size > _MAX_ENUMERATED else known.exact_shares
     return Term(columns, numbers, score, lambda row: of(numbers(row)), lambda row: known.evidence(numbers(row)))
 
 

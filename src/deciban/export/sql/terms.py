@@ -23,7 +23,7 @@ from deciban.families.base.lowering import (
     Term,
     WhitenedForm,
 )
-from deciban.util.arrays import LARGEST, TOO_LARGE, Floats
+from deciban.util.arrays import MAX_AMOUNT, TOO_LARGE, Floats
 
 # An expression for each class; None adds nothing.
 Evidence = list[str | None]
@@ -121,7 +121,7 @@ def _where_inside(
 def _half_line(cells: Cells, term: HalfLineTerm) -> Evidence:
     x, log, number, found = cells.number(term.column), cells.log(term.column), cells.dialect.number, []
     steepest = float(np.abs(term.slope[np.isfinite(term.slope)]).max(initial=0.0))
-    amount = cells.dialect.amount(x, float(LARGEST), steepest)
+    amount = cells.dialect.amount(x, float(MAX_AMOUNT), steepest)
     for offset, power, slope in zip(term.offset.tolist(), term.power.tolist(), term.slope.tolist(), strict=True):
         parts = [number(offset)]
         parts += [f"{number(power)} * {log}"] if power else []

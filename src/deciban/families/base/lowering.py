@@ -28,7 +28,7 @@ OTHER_PLACE = 1
 SUMMED_OVER = -1
 NEVER_SEEN = -2
 
-LARGEST_DOUBLE = float(np.finfo(np.float64).max)
+MAX_DOUBLE = float(np.finfo(np.float64).max)
 
 # Types of levels: texts, whole numbers of 64 bits, doubles, flags, microseconds since 1970 or since midnight, or none.
 LevelKind = Literal["text", "integer", "number", "flag", "date", "time", "none"]
@@ -120,7 +120,7 @@ class NormalTerm:
 
 @dataclass(frozen=True)
 class HalfLineTerm:
-    """offset + power * log(x) + slope * x of each class, x at most LARGEST; offset alone if x is 0.
+    """offset + power * log(x) + slope * x of each class, x at most MAX_AMOUNT; offset alone if x is 0.
 
     It is defined for numbers above 0, or, if it `counts`, for the whole numbers from 0 on. impossible: any other number
     has probability 0 in every class; else it counts as missing.
@@ -312,7 +312,7 @@ def _microseconds(levels: pa.Array) -> tuple[int, ...]:
 
 def reject_infinite(column: int, if_weighted: int | None = None) -> Refusal:
     """Reject numbers that are not finite."""
-    place = CutPlace(column, (-LARGEST_DOUBLE, inf))
+    place = CutPlace(column, (-MAX_DOUBLE, inf))
     return Refusal(place, (1, 3), "a finite number (not infinity)", if_weighted=if_weighted)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from deciban.util.arrays import Flags, Floats
 
 # Columns of a block, all sets of which are looked at: with more there are too many.
-MOST_ENUMERATED = 10
+MAX_ENUMERATED = 10
 
 # Orders of the columns that stand for all of them where the sets are too many and there is no formula.
 ORDERS_TRIED = 64
@@ -41,7 +41,7 @@ class Shares:
 
 def shapley(evidence_of: EvidenceOf, columns: int) -> Shares:
     """The Shapley value of each column, exactly where there are few of them."""
-    if columns > MOST_ENUMERATED:
+    if columns > MAX_ENUMERATED:
         return Shares(_over_orders(evidence_of, columns), Rule.SAMPLED)
     return Shares(_over_sets(evidence_of, columns), Rule.EXACT)
 

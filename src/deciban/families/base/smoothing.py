@@ -6,7 +6,7 @@ from deciban.util.arrays import Floats, Integers, Numbers
 from deciban.util.text_tables import digits
 
 # Doubles do not tell whole numbers beyond this apart; a Poisson distribution is then normal to its last digit.
-LARGEST_RATE = 2.0**53
+MAX_RATE = 2.0**53
 
 
 def smoothed(counts: Floats, alpha: float | Floats, levels: float | None = None) -> Floats:
@@ -46,7 +46,7 @@ def draw_counts(rates: Floats, rng: np.random.Generator) -> list[Numbers]:
     """Poisson counts for each row of rates: integers, or whole doubles where a rate is beyond what integers hold."""
     return [
         rng.poisson(line)
-        if line.max(initial=0.0) < LARGEST_RATE
+        if line.max(initial=0.0) < MAX_RATE
         else np.maximum(np.rint(line + np.sqrt(line) * rng.standard_normal(line.size)), 0.0)  # as good as normal
         for line in rates
     ]

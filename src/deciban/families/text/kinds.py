@@ -25,7 +25,7 @@ from deciban.util.sparse import SparseRows
 from deciban.util.text_tables import counted
 
 # No more words are drawn at once: they and their texts are in memory.
-MOST_WORDS_DRAWN = 1 << 26
+MAX_WORDS_DRAWN = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def draw_words(
         return Drawn(np.zeros(0, dtype=np.int64), np.zeros(len(labels), dtype=np.int64))
     texts = np.maximum(counts.texts, 1e-300)
     means = (counts.sums / texts)[labels] if length is None else np.full(len(labels), float(length))
-    if not means.sum() <= MOST_WORDS_DRAWN:
+    if not means.sum() <= MAX_WORDS_DRAWN:
         raise BadCell(0, None, f"{means.sum():.3g} words are too many to draw", "draw fewer rows, or give a length")
     sizes = rng.poisson(means) if length is None else np.full(len(labels), length)
     owner = np.repeat(labels, sizes)

@@ -19,7 +19,7 @@ Amounts = Literal["count", "log", "root"]
 KindName = Literal["multinomial", "bernoulli", "complement", "lift"]
 
 # The largest sizes that can be asked for.
-LARGEST_SIZE = 1 << 24
+MAX_SIZE = 1 << 24
 
 AMOUNT_RULES: dict[str, Callable[[Floats], Floats]] = {
     "count": lambda times: times,
@@ -137,8 +137,8 @@ def _accents(name: str, value: Any) -> bool:
 
 
 def _size(least: int, name: str, value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LARGEST_SIZE:
-        raise UsageError(f"Text({name}={value!r}): give a whole number from {least} to {LARGEST_SIZE}")
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAX_SIZE:
+        raise UsageError(f"Text({name}={value!r}): give a whole number from {least} to {MAX_SIZE}")
     return value
 
 

@@ -18,7 +18,7 @@ from deciban.families.base.sql_questions import DistinctRows
 from deciban.sources.dialects import Dialect
 from deciban.sources.labeled import LabeledStream
 from deciban.sources.source import SqlRows
-from deciban.tables.labels import MOST_REPETITIONS, UNKNOWN_LABEL, LabelArray, Labels
+from deciban.tables.labels import MAX_REPETITIONS, UNKNOWN_LABEL, LabelArray, Labels
 from deciban.tables.table import Frame
 from deciban.util.arrays import Codes, Flags, Floats, summed_cells
 
@@ -90,7 +90,7 @@ class EngineRows:
         """Return the classes of all rows; raise a DataError for an invalid weight."""
         if self.weight is None:
             return self.of_all_classes([], [])[0]
-        least, most = map(self.dialect.number, (0.0, MOST_REPETITIONS))
+        least, most = map(self.dialect.number, (0.0, MAX_REPETITIONS))
         usable = f"w >= {least} AND w <= {most}"
         aggregates = [
             self.dialect.as_double(f"count(CASE WHEN w > {least} THEN 1 END)"),
@@ -109,7 +109,7 @@ class EngineRows:
         return DataError(
             f"a weight is {np.nan if found is None else found}",
             place=Place(column=self.examples.weight),
-            remedy=f"a weight is a number of repetitions: finite, not negative, at most {MOST_REPETITIONS:g}",
+            remedy=f"a weight is a number of repetitions: finite, not negative, at most {MAX_REPETITIONS:g}",
         )
 
     def _classes(self, answer: pa.Table, weight: Floats) -> Classes:

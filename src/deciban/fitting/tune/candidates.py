@@ -9,7 +9,7 @@ import numpy as np
 from deciban.families import Family, JointGaussian, Text, known_families
 from deciban.families.base.contract import ColumnNumbers
 from deciban.families.base.spread import Pooled, Shrunk
-from deciban.fitting.tune.rows import FEWEST_ROWS, Rows, is_number, left_out_evidence, measure_of
+from deciban.fitting.tune.rows import MIN_ROWS, Rows, is_number, left_out_evidence, measure_of
 from deciban.fitting.tune.weights import GROUP_ROWS, centered, maximize
 from deciban.model.tuning import Choice
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
@@ -20,7 +20,7 @@ from deciban.util.arrays import Floats
 CHANGE_NATS = 1.0
 
 # A class whose variance in a column is below this share of the column's does not vary there.
-LEAST_SPREAD = 1e-3
+MIN_SPREAD = 1e-3
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def least_spread(rows: Rows, column: int, few: float = np.inf) -> tuple[bool, bo
     several = (moments.weight[:, 0] > 0.0) & (moments.weight[:, 0] < few)
     own = moments.variance()[several, 0]
     pooled = moments.scatter[:, 0].sum() / max(moments.weight[:, 0].sum(), 1e-300)
-    return bool((own > LEAST_SPREAD * overall).all()), bool(pooled > LEAST_SPREAD * overall)
+    return bool((own > MIN_SPREAD * overall).all()), bool(pooled > MIN_SPREAD * overall)
 
 
 # What texts are scored by instead of plain counts: the lifts of roots of them, normalized, so that long texts and words
@@ -161,8 +161,8 @@ def _loss_with_weight(rows: Rows, evidence: Floats) -> float:
 
 # The widest joint Gaussian, the largest share of missing cells in its columns, and the multiplications that choose its
 # shrinkage.
-MOST_JOINED = 128
-MOST_MISSING = 0.1
+MAX_JOINED = 128
+MAX_MISSING = 0.1
 SHRINKAGE_WORK = 2e7
 
 POOLED = tuple(JointGaussian(Pooled(shrinkage=share)) for share in (0.002, 0.02, 0.2))
@@ -184,15 +184,15 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
         return []
     cells = np.asarray(rows.table.numbers(columns), dtype=np.float64)
     missing = rows.weights @ np.isnan(cells) / rows.total
-    full = (missing <= MOST_MISSING) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
+    full = (missing <= MAX_MISSING) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
     complete = cells[~np.isnan(cells[:, full]).any(axis=1)]  # which are all that a joint Gaussian counts
     if len(complete) < 2:
         return []
     full &= np.fmax.reduce(complete) > np.fmin.reduce(complete)
     columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _joins(rows, c))
-    if not 2 <= len(columns) <= min(MOST_JOINED, rows.total / 2):
+    if not 2 <= len(columns) <= min(MAX_JOINED, rows.total / 2):
         return []
-    some = rows.some(max(FEWEST_ROWS, int(SHRINKAGE_WORK / (rows.classes * len(columns) ** 3 / 6))))
+    some = rows.some(max(MIN_ROWS, int(SHRINKAGE_WORK / (rows.classes * len(columns) ** 3 / 6))))
     any_of_them = POOLED[0]  # they all count the same
     statistic = any_of_them.count(any_of_them.read(rows.table, columns), rows.labels, rows.weights, rows.classes)
     counted: dict[Any, Any] = {(any_of_them.counts, tuple(columns)): statistic}

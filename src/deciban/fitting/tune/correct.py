@@ -18,7 +18,7 @@ from deciban import kernels
 from deciban.families.base.contract import LeftOut
 from deciban.fitting.tune.propose import most_rows
 from deciban.fitting.tune.rows import Rows, fold_amounts, is_number
-from deciban.fitting.tune.weights import MOST_BLOCKS_WEIGHED, centered, figures_of, learn_weights, maximize
+from deciban.fitting.tune.weights import MAX_BLOCKS_WEIGHED, centered, figures_of, learn_weights, maximize
 from deciban.model.corrections import Bins, CorrectedColumn, Corrections, bins_of, cells_of, sums_of_values
 from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
@@ -31,7 +31,7 @@ from deciban.util.arrays import Codes, Flags, Floats, Integers, summed_cells
 from deciban.util.parallel import map_in_threads, one_blas_thread
 
 # The most levels of a category that are told apart where few are wanted, and in corrections.
-FEW_LEVELS, MOST_LEVELS = 16, 60
+FEW_LEVELS, MAX_LEVELS = 16, 60
 
 # Rows that a level of a category needs to be told apart: the order of rarer ones would be that of their labels.
 ROWS_OF_A_LEVEL = 10.0
@@ -43,7 +43,7 @@ SHARES_ADDED = 5.0
 COLUMNS_AT_A_TIME = 256
 
 # The least and the most bins of a number, and rows for each.
-LEAST_BINS, MOST_BINS_CUT, ROWS_OF_A_BIN = 16, 126, 64.0
+MIN_BINS, MAX_BINS_CUT, ROWS_OF_A_BIN = 16, 126, 64.0
 
 
 def few_levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[float, ...] | None, int] | None:
@@ -104,7 +104,7 @@ def _counts(codes: Codes, rows: Rows, weights: Floats, levels: int) -> Floats:
 
 def corrected_columns(rows: Rows, columns: Sequence[int]) -> list[CorrectedColumn]:
     """The columns in the bins that corrections tell apart; without those that do not vary."""
-    bins = int(np.clip(rows.total / ROWS_OF_A_BIN, LEAST_BINS, MOST_BINS_CUT))
+    bins = int(np.clip(rows.total / ROWS_OF_A_BIN, MIN_BINS, MAX_BINS_CUT))
     found = []
     for column in columns:
         if is_number(rows.table, column):
@@ -130,7 +130,7 @@ def _levels_in_order(rows: Rows, column: int) -> pa.Array:
     counts = _counts(codes, rows, rows.weights, len(levels))
     total = counts.sum(axis=1)
     by_name = np.array(sorted(range(len(levels)), key=lambda k: (-total[k], str(levels[k]))), dtype=np.int64)
-    kept = by_name[total[by_name] >= ROWS_OF_A_LEVEL][:MOST_LEVELS]
+    kept = by_name[total[by_name] >= ROWS_OF_A_LEVEL][:MAX_LEVELS]
     if kept.size > 1:
         prior = np.exp(rows.log_prior)
         shares = (counts[kept] + SHARES_ADDED * prior) / (total[kept, None] + SHARES_ADDED)
@@ -144,37 +144,37 @@ def _levels_in_order(rows: Rows, column: int) -> pa.Array:
 
 
 # With fewer rows, or more classes, nothing is corrected.
-FEWEST_ROWS_CORRECTED, MOST_CLASSES_CORRECTED = 100, 50
+MIN_ROWS_CORRECTED, MAX_CLASSES_CORRECTED = 100, 50
 
 # The parts that rows are cut into; the tests of a table; the curvature added to that of each cell, in rows; how far the
 # values of a table go toward the optimum, and at most where tables are few.
-FOLDS, DEPTH, RIDGE, RATE, MOST_RATE = 5, 6, 1.0, 0.2, 0.4
+FOLDS, DEPTH, RIDGE, RATE, MAX_RATE = 5, 6, 1.0, 0.2, 0.4
 
 # The most tables of a series, tables between two looks at the loss, and by what share it has to fall while so many more
 # tables are grown.
-MOST_TABLES, TABLES_A_LOOK, TABLES_OF_A_FALL, LEAST_FALL = 400, 10, 20, 0.001
+MAX_TABLES, TABLES_A_LOOK, TABLES_OF_A_FALL, MIN_FALL = 400, 10, 20, 0.001
 
 # The most slopes that a table explains at once: of more classes it explains random mixtures.
-MOST_OUTPUTS = 5
+MAX_OUTPUTS = 5
 
 # Columns that corrections may use, the share of them that each table may, and of how few it may use all.
-MOST_COLUMNS_CORRECTED, SHARE_OF_COLUMNS, FEW_COLUMNS = 128, 0.5, 8
+MAX_COLUMNS_CORRECTED, SHARE_OF_COLUMNS, FEW_COLUMNS = 128, 0.5, 8
 
 # Cells that may be looked at for a series: rows times columns times tables, more where there are several slopes. It is
 # what bounds the time.
-MOST_WORK, LEAST_TABLES = 4e9, 150
+MAX_WORK, MIN_TABLES = 4e9, 150
 
 # How strongly the scale of the evidence is drawn to 1 and that of the second series to 0: as so many rows would.
 SCALE_ROWS = 10.0
 
 # Numbers of evidence that are held at a time, and sums of slopes in the search of a table.
-EVIDENCE_AT_A_TIME, MOST_SUMS = 1 << 22, 1 << 21
+EVIDENCE_AT_A_TIME, MAX_SUMS = 1 << 22, 1 << 21
 
 # Numbers that are held for all rows together.
-MOST_NUMBERS_HELD = 1 << 26
+MAX_NUMBERS_HELD = 1 << 26
 
 # The log prior of a class that has no rows.
-LEAST_LOG_PRIOR = -50.0
+MIN_LOG_PRIOR = -50.0
 
 
 class Searched(NamedTuple):
@@ -199,9 +199,9 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
     """The tuning with corrections, and with the scales that they leave to the evidence; as it is where rows are too
     few. `learned`: whether the rows are among those counted."""
     places = correctable(tuning.schema)
-    if rows.total < FEWEST_ROWS_CORRECTED or isinstance(rows.table, SparseMatrix):
+    if rows.total < MIN_ROWS_CORRECTED or isinstance(rows.table, SparseMatrix):
         return tuning
-    if not (columns := corrected_columns(rows, places[:MOST_COLUMNS_CORRECTED])):
+    if not (columns := corrected_columns(rows, places[:MAX_COLUMNS_CORRECTED])):
         return tuning
     left_out, hashed, copies = rows.rows_to_leave_out(learned), len(columns), rows.copies.extra
     amounts = fold_amounts(columns, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)
@@ -236,21 +236,21 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
 
 def with_cap(tuning: Tuning, counts: Counts) -> Tuning:
     """The tuning with a cap on what one block may be worth: no more than the rows behind it can support."""
-    few = 0 < len(tuning.schema.block_names) <= MOST_BLOCKS_WEIGHED
+    few = 0 < len(tuning.schema.block_names) <= MAX_BLOCKS_WEIGHED
     return replace(tuning, cap=float(np.log1p(counts.class_weight.sum()))) if tuning.rows and few else tuning
 
 
 def may_correct(tuning: Tuning, classes: int) -> bool:
     """Whether there is anything to correct: tuned columns besides texts, and classes that are not too many."""
-    return bool(tuning.rows and 2 <= classes <= MOST_CLASSES_CORRECTED and correctable(tuning.schema))
+    return bool(tuning.rows and 2 <= classes <= MAX_CLASSES_CORRECTED and correctable(tuning.schema))
 
 
 def rows_to_correct(columns: int, classes: int) -> int:
     """The most rows that corrections are learned from."""
-    columns = min(columns, MOST_COLUMNS_CORRECTED)
+    columns = min(columns, MAX_COLUMNS_CORRECTED)
     numbers = FOLDS * (2 * classes + 2 * outputs_of(classes) + 6)  # that are held for each row
-    work = LEAST_TABLES * _work_of_a_row(_columns_a_table(columns), classes)
-    return int(min(MOST_WORK / work, MOST_NUMBERS_HELD / numbers))
+    work = MIN_TABLES * _work_of_a_row(_columns_a_table(columns), classes)
+    return int(min(MAX_WORK / work, MAX_NUMBERS_HELD / numbers))
 
 
 def _work_of_a_row(columns: int, classes: int) -> float:
@@ -269,12 +269,12 @@ def _chosen_by_fold(
 ) -> tuple[list[CorrectedColumn], list[Integers]]:
     """The columns to correct by, and for each fold which of them its tables may use: all, or of very many those that
     depend most on the class by the rows of the other folds."""
-    if len(places) <= MOST_COLUMNS_CORRECTED:
+    if len(places) <= MAX_COLUMNS_CORRECTED:
         return columns, [np.arange(len(columns))] * FOLDS
     best = []
     for f in range(FOLDS):
         found = associations(rows, places, np.where(fold == f, 0.0, rows.weights))
-        best.append([places[k] for k in np.argsort(-found.round(12), kind="stable")[:MOST_COLUMNS_CORRECTED]])
+        best.append([places[k] for k in np.argsort(-found.round(12), kind="stable")[:MAX_COLUMNS_CORRECTED]])
     known = {column.column for column in columns}
     columns = columns + corrected_columns(rows, sorted(set().union(*best) - known))
     where = {column.column: k for k, column in enumerate(columns)}
@@ -314,7 +314,7 @@ def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOu
 
 def finite_prior(rows: Rows) -> Floats:
     """The log prior of each class, finite also for one that has no rows."""
-    return np.maximum(rows.log_prior, LEAST_LOG_PRIOR)
+    return np.maximum(rows.log_prior, MIN_LOG_PRIOR)
 
 
 def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOut, some: Integers) -> Floats:
@@ -327,7 +327,7 @@ def _weights_by_fold(
     tuning: Tuning, evidence: Floats, rows: Rows, few: Integers, fold: Integers
 ) -> list[tuple[Floats, Floats]]:
     """The weights and the bias that the rows of all other folds support, for each fold; `evidence` is of `few` rows."""
-    if len(tuning.schema.block_names) > MOST_BLOCKS_WEIGHED:
+    if len(tuning.schema.block_names) > MAX_BLOCKS_WEIGHED:
         return [(tuning.weights, tuning.bias)] * FOLDS
     evidence = centered(evidence)
 
@@ -343,8 +343,8 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats, seed: int)
     """A series of tables on top of the scores `start`, as long as the loss of left-out rows falls."""
     columns = _columns_a_table(min(map(len, search.chosen)))
     work = rows.labels.size * _work_of_a_row(columns, rows.classes)
-    most = int(np.clip(MOST_WORK / work, LEAST_TABLES, MOST_TABLES))
-    rate = min(RATE * MOST_TABLES / most, MOST_RATE)
+    most = int(np.clip(MAX_WORK / work, MIN_TABLES, MAX_TABLES))
+    rate = min(RATE * MAX_TABLES / most, MAX_RATE)
     members = [_Member.of(search, f, rows, fold == f, start, columns, FOLDS * seed + f) for f in range(FOLDS)]
     losses = np.zeros(0)
     while losses.size < most and _falls(losses):
@@ -364,7 +364,7 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats, seed: int)
 
 def _falls(losses: Floats) -> bool:
     """Whether the loss has fallen enough while the last tables were grown, or these are too few to tell."""
-    return losses.size <= TABLES_OF_A_FALL or losses.min() < (1.0 - LEAST_FALL) * losses[:-TABLES_OF_A_FALL].min()
+    return losses.size <= TABLES_OF_A_FALL or losses.min() < (1.0 - MIN_FALL) * losses[:-TABLES_OF_A_FALL].min()
 
 
 @dataclass
@@ -389,7 +389,7 @@ class _Member:
         size, classes, most = rows.labels.size, rows.classes, int(searched.sizes.max())
         slopes = outputs_of(classes) + 1
         room = columns * most * slopes
-        depth = max(1, min(DEPTH, 1 + int(np.log2(max(MOST_SUMS / room, 1.0)))))
+        depth = max(1, min(DEPTH, 1 + int(np.log2(max(MAX_SUMS / room, 1.0)))))
         cells = 1 << depth
         search = kernels.corrections.TableSearch(
             slopes=np.empty((size, slopes)),
@@ -440,7 +440,7 @@ class _Member:
 
 def outputs_of(classes: int) -> int:
     """How many slopes of each row a table explains."""
-    return 1 if classes == 2 else min(classes, MOST_OUTPUTS)
+    return 1 if classes == 2 else min(classes, MAX_OUTPUTS)
 
 
 def _joined(

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from deciban.fitting.tune.correct import FOLDS, MOST_COLUMNS_CORRECTED, correctable, corrected_columns
+from deciban.fitting.tune.correct import FOLDS, MAX_COLUMNS_CORRECTED, correctable, corrected_columns
 from deciban.fitting.tune.propose import most_rows
 from deciban.fitting.tune.rows import Rows, fold_amounts
 from deciban.fitting.tune.weights import (
-    MOST_BLOCKS_WEIGHED,
-    MOST_EXTREME,
+    MAX_BLOCKS_WEIGHED,
+    MAX_LOG_ODDS,
     POLISHING_STEPS,
     centered,
     figures_of,
@@ -67,7 +67,7 @@ def learn_partial_rows(tuning: Tuning, counts: Counts, rows: Rows, learned: bool
 
     learned: whether the rows are among those counted.
     """
-    few = 0 < len(tuning.schema.block_names) <= MOST_BLOCKS_WEIGHED
+    few = 0 < len(tuning.schema.block_names) <= MAX_BLOCKS_WEIGHED
     if not tuning.rows or not few or isinstance(rows.table, SparseMatrix):
         return tuning
     rows = rows.some(most_rows(tuning.schema, rows.classes))
@@ -110,7 +110,7 @@ class _LeftOutRows:
         if corrections is not None:
             hashed, bins = corrections.columns[: corrections.hashed], corrections.read(rows.table)
         else:
-            hashed, bins = tuple(corrected_columns(rows, correctable(model.schema)[:MOST_COLUMNS_CORRECTED])), None
+            hashed, bins = tuple(corrected_columns(rows, correctable(model.schema)[:MAX_COLUMNS_CORRECTED])), None
         amounts = fold_amounts(hashed, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)
         return cls(model, counts, rows, learned, weighted, missing, amounts, bins)
 
@@ -221,8 +221,8 @@ class _LeftOutRows:
                 found.append((sums, known, rows.labels[here], self.amounts[here, fold]))
         sums, known, labels, weights = (np.concatenate([part[k] for part in found]) for k in range(4))
         with np.errstate(invalid="ignore"):  # a row that no class allows has no scale
-            sums = np.nan_to_num(sums - sums.max(axis=1, keepdims=True), nan=0.0, neginf=-MOST_EXTREME)
-        sums, known = np.maximum(sums, -MOST_EXTREME), known / partial.least
+            sums = np.nan_to_num(sums - sums.max(axis=1, keepdims=True), nan=0.0, neginf=-MAX_LOG_ODDS)
+        sums, known = np.maximum(sums, -MAX_LOG_ODDS), known / partial.least
         return learned_scales(sums, known, labels, weights, self.model.log_prior)
 
     def _without(self, fold: int) -> Model:

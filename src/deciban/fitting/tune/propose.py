@@ -8,8 +8,8 @@ import numpy as np
 from deciban.errors import BadCell, DataError
 from deciban.families.base.contract import LeftOut
 from deciban.fitting.tune.candidates import choose_families, choose_joint_gaussians, choose_texts
-from deciban.fitting.tune.rows import FEWEST_ROWS, Rows
-from deciban.fitting.tune.weights import MOST_BLOCKS_WEIGHED, learn_weights, left_out_figures
+from deciban.fitting.tune.rows import MIN_ROWS, Rows
+from deciban.fitting.tune.weights import MAX_BLOCKS_WEIGHED, learn_weights, left_out_figures
 from deciban.model.counts import Counts
 from deciban.model.model import estimate
 from deciban.model.tuning import Tuning
@@ -22,8 +22,8 @@ from deciban.util.progress import progress
 from deciban.util.text_tables import counted
 
 # No more rows than this are tuned on, and no more numbers of evidence.
-MOST_ROWS_TUNED = 6_000
-MOST_EVIDENCE_TUNED = 1 << 23
+MAX_ROWS_TUNED = 6_000
+MAX_EVIDENCE_TUNED = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ def propose(table: Table, labels: Labels, weights: Floats | None, base: Schema, 
     rows = Rows.of(table, labels.codes, weights, labels.classes.size, most_rows(base, labels.classes.size))
     present, blocks = rows.of_classes_present(), len(base.block_names)
     plain = Proposal(base, rows, labels.classes)
-    if present.classes < 2 or rows.total < FEWEST_ROWS:
+    if present.classes < 2 or rows.total < MIN_ROWS:
         few = "one class" if present.classes == 1 else counted(rows.total, "row")
         return replace(plain, note=f"plain Bayes: {few} cannot be tuned on")
-    if blocks > MOST_BLOCKS_WEIGHED:
+    if blocks > MAX_BLOCKS_WEIGHED:
         return replace(plain, shared_weight=True, note=f"one weight for all {blocks} blocks")
     try:
         with progress("tuning", "candidates") as advance:
@@ -83,12 +83,12 @@ def relearn_weights(
     classes = labels.classes.size
     rows = Rows.of(table, labels.codes, weights, classes, most_rows(tuning.schema, classes))
     rows = rows.among(labels.classes, counts)
-    if classes < 2 or rows.total < FEWEST_ROWS:
+    if classes < 2 or rows.total < MIN_ROWS:
         raise DataError(
             f"{counted(rows.labels.size, 'row')} of {counted(classes, 'class')} are too few to tune on",
-            remedy=f"give at least {FEWEST_ROWS}",
+            remedy=f"give at least {MIN_ROWS}",
         )
-    if len(tuning.schema.block_names) > MOST_BLOCKS_WEIGHED:
+    if len(tuning.schema.block_names) > MAX_BLOCKS_WEIGHED:
         return with_shared_weight(tuning, rows, counts.for_schema(tuning.schema), learned), rows
     return with_learned_weights(tuning, counts, rows, learned), rows
 
@@ -129,8 +129,8 @@ def choose(rows: Rows, base: Schema) -> Tuning:
 
 def most_rows(schema: Schema, classes: int) -> int:
     """How many rows are tuned on."""
-    blocks = min(len(schema.block_names), MOST_BLOCKS_WEIGHED)
-    return max(min(MOST_ROWS_TUNED, MOST_EVIDENCE_TUNED // max(1, blocks * classes)), FEWEST_ROWS)
+    blocks = min(len(schema.block_names), MAX_BLOCKS_WEIGHED)
+    return max(min(MAX_ROWS_TUNED, MAX_EVIDENCE_TUNED // max(1, blocks * classes)), MIN_ROWS)
 
 
 def with_groups(base: Schema, scored: Iterable[ColumnGroup]) -> Schema:

@@ -243,7 +243,7 @@ def left_out_corrections(
 
 
 # Fewer rows than this are not tuned.
-FEWEST_ROWS = 20
+MIN_ROWS = 20
 
 # Rows that are worth a thread of their own.
 CHUNK_ROWS = 500

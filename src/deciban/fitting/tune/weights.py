@@ -11,14 +11,14 @@ from deciban.model.model import log_normalize
 from deciban.util.arrays import Floats, Integers
 
 # With more blocks than this all of them share one weight.
-MOST_BLOCKS_WEIGHED = 500
+MAX_BLOCKS_WEIGHED = 500
 
 # Newton steps from where L-BFGS stops to the optimum, unless they take too many multiplications.
 POLISHING_STEPS = 3
-MOST_POLISHING = 2e8
+MAX_POLISHING = 2e8
 
 # Evidence beyond this, for or against, counts as this while weights are learned.
-MOST_EXTREME = 700.0
+MAX_LOG_ODDS = 700.0
 
 # How strongly weights are drawn to the weight of their group, and that to its start: as much as so many rows would.
 GROUP_ROWS, BLOCK_ROWS, BIAS_ROWS = 1.0, 10.0, 1.0
@@ -75,10 +75,10 @@ def figures_of(joint: Floats, rows: Rows) -> tuple[float, float]:
 
 
 def centered(evidence: Floats) -> Floats:
-    """The evidence less its mean over the classes, which changes no posterior, within MOST_EXTREME."""
+    """The evidence less its mean over the classes, which changes no posterior, within MAX_LOG_ODDS."""
     finite = np.clip(np.nan_to_num(evidence, nan=0.0), -1e200, 1e200)
     finite = finite - finite.max(axis=2, keepdims=True)
-    finite = np.maximum(finite, -MOST_EXTREME)
+    finite = np.maximum(finite, -MAX_LOG_ODDS)
     return np.asarray(finite - finite.mean(axis=2, keepdims=True))
 
 
@@ -96,7 +96,7 @@ def maximize(
     )
     point = solved.x
     work = rows.labels.size * classes * blocks**2 + (blocks + classes) ** 3
-    for _ in range(POLISHING_STEPS if polish and work < MOST_POLISHING else 0):
+    for _ in range(POLISHING_STEPS if polish and work < MAX_POLISHING else 0):
         point = problem.newton_step(point)
     return point[:blocks] * problem.unit, point[blocks:]
 

@@ -18,10 +18,10 @@ from deciban.tables.table import repeated
 
 # The seconds of the years 1 to 9999, and those that a duration may have; a zone moves a time by a day at most.
 FIRST_SECOND, LAST_SECOND, DAY_SECONDS = -62_135_596_800, 253_402_300_799, 86_400
-LONGEST_DURATION = 9_000_000_000_000
+MAX_DURATION = 9_000_000_000_000
 
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-MOST_TICKS = (1 << 63) - 1
+MAX_TICKS = (1 << 63) - 1
 
 # A zone that is a distance from universal time.
 DISTANCE = re.compile(r"[+-](0\d|1\d|2[0-3]):?[0-5]\d")
@@ -68,11 +68,11 @@ def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
     if pa.types.is_timestamp(kind):
         unit, margin = UNITS[kind.unit], 0 if kind.tz is None else DAY_SECONDS
         first, last = (FIRST_SECOND + margin) * unit, (LAST_SECOND + 1 - margin) * unit - 1
-        end = MOST_TICKS - margin * unit
+        end = MAX_TICKS - margin * unit
         return max(first, -end), min(last, end), far
     if pa.types.is_duration(kind):
-        most = min(LONGEST_DURATION * UNITS[kind.unit], MOST_TICKS)
-        return -most, most, f"found a duration of more than {LONGEST_DURATION:,} seconds"
+        most = min(MAX_DURATION * UNITS[kind.unit], MAX_TICKS)
+        return -most, most, f"found a duration of more than {MAX_DURATION:,} seconds"
     return None
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from deciban.serve.problems import Problem, place_of
 from deciban.serve.settings import RequestSettings
 from deciban.tables.cells import kind_of
-from deciban.tables.labels import MOST_REPETITIONS
+from deciban.tables.labels import MAX_REPETITIONS
 from deciban.tables.table import repeated
 
 # A row as JSON has it: cells by the names of columns, or, where columns have no names, in their order.
@@ -21,7 +21,7 @@ Record = Mapping[str, Any] | Sequence[Any]
 JSON_KINDS = {bool: "true or false", int: "number", float: "number", str: "text", dict: "object", list: "list"}
 
 # Characters of an id.
-LONGEST_ID = 512
+MAX_ID_LENGTH = 512
 
 
 def row_id(given: Any, place: str) -> str:
@@ -29,23 +29,23 @@ def row_id(given: Any, place: str) -> str:
     text = str(given) if type(given) is int and abs(given) < 10**100 else given
     if not isinstance(text, str):
         found = JSON_KINDS.get(type(given), "null")
-        remedy = f"send text of at most {LONGEST_ID} characters, or a whole number"
+        remedy = f"send text of at most {MAX_ID_LENGTH} characters, or a whole number"
         raise Problem(422, f"found {found} as an id", remedy, place)
     try:
         text.encode()
     except UnicodeEncodeError:
         raise Problem(422, "the id is not valid Unicode", "send text without lone surrogates", place) from None
-    if not 0 < len(text) <= LONGEST_ID:
-        raise Problem(422, f"the id has {len(text)} characters", f"send 1 to {LONGEST_ID}", place)
+    if not 0 < len(text) <= MAX_ID_LENGTH:
+        raise Problem(422, f"the id has {len(text)} characters", f"send 1 to {MAX_ID_LENGTH}", place)
     return text
 
 
 def row_weight(given: Any, place: str) -> float:
     """How often a row counts. A Problem where it is no such number."""
     number = type(given) in (int, float)
-    if not number or not 0.0 <= given <= MOST_REPETITIONS:
+    if not number or not 0.0 <= given <= MAX_REPETITIONS:
         shown = repr(given)[:40] if number else JSON_KINDS.get(type(given), "null")
-        remedy = f"send how often the row counts: a number from 0 to {MOST_REPETITIONS:g}"
+        remedy = f"send how often the row counts: a number from 0 to {MAX_REPETITIONS:g}"
         raise Problem(422, f"found {shown}, expected a weight", remedy, place)
     return float(given)
 

@@ -21,7 +21,7 @@ LONE_SURROGATE = re.compile(
 )
 
 # What the body of a request may have inside of each other: rows are flat, and no column that is ignored needs more.
-MOST_INSIDE = 8
+MAX_INSIDE = 8
 ALL_ALIKE = bytes.maketrans(b"{}", b"[]")
 ALL_BUT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -50,14 +50,14 @@ def decoded_json(body: bytes) -> Any:
 
 
 def _too_deep() -> Problem:
-    cause = f"lists and objects are nested too deeply, in more than {MOST_INSIDE} levels"
+    cause = f"lists and objects are nested too deeply, in more than {MAX_INSIDE} levels"
     return Problem(422, cause, "send rows as a list of objects with plain values", "the body")
 
 
 def _is_deep(body: bytes) -> bool:
     """Whether the brackets of a body have more levels than they may."""
     left = body.translate(ALL_ALIKE, ALL_BUT_BRACKETS)
-    for _ in range(MOST_INSIDE):
+    for _ in range(MAX_INSIDE):
         if not left:
             return False
         left = left.replace(b"[]", b"")  # the innermost level

@@ -40,7 +40,7 @@ KINDS_OF_CLASSES = {
 }
 
 # Whole numbers that classes can be.
-LARGEST_LABEL = (1 << 63) - 1
+MAX_INTEGER_LABEL = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class ClassLabels:
         if (
             isinstance(label, bool)
             or not isinstance(label, int | float)
-            or not -LARGEST_LABEL <= label <= LARGEST_LABEL
+            or not -MAX_INTEGER_LABEL <= label <= MAX_INTEGER_LABEL
         ):
             return None
         whole = int(label)

@@ -24,7 +24,7 @@ from deciban.serve.problems import Problem, without_folders
 from deciban.store.model_file import content
 
 # The newest rows that are looked at.
-MOST_ROWS = 20_000
+MAX_ROWS = 20_000
 
 # Record and label as JSON, weight, and the decay when it was learned.
 Kept = tuple[str, str, float, float]
@@ -134,7 +134,7 @@ class Housekeeping:
         if self._retune_at is not None and learned_model.numbers.untuned >= self._retune_at and not self._tuning:
             self._tuning = True
             try:
-                rows = learned_model.journal.newest_rows(MOST_ROWS)
+                rows = learned_model.journal.newest_rows(MAX_ROWS)
                 state = (learned_model.state.fitted, rows, learned_model.to_save(), learned_model.labels)
                 Thread(target=self._retune, args=state, name="deciban tunes", daemon=True).start()
             except Exception as problem:

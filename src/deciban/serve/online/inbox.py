@@ -14,7 +14,7 @@ from deciban.serve.online.journal import pending_bytes
 from deciban.serve.problems import Problem
 
 # Rows that are taken at once, unless one request has more.
-MOST_AT_ONCE = 5_000
+MAX_AT_ONCE = 5_000
 
 # Seconds that rows to be kept may wait for others, and how many wait no longer: nobody is waiting for them.
 KEEP_DELAY, KEEP_AT_ONCE = 0.2, 1_000
@@ -144,7 +144,7 @@ class Inbox:
             if calls_only:
                 return Work([], [], calls, False)
             requests, rows = list[Request](), 0
-            while self._requests and (not requests or rows + self._requests[0].size <= MOST_AT_ONCE):
+            while self._requests and (not requests or rows + self._requests[0].size <= MAX_AT_ONCE):
                 requests.append(self._requests.popleft())
                 rows += requests[-1].size
             self._waiting -= rows

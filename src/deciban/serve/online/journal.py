@@ -66,7 +66,7 @@ APPLICATION, FORM = 0x6463626A, 2
 HEAD, SQLITE_START = 100, b"SQLite format 3\0"
 
 # Bytes of the log of SQLite that are not given back after a checkpoint.
-LONGEST_LOG = 8 << 20
+MAX_LOG_BYTES = 8 << 20
 
 # Seconds to wait for a process that is just ending.
 LOCK_PATIENCE = 1.0
@@ -172,7 +172,7 @@ def _lock(connection: sqlite3.Connection) -> None:
     """
     connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
     new = not connection.execute("PRAGMA page_count").fetchone()[0]
-    settings = ["journal_mode = WAL", "synchronous = FULL", f"journal_size_limit = {LONGEST_LOG}"]
+    settings = ["journal_mode = WAL", "synchronous = FULL", f"journal_size_limit = {MAX_LOG_BYTES}"]
     for setting in [*(["auto_vacuum = INCREMENTAL"] if new else []), *settings]:
         connection.execute(f"PRAGMA {setting}").fetchall()
     connection.execute("BEGIN IMMEDIATE")
