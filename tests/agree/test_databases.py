@@ -74,8 +74,8 @@ def test_rows_are_learned_later_forgotten_and_judged(database: str, databases: D
     assert clf.evaluate(rows, "label").log_loss == pytest.approx(whole.evaluate(second, "label").log_loss, abs=1e-9)
     left_out = clf.leave_one_out(give(first), "label").posterior
     np.testing.assert_allclose(left_out, whole.leave_one_out(first, "label").posterior, atol=1e-9)
-    folds = BayesClassifier(tune=None).evaluate_folds(rows, "label", folds=3)
-    assert folds.accuracy == BayesClassifier(tune=None).evaluate_folds(second, "label", folds=3).accuracy
+    folds = BayesClassifier(tune=None).cross_validate(rows, "label", folds=3)
+    assert folds.accuracy == BayesClassifier(tune=None).cross_validate(second, "label", folds=3).accuracy
     predicted = pa.concat_tables(clf.predict_batches(rows, probabilities=True))
     assert predicted["predicted"].to_pylist() == clf.predict(second).tolist()
     decided = pa.concat_tables(clf.decide_batches(rows, reject=0.2))

@@ -34,10 +34,10 @@ def test_least_risk_is_the_minimum_of_the_enumerated_risks(decisions: int) -> No
         np.testing.assert_allclose(CLF.risk(X[i : i + 1], loss)[0], risks)
         if decisions > 1:
             second = int(np.argsort(risks, kind="stable")[1])
-            assert found.runner_up[i] == f"do {second}"
-            assert found.runner_up_risk[i] == pytest.approx(risks[second])
+            assert found.second_best[i] == f"do {second}"
+            assert found.second_best_risk[i] == pytest.approx(risks[second])
         else:
-            assert found.runner_up[i] == "do 0"
+            assert found.second_best[i] == "do 0"
 
 
 def test_posteriors_are_decided_without_a_model() -> None:
@@ -53,7 +53,7 @@ def test_posteriors_are_decided_without_a_model() -> None:
         found = decide(table, named)
         np.testing.assert_array_equal(found.decision, np.array(["a", "b", "c", "wait"])[risks.argmin(axis=1)])
         np.testing.assert_allclose(found.risk, risks.min(axis=1))
-        np.testing.assert_allclose(found.runner_up_risk, np.sort(risks, axis=1)[:, 1])
+        np.testing.assert_allclose(found.second_best_risk, np.sort(risks, axis=1)[:, 1])
     np.testing.assert_array_equal(decide(posterior, matrix[:3]).decision, risks[:, :3].argmin(axis=1))
     found = decide(posterior, named, classes=["a", "b", "c"])
     np.testing.assert_allclose(found.risk, risks.min(axis=1))
@@ -107,7 +107,7 @@ def test_zero_one_decisions_are_predictions() -> None:
         found = CLF.decide(X, loss)
         np.testing.assert_array_equal(found.decision, CLF.predict(X))
         np.testing.assert_allclose(found.risk, 1.0 - CLF.predict_proba(X).max(axis=1), atol=1e-12)
-        assert (found.runner_up != found.decision).all()
+        assert (found.second_best != found.decision).all()
 
 
 def test_ties_go_to_the_first_decision() -> None:
@@ -192,7 +192,7 @@ def test_decisions_print_and_convert() -> None:
     found = CLF.decide(X, reject=0.05)
     assert len(found) == 150
     frame = found.to_frame()
-    assert list(frame.columns) == ["decision", "risk", "runner_up", "runner_up_risk"]
+    assert list(frame.columns) == ["decision", "risk", "second_best", "second_best_risk"]
     assert found.to_arrow().num_rows == 150
     assert "decision" in str(found).splitlines()[0]
     assert repr(found) == str(found)

@@ -20,7 +20,7 @@ def test_millions_of_rows_are_shown_to_the_last_one() -> None:
     assert "of a class that was not learned: 2,000,001 rows" in text
     assert "a  1,234,567  2.5" in text
     assert "0.900  1.000  1,234,567" in text
-    assert one.as_dict()["rows_of_unknown_classes"] == 2_000_001.0
+    assert one.to_dict()["rows_of_unknown_classes"] == 2_000_001.0
 
 
 def said(classes: int, size: int = 300, seed: int = 5) -> tuple[Any, Any, Any]:
@@ -63,7 +63,7 @@ def test_the_baseline_is_the_dummy_classifier_of_scikit_learn() -> None:
     costs = Loss([[0, 5, 1], [2, 0, 3], [4, 4, 0], [1.5, 1.5, 1.5]], ["c0", "c1", "c2", "wait"], ["c0", "c1", "c2"])
     found, posterior, labels, weights = judged_in_two(3, costs)
     dummy = DummyClassifier(strategy="prior").fit(posterior, labels, weights)
-    baseline = found.as_dict()["baseline"]
+    baseline = found.to_dict()["baseline"]
     assert baseline["class"] == f"c{dummy.predict(posterior[:1])[0]}"
     assert baseline["accuracy"] == pytest.approx(dummy.score(posterior, labels, weights), rel=1e-12)
     said_always = dummy.predict_proba(posterior)
@@ -81,8 +81,8 @@ def test_decisions_are_counted_where_costs_are_given() -> None:
     np.testing.assert_allclose(found.decided, expected, rtol=1e-12)
     assert found.mean_cost == pytest.approx((expected * costs.matrix.T).sum() / weights.sum(), rel=1e-12)
     assert not np.array_equal(found.decided, found.confusion)
-    assert found.as_dict()["decisions"] == ["c0", "c1"]
-    np.testing.assert_allclose(found.as_dict()["decided"], expected, rtol=1e-12)
+    assert found.to_dict()["decisions"] == ["c0", "c1"]
+    np.testing.assert_allclose(found.to_dict()["decided"], expected, rtol=1e-12)
     text = str(found)
     baseline = found.baseline
     assert f"baseline, always {baseline['class']}: accuracy {baseline['accuracy']:.4f}, log-loss" in text
@@ -172,7 +172,7 @@ def test_of_forty_classes_the_most_frequent_confusions_are_listed() -> None:
 
 def test_json_has_the_table_of_calibration() -> None:
     found, posterior, _, weights = judged_in_two(3)
-    table = found.as_dict()["calibration"]
+    table = found.to_dict()["calibration"]
     assert sum(line["rows"] for line in table) == pytest.approx(weights.sum())
     assert sum(line["rows"] * line["right"] for line in table) / weights.sum() == pytest.approx(found.accuracy)
     claimed = np.average(posterior.max(axis=1), weights=weights)

@@ -37,7 +37,7 @@ def test_a_tuned_model_names_the_columns_that_matter() -> None:
     table, y = load_breast_cancer(return_X_y=True, as_frame=True)
     table["noise"] = np.random.default_rng(0).normal(size=len(table))
     found = BayesClassifier().fit(table, y).importance()
-    frame = found.frame()
+    frame = found.to_frame()
     assert frame["column"].tolist()[0].startswith("worst ")
     assert frame.set_index("column")["decibans"]["noise"] < 0.1 * frame["decibans"].max()
     assert (np.diff(frame["decibans"]) <= 0.0).all()

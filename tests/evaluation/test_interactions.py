@@ -43,7 +43,7 @@ def test_exclusive_or_is_an_interaction(noise: float) -> None:
 @pytest.mark.parametrize("columns", [2, 3])
 def test_losing_one_of_the_columns_of_a_parity_costs_all(columns: int) -> None:
     table, y = parity(columns)
-    importance = BayesClassifier().fit(table, y).importance().frame().set_index("column")["bits"]
+    importance = BayesClassifier().fit(table, y).importance().to_frame().set_index("column")["bits"]
     assert (importance.drop("N") > 0.95).all()
     assert (importance.drop("N") < 1.2).all()
     assert abs(importance["N"]) < 0.02
@@ -143,6 +143,6 @@ def test_on_real_tables_dropping_what_is_advised_loses_nothing(load) -> None:
     found = clf.diagnose()
     assert "copy" in {one.droppable for one in found.redundant}
     kept = X.drop(columns=list({one.droppable for one in found.redundant}))
-    before = BayesClassifier().evaluate_folds(X, y, folds=5).log_loss
-    after = BayesClassifier().evaluate_folds(kept, y, folds=5).log_loss
+    before = BayesClassifier().cross_validate(X, y, folds=5).log_loss
+    after = BayesClassifier().cross_validate(kept, y, folds=5).log_loss
     assert after < before + 0.02

@@ -99,12 +99,12 @@ def test_what_is_printed_names_columns_and_adds_up() -> None:
         assert lines[2].split() == ["in", "all", "alone", "with", "others", "correction"]
         label = next(term["column"] for term in reasons["evidence"] if term["column"])
         assert any(line.startswith(f"{label} = ") for line in lines)
-    frame = found.frame()
+    frame = found.to_frame()
     assert set(frame["row"]) == {0, 1, 2}
     assert frame.groupby("row")["decibans"].sum().tolist() == pytest.approx([found.reasons(r)["sum"] for r in range(3)])
     by_block = clf.explain(X[:3], by="block")
     assert "columns as JointGaussian" in str(by_block)
-    assert set(by_block.frame()["block"]) >= {"prior", "worst area"}
+    assert set(by_block.to_frame()["block"]) >= {"prior", "worst area"}
     for row in range(3):
         assert by_block.reasons(row)["sum"] == pytest.approx(found.reasons(row)["sum"], abs=1e-9)
 
@@ -158,8 +158,8 @@ def test_shares_of_left_out_rows_do_not_depend_on_units() -> None:
 def test_an_explanation_of_nothing_has_its_columns_and_rows_that_are_not_there_are_named() -> None:
     one = textbook().fit([[1.0], [2.0]], ["only", "only"])
     assert one.explain([[1.0]]).terms(0) == []
-    assert list(one.explain([[1.0]]).frame())[:5] == ["row", "predicted", "against", "term", "column"]
-    assert list(one.explain([[1.0]], by="block").frame())[3] == "block"
+    assert list(one.explain([[1.0]]).to_frame())[:5] == ["row", "predicted", "against", "term", "column"]
+    assert list(one.explain([[1.0]], by="block").to_frame())[3] == "block"
     for row in (1, -1):
         with pytest.raises(UsageError, match=f"row={row}: the table has 1 row, counted from 0"):
             one.explain([[1.0]]).reasons(row)

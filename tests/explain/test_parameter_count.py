@@ -77,7 +77,7 @@ def test_the_full_joint_distribution_of_each_family(family, cells, naive: int, f
     assert (found.naive, found.full) == (naive, full)
     assert found.naive == 1 + 2 * found.naive_per_class + found.naive_shared
     assert ("infinite" in str(found)) == (full == math.inf)
-    assert found.as_dict()["full"] == (full if full < math.inf else "infinite")
+    assert found.to_dict()["full"] == (full if full < math.inf else "infinite")
 
 
 def test_a_table_of_categories_and_numbers() -> None:

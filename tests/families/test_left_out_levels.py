@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from deciban import Categorical
-from deciban.families.base.contract import LeftOut, score_anew
+from deciban.families.base.contract import LeftOut, score_by_refitting
 
 
 @pytest.mark.parametrize("levels", [None, ("x", "y", "z")])
@@ -26,5 +26,5 @@ def test_evidence_is_that_of_the_other_rows(alpha: float, unseen: Any, levels: A
         found, expected = np.zeros((2, n, 1, 3))
         with np.errstate(divide="ignore"):
             family.score_left_out(counted, column, rows, slot, found)
-            score_anew(family, counted, column, rows, slot, expected)
+            score_by_refitting(family, counted, column, rows, slot, expected)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12, err_msg=f"{cells} {labels}")

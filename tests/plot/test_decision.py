@@ -175,7 +175,7 @@ def test_known_distributions_of_two_dimensions_make_a_map() -> None:
     x = np.broadcast_to(shown.x, shown.decisions.shape)
     far = np.abs(x - 1.0) > 1e-9
     assert ((x > 1.0) == (shown.decisions == 1))[far].all()
-    assert set(shown.frame()) == {"x", "y", "joint of 0", "joint of 1", "decision"}
+    assert set(shown.to_frame()) == {"x", "y", "joint of 0", "joint of 1", "decision"}
 
 
 def test_rejected_rows_are_told_apart_from_mistakes() -> None:
@@ -200,7 +200,7 @@ def test_what_has_no_numbers_is_refused() -> None:
 
 def test_the_frame_has_curves_and_decisions() -> None:
     shown = DecisionDisplay.from_bayes_error(bayes_error(LETTERS, PRIORS, classes=["a", "b"], boundaries=[20]))
-    frame = shown.frame()
+    frame = shown.to_frame()
     assert list(frame) == ["x", "joint of a", "joint of b", "decision", "best"]
     between = frame[(frame.x > 20) & (frame.x < 21.7)]
     assert set(between.decision) == {"b"}

@@ -85,7 +85,7 @@ def test_it_draws_on_axes_that_are_given(name: str) -> None:
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_frames_have_what_is_drawn(name: str) -> None:
     X, y = drawn_rows(2, 3)
-    frame = DISPLAYS[name](fitted(2, 3), X, y).frame()
+    frame = DISPLAYS[name](fitted(2, 3), X, y).to_frame()
     assert len(frame.columns) >= 2
     numbers = frame.select_dtypes("number")
     assert numbers.notna().any(axis=None) or name == "dependence"
@@ -205,7 +205,7 @@ def test_what_is_impossible_can_be_drawn() -> None:
     table = {"a": list("uuuvvvw"), "b": list("pqpqpqp")}
     clf = BayesClassifier(alpha=0, tune=None).fit(table, list("kkklllk"))
     shown = EvidenceDisplay.from_estimator(clf, table)
-    assert shown.frame().set_index("term")["decibans"][["a = u", "sum"]].tolist() == [np.inf, np.inf]
+    assert shown.to_frame().set_index("term")["decibans"][["a = u", "sum"]].tolist() == [np.inf, np.inf]
     assert "+∞" in {text.get_text() for text in shown.ax_.texts}
     ruler = NomogramDisplay.from_estimator(clf)
     assert len(ruler.columns) == 2

@@ -30,8 +30,8 @@ def test_points_are_the_shares_that_were_right(plain: BayesClassifier) -> None:
     x, y = shown.ax_.lines[1].get_data()
     np.testing.assert_allclose(x, claimed)
     np.testing.assert_allclose(y, right)
-    assert [bar.get_height() for bar in shown.axes_[1].patches] == shown.frame().rows.tolist()
-    assert shown.frame().rows.sum() == len(Y[TEST])
+    assert [bar.get_height() for bar in shown.axes_[1].patches] == shown.to_frame().rows.tolist()
+    assert shown.to_frame().rows.sum() == len(Y[TEST])
 
 
 def test_a_tuned_model_stands_beside_plain_bayes(tuned: BayesClassifier, plain: BayesClassifier) -> None:
@@ -80,7 +80,7 @@ def test_the_coverage_curve_is_the_error_of_the_surest_rows(plain: BayesClassifi
     decided = doubt <= 0.2
     marked = shown.ax_.lines[2]
     assert (marked.get_xdata()[0], marked.get_ydata()[0]) == pytest.approx((decided.mean(), wrong[decided].mean()))
-    assert list(shown.frame()) == ["reject", "coverage", "risk", "cost"]
+    assert list(shown.to_frame()) == ["reject", "coverage", "risk", "cost"]
     dear = CoverageDisplay.from_predictions(Y[TEST], plain.predict_proba(X[TEST]), loss=LOSS)
     assert dear.curve.risk[-1] == pytest.approx(plain.evaluate(X[TEST], Y[TEST], loss=LOSS).mean_cost)
 
@@ -96,7 +96,7 @@ def test_costs_against_the_threshold_are_counted_costs(plain: BayesClassifier) -
     assert shown.marked == pytest.approx(10 / 11)
     other = CostDisplay.from_estimator(plain, X[TEST], Y[TEST], loss=LOSS, label=0)
     assert other.marked == pytest.approx(1 / 11)
-    assert list(shown.frame()) == ["threshold", "above the threshold"]
+    assert list(shown.to_frame()) == ["threshold", "above the threshold"]
 
 
 def test_costs_against_the_prior_are_those_of_rows_drawn_so(plain: BayesClassifier) -> None:

@@ -76,7 +76,7 @@ def test_the_matrix_has_the_bits_of_the_diagnosis() -> None:
     bars = DependenceDisplay.from_estimator(clf, kind="bars")
     assert [bar.get_width() for bar in bars.ax_.patches] == [one.bits for one in found]
     assert [text.get_text() for text in bars.ax_.get_yticklabels()] == [" and ".join(one.columns) for one in found]
-    assert shown.frame().bits.tolist() == [one.bits for one in found]
+    assert shown.to_frame().bits.tolist() == [one.bits for one in found]
     with pytest.raises(UsageError, match="choose 'matrix' or 'bars'"):
         shown.plot(kind="pie")  # type: ignore[arg-type]
 
@@ -94,4 +94,4 @@ def test_two_equal_columns_share_all_their_bits() -> None:
 def test_no_dependence_is_said() -> None:
     shown = DependenceDisplay.from_estimator(BayesClassifier(tune=None).fit(weather(), "play"))
     assert shown.ax_.texts[0].get_text() == "no dependence between columns within the classes (6 pairs tested)"
-    assert len(shown.frame()) == 0
+    assert len(shown.to_frame()) == 0

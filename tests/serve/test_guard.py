@@ -508,5 +508,5 @@ def test_the_application_gets_the_whole_body_and_then_what_the_connection_tells(
 
 def test_titles_of_problems_do_not_depend_on_the_version_of_python() -> None:
     """Python 3.13 has those of RFC 9110, older ones those of RFC 4918 and 2616."""
-    titles = {status: Problem(status, "cause", "remedy").as_dict()["title"] for status in (404, 413, 414, 422)}
+    titles = {status: Problem(status, "cause", "remedy").to_dict()["title"] for status in (404, 413, 414, 422)}
     assert titles == {404: "Not Found", 413: "Content Too Large", 414: "URI Too Long", 422: "Unprocessable Content"}

@@ -158,11 +158,11 @@ def test_decisions_are_those_of_decide(opened: Opened, models: Path) -> None:
     body = {"rows": records_of_table(table), "costs": costs, "reject": 3}
     found = opened("plain.dcb").post("/decide", json=body).json()["rows"]
     assert [row["decision"] for row in found] == wanted.decision.tolist()
-    assert [row["runner_up"] for row in found] == wanted.runner_up.tolist()
+    assert [row["second_best"] for row in found] == wanted.second_best.tolist()
     np.testing.assert_allclose([row["risk"] for row in found], wanted.risk)
-    np.testing.assert_allclose([row["runner_up_risk"] for row in found], wanted.runner_up_risk)
+    np.testing.assert_allclose([row["second_best_risk"] for row in found], wanted.second_best_risk)
     form = opened("plain.dcb").post("/decide", json=body, headers={"accept": CSV})
-    assert form.text.splitlines()[0] == "decision,risk,runner_up,runner_up_risk"
+    assert form.text.splitlines()[0] == "decision,risk,second_best,second_best_risk"
 
 
 def test_costs_that_are_columns_and_costs_of_the_command(opened: Opened, models: Path, tmp_path: Path) -> None:

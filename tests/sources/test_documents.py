@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from deciban import BayesClassifier, Categorical, load, scan
 from deciban.cli import run
 from deciban.errors import DataError, UsageError
-from deciban.evaluation.evaluate import evaluate_folds
+from deciban.evaluation.evaluate import cross_validate
 from deciban.model.fitted import Settings
 from deciban.sources.documents import Documents
 from deciban.sources.labeled import LabeledStream
@@ -237,7 +237,7 @@ def test_documents_without_a_folder_have_no_label(letters: Path) -> None:
 def test_folds_of_a_corpus_do_not_know_the_names_either(letters: Path) -> None:
     rows = LabeledStream.of(scan(letters), "folder", None)
     assert isinstance(rows.stream, Documents)
-    found = evaluate_folds(Settings({"text": Categorical()}, tune=None), rows, 5)
+    found = cross_validate(Settings({"text": Categorical()}, tune=None), rows, 5)
     assert found.accuracy == pytest.approx(0.8)
 
 

@@ -97,7 +97,7 @@ def test_predictions_are_columns_beside_the_rows(tuned: BayesClassifier, frame: 
     decided, known = tuned.decide(given, loss, reject=0.2).toArrow(), tuned.decide(rows, loss, reject=0.2)
     assert decided["decision"].to_pylist() == known.decision.tolist()
     np.testing.assert_allclose(decided["risk"], known.risk, rtol=0, atol=1e-12)
-    assert decided["runner_up"].to_pylist() == known.runner_up.tolist()
+    assert decided["second_best"].to_pylist() == known.second_best.tolist()
 
 
 def test_explanations_are_columns_that_add_up_to_the_log_odds(tuned: BayesClassifier, frame: Any) -> None:

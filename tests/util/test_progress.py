@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deciban import BayesClassifier, scan
-from deciban.evaluation.evaluate import evaluate_folds, evaluate_left_out
+from deciban.evaluation.evaluate import cross_validate, evaluate_left_out
 from deciban.model.fitted import Settings
 from deciban.sources.labeled import LabeledStream
 from deciban.util import progress as module
@@ -89,7 +89,7 @@ def test_evaluating_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(module, "INTERVAL", 0.0)
     rows = LabeledStream.of(scan(tmp_path / "t.csv"), "k", None)
     clf = BayesClassifier(tune=None)
-    evaluate_folds(Settings(tune=None), rows, 2)
+    cross_validate(Settings(tune=None), rows, 2)
     assert "fold 2 of 2, evaluating" in stream.getvalue()
     clf.fit(rows.stream, "k")
     evaluate_left_out(clf.fitted_, rows)

@@ -68,7 +68,7 @@ Examples:
 def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: ReadOptions, **options: Any) -> None:
     """Say how often the predictions are right and how far the probabilities can be believed."""  # fmt: skip
     from deciban.cli.scoring import about_costs, costs
-    from deciban.evaluation.evaluate import evaluate_folds, evaluate_left_out
+    from deciban.evaluation.evaluate import cross_validate, evaluate_left_out
     from deciban.model.fitted import Settings
 
     first_is_model = _is_model(sources[0])
@@ -99,17 +99,17 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
         how = f"a hold-out of 1/{folds}" if share is not None else f"{folds} folds"
         with about_costs(options["costs"]):
             settings = Settings(tune=None if options["plain"] else "auto") if fitted is None else fitted.settings
-            found = evaluate_folds(settings, rows, folds, loss, only=1 if share is not None else None)
+            found = cross_validate(settings, rows, folds, loss, only=1 if share is not None else None)
     elif options["leave_one_out"]:
         how, found = _left_out(fitted), evaluate_left_out(fitted, rows, loss)
     else:
         with rows.naming():
             how, found, as_new = _judged(fitted, rows, loss)
     if as_json:
-        learned = {} if as_new is None else {"as_if_new": as_new.as_dict()}
-        return say_json({"how": how, **found.as_dict(), **learned})
+        learned = {} if as_new is None else {"as_if_new": as_new.to_dict()}
+        return say_json({"how": how, **found.to_dict(), **learned})
     heading(how)
-    say(str(found).replace("as_dict()", "--json"))
+    say(str(found).replace("to_dict()", "--json"))
     if as_new is not None:
         figures = f"accuracy {as_new.accuracy:.4f}, log-loss {as_new.log_loss:.4f}"
         say()
@@ -176,7 +176,7 @@ def diagnose(
                 "plain": {"accuracy": before.accuracy, "log_loss": before.log_loss},
                 "tuned": {"accuracy": after.accuracy, "log_loss": after.log_loss},
                 "saved_bits": found.saved_bits,
-                "dependent": [one.as_dict() for one in (*found.triples, *found.dependences)],
+                "dependent": [one.to_dict() for one in (*found.triples, *found.dependences)],
                 "remedies": found.remedies(as_option),
                 "unused": list(found.unused),
                 "misfits": [vars(one) for one in found.misfits],
@@ -261,6 +261,6 @@ def contents(fitted: "Fitted") -> dict[str, Any]:
         "left_out_log_loss": None if tuning is None else tuning.log_loss,
         "weights": weights,
         "correction_tables": None if tuning is None or tuning.corrections is None else len(tuning.corrections.tests),
-        "parameters": ParameterCount.of(counts, fitted.plain, fitted.model).as_dict(),
+        "parameters": ParameterCount.of(counts, fitted.plain, fitted.model).to_dict(),
         "shards": list(shards_of(fitted)),
     }

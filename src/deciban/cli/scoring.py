@@ -83,7 +83,9 @@ def predict(
     missing_columns(fitted, scan)
     kind = _kind(output, as_json)
     with unknown_cells(fitted) as observe:
-        tables = predict_batches(fitted, scan, probabilities=options["probabilities"], observe=observe, for_file=kind)
+        tables = predict_batches(
+            fitted, scan, probabilities=options["probabilities"], observe=observe, output_format=kind
+        )
         _write(output, tables, scan.names, as_json, options)
 
 
@@ -130,7 +132,7 @@ def decide(
         _refuse_cost(options["costs"], loss, "neither a number nor a column of the table", scan.names)
     kind = _kind(output, as_json)
     with unknown_cells(fitted) as observe:
-        tables = decide_batches(fitted, scan, loss, reject=options["reject"], observe=observe, for_file=kind)
+        tables = decide_batches(fitted, scan, loss, reject=options["reject"], observe=observe, output_format=kind)
         _write(output, tables, scan.names, as_json, options)
 
 

@@ -14,6 +14,7 @@ from deciban.sources.open import open_table
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats
+from deciban.util.frames import data_frame
 from deciban.util.parallel import map_in_threads
 from deciban.util.text_tables import aligned
 
@@ -33,7 +34,7 @@ class Decisions:
         The loss, with labels for its decisions and classes.
     chosen, second : ndarray of shape (n_rows,)
         The positions of the decision and of the next best one in `loss.decisions`; -1 where there is no other.
-    risk, runner_up_risk : ndarray of shape (n_rows,)
+    risk, second_best_risk : ndarray of shape (n_rows,)
         Their expected losses.
     """
 
@@ -41,7 +42,7 @@ class Decisions:
     chosen: Codes
     risk: Floats
     second: Codes
-    runner_up_risk: Floats
+    second_best_risk: Floats
 
     @property
     def labels(self) -> LabelArray:
@@ -61,7 +62,7 @@ class Decisions:
         return np.asarray(self.labels[self.chosen])
 
     @property
-    def runner_up(self) -> LabelArray:
+    def second_best(self) -> LabelArray:
         """The next best decision of each row, as a label; where there is but one decision, that."""
         return np.asarray(self.labels[np.where(self.second >= 0, self.second, self.chosen)])
 
@@ -73,10 +74,8 @@ class Decisions:
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a line for each row."""
-        import pandas as pd
-
-        columns = {"decision": self.decision, "risk": self.risk, "runner_up": self.runner_up}
-        return pd.DataFrame({**columns, "runner_up_risk": self.runner_up_risk})
+        columns = {"decision": self.decision, "risk": self.risk, "second_best": self.second_best}
+        return data_frame({**columns, "second_best_risk": self.second_best_risk})
 
     def to_arrow(self) -> Any:
         """An Arrow table with a line for each row."""
@@ -86,20 +85,20 @@ class Decisions:
             mixed = values.dtype == object and len({type(value) for value in values}) > 1
             return pa.array([str(value) for value in values] if mixed else values.tolist())
 
-        names = ("decision", "risk", "runner_up", "runner_up_risk")
+        names = ("decision", "risk", "second_best", "second_best_risk")
         return pa.table({name: column(getattr(self, name)) for name in names})
 
     def __str__(self) -> str:
-        lines = [("", "decision", "risk", "runner-up", "its risk")]
+        lines = [("", "decision", "risk", "second best", "its risk")]
         shown = range(len(self)) if len(self) <= 20 else [*range(10), *range(len(self) - 5, len(self))]
         last = -1
-        decision, runner_up = self.decision, self.runner_up
+        decision, second_best = self.decision, self.second_best
         for i in shown:
             if i != last + 1:
                 lines.append(("…", "", "", "", ""))
             last = i
-            risks = f"{self.risk[i]:.4g}", f"{self.runner_up_risk[i]:.4g}"
-            lines.append((str(i), str(decision[i]), risks[0], str(runner_up[i]), risks[1]))
+            risks = f"{self.risk[i]:.4g}", f"{self.second_best_risk[i]:.4g}"
+            lines.append((str(i), str(decision[i]), risks[0], str(second_best[i]), risks[1]))
         return aligned(lines)
 
 
@@ -177,8 +176,8 @@ def decide(
     Returns
     -------
     Decisions
-        With `decision`, `risk`, `runner_up` and `runner_up_risk` of each row, `to_frame()` and `to_arrow()`. Ties go
-        to the decision that stands first in the loss.
+        With `decision`, `risk`, `second_best` and `second_best_risk` of each row, `to_frame()` and `to_arrow()`.
+        Ties go to the decision that stands first in the loss.
 
     Raises
     ------
@@ -197,7 +196,7 @@ def decide(
     --------
     >>> from deciban import decide
     >>> print(decide({"healthy": [0.98, 0.7], "sick": [0.02, 0.3]}, {"healthy": 1, "sick": 10}))
-       decision  risk  runner-up  its risk
+       decision  risk  second best  its risk
     0  healthy   0.2   sick       0.98
     1  sick      0.7   healthy    3
     """

@@ -134,7 +134,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     -----
     The common methods are `fit`, `predict`, `predict_proba`, `explain`, `decide`, `evaluate`, `score` and `save`.
     `partial_fit`, `forget`, `decay`, `retune`, `shard`, ``+`` and ``-`` change what was learned; `leave_one_out`,
-    `diagnose`, `evaluate_folds` and `select` tell how good it is; `evidence`, `estimates`, `top_words`, `linear_form`
+    `diagnose`, `cross_validate` and `select` tell how good it is; `evidence`, `estimates`, `top_words`, `linear_form`
     and `sample` show what is inside.
 
     Missing cells (None, NaN, null) are skipped when counting and are no evidence when predicting, unless tuning found
@@ -308,7 +308,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         )
 
     def predict_batches(
-        self, X: Any, *, probabilities: bool = False, for_file: FileKind | None = None
+        self, X: Any, *, probabilities: bool = False, output_format: FileKind | None = None
     ) -> Iterator[pa.Table]:
         """Predict rows that need not fit into memory, piece by piece.
 
@@ -318,7 +318,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Rows, as for `predict`.
         probabilities : bool, default=False
             Whether to add the probability of every class.
-        for_file : {"csv", "tsv", "json", "parquet"}, default=None
+        output_format : {"csv", "tsv", "json", "parquet"}, default=None
             What the tables are to be written to: for "csv" cells of a CSV file stay as they are written there, for
             "json" its whole numbers are integers; None is typed columns.
 
@@ -327,7 +327,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         pyarrow.Table
             Some rows with the columns ``predicted`` and ``probability`` added.
         """
-        yield from scoring.predict_batches(self._fitted(), X, probabilities=probabilities, for_file=for_file)
+        yield from scoring.predict_batches(self._fitted(), X, probabilities=probabilities, output_format=output_format)
 
     def predict_to(
         self,
@@ -403,7 +403,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         -------
         Explanation
             Print it, or ask for ``summary(row)``, ``calculation(row)``, ``reasons(row)``, ``steps(row)`` or
-            ``frame()``. Of a Spark DataFrame: the same with the columns ``predicted``, ``against``, ``decibans``,
+            ``to_frame()``. Of a Spark DataFrame: the same with the columns ``predicted``, ``against``, ``decibans``,
             ``decibans of prior`` and ``decibans of`` each column added.
 
         See Also
@@ -697,7 +697,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         Decisions
-            Arrays ``decision``, ``risk``, ``runner_up`` and ``runner_up_risk``; print it. Of a Spark DataFrame: the
+            Arrays ``decision``, ``risk``, ``second_best`` and ``second_best_risk``; print it. Of a Spark DataFrame: the
             same with these columns added.
 
         See Also
@@ -719,7 +719,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return scoring.decide_table(fitted, scoring.table_of(fitted, X), scoring.loss_for(fitted, loss, reject))
 
     def decide_batches(
-        self, X: Any, loss: Any = None, *, reject: float | None = None, for_file: FileKind | None = None
+        self, X: Any, loss: Any = None, *, reject: float | None = None, output_format: FileKind | None = None
     ) -> Iterator[pa.Table]:
         """Decide rows that need not fit into memory, piece by piece.
 
@@ -731,15 +731,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             As for `decide`.
         reject : float, default=None
             As for `decide`.
-        for_file : {"csv", "tsv", "json", "parquet"}, default=None
+        output_format : {"csv", "tsv", "json", "parquet"}, default=None
             What the tables are to be written to; see `predict_batches`.
 
         Yields
         ------
         pyarrow.Table
-            Some rows with the columns ``decision``, ``risk``, ``runner_up`` and ``runner_up_risk`` added.
+            Some rows with the columns ``decision``, ``risk``, ``second_best`` and ``second_best_risk`` added.
         """
-        yield from scoring.decide_batches(self._fitted(), X, loss, reject=reject, for_file=for_file)
+        yield from scoring.decide_batches(self._fitted(), X, loss, reject=reject, output_format=output_format)
 
     def decide_to(
         self,
@@ -869,7 +869,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         See Also
         --------
-        evaluate_folds : Cross-validation, from the table alone.
+        cross_validate : Cross-validation, from the table alone.
         leave_one_out : For rows that were learned.
 
         Examples
@@ -884,7 +884,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         return evaluate.evaluate_rows(fitted, open_examples(fitted, X, y, sample_weight), loss)
 
-    def evaluate_folds(
+    def cross_validate(
         self, X: Any, y: Any, sample_weight: Any = None, *, folds: int = 5, loss: Any = None
     ) -> Evaluation:
         """Cross-validation: all figures of each part of a table by what the other parts teach.
@@ -915,14 +915,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> from sklearn.datasets import load_iris
         >>> from deciban import BayesClassifier
         >>> X, y = load_iris(return_X_y=True)
-        >>> round(BayesClassifier(tune=None).evaluate_folds(X, y).accuracy, 2)
+        >>> round(BayesClassifier(tune=None).cross_validate(X, y).accuracy, 2)
         0.96
         """
         if not isinstance(folds, int | np.integer) or folds < 2:
             raise UsageError("give a whole number that is at least 2", parameter=Argument("folds", folds))
         settings = self._settings()
         settings.check()
-        return evaluate.evaluate_folds(settings, open_examples(None, X, y, sample_weight), int(folds), loss)
+        return evaluate.cross_validate(settings, open_examples(None, X, y, sample_weight), int(folds), loss)
 
     def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:
         """What the model would say of each row it has learned, had it not learned that row: exact, in one more pass.
@@ -983,7 +983,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         Importance
-            Arrays over the columns; print it, or ask for ``frame()``. Of many rows a sample is looked at.
+            Arrays over the columns; print it, or ask for ``to_frame()``. Of many rows a sample is looked at.
 
         See Also
         --------

@@ -127,7 +127,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         Returns
         -------
         Decisions
-            With `decision`, `risk`, `runner_up` and `runner_up_risk` of each row.
+            With `decision`, `risk`, `second_best` and `second_best_risk` of each row.
         """
         check_is_fitted(self)
         return least_risk_decisions(self.predict_proba(X), self.loss_, _finder(self.loss_, costs, X))

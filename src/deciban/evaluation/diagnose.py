@@ -188,7 +188,7 @@ class Dependence:
         names = ",".join(f'"{name}"' if set(name) & set(',"=') else name for name in self.columns)
         return f"--family {shlex.quote(f'{names}={self.block!r}')}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
         return {
             "columns": list(self.columns),

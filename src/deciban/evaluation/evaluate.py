@@ -206,7 +206,7 @@ def evaluate_left_out(fitted: Fitted, rows: Examples, loss: Any = None) -> Evalu
     return replace(_figures(fitted, held_in_memory(rows), loss, _posterior_of_learned), left_out=True)
 
 
-def evaluate_folds(
+def cross_validate(
     settings: Settings, rows: Examples, folds: int, loss: Any = None, only: int | None = None
 ) -> Evaluation:
     """The figures of each fold of a table, by what the other folds teach, added up.

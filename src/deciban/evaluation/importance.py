@@ -27,6 +27,7 @@ from deciban.sources.labeled import Examples
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import DECIBANS, aligned, counted
 
 # Numbers of evidence (row by column by class) that are looked at; of more rows a sample is taken.
@@ -95,7 +96,7 @@ class Importance:
         """The places of the columns, the most telling first."""
         return np.argsort(-self.decibans, kind="stable")
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """A line for each column, the most telling first.
 
         Returns
@@ -103,11 +104,9 @@ class Importance:
         pandas.DataFrame
             With the columns ``column``, ``decibans`` and ``bits``.
         """
-        import pandas as pd
-
         order = self.order
         names = [self.columns[k] for k in order]
-        return pd.DataFrame({"column": names, "decibans": self.decibans[order], "bits": self.bits[order]})
+        return data_frame({"column": names, "decibans": self.decibans[order], "bits": self.bits[order]})
 
     def __repr__(self) -> str:
         return str(self)

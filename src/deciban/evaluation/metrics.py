@@ -174,7 +174,7 @@ class Calibration:
             return float("nan")
         return float(np.average(np.abs(self.claimed - self.right), weights=self.weight))
 
-    def as_dicts(self) -> list[dict[str, float]]:
+    def to_dicts(self) -> list[dict[str, float]]:
         """A line for each bin, for programs."""
         columns = self.claimed.tolist(), self.right.tolist(), self.weight.tolist()
         return [
@@ -196,7 +196,7 @@ class Evaluation:
     """How good posteriors and decisions are on rows whose class is known; print it.
 
     The same figures for rows held out, for folds and for rows that were learned and are left out one by one. Those of
-    two sets of rows add up with ``+``. `BayesClassifier.evaluate`, `BayesClassifier.evaluate_folds` and
+    two sets of rows add up with ``+``. `BayesClassifier.evaluate`, `BayesClassifier.cross_validate` and
     `LeaveOneOut.evaluation` make them.
 
     Parameters
@@ -235,7 +235,7 @@ class Evaluation:
     >>> from sklearn.datasets import load_iris
     >>> from deciban import BayesClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> found = BayesClassifier(tune=None).evaluate_folds(X, y, folds=3)
+    >>> found = BayesClassifier(tune=None).cross_validate(X, y, folds=3)
     >>> round(found.accuracy, 2), found.baseline["accuracy"] < 0.4
     (0.96, True)
     """
@@ -408,7 +408,7 @@ class Evaluation:
         pairs = zip(*np.unravel_index(places, wrong.shape), strict=True)
         return [(labels[truth], labels[said], float(wrong[truth, said])) for truth, said in pairs]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The figures, for programs.
 
         Returns
@@ -426,7 +426,7 @@ class Evaluation:
             "classes": self.classes.tolist(),
             "confusion": [[whole(weight) for weight in row] for row in self.confusion.tolist()],
             "per_class": self.per_class,
-            "calibration": self.calibration.as_dicts(),
+            "calibration": self.calibration.to_dicts(),
             "rows_of_unknown_classes": whole(self.unknown),
         }
         figures |= {"copies": self.copies} if self.left_out else {}
@@ -484,7 +484,7 @@ class Evaluation:
             (class_name(truth), class_name(said), amount(weight)) for truth, said, weight in found[:MAX_CONFUSIONS]
         ]
         rest = len(found) - MAX_CONFUSIONS
-        more = f"\n… ({counted(rest, 'rarer confusion')}: as_dict())" if rest > 0 else ""
+        more = f"\n… ({counted(rest, 'rarer confusion')}: to_dict())" if rest > 0 else ""
         return [f"the most frequent confusions\n{aligned(lines, right=[2])}{more}"]
 
     def _classes_table(self) -> str:
@@ -497,7 +497,7 @@ class Evaluation:
             figures = ["" if one[name] is None else f"{one[name]:.4f}" for name in columns]
             lines.append([class_name(one["class"]), amount(one["rows"]), *figures])
         rest = len(found) - len(most)
-        more = f"\n… ({counted(rest, 'class')} with fewer rows: as_dict())" if rest else ""
+        more = f"\n… ({counted(rest, 'class')} with fewer rows: to_dict())" if rest else ""
         return aligned(lines, right=range(1, len(columns) + 2)) + more
 
 

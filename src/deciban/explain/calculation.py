@@ -42,7 +42,7 @@ class Term:
         return float(DECIBANS * self.nats)
 
     @property
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The term for programs; its parts are in decibans."""
         parts = {name: float(DECIBANS * value) for name, value in self.parts.items()}
         return {**self.what, "decibans": self.decibans, "nats": self.nats, **parts}
@@ -72,7 +72,7 @@ def block_terms(
         alone["bias"] = evidence.bias_of(row)
     terms = start_terms(alone, "block", best, other, columns=[], values=[], weight=1.0)
     for b, (block, label) in enumerate(zip(blocks, labels_of(blocks, cells), strict=True)):
-        what = {**block.as_dict(cells), "weight": float(evidence.weights[b])}
+        what = {**block.to_dict(cells), "weight": float(evidence.weights[b])}
         terms.append(Term(label, float(each[b]), what))
     for b in range(len(blocks), len(evidence.blocks)):
         assert model.corrections is not None, "there is a correction"

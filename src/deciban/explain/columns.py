@@ -57,8 +57,6 @@ def written_cell(value: Any) -> str:
     if isinstance(value, float):
         return as_written(value)
     return shortened(str(value).replace("\n", "\\n"), MAX_CELL_LENGTH)
-        as_written(value) if isinstance(value, float) else shortened(str(value).replace("\n", "\\n"), MAX_CELL_LENGTH)
-    )
 
 
 def form_cell(value: Any) -> Any:
@@ -229,7 +227,7 @@ class Block:
         names = tuple(model.schema.column_name(column) for column in columns)
         return cls(group, place, model.schema.block_names[block], here.family, columns, names)
 
-    def as_dict(self, row: list[Any]) -> dict[str, Any]:
+    def to_dict(self, row: list[Any]) -> dict[str, Any]:
         """The block for programs, with the values of its columns in a row; of many counts, those that are not 0."""
         cells = [(name, row[column]) for name, column in zip(self.names, self.columns, strict=True)]
         if self.family.absorbs:

@@ -12,6 +12,7 @@ from deciban.model.counts import Counts
 from deciban.model.model import Model
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import aligned, as_written, class_name, digits
 
 # Blocks, lines of each and classes that are printed.
@@ -131,9 +132,7 @@ class Estimates(Mapping[str, BlockEstimates]):
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a line for each number."""
-        import pandas as pd
-
-        return pd.DataFrame(self._long())
+        return data_frame(self._long())
 
     def to_arrow(self) -> Any:
         """The same as an Arrow table, values and classes as text."""
@@ -277,7 +276,7 @@ class ParameterCount:
         """V: the product of the numbers of values of the discrete columns; 1 if there are none."""
         return prod(self.sizes)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The counts for programs; those above a quadrillion, and infinite ones, as text."""
         return {
             "naive": self.naive,

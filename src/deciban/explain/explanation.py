@@ -22,6 +22,7 @@ from deciban.explain.words import TextEvidence, TokenizedText, tokenized_texts
 from deciban.model.model import Evidence, Model
 from deciban.tables.table import Table
 from deciban.util.arrays import Flags, Floats, Integers
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import DECIBANS, class_name, counted, digits
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
@@ -199,7 +200,7 @@ class Explanation:
             else:
                 how = [likelihood.formula(read[block.group], 0, block.place, c) for c in range(len(names))]
             found = {
-                **block.as_dict(self._row(row).cells),
+                **block.to_dict(self._row(row).cells),
                 "weight": float(evidence.weights[b]),
                 "capped": bool(evidence.capped is not None and evidence.capped[row, b]),
                 "formula": dict(zip(names, how, strict=True)),
@@ -272,14 +273,14 @@ class Explanation:
         if len(order) == 1 or self._impossible[row]:
             return found
         terms = self.terms(row)
-        found["evidence"] = [term.as_dict for term in terms]
+        found["evidence"] = [term.to_dict for term in terms]
         if texts := self.words(row):
             found["words"] = {text.column: text.terms for text in texts}
         if self.by == "column" and self.columns.rules:
             found["shared_out"] = self.columns.rules
         return {**found, "against": labels[order[1]], "sum": sum(term.decibans for term in terms)}
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """What columns (or blocks) say of all rows.
 
         Returns
@@ -287,15 +288,13 @@ class Explanation:
         pandas.DataFrame
             A line for each row and term of its sum, with all that `reasons` tells of it.
         """
-        import pandas as pd
-
         lines = []
         for row in range(self.table.rows):
             found = self.reasons(row)
             whose = {"row": row, "predicted": found["predicted"], "against": found["against"]}
             lines += [{**whose, **term} for term in found["evidence"]]
         names = ("row", "predicted", "against", *(COLUMN_KEYS if self.by == "column" else BLOCK_KEYS))
-        return pd.DataFrame(lines, columns=list(names))
+        return data_frame({name: [line.get(name) for line in lines] for name in names})
 
     def words(self, row: int = 0) -> list[TextEvidence]:
         """What the texts of a row say for the best class against the next, word by word.

@@ -17,7 +17,7 @@ from deciban.families.base.contract import (
     Family,
     Likelihood,
     Parameters,
-    score_anew,
+    score_by_refitting,
 )
 from deciban.families.base.spread import PerClass, Pooled, Shrunk
 from deciban.families.bernoulli import Bernoulli
@@ -139,5 +139,5 @@ __all__ = [
     "Support",
     "Text",
     "register",
-    "score_anew",
+    "score_by_refitting",
 ]

@@ -24,7 +24,7 @@ from deciban.families.base.contract import (
     by_pattern,
     cells_of,
     evidence_of_block,
-    score_anew,
+    score_by_refitting,
 )
 from deciban.families.base.lowering import (
     NEVER_SEEN,
@@ -170,7 +170,7 @@ class JointTable(BlockFamily):
         shares = smoothed(np.maximum(pair, 0.0), self.alpha, whole.complete.possible)
         evidence[rest, 0, labels] = log(shares[:, 0, 0])
         part = np.zeros((again.size, 1, out.shape[2]))
-        score_anew(self, statistic, cells_of(cells, again), rows[again], first, part)
+        score_by_refitting(self, statistic, cells_of(cells, again), rows[again], first, part)
         evidence[again] = part
         out[:, slot[0]] += evidence[:, 0]
 

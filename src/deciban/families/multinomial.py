@@ -22,7 +22,7 @@ from deciban.families.base.contract import (
     Terms,
     add_base,
     cells_of,
-    score_anew,
+    score_by_refitting,
 )
 from deciban.families.base.lowering import ExportedColumns, LinearTerm, Lowered, reject_other_than_amounts
 from deciban.families.base.shapley import Rule, Shares
@@ -209,7 +209,7 @@ def amounts_left_out(
     add_base(family.estimate(statistic), cells_of(cells, plain), np.ones(1), np.zeros(1, dtype=np.int64), part)
     out[plain, slot[0]] += part[:, 0]
     part = np.zeros((again.size, 1, out.shape[2]))
-    score_anew(family, statistic, cells_of(cells, again), rows[again], np.zeros(1, dtype=np.int64), part)
+    score_by_refitting(family, statistic, cells_of(cells, again), rows[again], np.zeros(1, dtype=np.int64), part)
     out[again, slot[0]] += part[:, 0]
 
 

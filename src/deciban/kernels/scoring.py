@@ -469,7 +469,7 @@ def least_risk(
     for i in range(posterior.shape[0]):
         row = i if loss.shape[0] > 1 else 0
         least, next_least = np.inf, np.inf
-        chosen, runner_up = -1, -1
+        chosen, second_best = -1, -1
         for d in range(loss.shape[1]):
             total = loss[row, d, 0]
             if not constant[d]:
@@ -477,8 +477,8 @@ def least_risk(
                 for c in range(loss.shape[2]):
                     total += loss[row, d, c] * posterior[i, c]
             if total < least:
-                runner_up, next_least = chosen, least
+                second_best, next_least = chosen, least
                 chosen, least = d, total
             elif total < next_least:
-                runner_up, next_least = d, total
-        best[i], risk[i], second[i], second_risk[i] = chosen, least, runner_up, next_least
+                second_best, next_least = d, total
+        best[i], risk[i], second[i], second_risk[i] = chosen, least, second_best, next_least

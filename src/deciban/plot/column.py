@@ -21,7 +21,6 @@ from deciban.plot.display import (
     drawn_positions,
     evidence_limits,
     fitted_of,
-    frame_of,
     legend,
     mark_values,
     most_telling,
@@ -33,6 +32,7 @@ from deciban.plot.display import (
 )
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import amount
 
 # The most bars of a histogram behind a density, the most classes that have bars side by side, and the room of these.
@@ -263,7 +263,7 @@ class ColumnDisplay(Display):
         rows = "" if self.rows is None else f" ({amount(float(self.rows[c]))})"
         return shown_name(self.classes.tolist()[c]) + printed(rows)
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """What is drawn, as a table.
 
         Returns
@@ -273,7 +273,7 @@ class ColumnDisplay(Display):
         """
         values, labels = list(self.values.names), self.classes.tolist()
         known = self.counts is not None and self.counts.levels is not None and self.values.kind == "categories"
-        return frame_of(
+        return data_frame(
             {
                 "value": [value for value in values for _ in labels],
                 "class": [label for _ in values for label in labels],

@@ -15,7 +15,6 @@ from deciban.plot.display import (
     Axes,
     Display,
     axes_for,
-    frame_of,
     legend,
     printed,
     quiet,
@@ -23,6 +22,7 @@ from deciban.plot.display import (
 )
 from deciban.plot.judged import Judged, judged_posteriors, judged_rows
 from deciban.util.arrays import Floats
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import digits
 from deciban.web.palette import CLASS_COLORS
 
@@ -223,7 +223,7 @@ class CostDisplay(Display):
         self._drawn(ax)
         return self
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """What is drawn, as a table.
 
         Returns
@@ -231,7 +231,7 @@ class CostDisplay(Display):
         DataFrame
             A line for each threshold or prior, with the mean cost of each rule.
         """
-        return frame_of({self.against: self.x, **self.costs})
+        return data_frame({self.against: self.x, **self.costs})
 
 
 def costs_by_threshold(rows: Judged, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:

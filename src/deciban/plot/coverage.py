@@ -5,8 +5,9 @@ from typing import Any, Self
 from deciban.decisions.decide import CoverageCurve, incurred, least_risk_decisions
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
-from deciban.plot.display import Axes, Display, axes_for, frame_of, legend, quiet
+from deciban.plot.display import Axes, Display, axes_for, legend, quiet
 from deciban.plot.judged import Judged, judged_posteriors, judged_rows
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import digits
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
@@ -167,7 +168,7 @@ class CoverageDisplay(Display):
         self._drawn(ax)
         return self
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """What is drawn, as a table.
 
         Returns
@@ -177,4 +178,4 @@ class CoverageDisplay(Display):
         """
         curve = self.curve
         columns = {"reject": curve.reject, "coverage": curve.coverage, "risk": curve.risk, "cost": curve.cost}
-        return frame_of(columns)
+        return data_frame(columns)

@@ -23,13 +23,13 @@ from deciban.plot.display import (
     axes_for,
     class_styles,
     fitted_of,
-    frame_of,
     legend,
     quiet,
     shown_name,
 )
 from deciban.scoring.predict import loss_for
 from deciban.util.arrays import Flags, Floats, Integers
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import digits
 from deciban.web.palette import CLASS_COLORS
 
@@ -293,7 +293,7 @@ class DecisionDisplay(Display):
     def _classes(self) -> list[Any]:
         return list(self.loss.classes or ())
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """What is drawn, as a table.
 
         Returns
@@ -306,7 +306,7 @@ class DecisionDisplay(Display):
         columns |= {f"joint of {label}": self.joint[:, c] for c, label in enumerate(self._classes)}
         for name, rule in (("decision", self.rule), ("best", self.best)):
             columns[name] = [decisions[place] for place in decision_at(rule, self.x)]
-        return frame_of(columns)
+        return data_frame(columns)
 
 
 def _runs(moved: Flags) -> list[slice]:
@@ -497,7 +497,7 @@ class DecisionMapDisplay(Display):
                 ax.plot(*(mean[:, None] + size * shape), color=style.color, linestyle=style.line, linewidth=1.4)
             ax.plot(*mean, color=style.color, marker=style.marker, markersize=5, linestyle="none")
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """What is drawn, as a table.
 
         Returns
@@ -509,7 +509,7 @@ class DecisionMapDisplay(Display):
         decisions = list(self.loss.decisions or ())
         columns: dict[str, Any] = {"x": x, "y": y}
         columns |= {f"joint of {label}": self.joint[:, :, c].ravel() for c, label in enumerate(self.loss.classes or ())}
-        return frame_of({**columns, "decision": [decisions[place] for place in self.decisions.ravel()]})
+        return data_frame({**columns, "decision": [decisions[place] for place in self.decisions.ravel()]})
 
 
 def _line(values: ColumnValues) -> Floats:

@@ -15,12 +15,12 @@ from deciban.plot.display import (
     Display,
     axes_for,
     fitted_of,
-    frame_of,
     printed,
     quiet,
     shown_name,
 )
 from deciban.util.arrays import Floats
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import counted
 from deciban.web.palette import FOR_COLOR
 
@@ -201,7 +201,7 @@ class DependenceDisplay(Display):
         quiet(ax, "bits shared within the classes", f"mutual information given the class, in bits{more}")
         return ax
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """What is drawn, as a table.
 
         Returns
@@ -210,7 +210,7 @@ class DependenceDisplay(Display):
             A line for each pair: the columns, bits, the share of the smaller entropy, what it costs in bits a row, p.
         """
         found = self.dependences
-        return frame_of(
+        return data_frame(
             {
                 "first": [one.columns[0] for one in found],
                 "second": [one.columns[1] for one in found],

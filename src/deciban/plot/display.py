@@ -3,7 +3,7 @@
 import os
 import unicodedata
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,15 +42,6 @@ def fitted_of(estimator: Any) -> Fitted:
     _ = estimator.model_  # says that it is not fitted, if so
     fitted: Fitted = estimator.fitted_
     return fitted
-
-
-def frame_of(columns: Mapping[str, Any]) -> Any:
-    """A pandas DataFrame of these columns."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise UsageError("frame() makes a DataFrame of pandas, which is not installed: pip install pandas") from None
-    return pd.DataFrame(dict(columns))
 
 
 # --- matplotlib: axes to draw on, and pictures written to files

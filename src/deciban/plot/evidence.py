@@ -17,7 +17,6 @@ from deciban.plot.display import (
     Display,
     axes_for,
     fitted_of,
-    frame_of,
     printed,
     quiet,
     shown_name,
@@ -25,6 +24,7 @@ from deciban.plot.display import (
 )
 from deciban.scoring.predict import aligned_table
 from deciban.util.arrays import Floats
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import DECIBANS, class_name, counted, digits, shortened
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
@@ -239,7 +239,7 @@ class EvidenceDisplay(Display):
         upper.set_xticks([x for x, _ in shown], [text for _, text in shown], fontsize=SMALL_SIZE)
         upper.spines["top"].set_color(LINE_COLOR)
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """What is drawn, as a table.
 
         Returns
@@ -250,7 +250,7 @@ class EvidenceDisplay(Display):
         """
         bars = self.bars
         ends = np.array([end for _, _, end in bars])
-        return frame_of(
+        return data_frame(
             {
                 "term": [name for name, _, _ in bars],
                 "decibans": self._said,

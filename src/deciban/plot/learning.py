@@ -11,9 +11,10 @@ from deciban.evaluation.evaluate import evaluate_rows, split
 from deciban.fitting.fit import count_examples, open_examples
 from deciban.fitting.update import with_counts
 from deciban.model.fitted import Fitted
-from deciban.plot.display import Axes, Display, curve_styles, fitted_of, frame_of, legend, panels_for, printed, quiet
+from deciban.plot.display import Axes, Display, curve_styles, fitted_of, legend, panels_for, printed, quiet
 from deciban.tables.labeled import LabeledTable
 from deciban.util.arrays import Floats, Integers
+from deciban.util.frames import data_frame
 
 # Shards that are counted, the fewest rows that anything is learned from, and the folds of which one is held out.
 SHARDS = 8
@@ -155,7 +156,7 @@ class LearningDisplay(Display):
         self._drawn(panels[0])
         return self
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """What is drawn, as a table.
 
         Returns
@@ -164,7 +165,7 @@ class LearningDisplay(Display):
             A line for each model and number of rows, with accuracy and log-loss.
         """
         names = list(self.figures)
-        return frame_of(
+        return data_frame(
             {
                 "model": np.repeat(names, self.rows.size),
                 "rows": np.tile(self.rows, len(names)),

@@ -23,13 +23,13 @@ from deciban.plot.display import (
     Axes,
     Display,
     fitted_of,
-    frame_of,
     panels_for,
     printed,
     quiet,
     shown_name,
 )
 from deciban.util.arrays import Floats
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import DECIBANS, counted, digits, shortened
 
 # Columns that are drawn unless more are asked for, numbers that are marked on a ruler, and the places of a mark's name.
@@ -256,7 +256,7 @@ class NomogramDisplay(Display):
         room = 0.04 * (high - low)
         return low - room, high + room
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """What is drawn, as a table.
 
         Returns
@@ -265,7 +265,7 @@ class NomogramDisplay(Display):
             A line for each value of each column, with its worth in decibans.
         """
         pairs = list(zip(self.columns, self.evidence, strict=True))
-        return frame_of(
+        return data_frame(
             {
                 "column": [values.name for values, _ in pairs for _ in values.names],
                 "value": [name for values, _ in pairs for name in values.names],

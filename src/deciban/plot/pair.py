@@ -15,7 +15,6 @@ from deciban.plot.display import (
     drawn_positions,
     evidence_limits,
     fitted_of,
-    frame_of,
     mark_values,
     most_telling,
     panels_for,
@@ -24,6 +23,7 @@ from deciban.plot.display import (
 )
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
+from deciban.util.frames import data_frame
 
 # Points of a number along each side of a heat map; categories up to which the decibans are written into the cells;
 # panels beside each other.
@@ -167,7 +167,7 @@ class PairDisplay(Display):
         mark_values(ax, self.second, shown[1], vertical=True)
         return mesh
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """What is drawn, as a table.
 
         Returns
@@ -179,7 +179,7 @@ class PairDisplay(Display):
         places = np.indices(shape).reshape(3, -1)
         one, other = (name if k == 0 or name != self.first.name else f"{name} (2)"
                       for k, name in enumerate((self.first.name, self.second.name)))  # fmt: skip
-        return frame_of(
+        return data_frame(
             {
                 one: [self.first.names[k] for k in places[0]],
                 other: [self.second.names[k] for k in places[1]],

@@ -6,8 +6,9 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.evaluation.metrics import Calibration
-from deciban.plot.display import LINE_COLOR, Axes, Display, curve_styles, frame_of, legend, panels_for, printed, quiet
+from deciban.plot.display import LINE_COLOR, Axes, Display, curve_styles, legend, panels_for, printed, quiet
 from deciban.plot.judged import judged_posteriors, judged_rows
+from deciban.util.frames import data_frame
 
 # Bins of claims, and the size of their points: the more rows, the larger.
 CLAIM_BINS = 15
@@ -154,7 +155,7 @@ class ReliabilityDisplay(Display):
         self._drawn(above)
         return self
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """What is drawn, as a table.
 
         Returns
@@ -163,7 +164,7 @@ class ReliabilityDisplay(Display):
             A line for each curve and bin: what was claimed, the share that was right, and the weight of its rows.
         """
         found = list(self.calibrations.items())
-        return frame_of(
+        return data_frame(
             {
                 "model": [name for name, one in found for _ in one.weight],
                 "claimed": np.concatenate([one.claimed for _, one in found]),

@@ -327,7 +327,7 @@ def _judged(fitted: Fitted, held_out: Examples | None, training: Examples | None
 
 
 def _evaluated(found: Evaluation, source: str) -> dict[str, Any]:
-    figures = found.as_dict()
+    figures = found.to_dict()
     figures["baseline"]["class"] = class_name(figures["baseline"]["class"])
     if "decision" in figures["baseline"]:
         figures["baseline"]["decision"] = class_name(figures["baseline"]["decision"])
@@ -390,7 +390,7 @@ def _model(fitted: Fitted) -> dict[str, Any]:
             for label, weight, share in zip(counts.classes.tolist(), counts.class_weight.tolist(), prior, strict=True)
         ],
         "columns": counts.schema.width,
-        "parameters": ParameterCount.of(counts, fitted.plain, fitted.model).as_dict(),
+        "parameters": ParameterCount.of(counts, fitted.plain, fitted.model).to_dict(),
         "tuning": "plain Bayes: the evidence of every block has weight 1" if tuning is None else tuning.summary,
         "stale": fitted.is_tuned and tuning is not None and tuning.stale,
     }

@@ -109,7 +109,7 @@ class UnknownCells:
             self.unseen[name] += unseen.size
             self.examples.setdefault(name, cells[int(unseen[0])].as_py())
 
-    def as_dict(self) -> dict[str, dict[str, int]]:
+    def to_dict(self) -> dict[str, dict[str, int]]:
         """How many of each column, for programs."""
         return {"missing_cells": dict(self.missing), "unseen_cells": dict(self.unseen)}
 

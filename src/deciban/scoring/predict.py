@@ -121,13 +121,13 @@ def predict_batches(
     *,
     probabilities: bool = False,
     observe: Callable[[Table], None] | None = None,
-    for_file: FileKind | None = None,
+    output_format: FileKind | None = None,
 ) -> Iterator[pa.Table]:
     """Tables of the rows, piece by piece, with the columns `predicted` and `probability` added.
 
     probabilities: also add the probability of every class. observe: is called with each piece as the model reads it.
-    for_file: what the tables are written to: for "csv" cells of a CSV file stay as they are written there, for "json"
-    its whole numbers are integers; None is typed columns. Memory does not grow with a file.
+    output_format: what the tables are written to: for "csv" cells of a CSV file stay as they are written there,
+    for "json" its whole numbers are integers; None is typed columns. Memory does not grow with a file.
     """
     model = fitted.model
 
@@ -141,7 +141,7 @@ def predict_batches(
             added |= {f"P({class_name(label)})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
         return with_columns(shown, added)
 
-    yield from _each_piece(fitted, X, predicted, others_as_text=True, for_file=for_file)
+    yield from _each_piece(fitted, X, predicted, others_as_text=True, output_format=output_format)
 
 
 def predict_to(
@@ -156,7 +156,7 @@ def predict_to(
     """Write the tables of `predict_batches`, as `write_tables` does; the number of rows."""
     source = opened_rows(fitted, X)
     kind = kind_of_output(path)
-    tables = predict_batches(fitted, source, probabilities=probabilities, for_file=kind)
+    tables = predict_batches(fitted, source, probabilities=probabilities, output_format=kind)
     return write_tables(path, tables, source, table, existing)
 
 
@@ -210,11 +210,11 @@ def decide_batches(
     *,
     reject: float | None = None,
     observe: Callable[[Table], None] | None = None,
-    for_file: FileKind | None = None,
+    output_format: FileKind | None = None,
 ) -> Iterator[pa.Table]:
     """Tables of the rows, piece by piece, with the decision, its risk, and the next best decision added.
 
-    observe, for_file: as for `predict_batches`.
+    observe, output_format: as for `predict_batches`.
     """
     wanted = loss_for(fitted, loss, reject)
     schema = fitted.model.schema
@@ -225,10 +225,12 @@ def decide_batches(
             observe(table)
         found = decide_table(fitted, table, wanted, first_row)
         chosen = {"decision": found.decision, "risk": found.risk}
-        return with_columns(shown, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})
+        return with_columns(
+            shown, {**chosen, "second_best": found.second_best, "second_best_risk": found.second_best_risk}
+        )
 
     others_as_text = not wanted.varies  # costs that vary may be columns
-    yield from _each_piece(fitted, X, decided, others_as_text=others_as_text, for_file=for_file)
+    yield from _each_piece(fitted, X, decided, others_as_text=others_as_text, output_format=output_format)
 
 
 def decide_to(
@@ -243,7 +245,7 @@ def decide_to(
 ) -> int:
     """Write the tables of `decide_batches`, as `write_tables` does; the number of rows."""
     source = opened_rows(fitted, X)
-    tables = decide_batches(fitted, source, loss, reject=reject, for_file=kind_of_output(path))
+    tables = decide_batches(fitted, source, loss, reject=reject, output_format=kind_of_output(path))
     return write_tables(path, tables, source, table, existing)
 
 
@@ -278,7 +280,7 @@ def _each_piece(
     X: Any,
     action: Callable[[Table, int, Table], Any],
     others_as_text: bool = False,
-    for_file: FileKind | None = None,
+    output_format: FileKind | None = None,
 ) -> Iterator[Any]:
     """action(table, number of its first row, the table as it is shown in such a file) of each piece.
 
@@ -292,16 +294,16 @@ def _each_piece(
         source = source.as_text([name for name in source.names if name not in types])
     with source.naming(), progress("reading", "rows", source.expected) as advance:
         first_row = 1  # as people count the rows of a file
-        for table, shown in _with_shown(source, for_file):
+        for table, shown in _with_shown(source, output_format):
             yield action(Frame(table), first_row, Frame(shown))
             first_row += table.num_rows
             advance(table.num_rows)
 
 
-def _with_shown(source: Source, for_file: FileKind | None) -> Iterator[tuple[pa.Table, pa.Table]]:
+def _with_shown(source: Source, output_format: FileKind | None) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Tables of a stream, each with what is shown of it in such a file."""
-    if for_file in ("csv", "tsv"):
+    if output_format in ("csv", "tsv"):
         yield from source.beside_text()
         return
     for table in source.tables():
-        yield table, with_each(table, as_whole) if for_file == "json" and not source.typed else table
+        yield table, with_each(table, as_whole) if output_format == "json" and not source.typed else table

@@ -56,7 +56,7 @@ def decisions_as_json(
 def decisions_as_table(decided: Decisions, ids: Sequence[str] | None = None) -> pa.Table:
     """The same as columns."""
     columns = _decision_columns(decided)
-    for name in ("decision", "runner_up"):
+    for name in ("decision", "second_best"):
         columns[name] = _one_type(columns[name])
     return _as_table({name: pa.array(cells) for name, cells in columns.items()}, ids)
 
@@ -65,8 +65,8 @@ def _decision_columns(decided: Decisions) -> dict[str, list[Any]]:
     return {
         "decision": plain_json(decided.decision.tolist()),
         "risk": decided.risk.tolist(),
-        "runner_up": plain_json(decided.runner_up.tolist()),
-        "runner_up_risk": decided.runner_up_risk.tolist(),
+        "second_best": plain_json(decided.second_best.tolist()),
+        "second_best_risk": decided.second_best_risk.tolist(),
     }
 
 

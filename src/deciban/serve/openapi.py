@@ -80,8 +80,8 @@ COMMON_SCHEMAS: Json = {
                 "id": {"type": "string"},
                 "decision": LABEL_SCHEMA,
                 "risk": {"type": "number"},
-                "runner_up": LABEL_SCHEMA,
-                "runner_up_risk": {"type": "number"},
+                "second_best": LABEL_SCHEMA,
+                "second_best_risk": {"type": "number"},
             },
             ("id",),
         )

@@ -56,10 +56,10 @@ class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem 
             place = replace(place, row=rows[place.row])
         return Problem(self.status, self.cause, self.remedy, place, self.undone)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The problem as RFC 9457 writes it, with place, cause and remedy apart.
 
-        >>> Problem(422, "found 'abc', expected a number", "send a number, or null", "rows[0].age").as_dict()["detail"]
+        >>> Problem(422, "found 'abc', expected a number", "send a number, or null", "rows[0].age").to_dict()["detail"]
         "rows[0].age: found 'abc', expected a number; send a number, or null"
         """
         where = f"{self.place}: " if self.place else ""
@@ -75,7 +75,7 @@ class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem 
 
     def as_bytes(self) -> bytes:
         """The body of the answer that tells the problem."""
-        told = json.dumps(self.as_dict(), separators=(",", ":"), ensure_ascii=False)
+        told = json.dumps(self.to_dict(), separators=(",", ":"), ensure_ascii=False)
         return told.encode(errors="backslashreplace") + b"\n"  # half a character as JSON writes it
 
     @property

@@ -124,8 +124,6 @@ class Moments(PickledFields):
         scatter, low = self._scatter
         bound = MIN_POSITIVE if self.rounding_error is None else np.maximum(self.rounding_error, MIN_POSITIVE)
         none = scatter <= bound
-            MIN_POSITIVE if self.rounding_error is None else np.maximum(self.rounding_error, MIN_POSITIVE)
-        )
         scatter, low = np.where(none, 0.0, scatter), np.where(none, 0.0, low)
         return MomentValues(self.present.doubles()[0], *self.first.over(self.present), scatter, low)
 

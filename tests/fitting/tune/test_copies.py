@@ -129,8 +129,8 @@ def test_copies_are_in_one_fold() -> None:
         assert not inside & outside
         sizes.append(len(inside))
     assert min(sizes) >= 10
-    once = BayesClassifier(tune=None).evaluate_folds(X, y)
-    assert BayesClassifier(tune=None).evaluate_folds(X[rows], y[rows]).log_loss == pytest.approx(once.log_loss, abs=0.1)
+    once = BayesClassifier(tune=None).cross_validate(X, y)
+    assert BayesClassifier(tune=None).cross_validate(X[rows], y[rows]).log_loss == pytest.approx(once.log_loss, abs=0.1)
 
 
 def test_the_command_says_how_many_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

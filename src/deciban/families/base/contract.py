@@ -487,7 +487,7 @@ def evidence_of_block(likelihood: Likelihood, cells: Any, classes: int) -> Float
     return out[:, 0]
 
 
-def score_anew(family: Family, statistic: Any, cells: Any, rows: LeftOut, slot: Integers, out: Floats) -> None:
+def score_by_refitting(family: Family, statistic: Any, cells: Any, rows: LeftOut, slot: Integers, out: Floats) -> None:
     """score_left_out by definition: take a row from the counts, estimate, score it. For the few rows, or the family,
     for which there is no shorter way."""
     classes = out.shape[2]

@@ -21,7 +21,7 @@ from deciban.families.base.contract import (
     Parameters,
     Sampled,
     Terms,
-    score_anew,
+    score_by_refitting,
 )
 from deciban.families.base.lowering import ExportedColumns, Lowered, Term, TextTerm
 from deciban.families.bernoulli import Exchange
@@ -169,7 +169,7 @@ class Text(TextOptions):
             again = np.flatnonzero((not column.kind.left_out_by_formula) | ((rows.removed > 0.0) & alone))
             only = statistic.place_columns(np.where(np.arange(len(cells)) == j, 0, -1), 1)
             found = np.zeros((again.size, 1, out.shape[2]))
-            score_anew(self, only, [take_cells(array, again)], rows[again], np.zeros(1, dtype=np.int64), found)
+            score_by_refitting(self, only, [take_cells(array, again)], rows[again], np.zeros(1, dtype=np.int64), found)
             part[again] = found
             out[:, slot[j]] += part[:, 0]
 
