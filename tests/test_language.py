@@ -1,4 +1,4 @@
-"""Plain technical English: words and habits that docstrings, messages and pages avoid (docs/glossary.md has the terms)."""
+"""Plain technical English: words and habits that docstrings, messages and pages avoid."""
 
 import ast
 import io
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 
 # A pattern, and what to write instead. Add a word here when a review stumbles over it twice.
 WORDS = {
-    r"\b(is|are|was|were|be) (no|none)\b(?! (longer|more|fewer|less|different|better|worse|need|way|such))": "is not a …",
+    r"\b(is|are|was|were|be) (no|none)\b(?! (longer|more|fewer|less|better|worse|need|way|such))": "is not a …",
     r"\banew\b": "again, from scratch",
     r"\b(learn\w*|learning) on line\b": "online",
     r"\bstrang(e|ers?)\b": "outlier",
@@ -30,7 +30,8 @@ WORDS = {
     r"\bin (its|their) turn\b": "one at a time, in turn",
     r"\b(bits?|nats?|costs?|log-loss|seconds?|bytes|decibans) a (row|column|class)\b": "per row",
     r"\d %": "8%",
-    r"--(most|least)-|(?<![\w.])(most|least|fewest)_(?!squares|common|recent|frequent)\w+|\b(MOST|FEWEST|LARGEST|LONGEST)_": "max_, min_",
+    r"--(most|least)-|(?<![\w.])(most|least|fewest)_(?!squares|cost)\w+": "max_, min_",
+    r"\b(MOST|FEWEST|LARGEST|LONGEST)_": "MAX_, MIN_",
     r"\bown lights\b": "according to the model itself",
     r"\bforeseen\b": "predicted",
     r"\bgiven up\b": "rejected, undecided",
@@ -52,11 +53,7 @@ SOURCES = [
     *sorted((ROOT / "src").rglob("*.py")),
     *sorted((ROOT / "examples").rglob("*.py")),
 ]
-SCRIPTS = [
-    path
-    for kind in ("*.js", "*.mjs", "*.css", "*.html")
-    for path in sorted((ROOT / "src").rglob(kind))
-]
+SCRIPTS = [path for kind in ("*.js", "*.mjs", "*.css", "*.html") for path in sorted((ROOT / "src").rglob(kind))]
 
 
 def prose_of(path: Path) -> list[tuple[int, str]]:

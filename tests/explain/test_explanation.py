@@ -19,7 +19,7 @@ from deciban.model.counts import Counts
 from deciban.model.model import estimate
 from deciban.schema.schema import GIVEN, ColumnGroup
 from deciban.tables.table import Frame
-from deciban.util.text_tables import width_of
+from deciban.util.text_tables import text_width
 from tests import textbook
 
 RNG = np.random.default_rng(5)
@@ -114,12 +114,12 @@ def test_the_calculation_fits_the_screen(width: int) -> None:
     clf = textbook(columns).fit(WIDE, np.array(["benign_finding", "malignant_finding"])[Y])
     steps = clf.explain({name: cells[:1] for name, cells in WIDE.items()})
     text = steps.calculation(0, width)
-    assert max(map(width_of, text.splitlines())) <= width
+    assert max(map(text_width, text.splitlines())) <= width
     last = tuple(WIDE)[5]
     mean = np.mean([cell for cell, label in zip(WIDE[last], Y, strict=True) if label == 0])
     assert f"mean {mean:.6g}" in text  # nothing of a single column is lost
     assert ("    benign_finding: N(" in text) == (width < 400)
-    assert max(map(width_of, steps.summary(0, width).splitlines())) <= width
+    assert max(map(text_width, steps.summary(0, width).splitlines())) <= width
 
 
 def test_of_many_columns_those_that_say_most_are_shown() -> None:

@@ -13,7 +13,7 @@ from deciban.export.sql.statement import to_sql
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.sources.dialects import DIALECTS, Dialect
-from deciban.util.text_tables import class_name
+from deciban.util.text_tables import format_class
 from tests.export.tables import HARD_TEXTS, assert_answers_agree
 
 # What columns of Arrow are in PostgreSQL; the first that fits.
@@ -69,7 +69,7 @@ class EngineUnderTest:
 
 def probabilities(model: Model, found: pa.Table) -> np.ndarray:
     """The posterior of each row, NaN where there is none."""
-    names = [f"P({class_name(label)})" for label in model.classes.tolist()]
+    names = [f"P({format_class(label)})" for label in model.classes.tolist()]
     return np.stack([numbers(found, name) for name in names], axis=1)
 
 

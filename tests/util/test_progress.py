@@ -10,7 +10,7 @@ from deciban.evaluation.evaluate import cross_validate, evaluate_left_out
 from deciban.model.fitted import Settings
 from deciban.sources.labeled import LabeledStream
 from deciban.util import progress as module
-from deciban.util.progress import described, progress, stages
+from deciban.util.progress import describe_progress, progress, stages
 
 
 class Terminal(io.StringIO):
@@ -40,18 +40,18 @@ def test_a_line_is_shown_and_wiped(monkeypatch) -> None:
 
 
 def test_without_a_total_the_number_is_shown() -> None:
-    assert described("tuning", "candidates", 12, None, 3.2) == "tuning: 12 candidates, 4 a second, 3 s"
+    assert describe_progress("tuning", "candidates", 12, None, 3.2) == "tuning: 12 candidates, 4 a second, 3 s"
 
 
 def test_an_estimate_that_was_too_low_is_forgotten() -> None:
-    assert described("counting", "rows", 120, 100, 3.0) == "counting: 120 rows, 40 a second, 3 s"
+    assert describe_progress("counting", "rows", 120, 100, 3.0) == "counting: 120 rows, 40 a second, 3 s"
 
 
 @pytest.mark.parametrize("most", [8, 20, 40, 60, 79, 119])
 @pytest.mark.parametrize("total", [None, 12_345_678_901])
 def test_the_line_fits_into_the_terminal(most: int, total: int | None) -> None:
     """Longer ones would scroll; the share and the time left are the last to go."""
-    line = described("fold 3 of 5, counting", "rows", 1_234_567_890, total, 1234.0, most)
+    line = describe_progress("fold 3 of 5, counting", "rows", 1_234_567_890, total, 1234.0, most)
     assert len(line) <= most
     if total and most >= 40:
         assert "9 %" in line

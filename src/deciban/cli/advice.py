@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from deciban.cli.output import complain, few
 from deciban.sources.addresses import is_address
-from deciban.util.text_tables import class_name
+from deciban.util.text_tables import format_class
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
@@ -131,7 +131,7 @@ def tuning_summary(fitted: "Fitted") -> str:
     share = max(shares)
     label = counts.classes.tolist()[shares.index(share)]
     entropy = -sum(one * math.log(one) for one in shares if one > 0.0)
-    always = repr(label) if isinstance(label, str) else class_name(label)
+    always = repr(label) if isinstance(label, str) else format_class(label)
     by_chance = share + 2.0 * math.sqrt(share * (1.0 - share) / tuning.rows)
     if tuning.rows * (entropy - tuning.log_loss) < BY_CHANCE and tuning.accuracy <= by_chance and share < 1.0:
         # An accuracy is no help here: a row is left out of the shares of the classes too, so that where the classes are

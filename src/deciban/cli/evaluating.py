@@ -21,7 +21,7 @@ from deciban.cli.options import (
     reading,
 )
 from deciban.cli.output import columns_of, complain, heading, say, say_json
-from deciban.util.text_tables import aligned, amount, class_name, whole
+from deciban.util.text_tables import align_table, format_amount, format_class, integer_if_whole
 
 if TYPE_CHECKING:
     from deciban.evaluation.metrics import Evaluation
@@ -212,7 +212,9 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
     say()
     counts = fitted.counts
     rows = list(zip(counts.classes.tolist(), counts.class_weight.tolist(), strict=True))
-    say(aligned([("class", "rows"), *((class_name(label), amount(weight)) for label, weight in rows[:20])]))
+    say(
+        align_table([("class", "rows"), *((format_class(label), format_amount(weight)) for label, weight in rows[:20])])
+    )
     if len(rows) > 20:
         say(f"… ({len(rows) - 20} more)")
     say()
@@ -249,7 +251,11 @@ def contents(fitted: "Fitted") -> dict[str, Any]:
         "unlabeled": counts.unlabeled,
         "target": fitted.origin.target,
         "classes": dict(
-            zip(map(class_name, counts.classes.tolist()), map(whole, counts.class_weight.tolist()), strict=True)
+            zip(
+                map(format_class, counts.classes.tolist()),
+                map(integer_if_whole, counts.class_weight.tolist()),
+                strict=True,
+            )
         ),
         "columns": [
             {"column": name, "type": types.get(name), "family": family, "why": why}

@@ -41,7 +41,7 @@ from deciban.cli.output import (
     say_json,
 )
 from deciban.store.lock import DEFAULT_WAIT, changing
-from deciban.util.text_tables import counted
+from deciban.util.text_tables import count_noun
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
@@ -203,7 +203,7 @@ def learn(
                 learned = update.retune(learned, rows.stream, rows.target, rows.weight)
         save(output or model, learned)
     new_classes(fitted, shard, scan.name, "; `deciban forget` takes the rows back")
-    _tell(output or model, learned, f"{counted(shard.counts.rows, 'row')} learned", as_json)
+    _tell(output or model, learned, f"{count_noun(shard.counts.rows, 'row')} learned", as_json)
 
 
 @click.command(epilog="""\b
@@ -233,7 +233,7 @@ def forget(
         new_columns(fitted, rows, scan.name, "left out")
         fitted = update.forget(fitted, rows.stream, rows.target, rows.weight, options["where"])
         save(output or model, fitted)
-    _tell(output or model, fitted, f"{counted(before - fitted.counts.rows, 'row')} forgotten", as_json)
+    _tell(output or model, fitted, f"{count_noun(before - fitted.counts.rows, 'row')} forgotten", as_json)
 
 
 @click.command(epilog="""\b
@@ -260,7 +260,7 @@ def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> N
     save(output, fitted)
     for name, part in zip(models[1:], parts[1:], strict=True):
         new_classes(parts[0], part, name)
-    _tell(output, fitted, f"{counted(len(models), 'model')} merged", as_json)
+    _tell(output, fitted, f"{count_noun(len(models), 'model')} merged", as_json)
 
 
 @contextmanager
@@ -281,9 +281,13 @@ def _changing(model: str, output: str | None, table: tuple[str, ...], wait: floa
 
 def rows_of(fitted: "Fitted") -> str:
     counts = fitted.counts
-    parts = [counted(counts.rows, "row"), counted(counts.classes.size, "class"), counted(counts.schema.width, "column")]
+    parts = [
+        count_noun(counts.rows, "row"),
+        count_noun(counts.classes.size, "class"),
+        count_noun(counts.schema.width, "column"),
+    ]
     if counts.unlabeled:
-        parts.append(f"{counted(counts.unlabeled, 'row')} without a label left out")
+        parts.append(f"{count_noun(counts.unlabeled, 'row')} without a label left out")
     return ", ".join(parts)
 
 

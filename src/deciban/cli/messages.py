@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deciban.errors import NOT_GIVEN, Argument, DecibanError, DecibanWarning, Labels, Part, rendered
-from deciban.util.text_tables import class_name
+from deciban.util.text_tables import format_class
 
 # Arguments that are options of the same name.
 SAME_NAME = (
@@ -80,7 +80,7 @@ def describe_warning(warning: Warning | str) -> str:
 
 def _label(label: Any) -> str:
     """A label of a list; in quotes where it would look like several without."""
-    name = class_name(label)
+    name = format_class(label)
     return repr(name) if isinstance(label, str) and "," in name else name
 
 

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from deciban.cli.output import check_output, complain, few
 from deciban.errors import Argument, UsageError
 from deciban.sources.addresses import HIDDEN, without_passwords
-from deciban.util.text_tables import class_name, counted
+from deciban.util.text_tables import count_noun, format_class
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
@@ -180,8 +180,8 @@ def new_classes(fitted: "Fitted", shard: "Fitted", name: str, remedy: str = "") 
         if label not in old:
             near = get_close_matches(str(label).strip().casefold(), known, 1)
             hint = f", perhaps {known[near[0]]!r}" if near and isinstance(label, str) else ""
-            named = repr(label) if isinstance(label, str) else class_name(label)
-            fresh.append(f"{named} ({counted(weight, 'row')}{hint})")
+            named = repr(label) if isinstance(label, str) else format_class(label)
+            fresh.append(f"{named} ({count_noun(weight, 'row')}{hint})")
     if fresh:
         shown = ", ".join(fresh[:5]) + (f", … ({len(fresh)} in all)" if len(fresh) > 5 else "")
         what = "a class that is" if len(fresh) == 1 else "classes that are"

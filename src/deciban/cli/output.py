@@ -15,7 +15,7 @@ import click
 
 from deciban.errors import Place, UsageError
 from deciban.sources.addresses import is_address, without_passwords
-from deciban.util.text_tables import aligned, plain_json, shortened, width_of
+from deciban.util.text_tables import align_table, shorten, text_width, to_json
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
@@ -59,7 +59,7 @@ def flush() -> None:
 
 def say_json(result: Any) -> None:
     """Print for programs: one line of JSON, in which numbers that JSON does not have are null."""
-    click.echo(clean(json.dumps(plain_json(result), ensure_ascii=False, allow_nan=False)))
+    click.echo(clean(json.dumps(to_json(result), ensure_ascii=False, allow_nan=False)))
 
 
 def columns_of(fitted: "Fitted", most: int | None = None, more: str = "") -> str:
@@ -68,7 +68,7 @@ def columns_of(fitted: "Fitted", most: int | None = None, more: str = "") -> str
     types = schema.column_types
     lines = [("column", "type", "family", "why")]
     for name, family, why in schema.descriptions():
-        lines.append((shortened(name, 32), types.get(name, ""), family, why))
+        lines.append((shorten(name, 32), types.get(name, ""), family, why))
     shown = lines if most is None or len(lines) <= most + 1 else lines[: most + 1]
     rest = "" if len(shown) == len(lines) else f"\n… ({len(lines) - len(shown)} more: {more})"
     width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else None
@@ -77,16 +77,16 @@ def columns_of(fitted: "Fitted", most: int | None = None, more: str = "") -> str
 
 def columns_table(lines: Sequence[tuple[str, str, str, str]], width: int | None) -> str:
     """Lines of column, type, family and why as a table; within `width`, if given, as far as there is room for all."""
-    table = aligned(lines)
-    if width is None or max(map(width_of, table.splitlines())) <= width:
+    table = align_table(lines)
+    if width is None or max(map(text_width, table.splitlines())) <= width:
         return table
     short = [(name, kind, PARAMETERS_TO_SKIP.sub("", family), why) for name, kind, family, why in lines]
-    sizes = [2 + max(width_of(line[k]) for line in short) for k in range(3)]
+    sizes = [2 + max(text_width(line[k]) for line in short) for k in range(3)]
     kept = [0, 1, 2] if sum(sizes) + MIN_WHY <= width else [0, 2]
     family = max(width - sizes[0] - MIN_WHY - 2, MIN_WHY)  # what is left for it
     room = max(width - sum(min(sizes[k], family + 2) if k == 2 else sizes[k] for k in kept), MIN_WHY)
-    cells = [(*line[:2], shortened(line[2], family), at_a_word(line[3], room)) for line in short]
-    return aligned([tuple(line[k] for k in (*kept, 3)) for line in cells])
+    cells = [(*line[:2], shorten(line[2], family), at_a_word(line[3], room)) for line in short]
+    return align_table([tuple(line[k] for k in (*kept, 3)) for line in cells])
 
 
 def at_a_word(text: str, most: int) -> str:
@@ -95,10 +95,10 @@ def at_a_word(text: str, most: int) -> str:
     >>> at_a_word("best of 13 tried: log-loss", 20), at_a_word("kept", 20)
     ('best of 13 tried:…', 'kept')
     """
-    if width_of(text) <= most:
+    if text_width(text) <= most:
         return text
-    words = shortened(text, most).rpartition(" ")[0]
-    return f"{words}…" if words else shortened(text, most)
+    words = shorten(text, most).rpartition(" ")[0]
+    return f"{words}…" if words else shorten(text, most)
 
 
 def few(names: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from deciban.cli.options import (
 from deciban.cli.output import check_table_output, clean, complain, flush, heading, say, say_json
 from deciban.errors import DataError, LossError, Place
 from deciban.sources.addresses import is_address, without_passwords
-from deciban.util.text_tables import class_name, counted, digits
+from deciban.util.text_tables import count_noun, format_class, format_digits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -233,7 +233,7 @@ def _write(
     if as_json:
         say_json({"output": without_passwords(output), "rows": rows, **({} if into is None else {"into": into})})
     else:
-        say(f"{without_passwords(output) if into is None else into}: {counted(rows, 'row')}")
+        say(f"{without_passwords(output) if into is None else into}: {count_noun(rows, 'row')}")
 
 
 def _in_six_digits(table: "pa.Table", as_read: Collection[str]) -> "pa.Table":
@@ -243,7 +243,7 @@ def _in_six_digits(table: "pa.Table", as_read: Collection[str]) -> "pa.Table":
     columns = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_floating(column.type) and name not in as_read:
-            rounded = [None if cell is None else float(digits(cell)) for cell in column.to_pylist()]
+            rounded = [None if cell is None else float(format_digits(cell)) for cell in column.to_pylist()]
             column = pa.chunked_array([pa.array(rounded, column.type)])
         columns.append(column)
     return pa.table(columns, names=table.column_names)
@@ -324,7 +324,7 @@ def explain(
         heading(f"row {number + 1}")
         say(found.calculation(k, width) if options["steps"] else found.summary(k, width))
     if not row and shown.num_rows > rows:
-        complain("note", f"shown: the first {counted(rows, 'row')}; --rows or --row shows others")
+        complain("note", f"shown: the first {count_noun(rows, 'row')}; --rows or --row shows others")
     return None
 
 
@@ -346,7 +346,7 @@ def words(model: str, label: str | None, column: str | None, count: int, as_json
 
     fitted = loaded(model)
     chosen = fitted.classes.tolist() if label is None else [class_of(fitted, label)]
-    found = {class_name(one): top_words_of(fitted.plain, fitted.place_of(one), count, column) for one in chosen}
+    found = {format_class(one): top_words_of(fitted.plain, fitted.place_of(one), count, column) for one in chosen}
     if as_json:
         return say_json({one: [asdict(word) for word in some] for one, some in found.items()})
     for k, (one, some) in enumerate(found.items()):
@@ -362,7 +362,7 @@ def class_of(fitted: "Fitted", label: str | None, option: str = "--class") -> An
     labels = fitted.classes.tolist()
     if label is None:
         return None
-    names = [class_name(one) for one in labels]
+    names = [format_class(one) for one in labels]
     if isinstance(labels[0], bool):
         label = label.lower()
     if label not in names:

@@ -11,7 +11,7 @@ from deciban.cli.output import complain, flush, say, say_json
 from deciban.cli.scoring import costs
 from deciban.errors import UsageError, missing_package
 from deciban.serve.settings import ConnectionSettings, LearnSettings, RequestSettings, ServeSettings
-from deciban.util.text_tables import counted, printable
+from deciban.util.text_tables import count_noun, escape_line
 
 
 @click.command(epilog="""\b
@@ -186,10 +186,10 @@ def _run(settings: ServeSettings, as_json: bool) -> None:
         if as_json:
             say_json({"address": address, "models": names, "not_read": wrong})
         elif os.path.isdir(settings.path):
-            without = f" ({len(wrong)} cannot be read: {printable(', '.join(wrong))})" if wrong else ""
-            say(f"serving {counted(len(names), 'model')}{without} at {address}")
+            without = f" ({len(wrong)} cannot be read: {escape_line(', '.join(wrong))})" if wrong else ""
+            say(f"serving {count_noun(len(names), 'model')}{without} at {address}")
         else:
-            say(f"serving {printable(os.path.basename(settings.path))} at {address}")
+            say(f"serving {escape_line(os.path.basename(settings.path))} at {address}")
         flush()
 
     run(settings, started)

@@ -16,7 +16,7 @@ from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats
 from deciban.util.frames import data_frame
 from deciban.util.parallel import map_in_threads
-from deciban.util.text_tables import aligned
+from deciban.util.text_tables import align_table
 
 # Posteriors that were rounded for people need not sum to just 1.
 NEARLY_ONE = 1e-3
@@ -99,7 +99,7 @@ class Decisions:
             last = i
             risks = f"{self.risk[i]:.4g}", f"{self.second_best_risk[i]:.4g}"
             lines.append((str(i), str(decision[i]), risks[0], str(second_best[i]), risks[1]))
-        return aligned(lines)
+        return align_table(lines)
 
 
 def least_risk_decisions(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None = None) -> Decisions:
@@ -335,4 +335,4 @@ class CoverageCurve:
         for k in shown:
             figures = f"{self.reject[k]:.4g}", f"{self.coverage[k]:.3f}", f"{self.risk[k]:.4g}", f"{self.cost[k]:.4g}"
             lines.append(figures)
-        return aligned(lines, right=range(4))
+        return align_table(lines, right=range(4))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from deciban.errors import Argument, BadCell, Labels, LossError, Place, warn_user
 from deciban.util.arrays import Floats
-from deciban.util.text_tables import aligned, spelled_alike
+from deciban.util.text_tables import align_table, same_label
 
 # The label of the decision not to decide.
 REJECT = "reject"
@@ -352,7 +352,7 @@ class Loss:
         lines = [("decide", *(f"if {label}" for label in classes))]
         for k, decision in enumerate(decisions):
             lines.append((str(decision), *(cell_text(cell) for cell in self.costs[k])))
-        return aligned(lines, right=range(1, len(lines[0])))
+        return align_table(lines, right=range(1, len(lines[0])))
 
     def place(self, role: str, label: Any) -> int:
         """The position of a label among the decisions or the classes.
@@ -556,7 +556,7 @@ def find_label(label: Any, among: Sequence[Any]) -> int | None:
         if type(other) is type(label) and other == label:
             return k
     equal = [k for k, other in enumerate(among) if bool(other == label)]
-    spelled = [k for k, other in enumerate(among) if spelled_alike(other, label)]
+    spelled = [k for k, other in enumerate(among) if same_label(other, label)]
     for found in (equal, spelled):
         if len(found) > 1:
             raise LossError(

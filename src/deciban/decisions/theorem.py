@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deciban.errors import Argument, Labels, UsageError
-from deciban.util.text_tables import aligned
+from deciban.util.text_tables import align_table
 
 # Natural frequencies speak of at most this many people, and round no number of people below this one.
 MAX_PEOPLE = 10**9
@@ -146,7 +146,7 @@ class Belief(Mapping[Any, float]):
         for name in self.before:
             figures = (f"{part[name]:<9.4g}" for part in (self.before, self.likelihoods, self.joint))
             lines.append((str(name), *figures, f"{self[name]:.6g}"))
-        return aligned(lines)
+        return align_table(lines)
 
     def __str__(self) -> str:
         return "\n".join([self.calculation(), *([self.frequencies()] if self.counts_people else [])])

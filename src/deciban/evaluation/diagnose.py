@@ -25,8 +25,8 @@ from deciban.model.model import Model, log_normalize
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
-from deciban.util.arrays import Codes, Flags, Floats, Integers, summed_cells
-from deciban.util.text_tables import aligned, counted
+from deciban.util.arrays import Codes, Flags, Floats, Integers, sum_at
+from deciban.util.text_tables import align_table, count_noun
 
 # Levels with fewer rows in a class are put together: with rarer ones the distribution of chi-square is too far off.
 MIN_ROWS_IN_LEVEL = 10.0
@@ -287,7 +287,7 @@ class Diagnosis:
                 )
             lines.append(f"  remedy: another family (Binned, LogNormal, Gamma); {argument(TUNED)} chooses by log-loss")
         if self.small_classes:
-            few = ", ".join(f"{label} ({counted(rows, 'row')})" for label, rows in self.small_classes[:8])
+            few = ", ".join(f"{label} ({count_noun(rows, 'row')})" for label, rows in self.small_classes[:8])
             pooled = argument(Argument("family", "Pooled"))
             lines += ["", f"few rows: {few}", f"  remedy: more rows, stronger smoothing, {pooled} variances"]
         for told, names in (
@@ -301,8 +301,8 @@ class Diagnosis:
     def _dependent(self, argument: Callable[[Part], str]) -> list[str]:
         if not self.pairs_tested:
             return ["no two columns to compare"]
-        tested = counted(self.pairs_tested, "pair") + (
-            f" and {counted(self.triples_tested, 'set')} of three" if self.triples_tested else ""
+        tested = count_noun(self.pairs_tested, "pair") + (
+            f" and {count_noun(self.triples_tested, 'set')} of three" if self.triples_tested else ""
         )
         found = [*self.triples, *self.dependences]
         if not found:
@@ -313,7 +313,7 @@ class Diagnosis:
             cost = f"{one.cost:.4f}" if one.cost > 0.0 else "none"
             kind = "" if one.kind == "dependent" else one.kind
             table.append((_listed(one.columns), f"{one.bits:.4f}", f"{one.bits_without_class:.4f}", cost, kind))
-        lines.append(indent(aligned(table, right=[1, 2, 3]), "  "))
+        lines.append(indent(align_table(table, right=[1, 2, 3]), "  "))
         if len(found) > 8:
             lines.append(f"  ({len(found) - 8} more)")
         return [*lines, *(f"  remedy: {remedy}" for remedy in self.remedies(argument))]
@@ -549,7 +549,7 @@ def _loss(parts: Sequence[tuple[Codes, int]], rows: Rows, there: Integers) -> fl
     total = np.bincount(labels, weight, rows.classes)[None] - own * left
     score = np.tile(rows.log_prior, (there.size, 1))
     for codes, size in parts:
-        counts = summed_cells(codes[there] * rows.classes + labels, weight, size * rows.classes)
+        counts = sum_at(codes[there] * rows.classes + labels, weight, size * rows.classes)
         here = np.maximum(counts.reshape(size, rows.classes)[codes[there]] - own * left, 0.0)
         score += np.log((here + 0.5) / (total + 0.5 * size))
     _, normalizer = log_normalize(score, rows.log_prior)

@@ -28,7 +28,7 @@ from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import DECIBANS, aligned, counted
+from deciban.util.text_tables import DECIBANS, align_table, count_noun
 
 # Numbers of evidence (row by column by class) that are looked at; of more rows a sample is taken.
 MAX_NUMBERS_OF_IMPORTANCE = 1 << 22
@@ -118,7 +118,8 @@ class Importance:
             (self.columns[k], f"{self.decibans[k]:.2f}", f"{round(float(self.bits[k]), 3) + 0.0:.3f}")
             for k in order[:MAX_COLUMNS_PRINTED]
         ]
-        text = f"what each column says in {counted(self.rows, 'row')} {self.source}:\n{aligned(lines, right=[1, 2])}"
+        rows = f"{count_noun(self.rows, 'row')} {self.source}"
+        text = f"what each column says in {rows}:\n{align_table(lines, right=[1, 2])}"
         more = len(order) - MAX_COLUMNS_PRINTED
         return text + (f"\n… ({more:,} more columns)" if more > 0 else "")
 

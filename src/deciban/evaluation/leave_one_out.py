@@ -21,7 +21,7 @@ from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats
 from deciban.util.parallel import map_in_threads, one_blas_thread
 from deciban.util.progress import progress
-from deciban.util.text_tables import counted
+from deciban.util.text_tables import count_noun
 
 NOT_LEARNED = (
     "these rows cannot be left out: the model has not learned them, or has let them fade; "
@@ -161,7 +161,7 @@ class LeaveOneOut:
     def __str__(self) -> str:
         given = " (given the tuning)" if self.given_tuning else ""
         return (
-            f"leave-one-out of {counted(self.labels.size, 'row')}{given}: accuracy {self.accuracy:.4f}, "
+            f"leave-one-out of {count_noun(self.labels.size, 'row')}{given}: accuracy {self.accuracy:.4f}, "
             f"log-loss {self.log_loss:.4f}, calibration error {self.calibration().error:.4f}"
             + (f"; {copies_in_words(self.copies)}" if self.copies else "")
         )

@@ -11,7 +11,7 @@ from deciban.decisions.loss import Loss
 from deciban.model.tuning import copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Codes, Floats, Integers
-from deciban.util.text_tables import aligned, amount, class_name, counted, whole
+from deciban.util.text_tables import align_table, count_noun, format_amount, format_class, integer_if_whole
 
 # So many probabilities are kept one by one. Of more, the log-odds are counted in bins of a hundredth of a nat between
 # -40 and 40 nats, unless there are more classes than MAX_TALLIED.
@@ -187,8 +187,8 @@ class Calibration:
             return "no row to calibrate by"
         lines = [("claimed", "right", "rows")]
         for claimed, right, weight in zip(self.claimed, self.right, self.weight, strict=True):
-            lines.append((f"{claimed:.3f}", f"{right:.3f}", amount(weight)))
-        return f"{aligned(lines, right=range(3))}\nexpected calibration error {self.error:.4f}"
+            lines.append((f"{claimed:.3f}", f"{right:.3f}", format_amount(weight)))
+        return f"{align_table(lines, right=range(3))}\nexpected calibration error {self.error:.4f}"
 
 
 @dataclass(frozen=True)
@@ -391,7 +391,7 @@ class Evaluation:
         return [
             {
                 "class": label,
-                "rows": whole(true[c]),
+                "rows": integer_if_whole(true[c]),
                 "precision": _ratio(right[c], said[c]),
                 "recall": _ratio(right[c], true[c]),
                 "f1": _ratio(2.0 * right[c], said[c] + true[c]),
@@ -417,22 +417,22 @@ class Evaluation:
             Of numbers, lists and dicts, as JSON has them.
         """
         figures = {
-            "rows": whole(self.weight),
+            "rows": integer_if_whole(self.weight),
             "accuracy": self.accuracy,
             "log_loss": self.log_loss,
             "auc": self.auc,
             "calibration_error": self.calibration.error,
             "baseline": self.baseline,
             "classes": self.classes.tolist(),
-            "confusion": [[whole(weight) for weight in row] for row in self.confusion.tolist()],
+            "confusion": [[integer_if_whole(weight) for weight in row] for row in self.confusion.tolist()],
             "per_class": self.per_class,
             "calibration": self.calibration.to_dicts(),
-            "rows_of_unknown_classes": whole(self.unknown),
+            "rows_of_unknown_classes": integer_if_whole(self.unknown),
         }
         figures |= {"copies": self.copies} if self.left_out else {}
         if self.mean_cost is None or self.decided is None:
             return figures
-        decided = [[whole(weight) for weight in row] for row in self.decided.tolist()]
+        decided = [[integer_if_whole(weight) for weight in row] for row in self.decided.tolist()]
         return {**figures, "mean_cost": self.mean_cost, "decisions": list(self.decisions or ()), "decided": decided}
 
     def __str__(self) -> str:
@@ -441,20 +441,20 @@ class Evaluation:
         baseline = self.baseline
         of_all = " (no row left out)" if self.left_out else ""
         lines = [
-            f"{counted(self.weight, 'row')}: {_figures(own)}",
-            f"baseline, always {class_name(baseline['class'])}{of_all}: "
+            f"{count_noun(self.weight, 'row')}: {_figures(own)}",
+            f"baseline, always {format_class(baseline['class'])}{of_all}: "
             f"{_figures({name: baseline[name] for name in ('accuracy', 'log_loss')})}",
         ]
         if "decision" in baseline:
             lines.append(
-                f"baseline, always deciding {class_name(baseline['decision'])}: mean cost {baseline['mean_cost']:.4f}"
+                f"baseline, always deciding {format_class(baseline['decision'])}: mean cost {baseline['mean_cost']:.4f}"
             )
         if not self.beats_baseline:
             lines.append("in log-loss no better than the baseline, which knows nothing of the columns")
             if self.left_out and self.accuracy < baseline["accuracy"]:
                 lines.append(LEFT_OUT_OF_SHARES)
         if self.unknown:
-            lines.append(f"of a class that was not learned: {counted(self.unknown, 'row')}")
+            lines.append(f"of a class that was not learned: {count_noun(self.unknown, 'row')}")
         if self.copies:
             lines.append(copies_in_words(self.copies))
         tables = [*self._decisions_table(), *self._mistakes(), self._classes_table(), str(self.calibration)]
@@ -464,28 +464,29 @@ class Evaluation:
         """The least-risk decisions by true class, where the loss has few enough."""
         if self.decided is None or max(self.decided.shape) > MAX_ACROSS:
             return []
-        cells = [["truth / decision", *map(class_name, self.decisions or ())]]
+        cells = [["truth / decision", *map(format_class, self.decisions or ())]]
         pairs = zip(self.classes, self.decided, strict=True)
-        cells += [[class_name(label), *map(amount, row)] for label, row in pairs]
-        return [aligned(cells, right=range(self.decided.shape[1] + 1))]
+        cells += [[format_class(label), *map(format_amount, row)] for label, row in pairs]
+        return [align_table(cells, right=range(self.decided.shape[1] + 1))]
 
     def _mistakes(self) -> list[str]:
         """The matrix of confusions, or the most frequent ones where that is too wide."""
-        names = [class_name(label) for label in self.classes]
+        names = [format_class(label) for label in self.classes]
         if len(names) <= MAX_ACROSS:
             cells = [["truth / predicted", *names]]
-            cells += [[name, *map(amount, row)] for name, row in zip(names, self.confusion, strict=True)]
-            return [aligned(cells, right=range(len(names) + 1))]
+            cells += [[name, *map(format_amount, row)] for name, row in zip(names, self.confusion, strict=True)]
+            return [align_table(cells, right=range(len(names) + 1))]
         found = self.confusions
         if not found:
             return []
         lines = [("truth", "predicted", "rows")]
         lines += [
-            (class_name(truth), class_name(said), amount(weight)) for truth, said, weight in found[:MAX_CONFUSIONS]
+            (format_class(truth), format_class(said), format_amount(weight))
+            for truth, said, weight in found[:MAX_CONFUSIONS]
         ]
         rest = len(found) - MAX_CONFUSIONS
-        more = f"\n… ({counted(rest, 'rarer confusion')}: to_dict())" if rest > 0 else ""
-        return [f"the most frequent confusions\n{aligned(lines, right=[2])}{more}"]
+        more = f"\n… ({count_noun(rest, 'rarer confusion')}: to_dict())" if rest > 0 else ""
+        return [f"the most frequent confusions\n{align_table(lines, right=[2])}{more}"]
 
     def _classes_table(self) -> str:
         """Precision, recall and F1 of each class; of many, those with the most rows."""
@@ -495,10 +496,10 @@ class Evaluation:
         lines = [["class", "rows", *(NAMES.get(name, name) for name in columns)]]
         for one in (found[c] for c in sorted(most)):
             figures = ["" if one[name] is None else f"{one[name]:.4f}" for name in columns]
-            lines.append([class_name(one["class"]), amount(one["rows"]), *figures])
+            lines.append([format_class(one["class"]), format_amount(one["rows"]), *figures])
         rest = len(found) - len(most)
-        more = f"\n… ({counted(rest, 'class')} with fewer rows: to_dict())" if rest else ""
-        return aligned(lines, right=range(1, len(columns) + 2)) + more
+        more = f"\n… ({count_noun(rest, 'class')} with fewer rows: to_dict())" if rest else ""
+        return align_table(lines, right=range(1, len(columns) + 2)) + more
 
 
 def _ratio(part: float, whole: float) -> float | None:

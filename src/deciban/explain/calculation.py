@@ -14,7 +14,7 @@ import numpy as np
 from deciban.explain.columns import Block, ColumnEvidence, cut_label, labels_of, plain_cell, written_cell
 from deciban.model.model import Evidence, Model
 from deciban.util.arrays import Floats
-from deciban.util.text_tables import DECIBANS, aligned, counted, digits, shortened, width_of
+from deciban.util.text_tables import DECIBANS, align_table, count_noun, format_digits, shorten, text_width
 
 # The parts of what a column says: by its own blocks, by its share of joint blocks, and by corrections.
 PARTS = ("alone", "with_others", "correction")
@@ -112,7 +112,7 @@ def rolled_up(terms: Sequence[Term], most: int) -> list[tuple[str, float]]:
     shown = telling if len(telling) == most + 1 else telling[:most]  # one more can as well be shown
     found = [(term.label, term.decibans) for term in (*start, *shown)]
     rest = [term.decibans for term in telling[len(shown) :]]
-    return [*found, (counted(len(rest), "other"), sum(rest))] if rest else found
+    return [*found, (count_noun(len(rest), "other"), sum(rest))] if rest else found
 
 
 def cut_endless(values: Sequence[float]) -> list[float]:
@@ -158,12 +158,12 @@ def sum_table(terms: Sequence[Term], width: int, short: bool) -> str:
         numbers.append([f"{sum(others):+.2f}", *blank])
     numbers.append([f"{sum(term.decibans for term in terms):+.2f}", *blank])
     head = ["in all", *(part.replace("_", " ") for part in parts)] if parts else []
-    rest = [max(map(width_of, column)) for column in zip(*numbers, *([head] if head else []), strict=True)]
+    rest = [max(map(text_width, column)) for column in zip(*numbers, *([head] if head else []), strict=True)]
     room = max(width - sum(2 + each for each in rest), 12)
     labels = [cut_label(term.label, room) for term in shown]
-    labels += [counted(len(others), "other")] if others else []
+    labels += [count_noun(len(others), "other")] if others else []
     lines = [(label, *line) for label, line in zip([*labels, "sum"], numbers, strict=True)]
-    return aligned([("", *head), *lines] if head else lines, right=range(1, len(rest) + 1))
+    return align_table([("", *head), *lines] if head else lines, right=range(1, len(rest) + 1))
 
 
 def _parts(term: Term, parts: Sequence[str]) -> list[str]:
@@ -181,7 +181,7 @@ def calculation_table(steps: dict[str, Any], labels: Sequence[str], names: Seque
     """The calculation for some classes; how each likelihood was found stands beside it, or below where that is too
     wide."""
     text = _beside(steps, labels, names)
-    return text if max(map(width_of, text.splitlines())) <= width else _below(steps, labels, names, width)
+    return text if max(map(text_width, text.splitlines())) <= width else _below(steps, labels, names, width)
 
 
 def _beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str]) -> str:
@@ -200,31 +200,31 @@ def _beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str]) 
             if (formula := factor["formula"]) is not None:
                 numbers = [f"{formula[name]} = {number}" for name, number in zip(names, numbers, strict=True)]
             lines.append((f"  · {factor['factor']}", *numbers))
-    return aligned([*lines, *_product(steps, names)])
+    return align_table([*lines, *_product(steps, names)])
 
 
 def _below(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str], width: int) -> str:
     """The same where that is too wide: the numbers as a table, how they were found below each line."""
-    short = [shortened(name, MAX_NAME_LENGTH) for name in names]
+    short = [shorten(name, MAX_NAME_LENGTH) for name in names]
     lines: list[tuple[str, ...]] = [("", *short), ("prior", *(f"{steps['prior'][name]:.4g}" for name in names))]
     likelihoods = [[_number(block["log_likelihood"][name]) for name in names] for block in steps["blocks"]]
     columns = zip(short, lines[1][1:], *likelihoods, *(line[1:] for line in _product(steps, names)), strict=True)
-    room = max(width - sum(2 + max(map(width_of, column)) for column in columns), 20)
+    room = max(width - sum(2 + max(map(text_width, column)) for column in columns), 20)
     below: dict[int, list[str]] = {}
     for block, label, numbers in zip(steps["blocks"], labels, likelihoods, strict=True):
         remark = _remark(block)
         lines.append((cut_label(label, room - len(remark)) + remark, *numbers))
         told = () if "factors" in block else names
         how = [(name, block["formula"][name]) for name in told if block["formula"][name] is not None]
-        below[len(lines) - 1] = [shortened(f"    {name}: {found}", width) for name, found in how]
+        below[len(lines) - 1] = [shorten(f"    {name}: {found}", width) for name, found in how]
         for factor in block.get("factors", ()):
             lines.append(
                 (f"  · {cut_label(factor['factor'], room - 4)}", *(_number(factor["log"][name]) for name in names))
             )
             if (formula := factor["formula"]) is not None:
-                below[len(lines) - 1] = [shortened(f"      {name}: {formula[name]}", width) for name in names]
+                below[len(lines) - 1] = [shorten(f"      {name}: {formula[name]}", width) for name in names]
     lines += _product(steps, names)
-    table = aligned(lines).splitlines()
+    table = align_table(lines).splitlines()
     return "\n".join(line for k, row in enumerate(table) for line in (row, *below.get(k, ())))
 
 
@@ -244,7 +244,7 @@ def _product(steps: dict[str, Any], names: Sequence[str]) -> list[tuple[str, ...
     if any(steps["log_correction"].values()):
         lines.append(("corrections", *(f"× {_number(steps['log_correction'][name])}" for name in names)))
     lines.append(("joint", *(_number(steps["log_joint"][name]) for name in names)))
-    return [*lines, ("posterior", *(digits(steps["posterior"][name]) for name in names))]
+    return [*lines, ("posterior", *(format_digits(steps["posterior"][name]) for name in names))]
 
 
 def _number(log_value: float) -> str:

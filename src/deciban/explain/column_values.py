@@ -22,8 +22,8 @@ from deciban.schema.schema import ColumnGroup, Schema
 from deciban.statistics import Bins, Combined, Levels, Tuples
 from deciban.tables.cells import as_numbers, from_numbers, kind_of
 from deciban.tables.table import Frame, Table
-from deciban.util.arrays import Flags, Floats, summed
-from deciban.util.text_tables import DECIBANS, as_written, class_name
+from deciban.util.arrays import Flags, Floats, sum_columns_at
+from deciban.util.text_tables import DECIBANS, format_class, format_number
 
 # Bins are shown no narrower than this many halvings of the range of a column.
 DRAWN_BITS = 12
@@ -67,7 +67,7 @@ def _(statistic: Levels, place: int) -> ColumnCounts | None:
 @_counted.register
 def _(statistic: Tuples, place: int) -> ColumnCounts | None:
     levels = statistic.levels[place]
-    return ColumnCounts(summed(statistic.table, statistic.tuples[:, place], len(levels)), levels=levels)
+    return ColumnCounts(sum_columns_at(statistic.table, statistic.tuples[:, place], len(levels)), levels=levels)
 
 
 @_counted.register
@@ -237,7 +237,9 @@ def _of_levels(column: int, name: str, levels: pa.Array) -> ColumnValues:
     number = pa.types.is_integer(levels.type) or pa.types.is_floating(levels.type)
     if number and len(levels) > MAX_LISTED:
         return _of_numbers(column, name, as_numbers(levels), "whole", "")
-    names = tuple(as_written(value) if isinstance(value, float) else class_name(value) for value in levels.to_pylist())
+    names = tuple(
+        format_number(value) if isinstance(value, float) else format_class(value) for value in levels.to_pylist()
+    )
     return ColumnValues(column, name, "categories", levels, as_numbers(levels) if number else None, names)
 
 

@@ -19,7 +19,7 @@ from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, decoded_cells
 from deciban.util.arrays import Floats
-from deciban.util.text_tables import DECIBANS, as_written, evidence_name, shortened, whole, width_of
+from deciban.util.text_tables import DECIBANS, evidence_column, format_number, integer_if_whole, shorten, text_width
 
 # Characters of a cell that are shown.
 MAX_CELL_LENGTH = 40
@@ -47,7 +47,7 @@ def _value(column: pa.Array) -> Any:
 
 def plain_cell(value: Any) -> Any:
     """A cell for programs: a whole number is one, whatever it is counted as."""
-    return whole(value) if isinstance(value, float) else value
+    return integer_if_whole(value) if isinstance(value, float) else value
 
 
 def written_cell(value: Any) -> str:
@@ -55,8 +55,8 @@ def written_cell(value: Any) -> str:
     if value is None:
         return "missing"
     if isinstance(value, float):
-        return as_written(value)
-    return shortened(str(value).replace("\n", "\\n"), MAX_CELL_LENGTH)
+        return format_number(value)
+    return shorten(str(value).replace("\n", "\\n"), MAX_CELL_LENGTH)
 
 
 def form_cell(value: Any) -> Any:
@@ -261,10 +261,10 @@ def labels_of(blocks: Sequence[Block], row: list[Any]) -> list[str]:
 def cut_label(label: str, most: int) -> str:
     """The label of a block in so many places; the family, by which blocks of the same columns differ, is cut last."""
     columns, sign, family = label.rpartition(" as ")
-    room = most - width_of(sign + family)
-    if not sign or not 8 <= room < width_of(columns):
-        return shortened(label, most)
-    return shortened(columns, room) + sign + family
+    room = most - text_width(sign + family)
+    if not sign or not 8 <= room < text_width(columns):
+        return shorten(label, most)
+    return shorten(columns, room) + sign + family
 
 
 def wide_explanation(model: Model, table: Table) -> dict[str, Any]:
@@ -288,8 +288,8 @@ def wide_explanation(model: Model, table: Table) -> dict[str, Any]:
     start = np.broadcast_to(evidence.log_prior, (table.rows, model.classes.size))
     labels, values = model.classes, columns.values
     found = {"predicted": labels[best], "against": labels[other], "decibans": decibans(evidence.log_joint)}
-    found[evidence_name("prior")] = decibans(start)
+    found[evidence_column("prior")] = decibans(start)
     for k, column in enumerate(columns.columns):
-        name = evidence_name(column)
+        name = evidence_column(column)
         found[f"{name}_" if name in found else name] = decibans(values[:, k])  # a column may be called prior
     return found

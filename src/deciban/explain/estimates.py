@@ -13,7 +13,7 @@ from deciban.model.model import Model
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import aligned, as_written, class_name, digits
+from deciban.util.text_tables import align_table, format_class, format_digits, format_number
 
 # Blocks, lines of each and classes that are printed.
 MAX_BLOCKS_PRINTED = 40
@@ -74,16 +74,19 @@ class BlockEstimates:
 
     def __str__(self) -> str:
         weighted = "" if self.weight == 1.0 else f", weight {self.weight:.3g}"
-        shown = [class_name(label) for label in self.classes.tolist()[:MAX_CLASSES_PRINTED]]
+        shown = [format_class(label) for label in self.classes.tolist()[:MAX_CLASSES_PRINTED]]
         table: list[tuple[str, ...]] = [("", *shown)]
         count = 0
         for parameter, value, estimates in self.lines():
             count += 1
             if count <= MAX_LINES_PRINTED:
                 table.append(
-                    (_label(parameter, value), *(digits(float(number)) for number in estimates[:MAX_CLASSES_PRINTED]))
+                    (
+                        _label(parameter, value),
+                        *(format_digits(float(number)) for number in estimates[:MAX_CLASSES_PRINTED]),
+                    )
                 )
-        text = f"{self.name}: {self.family}{weighted}\n{aligned(table)}"
+        text = f"{self.name}: {self.family}{weighted}\n{align_table(table)}"
         if count > MAX_LINES_PRINTED:
             text += f"\n… ({count - MAX_LINES_PRINTED:,} more lines)"
         more = self.classes.size - len(shown)
@@ -172,9 +175,12 @@ class Estimates(Mapping[str, BlockEstimates]):
 
     def _prior(self) -> str:
         classes = list(self.prior)[:MAX_CLASSES_PRINTED]
-        table = [("", *map(class_name, classes)), ("P(class)", *(digits(self.prior[label]) for label in classes))]
+        table = [
+            ("", *map(format_class, classes)),
+            ("P(class)", *(format_digits(self.prior[label]) for label in classes)),
+        ]
         more = len(self.prior) - len(classes)
-        return f"prior\n{aligned(table)}" + (f"\n… ({more:,} more classes)" if more > 0 else "")
+        return f"prior\n{align_table(table)}" + (f"\n… ({more:,} more classes)" if more > 0 else "")
 
 
 def _label(parameter: str, value: Any) -> str:
@@ -191,7 +197,7 @@ def _written(value: Any) -> str:
     if isinstance(value, tuple):
         interval = len(value) == 2 and all(isinstance(edge, float) for edge in value)
         return (" to " if interval else ", ").join(_written(part) for part in value)
-    return as_written(value) if isinstance(value, float) else class_name(value)
+    return format_number(value) if isinstance(value, float) else format_class(value)
 
 
 # Larger numbers are shown as a power of ten.
@@ -303,7 +309,7 @@ class ParameterCount:
             product = " × ".join(_shown(size) for size in self.sizes)
             shown = len(self.sizes) > 1 and len(self.sizes) <= MAX_SIZES_SHOWN
             lines.append(("combinations", _shown(self.combinations), f"= {product}" if shown else ""))
-        return aligned(lines, right=[1])
+        return align_table(lines, right=[1])
 
 
 def _shown(count: int | float) -> str:

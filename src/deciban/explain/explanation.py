@@ -23,7 +23,7 @@ from deciban.model.model import Evidence, Model
 from deciban.tables.table import Table
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import DECIBANS, class_name, counted, digits
+from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_digits
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
 MAX_CLASSES_BESIDE = 4
@@ -139,7 +139,7 @@ class Explanation:
         """The classes, the most probable first; a UsageError where there is no such row."""
         if not 0 <= row < self.table.rows:
             raise UsageError(
-                f"the table has {counted(self.table.rows, 'row')}, counted from 0", parameter=Argument("row", row)
+                f"the table has {count_noun(self.table.rows, 'row')}, counted from 0", parameter=Argument("row", row)
             )
         return np.argsort(-self._log_posterior[row], kind="stable")
 
@@ -159,7 +159,7 @@ class Explanation:
         """
         order = self._order(row)
         shown = np.sort(order[:MAX_CLASSES_BESIDE])
-        names = [class_name(label) for label in self.evidence.classes]
+        names = [format_class(label) for label in self.evidence.classes]
         labels = labels_of(self._blocks, self._row(row).cells)
         text = calculation_table(self.steps(row), labels, [names[c] for c in shown], width)
         if self._impossible[row]:
@@ -185,7 +185,7 @@ class Explanation:
             ``prior``, ``blocks``, ``log_bias``, ``log_correction``, ``log_joint`` and ``posterior``, by class.
         """
         evidence = self.evidence
-        names = [class_name(label) for label in evidence.classes]
+        names = [format_class(label) for label in evidence.classes]
 
         def by_class(values: Floats) -> dict[str, float]:
             return dict(zip(names, values.tolist(), strict=True))
@@ -241,8 +241,8 @@ class Explanation:
         """
         found = self.reasons(row)
         chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MAX_CLASSES_BESIDE]
-        shown = ", ".join(f"P({name}) = {digits(p)}" for name, p in chances)
-        text = f"predicted: {class_name(found['predicted'])} ({shown})"
+        shown = ", ".join(f"P({name}) = {format_digits(p)}" for name, p in chances)
+        text = f"predicted: {format_class(found['predicted'])} ({shown})"
         text = "\n".join(wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
         if found["against"] is None:
             return f"{text}\n{NO_CLASS_CAN_BE}" if self._impossible[row] else text
@@ -268,7 +268,7 @@ class Explanation:
         evidence = self.evidence
         order, posterior = self._order(row), self._log_posterior[row]
         labels = evidence.classes.tolist()
-        chances = {class_name(label): float(np.exp(posterior[c])) for c, label in enumerate(labels)}
+        chances = {format_class(label): float(np.exp(posterior[c])) for c, label in enumerate(labels)}
         found: dict[str, Any] = {"predicted": labels[order[0]], "posterior": chances, "against": None, "evidence": []}
         if len(order) == 1 or self._impossible[row]:
             return found
@@ -332,7 +332,7 @@ class Explanation:
 
     def _decibans(self, row: int, terms: list[Term], width: int, short: bool = False) -> str:
         """The evidence for the best class against the next, as terms of a sum; `short`: without columns that say 0."""
-        best, against = map(class_name, self.evidence.classes[self._order(row)[:2]].tolist())
+        best, against = map(format_class, self.evidence.classes[self._order(row)[:2]].tolist())
         text = f"evidence for {best} against {against}, in decibans:\n" + sum_table(terms, width, short)
         if any(term.parts.get("with_others") for term in terms):
             rules = ", ".join(sorted(set(self.columns.rules.values())))

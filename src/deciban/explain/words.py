@@ -13,7 +13,7 @@ from deciban.families.text.tokens import Tokens, folded_text
 from deciban.model.model import Model
 from deciban.tables.table import Table, decoded_cells
 from deciban.util.arrays import Floats
-from deciban.util.text_tables import DECIBANS, aligned, amount, counted
+from deciban.util.text_tables import DECIBANS, align_table, count_noun, format_amount
 
 # Words that are named and marked, and the characters of a text that are shown.
 MAX_WORDS_NAMED = 12
@@ -32,7 +32,7 @@ class WordEvidence:
     """A word of a text: its amount, and its evidence for one class against another, in decibans."""
 
     word: str
-    amount: float
+    format_amount: float
     decibans: float
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class TextEvidence:
 
     @property
     def _more_absent(self) -> str:
-        return counted(self.more_absent, "other absent word" if self.absent else "absent word")
+        return count_noun(self.more_absent, "other absent word" if self.absent else "absent word")
 
     @property
     def marked(self) -> str:
@@ -113,7 +113,7 @@ class TextEvidence:
                 lines.append(f"  {name + ':':8} {', '.join(some)}")
         if others := [word for word in self.words if word not in named]:
             more = sum(word.decibans for word in others)
-            lines.append(f"  {counted(len(others), 'other word')} {more:+.1f}")
+            lines.append(f"  {count_noun(len(others), 'other word')} {more:+.1f}")
         absent = [str(word) for word in self.absent]
         if self.more_absent:
             absent.append(f"{self._more_absent} {self.more_absent_decibans:+.1f}")
@@ -123,7 +123,7 @@ class TextEvidence:
             lines.append(f"  offset:  {self.offset:+.1f}")
         if self.tokens.marks_words:
             lines.append(f"  {self.marked}")
-        return "\n".join([f"{self.column}, {counted(len(self.words), 'known word')} {self.decibans:+.1f}:", *lines])
+        return "\n".join([f"{self.column}, {count_noun(len(self.words), 'known word')} {self.decibans:+.1f}:", *lines])
 
 
 def _words_in(text: str, lowercase: bool, strip_accents: bool) -> Iterator[tuple[str, int, int]]:
@@ -237,8 +237,8 @@ class TopWords(list[TopWord]):
 
     def __str__(self) -> str:
         lines = [("word", "decibans", "in class", "elsewhere")]
-        lines += [(w.word, f"{w.decibans:+.1f}", amount(w.count), amount(w.elsewhere)) for w in self]
-        return aligned(lines, right=[1, 2, 3])
+        lines += [(w.word, f"{w.decibans:+.1f}", format_amount(w.count), format_amount(w.elsewhere)) for w in self]
+        return align_table(lines, right=[1, 2, 3])
 
 
 def top_words_of(model: Model, label: int, most: int, column: str | None = None) -> TopWords:

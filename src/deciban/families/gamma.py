@@ -36,7 +36,7 @@ from deciban.statistics import Combined, Moments
 from deciban.statistics.moments import MomentValues
 from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers
-from deciban.util.text_tables import as_written, digits
+from deciban.util.text_tables import format_digits, format_number
 
 # The least log(mean) - mean(log): cells that differ by a few units of their last digit.
 NARROWEST = 1e-30
@@ -347,4 +347,4 @@ class GammaLikelihood(BaseLikelihood):
         if not self.slope[column].any():
             return "constant"
         shape, scale = self.shape[column, label], self.scale[column, label]
-        return f"Gamma({as_written(cells[row, column])}; shape {digits(shape)}, scale {digits(scale)})"
+        return f"Gamma({format_number(cells[row, column])}; shape {format_digits(shape)}, scale {format_digits(scale)})"

@@ -36,7 +36,7 @@ from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.statistics import Moments
 from deciban.tables.table import Readable
 from deciban.util.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers
-from deciban.util.text_tables import as_written, digits
+from deciban.util.text_tables import format_digits, format_number
 
 
 @dataclass(frozen=True, repr=False)
@@ -283,7 +283,7 @@ class Normal(BaseLikelihood):
         return Parameters.of_columns([classes + variances] * columns, shared=shared, numbers=columns)
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
-        return None if np.isnan(cells[row, column]) else self.at(as_written(cells[row, column]), column, label)
+        return None if np.isnan(cells[row, column]) else self.at(format_number(cells[row, column]), column, label)
 
     def cumulative(self, x: Floats, column: int, label: int) -> Floats:
         deviation = np.sqrt(max(float(self.variance[column, label]), 1e-300))
@@ -316,4 +316,4 @@ class Normal(BaseLikelihood):
             return "constant"
         mean = self.center[column] + self.mean[column, label]
         deviation = self.variance[column, label] ** 0.5
-        return f"N({x}; mean {digits(mean)}, sd {digits(deviation)})"
+        return f"N({x}; mean {format_digits(mean)}, sd {format_digits(deviation)})"

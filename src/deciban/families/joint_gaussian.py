@@ -33,7 +33,7 @@ from deciban.families.gaussian import Gaussian
 from deciban.statistics import Scatter
 from deciban.tables.table import Readable
 from deciban.util.arrays import TILE_PITCH, TILE_ROWS, Codes, Flags, Floats, Integers, Numbers
-from deciban.util.text_tables import as_written, digits
+from deciban.util.text_tables import format_digits, format_number
 
 # Numbers row by class by class, or by column, that are held at once while errors are added up.
 MAX_ERROR_TERMS = 1 << 22
@@ -442,8 +442,8 @@ class JointNormal(BaseLikelihood):
         mean = self.center + np.where(np.isfinite(self.unit), self.mean[label], 0.0) * np.where(
             np.isfinite(self.unit), self.unit, 0.0
         )
-        point = ", ".join("missing" if np.isnan(value) else as_written(value) for value in cells[row])
-        return f"N(({point}); mean ({', '.join(map(digits, mean))}), its covariance)"
+        point = ", ".join("missing" if np.isnan(value) else format_number(value) for value in cells[row])
+        return f"N(({point}); mean ({', '.join(map(format_digits, mean))}), its covariance)"
 
 
 @dataclass(frozen=True)

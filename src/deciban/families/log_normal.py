@@ -30,7 +30,7 @@ from deciban.families.gaussian import (
 )
 from deciban.statistics import Moments
 from deciban.util.arrays import Codes, Floats, Integers, Numbers
-from deciban.util.text_tables import as_written
+from deciban.util.text_tables import format_number
 
 
 def positive_log(numbers: Numbers) -> Floats:
@@ -164,7 +164,7 @@ class LogNormalLikelihood(BaseLikelihood):
             return "outside the support" if self.outside == "refuse" else None
         if np.isnan(cells[row, column]):
             return None
-        x = as_written(cells[row, column])
+        x = format_number(cells[row, column])
         return f"{self.normal.at(f'log {x}', column, label)} / {x}"
 
 

@@ -33,7 +33,7 @@ from deciban.statistics import Totals
 from deciban.tables.table import Readable
 from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, in_lanes, kernel_view, log
 from deciban.util.sparse import SparseRows, dense_row
-from deciban.util.text_tables import digits
+from deciban.util.text_tables import format_digits
 
 Amounts = Numbers | SparseRows
 
@@ -335,16 +335,21 @@ class MultinomialLikelihood(BaseLikelihood):
 
     def _fraction(self, totals: Floats, word: int) -> str:
         if isinstance(self.alpha, tuple):
-            return f"({digits(totals[word])} + {self.alpha[word]:g})/({digits(totals.sum())} + {sum(self.alpha):g})"
+            count, total = format_digits(totals[word]), format_digits(totals.sum())
+            return f"({count} + {self.alpha[word]:g})/({total} + {sum(self.alpha):g})"
         return fraction(totals[word], totals.sum(), self.alpha, totals.size)
 
     def formula(self, cells: Amounts, row: int, column: int, label: int) -> str:
         one = np.nan_to_num(dense_row(cells, row))
         totals = self.statistic.total[label]
-        words = [f"[{self._fraction(totals, j)}]^{digits(one[j])}" for j in np.flatnonzero(one)[:4]]
+        words = [f"[{self._fraction(totals, j)}]^{format_digits(one[j])}" for j in np.flatnonzero(one)[:4]]
         more = np.count_nonzero(one) - len(words)
         orders = np.exp(self.base(one.astype(np.float64)[None])[0, 0])
-        return f"{digits(orders)} orders · " + " · ".join(words or ["1"]) + (f" · ({more} more)" if more > 0 else "")
+        return (
+            f"{format_digits(orders)} orders · "
+            + " · ".join(words or ["1"])
+            + (f" · ({more} more)" if more > 0 else "")
+        )
 
 
 @dataclass(frozen=True, repr=False)

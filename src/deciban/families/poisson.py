@@ -30,7 +30,7 @@ from deciban.statistics.base import FUZZ
 from deciban.statistics.moments import refuse_too_large
 from deciban.tables.table import Readable
 from deciban.util.arrays import MAX_AMOUNT, Codes, Floats, Integers, Numbers, log
-from deciban.util.text_tables import as_written, digits
+from deciban.util.text_tables import format_digits, format_number
 
 
 @dataclass(frozen=True, repr=False)
@@ -190,7 +190,7 @@ class PoissonLikelihood(BaseLikelihood):
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row, column]) or (self.outside == "ignore" and not COUNTS.contains(cells[row, column])):
             return None
-        return f"Poisson({as_written(cells[row, column])}; mean {digits(self.rate[column, label])})"
+        return f"Poisson({format_number(cells[row, column])}; mean {format_digits(self.rate[column, label])})"
 
 
 def _counts_in(column: int, cells: Numbers) -> Floats:

@@ -33,7 +33,7 @@ from deciban.store import model_file
 from deciban.store.model_file import identity, shards_of
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
 from deciban.util.arrays import Codes, Floats
-from deciban.util.text_tables import listed
+from deciban.util.text_tables import list_names
 
 # What labels in a file look like, if they are not dates: these are taken as they are written.
 LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}
@@ -154,7 +154,7 @@ def _refuse_other_question(one: Fitted, other: Fitted) -> None:
     names, others = one.counts.schema.names, other.counts.schema.names
     if names and others and not set(names) & set(others):
         raise SchemaError(
-            f"they have no column in common, {listed(names, 3)} against {listed(others, 3)}",
+            f"they have no column in common, {list_names(names, 3)} against {list_names(others, 3)}",
             remedy=("merge models of the same columns, or pass ", Argument("force", True)),
         )
 
@@ -256,7 +256,7 @@ def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> Non
         return
     shown = LABELS_IN_WORDS[found] + (f", such as {new[0]}" if new else "")
     raise DataError(
-        f"the labels are {shown}, and the model's classes are {listed(known.classes.tolist(), 6)}", remedy=remedy
+        f"the labels are {shown}, and the model's classes are {list_names(known.classes.tolist(), 6)}", remedy=remedy
     )
 
 
@@ -268,6 +268,6 @@ def _columns_missing_from(schema: Schema, names: tuple[str, ...] | None) -> list
 def _half_forgotten(absent: list[str]) -> ForgetError:
     """Rows without a column that was learned would stay in it and go from others, unless they were learned so."""
     return ForgetError(
-        f"these rows cannot be forgotten: the model has learned {listed(absent)}, which the table does not have",
+        f"these rows cannot be forgotten: the model has learned {list_names(absent)}, which the table does not have",
         remedy="correct the name, or add an empty column of it if the rows were learned without",
     )

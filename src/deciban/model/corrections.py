@@ -21,8 +21,8 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.statistics.levels import encode
 from deciban.tables.table import Readable
-from deciban.util.arrays import Flags, Floats, Integers, PickledFields, scatter_to, summed_cells
-from deciban.util.text_tables import as_written
+from deciban.util.arrays import Flags, Floats, Integers, PickledFields, scatter_to, sum_at
+from deciban.util.text_tables import format_number
 
 # The bin of a missing cell, and of a category that is none of the levels.
 MISSING_BIN, OTHER_BIN = 0, 1
@@ -59,7 +59,7 @@ class CorrectedColumn:
         if self.cuts is None:
             assert self.levels is not None, "a column has cuts or levels"
             return ["missing", "others", *map(str, self.levels.to_pylist())]
-        edges = [as_written(cut) for cut in self.cuts.tolist()]
+        edges = [format_number(cut) for cut in self.cuts.tolist()]
         if not edges:
             return ["missing", "present"]
         between = [f"{low} to {high}" for low, high in pairwise(edges)]
@@ -210,7 +210,7 @@ class Corrections(PickledFields):
             size = np.abs(shares - shares.mean(axis=3, keepdims=True)).sum(axis=3)
             weight = rows / np.maximum(rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
             each = np.einsum("tc,tcl->tl", weight, size)
-            found += summed_cells(asked[asked >= 0], each[asked >= 0], len(self.columns))
+            found += sum_at(asked[asked >= 0], each[asked >= 0], len(self.columns))
         return found
 
     def sets(self, size: int, most: int) -> list[tuple[int, ...]]:

@@ -16,7 +16,7 @@ from deciban.sources.open import open_table
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Floats
-from deciban.util.text_tables import aligned
+from deciban.util.text_tables import align_table
 
 # Terms of a form that are printed; of more, the first and the last ones.
 MAX_TERMS_PRINTED = 40
@@ -100,7 +100,7 @@ class Form:
         if len(lines) > MAX_TERMS_PRINTED:
             lines = [*lines[:FIRST_TERMS], ("…", *[""] * self.classes.size), *lines[-LAST_TERMS:]]
         head, offset = map(str, self.classes.tolist()), (f"{offset:.4g}" for offset in self.offset)
-        return aligned([("", *head), *lines, ("offset", *offset)], right=range(1, self.classes.size + 1))
+        return align_table([("", *head), *lines, ("offset", *offset)], right=range(1, self.classes.size + 1))
 
     def _products(self) -> list[tuple[str, list[float]]]:
         """The quadratic terms: each product of two features, with what it counts for each class."""

@@ -11,7 +11,7 @@ from deciban.families.base.checks import check_amount
 from deciban.model.counts import Counts
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, log
-from deciban.util.text_tables import spelled_alike
+from deciban.util.text_tables import same_label
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Given:
         known = set(classes)
 
         def label_of(name: Any) -> Any:
-            return name if name in known else next((label for label in classes if spelled_alike(label, name)), name)
+            return name if name in known else next((label for label in classes if same_label(label, name)), name)
 
         return {label_of(name): place for place, name in enumerate(self.names or ())}
 

@@ -16,7 +16,7 @@ from deciban.model.model import Model, estimate
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.tables.labels import Labels
 from deciban.util.arrays import Floats, Integers
-from deciban.util.text_tables import aligned, counted
+from deciban.util.text_tables import align_table, count_noun
 
 # Columns that are listed with the share of the corrections that hangs on them.
 MAX_CORRECTIONS_SHOWN = 12
@@ -186,7 +186,7 @@ class Tuning:
         """On how many rows it was tuned and how good it is, in one line."""
         if not self.rows:
             return self.note or "not tuned"
-        text = f"tuned on {counted(self.rows, 'row')}" + (f", {self.note}" if self.note else "")
+        text = f"tuned on {count_noun(self.rows, 'row')}" + (f", {self.note}" if self.note else "")
         if self.accuracy is None or self.log_loss is None:
             return text
         given = "given the tuning" if self.corrections is None else "cross-fitted"
@@ -214,10 +214,10 @@ class Tuning:
             name = self.schema.column_name(column)
             lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f} %", missing))
         if hidden := max(len(order) - MAX_CORRECTIONS_SHOWN, 0):
-            lines.append((counted(hidden, "other"), "", ""))
+            lines.append((count_noun(hidden, "other"), "", ""))
         asked = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
-        head = f"{counted(len(asked), 'table')} of corrections, of up to {counted(asked.max(), 'question')} each"
-        return f"{head}\n{aligned(lines)}"
+        head = f"{count_noun(len(asked), 'table')} of corrections, of up to {count_noun(asked.max(), 'question')} each"
+        return f"{head}\n{align_table(lines)}"
 
     def effects(self, classes: Any) -> list[dict[str, Any]]:
         """What the corrections add to the log joint by the cells of each column alone, the others averaged: a record
@@ -236,7 +236,7 @@ class Tuning:
     def weights_table(self) -> str:
         """The weight of each block, for people."""
         weights = zip(self.schema.block_names, self.weights, strict=True)
-        return aligned((name, f"{weight:.3f}") for name, weight in weights)
+        return align_table((name, f"{weight:.3f}") for name, weight in weights)
 
 
 def copies_in_words(extra: int) -> str:
@@ -246,4 +246,4 @@ def copies_in_words(extra: int) -> str:
     '58 rows are copies of others and were left out with them'
     """
     were = "was left out with it" if extra == 1 else "were left out with them"
-    return f"{counted(extra, 'row')} {'is a copy of another' if extra == 1 else 'are copies of others'} and {were}"
+    return f"{count_noun(extra, 'row')} {'is a copy of another' if extra == 1 else 'are copies of others'} and {were}"

@@ -13,7 +13,7 @@ from deciban.model.fitted import Fitted, Settings
 from deciban.report.figures import ReportFigures, report_figures
 from deciban.report.form import form_data
 from deciban.report.report import UNIT, report_sections
-from deciban.util.text_tables import counted
+from deciban.util.text_tables import count_noun
 from deciban.util.version import __version__
 from deciban.web.html import Html, common_css, note, page_head, paragraph, tag
 from deciban.web.scripts import assembled, content_policy, data_script, form_modules
@@ -63,8 +63,8 @@ def folder_html(title: str) -> tuple[str, str]:
 def _lead(figures: ReportFigures) -> str:
     model = figures.data["model"]
     target = f"It predicts {model['target']}: a" if model["target"] else "A"
-    sizes = f"{counted(len(model['classes']), 'class')} and {counted(model['columns'], 'column')}"
-    return f"{target} model of {counted(model['rows'], 'row')}, {sizes}."
+    sizes = f"{count_noun(len(model['classes']), 'class')} and {count_noun(model['columns'], 'column')}"
+    return f"{target} model of {count_noun(model['rows'], 'row')}, {sizes}."
 
 
 def _embedded(figures: ReportFigures) -> tuple[list[Html], Html]:

@@ -33,7 +33,7 @@ from deciban.plot.display import (
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import amount
+from deciban.util.text_tables import format_amount
 
 # The most bars of a histogram behind a density, the most classes that have bars side by side, and the room of these.
 MAX_BARS = 60
@@ -260,7 +260,7 @@ class ColumnDisplay(Display):
         return edges, counted / (total * np.diff(edges))
 
     def _label(self, c: int) -> str:
-        rows = "" if self.rows is None else f" ({amount(float(self.rows[c]))})"
+        rows = "" if self.rows is None else f" ({format_amount(float(self.rows[c]))})"
         return shown_name(self.classes.tolist()[c]) + printed(rows)
 
     def to_frame(self) -> Any:

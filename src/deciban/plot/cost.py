@@ -23,7 +23,7 @@ from deciban.plot.display import (
 from deciban.plot.judged import Judged, judged_posteriors, judged_rows
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import digits
+from deciban.util.text_tables import format_digits
 from deciban.web.palette import CLASS_COLORS
 
 Against = Literal["threshold", "prior"]
@@ -206,14 +206,18 @@ class CostDisplay(Display):
         ax = axes_for(ax, (6.4, 3.9))
         for k, (name, cost) in enumerate(self.costs.items()):
             best = int(np.argmin(cost))
-            least = f", least {digits(float(cost[best]))} at {self.x[best]:.3g}" if self.against == "threshold" else ""
+            least = (
+                f", least {format_digits(float(cost[best]))} at {self.x[best]:.3g}"
+                if self.against == "threshold"
+                else ""
+            )
             ax.plot(self.x, cost, color=CLASS_COLORS[k % 7], linestyle=CLASS_LINES[k % 4], linewidth=1.6,
                     label=printed(name) + least)  # fmt: skip
         if self.marked is not None:
             there = float(np.interp(self.marked, self.x, next(iter(self.costs.values()))))
             what = "least risk" if self.against == "threshold" else "prior of the model"
             ax.axvline(self.marked, color=QUIET_COLOR, linewidth=1.0, linestyle=":",
-                       label=f"{what}: {digits(there)} at {self.marked:.3g}")  # fmt: skip
+                       label=f"{what}: {format_digits(there)} at {self.marked:.3g}")  # fmt: skip
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(bottom=0.0)
         name = shown_name(self.label)

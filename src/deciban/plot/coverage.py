@@ -8,7 +8,7 @@ from deciban.errors import Argument, UsageError
 from deciban.plot.display import Axes, Display, axes_for, legend, quiet
 from deciban.plot.judged import Judged, judged_posteriors, judged_rows
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import digits
+from deciban.util.text_tables import format_digits
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
 
@@ -154,11 +154,11 @@ class CoverageDisplay(Display):
         x, y = self.curve.coverage[there], self.curve.risk[there]
         ax.plot(x, y, color=FOR_COLOR, linewidth=1.6, drawstyle="steps-post")
         ax.plot(x[-1:], y[-1:], color=FOR_COLOR, marker="o", markersize=5, linestyle="none",
-                label=f"all decided: {digits(float(y[-1]))}")  # fmt: skip
+                label=f"all decided: {format_digits(float(y[-1]))}")  # fmt: skip
         if self.reject is not None:
             place = int((self.curve.reject <= self.reject).sum()) - 1
             coverage, risk = (float(array[place]) for array in (self.curve.coverage, self.curve.risk))
-            said = f"reject at {digits(self.reject)}: {digits(risk)} of {coverage:.1%}"
+            said = f"reject at {format_digits(self.reject)}: {format_digits(risk)} of {coverage:.1%}"
             ax.plot([coverage], [risk], color=AGAINST_COLOR, marker="s", markersize=6, linestyle="none", label=said)
         ax.set_xlim(0.0, 1.02)
         ax.set_ylim(bottom=0.0)

@@ -30,7 +30,7 @@ from deciban.plot.display import (
 from deciban.scoring.predict import loss_for
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import digits
+from deciban.util.text_tables import format_digits
 from deciban.web.palette import CLASS_COLORS
 
 # The share of the highest curve that is seen at the ends of the axis, and the classes whose errors are told one by one.
@@ -237,8 +237,8 @@ class DecisionDisplay(Display):
         ax.set_xlim(low, high)
         ax.set_ylim(bottom=0.0)
         what = "error" if self.loss.is_zero_one else "risk"
-        avoidable = f", of which {digits(self.avoidable)} avoidable" if self._moved().any() else ""
-        quiet(ax, f"{what} {digits(self.risk)}{avoidable}", shown_name(self.name), "prior × density")
+        avoidable = f", of which {format_digits(self.avoidable)} avoidable" if self._moved().any() else ""
+        quiet(ax, f"{what} {format_digits(self.risk)}{avoidable}", shown_name(self.name), "prior × density")
         legend(ax, outside=True, own=own)
         self._drawn(ax)
         return self

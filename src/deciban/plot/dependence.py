@@ -21,7 +21,7 @@ from deciban.plot.display import (
 )
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import counted
+from deciban.util.text_tables import count_noun
 from deciban.web.palette import FOR_COLOR
 
 # Columns of the matrix, pairs that have a bar, places of a pair's name, the colors of the matrix, and the least side
@@ -166,7 +166,7 @@ class DependenceDisplay(Display):
         ax = axes_for(ax, (6.0, 1.6))
         ax.set_axis_off()
         some = f" of {MAX_COMPARED} columns" if self.pairs_tested == comb(MAX_COMPARED, 2) else ""
-        tested = f" ({counted(self.pairs_tested, 'pair')}{some} tested)" if self.pairs_tested else ""
+        tested = f" ({count_noun(self.pairs_tested, 'pair')}{some} tested)" if self.pairs_tested else ""
         ax.text(0.0, 0.5, f"no dependence between columns within the classes{tested}", fontsize=TEXT_SIZE)
         return ax
 
@@ -181,7 +181,7 @@ class DependenceDisplay(Display):
         ax.set_yticks(range(size), names, fontsize=SMALL_SIZE)
         ax.tick_params(length=0)
         rest = len(self.columns) - size
-        more = f"({counted(rest, 'weaker column')} not drawn)" if rest > 0 else ""
+        more = f"({count_noun(rest, 'weaker column')} not drawn)" if rest > 0 else ""
         quiet(ax, "bits shared within the classes", more)
         bar = ax.figure.colorbar(image, ax=ax, shrink=0.7)
         bar.set_label("bits", fontsize=SMALL_SIZE)
@@ -197,7 +197,7 @@ class DependenceDisplay(Display):
         ax.tick_params(axis="y", length=0)
         ax.invert_yaxis()
         rest = len(self.dependences) - len(shown)
-        more = f"\n({counted(rest, 'weaker pair')} not drawn)" if rest > 0 else ""
+        more = f"\n({count_noun(rest, 'weaker pair')} not drawn)" if rest > 0 else ""
         quiet(ax, "bits shared within the classes", f"mutual information given the class, in bits{more}")
         return ax
 

@@ -14,7 +14,7 @@ from deciban.explain.column_values import ColumnValues
 from deciban.model.fitted import Fitted
 from deciban.sources.write import replacing
 from deciban.util.arrays import Floats, Integers
-from deciban.util.text_tables import class_name, shortened
+from deciban.util.text_tables import format_class, shorten
 from deciban.web.palette import class_colors
 
 Axes = Any  # matplotlib's, which need not be installed
@@ -192,8 +192,8 @@ def printed(text: object, most: int | None = None) -> str:
     >>> printed("$x_1$"), printed("a\\nb"), printed("a long name", 7)
     ('\\\\$x_1\\\\$', 'a\\\\nb', 'a long…')
     """
-    visible = "".join(map(_visible, class_name(text)))
-    return (visible if most is None else shortened(visible, most)).replace("$", r"\$")
+    visible = "".join(map(_visible, format_class(text)))
+    return (visible if most is None else shorten(visible, most)).replace("$", r"\$")
 
 
 def shown_name(name: object) -> str:

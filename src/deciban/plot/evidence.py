@@ -25,7 +25,7 @@ from deciban.plot.display import (
 from deciban.scoring.predict import aligned_table
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import DECIBANS, class_name, counted, digits, shortened
+from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_digits, shorten
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
 # Columns that have a bar of their own, places of a column's name and of its cell, and the probabilities that the upper
@@ -136,7 +136,7 @@ class EvidenceDisplay(Display):
         table = aligned_table(fitted, X)
         if not 0 <= row < table.rows:
             raise UsageError(
-                f"the table has {counted(table.rows, 'row')}, counted from 0", parameter=Argument("row", row)
+                f"the table has {count_noun(table.rows, 'row')}, counted from 0", parameter=Argument("row", row)
             )
         one = table.slice(row, row + 1)
         found = column_evidence(fitted.model, one, fitted.model.evidence(one))
@@ -150,7 +150,7 @@ class EvidenceDisplay(Display):
             prior = float(DECIBANS * (found.log_prior[best] - found.log_prior[other]))
         cells = [_cell(value) for value in values_of_row(one)]
         names = [
-            f"{shortened(name, NAME_PLACES)} = {shortened(cell, CELL_PLACES)}"
+            f"{shorten(name, NAME_PLACES)} = {shorten(cell, CELL_PLACES)}"
             for name, cell in zip(found.columns, cells, strict=True)
         ]
         labels = fitted.classes.tolist()
@@ -166,7 +166,7 @@ class EvidenceDisplay(Display):
         kept = telling if len(telling) == self.most + 1 else telling[: self.most]  # one other can as well be shown
         steps = [("prior", self.prior), *((self.names[k], float(self.decibans[k])) for k in kept)]
         if rest := telling[len(kept) :]:
-            steps.append((counted(len(self.names) - len(kept), "other"), float(self.decibans[rest].sum())))
+            steps.append((count_noun(len(self.names) - len(kept), "other"), float(self.decibans[rest].sum())))
         return steps
 
     @property
@@ -212,7 +212,7 @@ class EvidenceDisplay(Display):
         ax.set_ylim(len(bars) - 0.4, -0.6)
         ax.set_yticks(range(len(bars)), [printed(name) for name, _, _ in bars], fontsize=TEXT_SIZE)
         ax.tick_params(axis="y", length=0)
-        title = f"P({shown_name(self.label)}) = {digits(self.posterior)}"
+        title = f"P({shown_name(self.label)}) = {format_digits(self.posterior)}"
         quiet(ax, title, f"decibans for {shown_name(self.label)} against {shown_name(self.against)}")
         self._mark_chances(ax)
         self._drawn(ax)
@@ -230,7 +230,7 @@ class EvidenceDisplay(Display):
         at = {chance: float(DECIBANS * np.log(chance / (1.0 - chance))) for chance in UPPER_CHANCES}
         letter, shown, end = 0.014 * (high - low), [], -np.inf
         for chance, x in at.items():
-            text = f"1 − {1.0 - chance:.0e}" if chance > 0.9999 else digits(chance)
+            text = f"1 − {1.0 - chance:.0e}" if chance > 0.9999 else format_digits(chance)
             half = 0.5 * letter * (len(text) + 1)
             if low <= x <= high and x - half >= end:
                 shown.append((x, text))
@@ -264,8 +264,8 @@ class EvidenceDisplay(Display):
 def _cell(value: Any) -> str:
     """A cell as it stands beside a bar."""
     if isinstance(value, bool):
-        return class_name(value)
-    return digits(value) if isinstance(value, float) else written_cell(value)
+        return format_class(value)
+    return format_digits(value) if isinstance(value, float) else written_cell(value)
 
 
 def _color(step: float) -> str:

@@ -30,7 +30,7 @@ from deciban.plot.display import (
 )
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import DECIBANS, counted, digits, shortened
+from deciban.util.text_tables import DECIBANS, count_noun, format_digits, shorten
 
 # Columns that are drawn unless more are asked for, numbers that are marked on a ruler, and the places of a mark's name.
 MAX_RULERS = 12
@@ -212,10 +212,10 @@ class NomogramDisplay(Display):
             for side, edge in ((-1, low), (1, high)):
                 if (worth == side * np.inf).any():
                     ruling = ", ".join(mark.name for mark in marks if mark.decibans == side * np.inf)
-                    _draw_endless(ax, row, edge, side * step, shortened(ruling, MARK_PLACES + 8))
+                    _draw_endless(ax, row, edge, side * step, shorten(ruling, MARK_PLACES + 8))
         names = [shown_name(values.name) for values in self.columns]
         against = "all others" if self.against is None else shown_name(self.against)
-        rest = f" ({counted(self.left_out, 'column')} not drawn)" if self.left_out else ""
+        rest = f" ({count_noun(self.left_out, 'column')} not drawn)" if self.left_out else ""
         quiet(ax, f"for {shown_name(self.label)} against {against}{rest}")
         ax.xaxis.set_ticks_position("top")
         ax.xaxis.set_label_position("top")
@@ -246,7 +246,7 @@ class NomogramDisplay(Display):
         ax.plot(at[[0, -1]], [0.45, 0.45], color="black", linewidth=1.0)
         for chance, x in zip(chances, at, strict=True):
             ax.plot([x, x], [0.37, 0.45], color="black", linewidth=1.0)
-            ax.text(x, 0.3, digits(float(chance)), ha="center", va="top", fontsize=SMALL_SIZE)
+            ax.text(x, 0.3, format_digits(float(chance)), ha="center", va="top", fontsize=SMALL_SIZE)
 
     def _reach(self) -> tuple[float, float]:
         """From where to where the scale of the columns reaches."""

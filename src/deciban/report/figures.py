@@ -31,7 +31,7 @@ from deciban.sources.labeled import Examples
 from deciban.store.model_file import shards_of
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats, Integers
-from deciban.util.text_tables import DECIBANS, class_name, counted, whole
+from deciban.util.text_tables import DECIBANS, count_noun, format_class, integer_if_whole
 from deciban.util.version import __version__
 
 # --- each column over its values, from counts: many columns in one pass
@@ -116,7 +116,7 @@ def _without_values(fitted: Fitted, column: int, note: str) -> ColumnFigures:
     try:
         words = tuple(
             (
-                class_name(label),
+                format_class(label),
                 tuple((word.word, word.decibans) for word in top_words_of(fitted.plain, c, MAX_WORDS_SHOWN, name)),
             )
             for c, label in enumerate(fitted.classes.tolist())
@@ -165,9 +165,9 @@ def _explained(fitted: Fitted, row: Table, label: int, why: str) -> dict[str, An
     }
     return {
         "why": why,
-        "truth": class_name(fitted.classes.tolist()[label]),
-        "predicted": class_name(reasons["predicted"]),
-        "against": None if against is None else class_name(against),
+        "truth": format_class(fitted.classes.tolist()[label]),
+        "predicted": format_class(reasons["predicted"]),
+        "against": None if against is None else format_class(against),
         "posterior": reasons["posterior"],
         "terms": [{"label": name, "decibans": decibans} for name, decibans in terms],
         "words": words,
@@ -200,11 +200,11 @@ def diagnosis_figures(fitted: Fitted, learned: Examples | None) -> dict[str, Any
         ]
         found["remedies"] = diagnosis.remedies() if found["dependences"] else []
         found["misfits"] = [
-            {"column": one.column, "class": class_name(one.label), "family": one.family, "distance": one.distance}
+            {"column": one.column, "class": format_class(one.label), "family": one.family, "distance": one.distance}
             for one in diagnosis.misfits
         ]
         found["small_classes"] = [
-            {"class": class_name(label), "rows": whole(rows)} for label, rows in diagnosis.small_classes
+            {"class": format_class(label), "rows": integer_if_whole(rows)} for label, rows in diagnosis.small_classes
         ]
     return found
 
@@ -221,7 +221,7 @@ def _done(fitted: Fitted) -> list[str]:
         if group.auxiliary
     ]
     if tuning.corrections is not None:
-        tables = counted(len(tuning.corrections.tests), "small table")
+        tables = count_noun(len(tuning.corrections.tests), "small table")
         done.append(f"{tables} of corrections were learned where the sum was wrong on rows left out.")
     if np.isfinite(tuning.cap):
         done.append(f"No block is worth more than {DECIBANS * tuning.cap:.0f} decibans.")
@@ -328,14 +328,14 @@ def _judged(fitted: Fitted, held_out: Examples | None, training: Examples | None
 
 def _evaluated(found: Evaluation, source: str) -> dict[str, Any]:
     figures = found.to_dict()
-    figures["baseline"]["class"] = class_name(figures["baseline"]["class"])
+    figures["baseline"]["class"] = format_class(figures["baseline"]["class"])
     if "decision" in figures["baseline"]:
-        figures["baseline"]["decision"] = class_name(figures["baseline"]["decision"])
-        figures["decisions"] = [class_name(label) for label in figures["decisions"]]
+        figures["baseline"]["decision"] = format_class(figures["baseline"]["decision"])
+        figures["decisions"] = [format_class(label) for label in figures["decisions"]]
     figures["beats_baseline"] = found.beats_baseline
-    figures["classes"] = [class_name(label) for label in figures["classes"]]
+    figures["classes"] = [format_class(label) for label in figures["classes"]]
     for one in figures["per_class"]:
-        one["class"] = class_name(one["class"])
+        one["class"] = format_class(one["class"])
     return {"source": source, **figures}
 
 
@@ -386,7 +386,7 @@ def _model(fitted: Fitted) -> dict[str, Any]:
         "unlabeled": counts.unlabeled,
         "sets_of_rows": len(shards_of(fitted)),
         "classes": [
-            {"class": class_name(label), "rows": whole(weight), "prior": share}
+            {"class": format_class(label), "rows": integer_if_whole(weight), "prior": share}
             for label, weight, share in zip(counts.classes.tolist(), counts.class_weight.tolist(), prior, strict=True)
         ],
         "columns": counts.schema.width,
@@ -433,7 +433,7 @@ def _matters(importance: Importance, column: int) -> dict[str, float]:
 def _values(fitted: Fitted, one: ColumnFigures) -> dict[str, Any]:
     if one.values is None:
         return {"words": [{"class": label, "words": [list(word) for word in words]} for label, words in one.words]}
-    names = [class_name(label) for label in fitted.classes]
+    names = [format_class(label) for label in fitted.classes]
     return {
         "kind": one.values.kind,
         "values": list(one.values.names),
@@ -458,10 +458,10 @@ def _blocks_of(fitted: Fitted) -> dict[int, list[dict[str, Any]]]:
 
 def _decisions(fitted: Fitted, loss: Loss | None, quality: dict[str, Any]) -> dict[str, Any]:
     """The losses that were given, the threshold of two classes, and what decisions cost."""
-    names = [class_name(label) for label in fitted.classes]
+    names = [format_class(label) for label in fitted.classes]
     if loss is None:
         return {"loss": None}
-    matrix, decisions = loss.matrix, [class_name(one) for one in loss.decisions or names]
+    matrix, decisions = loss.matrix, [format_class(one) for one in loss.decisions or names]
     found: dict[str, Any] = {"loss": matrix.tolist(), "decisions": decisions, "classes": names}
     if set(decisions) == set(names) and len(names) == 2:
         labels = fitted.classes.tolist()

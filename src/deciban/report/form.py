@@ -13,7 +13,7 @@ from deciban.export.model_json import model_as_json
 from deciban.report.figures import MAX_TERMS_TOLD, OPEN_COLUMNS, ColumnFigures, ReportFigures
 from deciban.report.svg import BAR_STEP, LABEL_ROOM, NUMBER_ROOM, WIDE
 from deciban.tables.cells import kind_of
-from deciban.util.text_tables import as_written, class_name
+from deciban.util.text_tables import format_class, format_number
 from deciban.web.html import Html, note, paragraph, tag
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR, class_colors
 from deciban.web.scripts import assembled, data_script, form_modules
@@ -42,7 +42,7 @@ def form_data(figures: ReportFigures, *, ranges: bool = True, scorer: bool = Tru
     ranges: with the usual values of each number. scorer: there is a scorer, which knows what columns are and their
     levels; else these are in it.
     """
-    names = [class_name(label) for label in figures.fitted.classes]
+    names = [format_class(label) for label in figures.fitted.classes]
     rows = [{"name": f"row above: {one['why']}", "values": one["cells"]} for one in figures.data["rows"]]
     rows = [*_typical_rows(figures, names), *rows]
     return {
@@ -65,7 +65,7 @@ def loss_data(loss: Loss, names: list[str]) -> dict[str, Any] | None:
     """What each decision costs under each class, by their names; None where costs differ from row to row."""
     if loss.varies:
         return None
-    return {"decisions": [class_name(one) for one in loss.decisions or names], "costs": loss.matrix.tolist()}
+    return {"decisions": [format_class(one) for one in loss.decisions or names], "costs": loss.matrix.tolist()}
 
 
 def _column(figures: ReportFigures, one: ColumnFigures, ranges: bool, kinds: bool) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _range(one: ColumnFigures, kind: str | None) -> dict[str, Any]:
     if kind is not None:
         return {"ends": [one.values.names[0], one.values.names[-1]]}
     return {
-        "ends": [as_written(float(f"{end:.3g}")) for end in (places[0], places[-1])],
+        "ends": [format_number(float(f"{end:.3g}")) for end in (places[0], places[-1])],
         "low": float(places[0]),
         "high": float(places[-1]),
     }

@@ -16,7 +16,7 @@ from deciban.report.sections import (
     rows_section,
 )
 from deciban.sources.write import replacing
-from deciban.util.text_tables import counted, plain_json
+from deciban.util.text_tables import count_noun, to_json
 from deciban.web.html import Html, common_css, joined_markup, page_head, paragraph, tag
 from deciban.web.scripts import content_policy
 
@@ -55,7 +55,7 @@ class Report:
     @property
     def figures(self) -> dict[str, Any]:
         """All figures, as JSON has them."""
-        return plain_json(self.found.data)  # type: ignore[no-any-return]  # a dict stays one
+        return to_json(self.found.data)  # type: ignore[no-any-return]  # a dict stays one
 
     @property
     def html(self) -> str:
@@ -133,5 +133,5 @@ def _lead(data: dict[str, Any]) -> Html:
     rows = len(data["rows"])
     said = "It is made from counts: no row of any table is in it."
     if rows:
-        said = f"It shows {counted(rows, 'row')} of the table that was given; all else in it is counts and sums."
+        said = f"It shows {count_noun(rows, 'row')} of the table that was given; all else in it is counts and sums."
     return paragraph(f"{said} Names of columns and classes, categories and words of texts are in it.", class_="quiet")

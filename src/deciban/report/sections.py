@@ -10,7 +10,7 @@ from deciban.explain.column_values import ColumnValues
 from deciban.report.figures import MANY_LINES, MAX_CATEGORIES_SHOWN, OPEN_COLUMNS, ColumnFigures, ReportFigures
 from deciban.report.svg import bar_chart, dot, line_chart, reliability, waterfall
 from deciban.util.arrays import Floats, Integers
-from deciban.util.text_tables import amount, class_name, counted, digits, listed
+from deciban.util.text_tables import count_noun, format_amount, format_class, format_digits, list_names
 from deciban.web.html import Html, folded, html_table, note, paragraph, tag, tiles
 from deciban.web.palette import class_colors
 
@@ -26,12 +26,12 @@ def model_section(data: dict[str, Any]) -> list[Html]:
     """What the model is."""
     model = data["model"]
     figures = [
-        ("rows learned", amount(model["rows"])),
-        ("classes", amount(len(model["classes"]))),
-        ("columns", amount(model["columns"])),
+        ("rows learned", format_amount(model["rows"])),
+        ("classes", format_amount(len(model["classes"]))),
+        ("columns", format_amount(model["columns"])),
         ("predicts", model["target"] or "labels given apart"),
     ]
-    lines = [(one["class"], amount(one["rows"]), digits(one["prior"])) for one in model["classes"]]
+    lines = [(one["class"], format_amount(one["rows"]), format_digits(one["prior"])) for one in model["classes"]]
     found = [tiles(figures), paragraph(model["tuning"])]
     if model["stale"]:
         found.append(note("The counts have changed since the model was tuned: its weights are out of date."))
@@ -60,7 +60,7 @@ def quality_section(data: dict[str, Any]) -> list[Html]:
         return _unknown_quality(quality)
     baseline = quality["baseline"]
     figures = {
-        "rows": amount(quality["rows"]),
+        "rows": format_amount(quality["rows"]),
         "accuracy": _figure(quality["accuracy"]),
         "log-loss, nats": _figure(quality["log_loss"]),
         "area under ROC": _figure(quality["auc"]),
@@ -83,17 +83,17 @@ def _not_there(quality: dict[str, Any]) -> list[Html]:
     """What the rows that were given lack."""
     found = []
     if quality["rows_of_unknown_classes"]:
-        rows = counted(quality["rows_of_unknown_classes"], "row")
+        rows = count_noun(quality["rows_of_unknown_classes"], "row")
         found.append(note(f"Of a class that was not learned, and so always wrong: {rows}."))
     if absent := quality.get("absent"):
-        found.append(note(f"Not in the table that was given, and taken as missing: {listed(absent)}."))
+        found.append(note(f"Not in the table that was given, and taken as missing: {list_names(absent)}."))
     return found
 
 
 def _unknown_quality(quality: dict[str, Any]) -> list[Html]:
     found = [note(quality["cannot_know"])]
     if (tuning := quality.get("tuning")) is not None:
-        left_out = f"When the model was tuned, {amount(tuning['rows'])} of its rows were each left out in turn"
+        left_out = f"When the model was tuned, {format_amount(tuning['rows'])} of its rows were each left out in turn"
         figures = f"accuracy {tuning['accuracy']:.4f}, log-loss {tuning['log_loss']:.4f}"
         found.append(paragraph(f"{left_out}: {figures}."))
     return found
@@ -101,7 +101,7 @@ def _unknown_quality(quality: dict[str, Any]) -> list[Html]:
 
 def _calibration(bins: list[dict[str, Any]]) -> list[Html]:
     claimed, right, rows = (np.array([one[key] for one in bins], dtype=float) for key in ("claimed", "right", "rows"))
-    lines = [(f"{one['claimed']:.3f}", f"{one['right']:.3f}", amount(one["rows"])) for one in bins]
+    lines = [(f"{one['claimed']:.3f}", f"{one['right']:.3f}", format_amount(one["rows"])) for one in bins]
     told = (
         "Each point is a group of rows: how probable their predicted class was said to be (across), and how often it "
         "was right (up). Points on the line can be believed."
@@ -117,13 +117,13 @@ def _calibration(bins: list[dict[str, Any]]) -> list[Html]:
 def _confusions(quality: dict[str, Any]) -> list[Html]:
     names = quality["classes"]
     lines = [
-        (one["class"], amount(one["rows"]), *(_figure(one[key]) for key in ("precision", "recall", "f1")))
+        (one["class"], format_amount(one["rows"]), *(_figure(one[key]) for key in ("precision", "recall", "f1")))
         for one in quality["per_class"][:MAX_CLASSES_TABLED]
     ]
     each = html_table(("class", "rows", "precision", "recall", "F1"), lines, "Each class")
     if len(names) > MAX_CLASSES_TABLED:
         return [each]
-    rows = [(name, *map(amount, row)) for name, row in zip(names, quality["confusion"], strict=True)]
+    rows = [(name, *map(format_amount, row)) for name, row in zip(names, quality["confusion"], strict=True)]
     return [html_table(("truth / predicted", *names), rows, "Confusions"), each]
 
 
@@ -133,7 +133,7 @@ def _figure(value: float | None) -> str:
 
 def columns_section(figures: ReportFigures) -> list[Html]:
     """What each column says, the most important first; those of less importance are folded."""
-    names = [class_name(label) for label in figures.fitted.classes]
+    names = [format_class(label) for label in figures.fitted.classes]
     colors = class_colors(names)
     intro = (
         "A picture shows what the values of a column say for a class against all others, if no other column is known; "
@@ -152,14 +152,14 @@ def columns_section(figures: ReportFigures) -> list[Html]:
     if rest := cards[OPEN_COLUMNS:]:
         found.append(folded(f"{len(rest)} more columns", tag("div", rest, class_="cards")))
     left = figures.data["model"]["columns"] - len(cards)
-    return [*found, paragraph(f"{counted(left, 'column')} of less importance are not shown.")] if left else found
+    return [*found, paragraph(f"{count_noun(left, 'column')} of less importance are not shown.")] if left else found
 
 
 def _matters(importance: dict[str, Any]) -> str:
     """Which rows tell how much columns matter."""
     if not importance["rows"]:
         return "How much each column matters is not known."
-    rows = f"{amount(importance['rows'])} rows {importance['source']}"
+    rows = f"{format_amount(importance['rows'])} rows {importance['source']}"
     return f"The most important first: on average over {rows}, the size of what a column says and what it adds."
 
 
@@ -179,13 +179,13 @@ def diagnosis_section(data: dict[str, Any]) -> list[Html]:
         head = ("column", "family", "Kolmogorov distance")
         found.append(html_table(head, lines, "Columns that are not distributed as their family says"))
     if few := diagnosis.get("small_classes"):
-        classes = ", ".join(f"{one['class']} ({counted(one['rows'], 'row')})" for one in few[:MAX_FINDINGS_TABLED])
+        classes = ", ".join(f"{one['class']} ({count_noun(one['rows'], 'row')})" for one in few[:MAX_FINDINGS_TABLED])
         found.append(note(f"Few rows: {classes}. Remedy: more rows, stronger smoothing, Pooled() variances."))
     return [*found, tag("h3", "What tuning has done"), tag("ul", (tag("li", line) for line in diagnosis["done"]))]
 
 
 def _dependences(diagnosis: dict[str, Any]) -> list[Html]:
-    tested = f"{amount(diagnosis['pairs_tested'])} pairs tested"
+    tested = f"{format_amount(diagnosis['pairs_tested'])} pairs tested"
     if not diagnosis["dependences"]:
         return [paragraph(f"No dependence between columns within the classes was found ({tested}).")]
     lines = [
@@ -206,7 +206,7 @@ def decisions_section(data: dict[str, Any]) -> list[Html]:
     rows = [(name, *(f"{cost:g}" for cost in line)) for name, line in costs]
     found = [html_table(("decision / truth", *decisions["classes"]), rows, "What each decision costs")]
     if (threshold := decisions.get("threshold")) is not None:
-        limit = digits(threshold["posterior"])
+        limit = format_digits(threshold["posterior"])
         found.append(paragraph(f"Decide for {threshold['class']} when its probability is above {limit}."))
     if "mean_cost" not in decisions:
         return [*found, note("What decisions cost on new rows is not known without such rows.")]
@@ -219,7 +219,7 @@ def decisions_section(data: dict[str, Any]) -> list[Html]:
     if len(decisions["classes"]) > MAX_CLASSES_TABLED:
         return found
     pairs = zip(decisions["classes"], decisions["decided"], strict=True)
-    decided = [(name, *map(amount, row)) for name, row in pairs]
+    decided = [(name, *map(format_amount, row)) for name, row in pairs]
     return [*found, html_table(("truth / decision", *decisions["decisions"]), decided, "Decisions, in rows")]
 
 
@@ -232,7 +232,7 @@ def rows_section(data: dict[str, Any]) -> list[Html]:
 
 
 def _row_card(one: dict[str, Any]) -> Html:
-    chance = digits(one["posterior"][one["predicted"]])
+    chance = format_digits(one["posterior"][one["predicted"]])
     inside = [
         tag("h3", one["why"]),
         paragraph(f"predicted {one['predicted']} with probability {chance}; true: {one['truth']}"),

@@ -7,7 +7,7 @@ import numpy as np
 
 from deciban.explain.calculation import cut_endless, signed
 from deciban.util.arrays import Floats, Integers
-from deciban.util.text_tables import shortened
+from deciban.util.text_tables import shorten
 from deciban.web.html import Html, tag
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
@@ -54,8 +54,8 @@ def line_chart(
                     _text(middle + (-MARK - 2 if flip else MARK + 2), edge + (10 if above else -3), text, flip)
                 )
     parts += [_text(left - 4, up(value) + 4, f"{value:.3g}", end=True) for value in limits]
-    parts.append(_text(left, HIGH - 6, shortened(ends[0], MAX_END)))
-    parts.append(_text(WIDE - right, HIGH - 6, shortened(ends[1], MAX_END), end=True))
+    parts.append(_text(left, HIGH - 6, shorten(ends[0], MAX_END)))
+    parts.append(_text(WIDE - right, HIGH - 6, shorten(ends[1], MAX_END), end=True))
     return _picture(WIDE, HIGH, title, parts)
 
 
@@ -133,7 +133,7 @@ def _text(x: float, y: float, text: str, end: bool = False) -> Html:
 
 
 def _label(middle: float, text: str) -> Html:
-    return _text(LABEL_ROOM - 6, middle + 4, shortened(text, MAX_LABEL_LENGTH), end=True)
+    return _text(LABEL_ROOM - 6, middle + 4, shorten(text, MAX_LABEL_LENGTH), end=True)
 
 
 def _number(middle: float, value: float) -> Html:

@@ -20,7 +20,7 @@ from deciban.tables.cells import DATE_ORIGIN, LEADING_ZERO, NUMBER_PATTERN, TIME
 from deciban.tables.row_sampling import places_by_content
 from deciban.tables.table import Frame, Matrix, Table, decoded_cells, take_cells
 from deciban.util.arrays import Floats, Integers
-from deciban.util.text_tables import counted, listed
+from deciban.util.text_tables import count_noun, list_names
 
 # Whole numbers with no more distinct values than this (and each about twice) are taken for codes of categories.
 MAX_CODES = 10
@@ -209,7 +209,7 @@ def _named_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], par
         raise UsageError(
             (
                 Argument("columns"),
-                f" names {absent[0]!r}, which is not in the table; it has {listed(names)} "
+                f" names {absent[0]!r}, which is not in the table; it has {list_names(names)} "
                 "(columns that come later are for partial_fit)",
             )
         )
@@ -266,7 +266,7 @@ def _of_integers(cells: np.ndarray, times: float, defaults: Defaults, rows: int,
     `infer_schema`.
     """
     values = np.unique(cells)
-    text = f"{counted(values.size, 'distinct integer')} in {counted(cells.size, 'row')}"
+    text = f"{count_noun(values.size, 'distinct integer')} in {count_noun(cells.size, 'row')}"
     if number_things(cells[different], values, rows * different.size // max(cells.size, 1)):
         return Inferred(Gaussian(), text, MeantAs("identifier"))
     if values.size <= min(MAX_CODES, times // 2):
@@ -320,7 +320,7 @@ def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int, dif
 def _of_categories(array: pa.Array, categorical: Categorical, different: int) -> Inferred:
     """What short texts suggest: categories, though they may be meant as something else."""
     values = pc.unique(array.cast(pa.string()).drop_null())
-    text = f"text, {len(values):,} distinct in {counted(len(array), 'row')}"
+    text = f"text, {len(values):,} distinct in {count_noun(len(array), 'row')}"
     return Inferred(categorical, text, texts_meant_as(values, different))
 
 

@@ -18,7 +18,7 @@ from deciban.families import Family
 from deciban.tables.cells import as_learned, fits
 from deciban.tables.table import NO_COLUMN, Frame, Table
 from deciban.util.arrays import Integers, PickledFields
-from deciban.util.text_tables import aligned, listed
+from deciban.util.text_tables import align_table, list_names
 
 # The type of a column that has no cells yet.
 NO_TYPE = "null"
@@ -277,7 +277,7 @@ class Schema(PickledFields):
                 ("…", f"({more} more)", ""),
                 *lines[-LAST_SCHEMA_LINES:],
             ]
-        return aligned(lines)
+        return align_table(lines)
 
     def table_as_learned(self, table: Table, first_row: int = 0) -> Table:
         """`table` with the columns of this schema, in their order and of the types that were learned; an error where
@@ -294,8 +294,8 @@ class Schema(PickledFields):
         elif table.names != self.names:
             if not set(self.names) & set(table.names or ()):
                 raise SchemaError(
-                    f"none of the model's columns is in the table: it has {listed(table.names or ())}, "
-                    f"the model knows {listed(self.names)}"
+                    f"none of the model's columns is in the table: it has {list_names(table.names or ())}, "
+                    f"the model knows {list_names(self.names)}"
                 )
             table = table.select(self.names)
         return self.cells_as_learned(table, first_row)

@@ -27,7 +27,7 @@ from deciban.statistics.levels import encode
 from deciban.tables.convert import as_table
 from deciban.tables.table import Frame, Matrix, Table
 from deciban.util.arrays import Flags, Floats
-from deciban.util.text_tables import counted, shortened
+from deciban.util.text_tables import count_noun, shorten
 
 # Columns that a message names.
 MAX_COLUMNS_NAMED = 5
@@ -119,18 +119,18 @@ class UnknownCells:
         if self.missing:
             parts.append(f"{_were(self.missing.total())} missing: {_few(self.missing, {})}")
         if self.unseen:
-            held = f"{counted(self.unseen.total(), 'cell')} held values never seen"
+            held = f"{count_noun(self.unseen.total(), 'cell')} held values never seen"
             parts.append(f"{held}: {_few(self.unseen, self.examples)}")
         return "; ".join(parts)
 
 
 def _were(number: int) -> str:
-    return f"{counted(number, 'cell')} {'was' if number == 1 else 'were'}"
+    return f"{count_noun(number, 'cell')} {'was' if number == 1 else 'were'}"
 
 
 def _few(counts: Counter[str], examples: dict[str, Any]) -> str:
     def one(name: str, number: int) -> str:
-        example = f", such as {shortened(repr(examples[name]), 30)}" if name in examples else ""
+        example = f", such as {shorten(repr(examples[name]), 30)}" if name in examples else ""
         return f"{name} ({number:,}{example})"
 
     shown = [one(*entry) for entry in counts.most_common(MAX_COLUMNS_NAMED)]

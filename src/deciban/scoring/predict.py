@@ -26,7 +26,7 @@ from deciban.tables.table import Frame, Table, with_columns, with_each
 from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import progress
-from deciban.util.text_tables import class_name
+from deciban.util.text_tables import format_class
 
 # Bytes of text that are scored together, about.
 SCORED_TEXT = 2 << 20
@@ -138,7 +138,7 @@ def predict_batches(
         posterior, best = _score_as_learned(fitted, table, first_row)
         added = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
         if probabilities:
-            added |= {f"P({class_name(label)})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
+            added |= {f"P({format_class(label)})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
         return with_columns(shown, added)
 
     yield from _each_piece(fitted, X, predicted, others_as_text=True, output_format=output_format)

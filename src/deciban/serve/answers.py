@@ -19,7 +19,7 @@ from deciban.serve.bodies.body import ARROW_STREAM, CONTENT_TYPES, CSV, JSON
 from deciban.serve.predictions import Predicted, Reader
 from deciban.serve.problems import Problem
 from deciban.sources.write import to_stream
-from deciban.util.text_tables import class_name, plain_json
+from deciban.util.text_tables import format_class, to_json
 
 encode_json = msgspec.json.Encoder().encode
 
@@ -63,9 +63,9 @@ def decisions_as_table(decided: Decisions, ids: Sequence[str] | None = None) -> 
 
 def _decision_columns(decided: Decisions) -> dict[str, list[Any]]:
     return {
-        "decision": plain_json(decided.decision.tolist()),
+        "decision": to_json(decided.decision.tolist()),
         "risk": decided.risk.tolist(),
-        "second_best": plain_json(decided.second_best.tolist()),
+        "second_best": to_json(decided.second_best.tolist()),
         "second_best_risk": decided.second_best_risk.tolist(),
     }
 
@@ -142,13 +142,13 @@ def _labels(labels: list[Any], places: Any) -> pa.Array:
 
 def _one_type(labels: list[Any]) -> list[Any]:
     """Labels of one type; as text where they are of several."""
-    return labels if len({type(label) for label in labels}) <= 1 else [class_name(label) for label in labels]
+    return labels if len({type(label) for label in labels}) <= 1 else [format_class(label) for label in labels]
 
 
 def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    return encode_json(value).decode() if isinstance(value, list | dict) else class_name(value)
+    return encode_json(value).decode() if isinstance(value, list | dict) else format_class(value)
 
 
 Result = TypeVar("Result")

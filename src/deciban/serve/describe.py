@@ -20,7 +20,7 @@ from deciban.report.report import report_sections
 from deciban.serve.predictions import Reader
 from deciban.serve.service import ServedModel
 from deciban.tables.cells import kind_of
-from deciban.util.text_tables import plain_json
+from deciban.util.text_tables import to_json
 
 # The most levels of a column that are told.
 MAX_LEVELS_SHOWN = 1_000
@@ -39,7 +39,7 @@ def described_model(served: ServedModel, reader: Reader) -> dict[str, Any]:
         "classes": described_classes(reader),
         "columns": described_columns(fitted),
         "tuning": described_tuning(fitted),
-        "learning": None if served.learner is None else plain_json(served.learner.status()),
+        "learning": None if served.learner is None else to_json(served.learner.status()),
         "loaded": datetime.fromtimestamp(state.loaded, UTC).isoformat(timespec="seconds"),
         "age": max(0.0, time.time() - state.loaded),
     }
@@ -69,7 +69,7 @@ def described_columns(fitted: Fitted) -> list[dict[str, Any]]:
         one["kind"] = kinds.get(column, "unused")
         if column in levels:
             known = levels[column]
-            one["levels"] = [plain_json(level) for level in known.slice(0, MAX_LEVELS_SHOWN).to_pylist()]
+            one["levels"] = [to_json(level) for level in known.slice(0, MAX_LEVELS_SHOWN).to_pylist()]
             one["levels_in_all"] = len(known)
         found.append(one)
     return found
@@ -142,7 +142,7 @@ def form_of(reader: Reader, title: str, loss: Loss | None) -> dict[str, Any]:
         exportable = False
     else:
         exportable = True
-    found: dict[str, Any] = plain_json(form_data(_figures(reader, title, loss), scorer=exportable))
+    found: dict[str, Any] = to_json(form_data(_figures(reader, title, loss), scorer=exportable))
     return found
 
 

@@ -27,7 +27,7 @@ from deciban.serve.predictions import State
 from deciban.serve.worker_metrics import FOLDER_VARIABLE
 from deciban.tables.table import Table
 from deciban.util.arrays import Floats
-from deciban.util.text_tables import class_name, shortened
+from deciban.util.text_tables import format_class, shorten
 
 # Columns, and classes, of a model that are told one by one, the first; the rest together, as "other".
 MAX_LABELS, REST_OF_LABELS = 200, "other"
@@ -84,7 +84,7 @@ def labels_of(names: Iterable[object]) -> list[str]:
     (['age', '3'], 100, 'other')
     """
     return [
-        shortened(class_name(name), MAX_LABEL_LENGTH) if place < MAX_LABELS else REST_OF_LABELS
+        shorten(format_class(name), MAX_LABEL_LENGTH) if place < MAX_LABELS else REST_OF_LABELS
         for place, name in enumerate(names)
     ]
 
@@ -103,7 +103,7 @@ class ClassLabels:
             seen = self._seen.setdefault(model, {})
             for name in classes[: None if len(seen) < MAX_LABELS else 0]:
                 if name not in seen and len(seen) < MAX_LABELS:
-                    seen[name] = shortened(class_name(name), MAX_LABEL_LENGTH)
+                    seen[name] = shorten(format_class(name), MAX_LABEL_LENGTH)
             return [seen.get(name, REST_OF_LABELS) for name in classes]
 
 

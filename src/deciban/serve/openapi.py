@@ -12,7 +12,7 @@ from deciban.serve.predictions import Reader
 from deciban.serve.problems import PROBLEM_JSON
 from deciban.serve.service import Service
 from deciban.tables.cells import kind_of
-from deciban.util.text_tables import plain_json
+from deciban.util.text_tables import to_json
 from deciban.util.version import __version__
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def cell_schema(kind: str, learned: str, levels: Any = None) -> Json:
     known = DAY_SCHEMA if learned.startswith("date") else CELL_SCHEMAS.get(kind_of(learned), ANY_CELL)
     found: Json = {**known, "description": kind}
     if levels is not None:
-        found["examples"] = [plain_json(level) for level in levels.slice(0, MAX_EXAMPLES).to_pylist()]
+        found["examples"] = [to_json(level) for level in levels.slice(0, MAX_EXAMPLES).to_pylist()]
     elif kind == "number":
         found["examples"] = [1.5]
     elif kind == "date":

@@ -17,7 +17,7 @@ from deciban.scoring.predict import break_ties_as_predict, loss_for, posterior_a
 from deciban.serve.problems import Problem, problem_of, remedy_for_clients
 from deciban.tables.table import Frame
 from deciban.util.arrays import Floats, Integers
-from deciban.util.text_tables import class_name, listed, plain_json
+from deciban.util.text_tables import format_class, list_names, to_json
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,13 @@ class Reader:
     @cached_property
     def labels(self) -> list[Any]:
         """The classes as JSON has them."""
-        found: list[Any] = plain_json(self.state.fitted.model.classes.tolist())
+        found: list[Any] = to_json(self.state.fitted.model.classes.tolist())
         return found
 
     @cached_property
     def names(self) -> list[str]:
         """The classes as names of JSON."""
-        return [class_name(label) for label in self.labels]
+        return [format_class(label) for label in self.labels]
 
     def predict(self, table: Frame, first_row: int = 0) -> Predicted:
         """The posteriors of rows that are aligned with the model."""
@@ -96,7 +96,7 @@ class Reader:
         """Why each row is classified as it is, as JSON has it."""
         try:
             found = Explanation.of(self.state.fitted.model, table, by)
-            return [plain_json(found.reasons(row)) for row in range(table.rows)]
+            return [to_json(found.reasons(row)) for row in range(table.rows)]
         except DecibanError as error:
             raise problem_of(error, first_row) from None
 
@@ -105,7 +105,9 @@ class Reader:
         try:
             return loss_for(self.state.fitted, default if costs is None else _table_of_costs(costs), reject)
         except DecibanError as error:
-            remedy = f"send {{decision: {{class: cost}}}} with a finite cost for each class: {listed(self.names, 6)}"
+            remedy = (
+                f"send {{decision: {{class: cost}}}} with a finite cost for each class: {list_names(self.names, 6)}"
+            )
             raise Problem(422, rendered(error.cause), remedy, self._place_in_costs(costs)) from None
 
     def _place_in_costs(self, costs: Any) -> str:

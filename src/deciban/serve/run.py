@@ -24,7 +24,7 @@ from deciban.serve.app import create_guarded_app
 from deciban.serve.connections import guarded_protocol
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
-from deciban.util.text_tables import printable
+from deciban.util.text_tables import escape_line
 
 # What workers get their settings from.
 SETTINGS_VARIABLE = "DECIBAN_SERVE_SETTINGS"
@@ -114,11 +114,11 @@ class LineFormatter(logging.Formatter):
     indented, so that none looks like a record."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name of the standard library
-        record.message = printable(record.message)
+        record.message = escape_line(record.message)
         return super().formatMessage(record)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name of the standard library
-        return "\n".join("    " + printable(line) for line in super().formatException(ei).split("\n"))
+        return "\n".join("    " + escape_line(line) for line in super().formatException(ei).split("\n"))
 
 
 def _allow_open_files(files: int) -> None:

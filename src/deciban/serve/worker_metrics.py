@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 
-from deciban.util.shutdown import finished, remove_at_exit
+from deciban.util.shutdown import mark_finished, remove_at_exit
 
 # What prometheus_client looks for.
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -25,7 +25,7 @@ def shared_folder() -> Iterator[str]:
         try:
             yield folder
         finally:
-            finished(folder)
+            mark_finished(folder)
             if before is None:
                 del os.environ[FOLDER_VARIABLE]
             else:

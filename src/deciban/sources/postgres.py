@@ -491,7 +491,7 @@ def written_into(url: str, table: str, existing: Existing = "refuse") -> Iterato
         for text in _finishing(table, names, existing):
             statement.run(text)
         statement.commit()
-    shutdown.finished("", place)
+    shutdown.mark_finished("", place)
 
 
 def _try(statement: Statement, nothing: pa.Table, finishing: Sequence[str]) -> None:

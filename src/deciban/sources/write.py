@@ -117,10 +117,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException as problem:
         with suppress(OSError):
             beside.unlink()
-        shutdown.finished(str(beside))
+        shutdown.mark_finished(str(beside))
         _named(problem, path)
         raise
-    shutdown.finished(str(beside), os.fspath(path))
+    shutdown.mark_finished(str(beside), os.fspath(path))
     with suppress(OSError):  # that the new name outlives a power failure, where the system can do that
         folder = os.open(target.parent, os.O_RDONLY)
         try:

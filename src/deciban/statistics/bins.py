@@ -7,7 +7,7 @@ import numpy as np
 
 from deciban import kernels
 from deciban.statistics.base import remaining
-from deciban.util.arrays import MIN_WHOLE, Codes, Floats, Integers, Numbers, scatter_to, summed
+from deciban.util.arrays import MIN_WHOLE, Codes, Floats, Integers, Numbers, scatter_to, sum_columns_at
 
 # The most bins kept for a column: this alone sets the resolution.
 MAX_BINS = 1024
@@ -52,7 +52,7 @@ class Column:
         if exponent == self.exponent:
             return self
         edges, place = np.unique(edges_of(self.edges, exponent), return_inverse=True)
-        return Column(exponent, edges, summed(self.table, place, edges.size))
+        return Column(exponent, edges, sum_columns_at(self.table, place, edges.size))
 
     def few_enough(self) -> "Column":
         """The finest of the coarser counts that have no more than MAX_BINS bins."""

@@ -29,7 +29,7 @@ from deciban.util.arrays import (
     Numbers,
     PickledFields,
     scatter_to,
-    summed_cells,
+    sum_at,
 )
 
 # Bits of a slice of a cell: products of two, of rows of SLICED_WEIGHT, add up to 53 bits. And the most slices.
@@ -265,7 +265,7 @@ def _sums_of_slices(
             here = here[left[here]]
             if slices < MAX_SLICES:
                 left[here] = False
-    counted = summed_cells(labels[~left], weights[~left], classes)
+    counted = sum_at(labels[~left], weights[~left], classes)
     sums = (ExactSums.of_digits(*room, shape) for room, shape in zip(rooms, shapes, strict=True))
     return ExactSums.of(counted), *sums
 

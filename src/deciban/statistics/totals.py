@@ -9,7 +9,7 @@ import numpy as np
 from deciban import kernels
 from deciban.statistics.base import find_gone, find_negative
 from deciban.statistics.exact import MAX_WHOLE, ExactSums, exponents_of, room_for, rounds
-from deciban.util.arrays import Codes, Floats, Integers, Numbers, PickledFields, summed_cells
+from deciban.util.arrays import Codes, Floats, Integers, Numbers, PickledFields, sum_at
 from deciban.util.sparse import SparseRows
 
 
@@ -50,7 +50,7 @@ class Totals(PickledFields):
             whole = kernels.counting.count_totals(cells, labels, weights, *flags, present, total)
         else:
             known = labels >= 0
-            present[:] = summed_cells(labels[known], weights[known], classes)[:, None]
+            present[:] = sum_at(labels[known], weights[known], classes)[:, None]
             whole = kernels.counting.count_sparse_totals(
                 *cells.kernel_arrays(), labels, weights, *flags, present, total
             )

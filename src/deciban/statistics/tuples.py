@@ -10,7 +10,7 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.statistics.base import remaining
 from deciban.statistics.levels import distinct, encode, positions, union
-from deciban.util.arrays import Codes, Floats, Integers, scatter_to, summed
+from deciban.util.arrays import Codes, Floats, Integers, scatter_to, sum_columns_at
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Tuples:
     def marginal(self, kept: Integers) -> tuple[Integers, Floats]:
         """The tuples of the columns `kept` alone, and their counts."""
         tuples, place = np.unique(self.tuples[:, kept], axis=0, return_inverse=True)
-        return tuples, summed(self.table, place.ravel(), len(tuples))
+        return tuples, sum_columns_at(self.table, place.ravel(), len(tuples))
 
     def _canonical(self) -> "Tuples":
         """Without the tuples that do not occur, every level used and sorted, the tuples in order."""

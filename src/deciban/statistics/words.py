@@ -12,7 +12,7 @@ from deciban.errors import ForgetError
 from deciban.kernels.text_arrays import LabeledTexts
 from deciban.statistics.base import remaining
 from deciban.statistics.vocabulary import NO_WORDS, UNKNOWN, Vocabulary, bucket_name, buckets_beyond
-from deciban.util.arrays import Codes, Floats, Integers, scatter_to, summed
+from deciban.util.arrays import Codes, Floats, Integers, scatter_to, sum_columns_at
 from deciban.util.sparse import SparseArrays, SparseRows
 
 # Words, and their counts, class by word.
@@ -227,14 +227,14 @@ def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buc
     """
     have, taken = having.matrix().toarray().T, taking.matrix().toarray().T
     bucket = words.buckets(buckets)
-    lacking = summed(np.maximum(taken - have, 0.0).T, bucket, buckets).T
+    lacking = sum_columns_at(np.maximum(taken - have, 0.0).T, bucket, buckets).T
     taken = np.minimum(taken, have)
     first = bucket[: words.bucket_count]
     from_bucket = np.minimum(have[: first.size] - taken[: first.size], lacking[first])
     taken[: first.size] += from_bucket
     lacking[first] -= from_bucket
-    left = summed((have - taken).T, bucket, buckets).T
-    if strict and (lacking > left + 1e-9 * summed(have.T, bucket, buckets).T).any():
+    left = sum_columns_at((have - taken).T, bucket, buckets).T
+    if strict and (lacking > left + 1e-9 * sum_columns_at(have.T, bucket, buckets).T).any():
         raise ForgetError(
             "these rows cannot be forgotten: they have words that were never counted",
             remedy="give just the rows that the model has learned",

@@ -16,7 +16,7 @@ from deciban.tables.labels import Labels, check_weights, encode_labels
 from deciban.tables.row_sampling import HASHED_ROWS, RowHashes, RowSampler, rows_that_fit, with_cells
 from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Floats, Integers
-from deciban.util.text_tables import listed
+from deciban.util.text_tables import list_names
 
 # What columns are is inferred, and tuning is done, on no more rows and cells than these.
 SAMPLE_ROWS = 1 << 14
@@ -139,7 +139,9 @@ def find_column(names: tuple[str, ...], name: str, role: str) -> None:
     if name not in names:
         near = get_close_matches(name, names, 1)
         hint = f"did you mean {near[0]!r}? Its" if near else "its"
-        raise SchemaError(f"{role}: there is no column {name!r} in the table; {hint} columns are {listed(names, 60)}")
+        raise SchemaError(
+            f"{role}: there is no column {name!r} in the table; {hint} columns are {list_names(names, 60)}"
+        )
 
 
 def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:

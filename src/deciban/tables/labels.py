@@ -12,7 +12,7 @@ import pyarrow as pa
 from deciban.errors import DataError, Place
 from deciban.util.arrays import Codes, Floats
 from deciban.util.arrow_values import as_values
-from deciban.util.text_tables import counted
+from deciban.util.text_tables import count_noun
 
 LabelArray = npt.NDArray[Any]
 
@@ -262,7 +262,7 @@ def too_many(labels: Labels) -> str:
     rows, classes = int(rows_of.sum()), int(np.count_nonzero(rows_of))
     if classes < MANY_CLASSES or rows >= ROWS_OF_A_CLASS * classes:
         return ""
-    shown = f"the target has {counted(classes, 'class')} in {counted(rows, 'row')}"
+    shown = f"the target has {count_noun(classes, 'class')} in {count_noun(rows, 'row')}"
     if labels.classes.dtype.kind in "iuf" and classes < rows:
         return (
             f"{shown}: it looks like a number to be predicted; turn it into a few classes first, such as low and high"

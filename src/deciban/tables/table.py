@@ -18,7 +18,7 @@ from deciban.tables.cells import as_numbers, is_text, plain_type
 from deciban.tables.row_sampling import RowHashes, content_hashes, matrix_hashes, sparse_hashes
 from deciban.util.arrays import Flags, Floats, Integers, Numbers, kernel_view
 from deciban.util.sparse import SparseRows
-from deciban.util.text_tables import class_name
+from deciban.util.text_tables import format_class
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -269,7 +269,7 @@ def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
         taken.add(name)
         names.append(name)
         if cells.dtype.kind == "O" and not all(isinstance(cell, str) for cell in cells):
-            cells = np.array([class_name(cell) for cell in cells])
+            cells = np.array([format_class(cell) for cell in cells])
         kind = pa.string() if cells.dtype.kind in "OU" else None
         columns.append(pa.array(cells.tolist() if kind else cells, kind))
     return pa.Table.from_arrays(columns, names=names)

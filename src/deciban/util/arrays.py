@@ -106,14 +106,14 @@ def scatter_to(array: Any, positions: Integers, size: int, axis: int = 0) -> Any
     return result
 
 
-def summed(table: Floats, place: Integers, size: int) -> Floats:
+def sum_columns_at(table: Floats, place: Integers, size: int) -> Floats:
     """The columns of `table` added up at their places among `size` columns."""
     result = np.zeros((size, table.shape[0]))
     np.add.at(result, place, table.T)
     return np.ascontiguousarray(result.T)
 
 
-def summed_cells(place: npt.NDArray[Any], values: npt.NDArray[Any], size: int) -> Floats:
+def sum_at(place: npt.NDArray[Any], values: npt.NDArray[Any], size: int) -> Floats:
     """The values added up at their places among `size`."""
     return np.bincount(place, values, size).astype(np.float64, copy=False)
 

@@ -58,7 +58,7 @@ def progress(what: str, unit: str, total: int | None = None, stream: TextIO | No
         if now - shown < INTERVAL:
             return
         shown = now
-        line = described(f"{stage}{what}", unit, done, total, now - start, _columns(screen) - 1)
+        line = describe_progress(f"{stage}{what}", unit, done, total, now - start, _columns(screen) - 1)
         print(f"\r{line:{width}}", end="", file=screen, flush=True)
         width = len(line)
 
@@ -87,7 +87,7 @@ def _columns(screen: TextIO) -> int:
         return shutil.get_terminal_size().columns
 
 
-def described(what: str, unit: str, done: int, total: int | None, seconds: float, most: int = 120) -> str:
+def describe_progress(what: str, unit: str, done: int, total: int | None, seconds: float, most: int = 120) -> str:
     """What is done so far, in one line of `most` characters at most: what matters least is left out first."""
     rate = done / max(seconds, 1e-9)
     speed = f", {rate:,.0f} a second"

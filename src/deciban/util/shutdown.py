@@ -26,7 +26,7 @@ def remove_at_exit(path: str) -> None:
     _unfinished[path] = os.getpid()
 
 
-def finished(path: str, result: str | None = None) -> None:
+def mark_finished(path: str, result: str | None = None) -> None:
     """Do not remove this file or folder any more; `result` is the path that it has been renamed to."""
     _unfinished.pop(path, None)
     if result is not None and result not in written:

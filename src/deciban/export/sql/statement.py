@@ -23,7 +23,7 @@ from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.sources.dialects import Dialect, dialect_of
 from deciban.tables.labels import LabelArray
-from deciban.util.text_tables import DECIBANS, class_name, evidence_name
+from deciban.util.text_tables import DECIBANS, evidence_column, format_class
 from deciban.util.version import __version__
 
 # The part of a correction that is all of it.
@@ -87,7 +87,7 @@ def to_sql(
     sums = Sums(cells, model, terms, explain)
     answers = Answers(cells, terms, sums.joint(), _rejected(cells, terms))
     named = [("predicted", answers.predicted())]
-    labels = map(class_name, model.classes.tolist())
+    labels = map(format_class, model.classes.tolist())
     named += [(f"P({label})", one) for label, one in zip(labels, answers.probabilities(), strict=True)]
     if explain:
         named += answers.explanation(sums.columns())
@@ -219,7 +219,7 @@ def label_literals(dialect: Dialect, classes: LabelArray) -> list[str]:
         days = classes.dtype == np.dtype("M8[D]")
         shown = np.datetime_as_string(classes, unit="D" if days else "us")
         return [f"CAST('{label.replace('T', ' ')}' AS {'DATE' if days else dialect.timestamp})" for label in shown]
-    return [dialect.literal(label if isinstance(label, str) else class_name(label)) for label in labels]
+    return [dialect.literal(label if isinstance(label, str) else format_class(label)) for label in labels]
 
 
 class Answers:
@@ -284,8 +284,8 @@ class Answers:
         other = self.against()
         start = [[self.number(value)] for value in self.model.log_prior.tolist()]
         found = [("against", self._label(other)), ("decibans", self._decibans([[one] for one in self.joint], other))]
-        found.append((evidence_name("prior"), self._decibans(start, other)))
-        found += [(evidence_name(name), self._decibans(sums, other)) for name, sums in columns.items()]
+        found.append((evidence_column("prior"), self._decibans(start, other)))
+        found += [(evidence_column(name), self._decibans(sums, other)) for name, sums in columns.items()]
         return found
 
     def _decibans(self, sums: Sequence[Sequence[str]], other: str) -> str:

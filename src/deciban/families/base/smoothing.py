@@ -3,7 +3,7 @@
 import numpy as np
 
 from deciban.util.arrays import Floats, Integers, Numbers
-from deciban.util.text_tables import digits
+from deciban.util.text_tables import format_digits
 
 # Doubles do not tell whole numbers beyond this apart; a Poisson distribution is then normal to its last digit.
 MAX_RATE = 2.0**53
@@ -55,5 +55,5 @@ def draw_counts(rates: Floats, rng: np.random.Generator) -> list[Numbers]:
 def fraction(count: float, total: float, alpha: float, levels: int) -> str:
     """(count + alpha) / (total + alpha * levels), as it is written."""
     if alpha == 0.0:
-        return f"{digits(count)}/{digits(total)}"
-    return f"({digits(count)} + {alpha:g})/({digits(total)} + {alpha:g}·{levels})"
+        return f"{format_digits(count)}/{format_digits(total)}"
+    return f"({format_digits(count)} + {alpha:g})/({format_digits(total)} + {alpha:g}·{levels})"

@@ -20,9 +20,9 @@ from deciban.families.text.options import KindName, TermWeights, TextOptions
 from deciban.kernels.text_arrays import AbsentWithout, LeftOutRules, LeftOutTexts, LiftTable, PresenceTable, ShareTable
 from deciban.statistics.vocabulary import Vocabulary
 from deciban.statistics.words import Words
-from deciban.util.arrays import Flags, Floats, Integers, in_lanes, kernel_view, log, summed_cells
+from deciban.util.arrays import Flags, Floats, Integers, in_lanes, kernel_view, log, sum_at
 from deciban.util.sparse import SparseRows
-from deciban.util.text_tables import counted
+from deciban.util.text_tables import count_noun
 
 # No more words are drawn at once: they and their texts are in memory.
 MAX_WORDS_DRAWN = 1 << 26
@@ -50,7 +50,7 @@ class WordCounts:
         words, counts, texts = statistic.vocabularies[column], statistic.counts[column], statistic.texts[:, column]
         if presence and words.bucket_count:
             counts = counts.with_values(np.minimum(counts.stored, np.repeat(texts, np.diff(counts.indptr))))
-        total = summed_cells(counts.indices, counts.data, len(words))
+        total = sum_at(counts.indices, counts.data, len(words))
         order = _by_frequency(total)
         if buckets := words.bucket_count:
             order = np.concatenate([np.arange(buckets), order[order >= buckets]])
@@ -91,7 +91,7 @@ class WordCounts:
     @cached_property
     def sums(self) -> Floats:
         """The counts of all words in each class."""
-        return summed_cells(self.stored.indices, self.stored.data, self.classes)
+        return sum_at(self.stored.indices, self.stored.data, self.classes)
 
     @property
     def total(self) -> Floats:
@@ -362,7 +362,7 @@ class MultinomialWords(_Shares):
         found, log_bottom = np.empty((self.counts.size, self.counts.classes)), log(self._bottom)
         found[:] = log(np.full(1, alpha)) - log_bottom
         if self._as_all.any():
-            total = summed_cells(word, stored.data, self.counts.size)
+            total = sum_at(word, stored.data, self.counts.size)
             found[:, self._as_all] = log(total + alpha)[:, None] - log_bottom[self._as_all]
         found[word, stored.indices] = log(stored.data + alpha) - log_bottom[stored.indices]
         return found
@@ -397,7 +397,7 @@ class MultinomialWords(_Shares):
         """How many words there are; their factors are told apart."""
         if not words.size:
             return None
-        return f"(product of {counted(words.size, 'word')}){power}"
+        return f"(product of {count_noun(words.size, 'word')}){power}"
 
     def draw(self, labels: Integers, rng: np.random.Generator, length: int | None) -> Drawn:
         return draw_words(np.exp(self.slope), self.counts, labels, rng, length)
@@ -411,7 +411,7 @@ class ComplementWords(_Shares):
     def _scores(self) -> Floats:
         """What the shares in the other classes lack."""
         alpha, stored, word = self.options.alpha, self.counts.stored, self.counts.stored_words
-        log_bottom, total = log(self._bottom), summed_cells(word, stored.data, self.counts.size)
+        log_bottom, total = log(self._bottom), sum_at(word, stored.data, self.counts.size)
         found = log(total + alpha)[:, None] - log_bottom
         found[word, stored.indices] = log(total[word] - stored.data + alpha) - log_bottom[stored.indices]
         return np.asarray(-np.maximum(found, np.log(1e-300)))
@@ -439,7 +439,7 @@ class LiftWords(_Amounts):
         linear, stored, word, sums = self.options.linear, self.counts.stored, self.counts.stored_words, self.counts.sums
         unit = self.options.alpha * (self.counts.texts_per_amount if self.options.normalize else 1.0)
         inverse = np.divide(sums.sum(), sums, out=np.zeros_like(sums), where=sums > 0.0)  # of the share of a class
-        total = unit + summed_cells(word, stored.data, self.counts.size)
+        total = unit + sum_at(word, stored.data, self.counts.size)
         found = np.empty((self.counts.size, sums.size))
         found[:] = lift_score(unit / total, linear)[:, None]
         lift = (stored.data * inverse[stored.indices] + unit) / total[word]

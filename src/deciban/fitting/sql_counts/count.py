@@ -45,7 +45,7 @@ from deciban.tables.labels import Labels
 from deciban.tables.table import Table
 from deciban.util.arrays import Floats, Integers
 from deciban.util.progress import progress
-from deciban.util.text_tables import listed
+from deciban.util.text_tables import list_names
 
 # Counts the rows of some columns under a schema of theirs, by reading them.
 Read = Callable[[Schema, LabeledStream], Counts]
@@ -124,7 +124,7 @@ def _read(
     what = (
         "this column is read, for SQL cannot count it" if len(names) == 1 else "columns are read that SQL cannot count"
     )
-    warn_user((Argument("where", "engine"), f": {what}: {listed(sorted(names))}"))
+    warn_user((Argument("where", "engine"), f": {what}: {list_names(sorted(names))}"))
     stream = examples.stream
     if schema.names is not None:
         kept = names | {examples.target, examples.weight}

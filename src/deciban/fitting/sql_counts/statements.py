@@ -20,7 +20,7 @@ from deciban.sources.labeled import LabeledStream
 from deciban.sources.source import SqlRows
 from deciban.tables.labels import MAX_REPETITIONS, UNKNOWN_LABEL, LabelArray, Labels
 from deciban.tables.table import Frame
-from deciban.util.arrays import Codes, Flags, Floats, summed_cells
+from deciban.util.arrays import Codes, Flags, Floats, sum_at
 
 # Aggregates of one statement: PostgreSQL has room for 1,664.
 MAX_AGGREGATES = 480
@@ -302,7 +302,7 @@ def _answer(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> Iterat
     source = asked.cells([key for keys in sets for key in keys])
     answer = asked.rows.ask(f"SELECT {', '.join(('y', *every, *marks, asked.amount))} FROM {source} GROUP BY {by}")
     codes, weights = asked.codes(answer.column(0), classes), as_floats(answer.column(answer.num_columns - 1))
-    if not np.allclose(summed_cells(codes, weights, classes.weight.size), len(sets) * classes.weight, rtol=1e-9):
+    if not np.allclose(sum_at(codes, weights, classes.weight.size), len(sets) * classes.weight, rtol=1e-9):
         raise changed()
     for k, end in enumerate(ends):
         here = np.arange(codes.size)

@@ -27,7 +27,7 @@ from deciban.schema.schema import Schema
 from deciban.statistics.levels import distinct
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import SparseMatrix, Table
-from deciban.util.arrays import Codes, Flags, Floats, Integers, summed_cells
+from deciban.util.arrays import Codes, Flags, Floats, Integers, sum_at
 from deciban.util.parallel import map_in_threads, one_blas_thread
 
 # The most levels of a category that are told apart where few are wanted, and in corrections.
@@ -98,7 +98,7 @@ def associations(rows: Rows, columns: Sequence[int], weights: Floats) -> Floats:
 def _counts(codes: Codes, rows: Rows, weights: Floats, levels: int) -> Floats:
     """The weight of each level and class."""
     here = codes >= 0
-    found = summed_cells(codes[here] * rows.classes + rows.labels[here], weights[here], levels * rows.classes)
+    found = sum_at(codes[here] * rows.classes + rows.labels[here], weights[here], levels * rows.classes)
     return found.reshape(levels, rows.classes)
 
 
@@ -456,7 +456,7 @@ def _joined(
     if not sum(len(tests) for tests, _, _ in parts):
         return None, np.zeros(rows.classes)
     tests, values, fold = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    behind = np.stack([summed_cells(cell, rows.weights, values.shape[1]) for cell in cells_of(bins, tests)])
+    behind = np.stack([sum_at(cell, rows.weights, values.shape[1]) for cell in cells_of(bins, tests)])
     mean = np.einsum("tc,tck->tk", behind, values) / rows.total
     corrections = Corrections(tuple(columns), tests, values - mean[:, None, :], behind, fold, FOLDS, hashed)
     return corrections, mean.sum(axis=0)

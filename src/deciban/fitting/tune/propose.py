@@ -19,7 +19,7 @@ from deciban.tables.table import Table
 from deciban.util.arrays import Floats
 from deciban.util.parallel import one_blas_thread
 from deciban.util.progress import progress
-from deciban.util.text_tables import counted
+from deciban.util.text_tables import count_noun
 
 # No more rows than this are tuned on, and no more numbers of evidence.
 MAX_ROWS_TUNED = 6_000
@@ -49,7 +49,7 @@ def propose(table: Table, labels: Labels, weights: Floats | None, base: Schema, 
     present, blocks = rows.of_classes_present(), len(base.block_names)
     plain = Proposal(base, rows, labels.classes)
     if present.classes < 2 or rows.total < MIN_ROWS:
-        few = "one class" if present.classes == 1 else counted(rows.total, "row")
+        few = "one class" if present.classes == 1 else count_noun(rows.total, "row")
         return replace(plain, note=f"plain Bayes: {few} cannot be tuned on")
     if blocks > MAX_BLOCKS_WEIGHED:
         return replace(plain, shared_weight=True, note=f"one weight for all {blocks} blocks")
@@ -85,7 +85,7 @@ def relearn_weights(
     rows = rows.among(labels.classes, counts)
     if classes < 2 or rows.total < MIN_ROWS:
         raise DataError(
-            f"{counted(rows.labels.size, 'row')} of {counted(classes, 'class')} are too few to tune on",
+            f"{count_noun(rows.labels.size, 'row')} of {count_noun(classes, 'class')} are too few to tune on",
             remedy=f"give at least {MIN_ROWS}",
         )
     if len(tuning.schema.block_names) > MAX_BLOCKS_WEIGHED:

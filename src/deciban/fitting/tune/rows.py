@@ -24,7 +24,7 @@ from deciban.tables.cells import is_numeric
 from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Matrix, SparseMatrix, Table
-from deciban.util.arrays import CORES, Codes, Flags, Floats, Integers, log, summed_cells
+from deciban.util.arrays import CORES, Codes, Flags, Floats, Integers, log, sum_at
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import Advance
 
@@ -121,7 +121,7 @@ def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
     parts = [_mixed(cells + seed) for cells, seed in zip([labels.astype(np.uint64), *codes], seeds, strict=True)]
     row = np.sum(parts, axis=0, dtype=np.uint64)
     _, first, group = np.unique(row, return_index=True, return_inverse=True)
-    weight = summed_cells(group, weights, first.size)
+    weight = sum_at(group, weights, first.size)
     excess = np.maximum(weight - 1.0, 0.0)
     if not (excess > 1e-9).any() or (first.size < FEW_CONTENTS and weight.sum() > MAX_TIMES * first.size):
         return nothing
@@ -153,7 +153,7 @@ def _odds(values: Hashes, weight: Floats) -> Floats:
 def _summed_by(keys: Hashes, amounts: Floats) -> Floats:
     """The sum of the amounts that have the same key, for each of them."""
     place = np.unique(keys, return_inverse=True)[1]
-    return np.asarray(summed_cells(place, amounts, int(place.max()) + 1)[place])
+    return np.asarray(sum_at(place, amounts, int(place.max()) + 1)[place])
 
 
 def _cell_codes(table: Table) -> list[npt.NDArray[np.uint64]] | None:

@@ -37,7 +37,7 @@ from deciban.serve.problems import Problem, RowPlace, place_of, problem_of
 from deciban.serve.settings import RequestSettings
 from deciban.tables.table import Frame
 from deciban.util.arrays import Floats
-from deciban.util.text_tables import listed
+from deciban.util.text_tables import list_names
 
 JSON, CSV, ARROW_STREAM = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
 CONTENT_TYPES = (JSON, CSV, ARROW_STREAM)
@@ -95,8 +95,8 @@ class Body:
                     return
                 strange.update(dict.fromkeys(list(record)[:10]))
         if strange:
-            cause = f"none of the model's columns is in the rows: they have {listed(list(strange), 6)}"
-            raise Problem(422, cause, f"the model knows {listed(schema.names or (), 6)}", "rows")
+            cause = f"none of the model's columns is in the rows: they have {list_names(list(strange), 6)}"
+            raise Problem(422, cause, f"the model knows {list_names(schema.names or (), 6)}", "rows")
 
     def unknown(self, schema: Schema, table: Frame) -> list[str]:
         """The names of columns that the model does not know, in their order. table: what was made of the rows."""

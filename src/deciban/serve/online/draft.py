@@ -27,7 +27,7 @@ from deciban.serve.problems import Problem, problem_of
 from deciban.serve.settings import LearnSettings
 from deciban.tables.labeled import LabeledTable
 from deciban.tables.labels import LabelArray, encode_labels
-from deciban.util.text_tables import listed
+from deciban.util.text_tables import list_names
 
 # What labels are called, by the kinds of NumPy's types.
 KINDS_OF_CLASSES = {
@@ -81,7 +81,7 @@ class ClassLabels:
             expected = KINDS_OF_CLASSES.get(self.kind, "text")
             raise Problem(422, f"found {found} as a label, expected {expected}", "send labels like the classes", place)
         if right not in self.known and (not self.new or self.declared or self.kind == "?"):
-            cause = f"the label {str(right)[:80]!r} is none of the classes {listed(list(self.known), 6)}"
+            cause = f"the label {str(right)[:80]!r} is none of the classes {list_names(list(self.known), 6)}"
             remedy = "correct it" if self.declared else "correct it, or let the service learn new classes"
             raise Problem(422, cause, remedy, place)
         if right not in self.known and len(self.known) >= self.most:
