@@ -90,8 +90,8 @@ def same_label(one: object, other: object) -> bool:
 def count_noun(number: float, noun: str) -> str:
     """A number of things, in the singular where there is one.
 
-    >>> count_noun(1, "row"), count_noun(1234, "row"), count_noun(2, "class"), count_noun(0, "category"), count_noun(2.5, "row")
-    ('1 row', '1,234 rows', '2 classes', '0 categories', '2.5 rows')
+    >>> count_noun(1, "row"), count_noun(1234, "row"), count_noun(2, "class"), count_noun(0, "category")
+    ('1 row', '1,234 rows', '2 classes', '0 categories')
     """
     return f"{format_amount(number)} {noun if number == 1 else plural(noun)}"
 
