@@ -26,9 +26,6 @@ OPTIONS = {
     "types": "--type",
 }
 
-# How tunings are chosen: there is no option of this name.
-TUNINGS = {"auto": "a fit without --plain", None: "--plain", "weights": "the tuning of weights alone"}
-
 # Spreads are parts of families, and cannot be given to a column.
 SPREADS = ("PerClass", "Pooled", "Shrunk")
 
@@ -47,7 +44,7 @@ def as_option(part: Part) -> str:
     if name == "family":
         return str(value)
     if name == "tune":
-        return TUNINGS.get(value, f"tune {value}")
+        return f"--tune {'none' if value is None else value}"
     if name == "existing":  # what becomes of a table that is there
         return f"--{value}"
     option = OPTIONS.get(name, name.replace("_", " "))

@@ -1,4 +1,4 @@
-"""predict, explain, decide, words, sample: what a model says of rows, and of words."""
+"""predict, explain, decide, top-words, sample: what a model says of rows, and of words."""
 
 import os
 import shutil
@@ -50,7 +50,9 @@ INTO = click.option("--into", metavar="NAME", help="Write into this table of a d
                     "TABLE, or of --output postgresql://...; all rows, or none.")  # fmt: skip
 REPLACE = click.option("--replace", is_flag=True, help="With --into: a table that is there is replaced.")
 APPEND = click.option("--append", is_flag=True, help="With --into: rows are added to a table that is there.")
-RAW = click.option("--raw", is_flag=True, help="In CSV, leave text that a spreadsheet takes for a formula as it is.")
+NO_ESCAPE = click.option(
+    "--no-escape", is_flag=True, help="In CSV, do not escape text that a spreadsheet would run as a formula."
+)
 
 
 @click.command(epilog="""\b
@@ -67,7 +69,7 @@ Examples:
 @APPEND
 @click.option("--probabilities", "-p", is_flag=True, help="Write the probability of every class.")
 @KEEP
-@RAW
+@NO_ESCAPE
 @reading
 @common
 def predict(
@@ -113,7 +115,7 @@ costs.csv names the true classes in its first line and the decisions in its firs
 @REPLACE
 @APPEND
 @KEEP
-@RAW
+@NO_ESCAPE
 @reading
 @common
 def decide(
@@ -219,14 +221,14 @@ def _write(
     if output is None:
         people = sys.stdout.isatty() and not as_json
         with to_stream(_Screen() if sys.stdout.isatty() else sys.stdout.buffer, "json" if as_json else "csv",
-                       safe=not options["raw"]) as write:  # fmt: skip
+                       safe=not options["no_escape"]) as write:  # fmt: skip
             for table in tables:
                 shown = _without(table, dropped)
                 write(_in_six_digits(shown, options.get("as_read", names)) if people else shown)
         return
     into = options.get("into")
     existing: Existing = "replace" if options.get("replace") else "append" if options.get("append") else "refuse"
-    with written(output, safe=not options["raw"], table=into, existing=existing) as write:
+    with written(output, safe=not options["no_escape"], table=into, existing=existing) as write:
         for table in tables:
             write(_without(table, dropped))
             rows += table.num_rows
@@ -328,17 +330,17 @@ def explain(
     return None
 
 
-@click.command(epilog="""\b
+@click.command("top-words", epilog="""\b
 Examples:
-  deciban words mail.dcb
-  deciban words mail.dcb --class spam --count 50
+  deciban top-words mail.dcb
+  deciban top-words mail.dcb --class spam --count 50
 """)  # fmt: skip
 @MODEL
 @click.option("--class", "label", metavar="CLASS", help="Only the words of this class; all classes unless given.")
 @click.option("--column", metavar="COLUMN", help="The column of texts, if there are several.")
 @click.option("--count", "-n", type=click.IntRange(1), default=10, show_default=True, help="How many words.")
 @common
-def words(model: str, label: str | None, column: str | None, count: int, as_json: bool) -> None:
+def top_words(model: str, label: str | None, column: str | None, count: int, as_json: bool) -> None:
     """Show the words by which the texts of each class are known, the most telling first."""
     from dataclasses import asdict
 
@@ -381,11 +383,11 @@ Example:
 @click.option("--class", "label", metavar="CLASS", help="Draw rows of this class alone.")
 @click.option("--length", type=click.IntRange(0), help="How many words each text, or row of word counts, has.")
 @TABLE_OUTPUT
-@RAW
+@NO_ESCAPE
 @common
 def sample(
     model: str, rows: int, seed: int | None, label: str | None, length: int | None, output: str | None, as_json: bool,
-    raw: bool,
+    no_escape: bool,
 ) -> None:  # fmt: skip
     """Draw rows from the model.
 
@@ -403,4 +405,4 @@ def sample(
     if not isinstance(drawn, pa.Table):
         drawn = pa.table({f"x{j}": drawn[:, j] for j in range(drawn.shape[1])})
     table = drawn.append_column(fitted.origin.target or "class", pa.array(labels.tolist()))
-    _write(output, [table], table.column_names, as_json, {"keep": None, "raw": raw, "as_read": ()})
+    _write(output, [table], table.column_names, as_json, {"keep": None, "no_escape": no_escape, "as_read": ()})
