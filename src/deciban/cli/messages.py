@@ -9,35 +9,9 @@ from deciban.util.text_tables import format_class
 
 # Arguments that are options of the same name.
 SAME_NAME = (
-    *(
-        "alpha",
-        "by",
-        "column",
-        "date_format",
-        "delimiter",
-        "encoding",
-        "folds",
-        "force",
-        "if_exists",
-        "ignore",
-        "keep",
-        "length",
-    ),
-    *(
-        "missing",
-        "prior",
-        "pushdown",
-        "query",
-        "reject",
-        "row",
-        "rows",
-        "table",
-        "target",
-        "thousands",
-        "threads",
-        "title",
-    ),
-    *("unseen", "weight"),
+    *("alpha", "by", "column", "date_format", "delimiter", "encoding", "folds", "force", "if_exists", "ignore", "keep"),
+    *("length", "missing", "prior", "pushdown", "query", "reject", "row", "rows", "table", "target", "thousands"),
+    *("threads", "title", "unseen", "weight"),
 )
 
 # Arguments that are options of another name.

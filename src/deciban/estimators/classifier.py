@@ -209,9 +209,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table : str, default=None
             Where X is such: the table whose rows are learned, in place of a query.
         pushdown : bool, default=False
-            Where the rows are counted: here, or by the engine that has them (DuckDB for Parquet and queries,
-            PostgreSQL, Spark SQL), so that only a sample of them is read. Columns that SQL cannot count, such as texts,
-            are read.
+            Count rows by SQL inside the database (PostgreSQL, Spark SQL, DuckDB for Parquet files and queries). Only
+            a sample is read, and columns that SQL cannot count, such as texts.
 
         Returns
         -------
@@ -351,7 +350,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table : str, default=None
             The table of the database that is written, such as "scores" or "sales.scores", in one transaction.
         if_exists : {"fail", "replace", "append"}, default="fail"
-            What becomes of a table that is there: an error, a new one in its place, or rows behind those it has.
+            If the table exists: raise an error, replace the table, or append rows to it.
 
         Returns
         -------
@@ -362,9 +361,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         --------
         decide_to : The same of decisions.
         """
-        return scoring.predict_to(
-            self._fitted(), path, X, probabilities=probabilities, table=table, if_exists=if_exists
-        )
+        fitted = self._fitted()
+        return scoring.predict_to(fitted, path, X, probabilities=probabilities, table=table, if_exists=if_exists)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy: the share of labeled rows whose class is predicted.
@@ -450,7 +448,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table : str, default=None
             Where X is a database: the table whose rows are learned.
         pushdown : bool, default=False
-            Where the rows are counted, as for `fit`.
+            Count rows by SQL inside the database, as in `fit`.
 
         Returns
         -------
@@ -498,7 +496,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table : str, default=None
             Where X is a database: the table whose rows are forgotten.
         pushdown : bool, default=False
-            Where the rows are counted, as for `fit`.
+            Count rows by SQL inside the database, as in `fit`.
 
         Returns
         -------
@@ -627,7 +625,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table : str, default=None
             Where X is a database: the table whose rows are counted.
         pushdown : bool, default=False
-            Where the rows are counted, as for `fit`.
+            Count rows by SQL inside the database, as in `fit`.
 
         Returns
         -------
@@ -768,7 +766,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table : str, default=None
             The table of the database that is written; see `predict_to`.
         if_exists : {"fail", "replace", "append"}, default="fail"
-            What becomes of a table that is there; see `predict_to`.
+            What to do if the table exists; see `predict_to`.
 
         Returns
         -------

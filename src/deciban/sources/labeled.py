@@ -22,9 +22,6 @@ from deciban.util.progress import progress
 FIRST_ROWS = 1_000
 
 
-# Where rows are counted: here, from what is read; or by the engine that has them.
-
-
 @dataclass(frozen=True)
 class LabeledStream:
     """A stream whose labels and weights are columns of its own. Rows are numbered from 1, as people count them.
