@@ -137,20 +137,18 @@ def test_the_command_counts_in_the_engine(deciban: Deciban) -> None:
     first, second = parts(whole, 2)
     for name, part in (("first", first), ("second", second), ("both", whole)):
         parquet.write_table(part, f"{name}.parquet")
-        made = deciban(
-            "fit", f"{name}.parquet", "-t", "label", "-o", f"{name}.dcb", "--tune", "none", "--where", "engine"
-        )
+        made = deciban("fit", f"{name}.parquet", "-t", "label", "-o", f"{name}.dcb", "--tune", "none", "--pushdown")
         assert made.code == 0
-    assert deciban("learn", "first.dcb", "second.parquet", "--where", "engine", "-o", "learned.dcb").code == 0
-    assert deciban("forget", "learned.dcb", "first.parquet", "--where", "engine", "-o", "left.dcb").code == 0
+    assert deciban("learn", "first.dcb", "second.parquet", "--pushdown", "-o", "learned.dcb").code == 0
+    assert deciban("forget", "learned.dcb", "first.parquet", "--pushdown", "-o", "left.dcb").code == 0
     for one, other in (("learned", "both"), ("left", "second")):
         found, model = (load(f"{name}.dcb") for name in (one, other))
         np.testing.assert_allclose(found.predict_proba(first), model.predict_proba(first), rtol=0, atol=1e-9)
     Path("table.csv").write_text("x,label\n1,a\n2,b\n")
-    refused = deciban("fit", "table.csv", "-t", "label", "-o", "x.dcb", "--where", "engine")
+    refused = deciban("fit", "table.csv", "-t", "label", "-o", "x.dcb", "--pushdown")
     assert (
         refused.code,
-        "table.csv: --where engine: cells of a CSV file are read here; leave --where out" in refused.err,
+        "table.csv: --pushdown: cells of a CSV file are read here; leave --pushdown out" in refused.err,
     ) == (2, True)
 
 

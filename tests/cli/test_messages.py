@@ -39,7 +39,7 @@ def test_a_column_that_looks_like_a_call_keeps_its_name(deciban: Deciban) -> Non
         (Argument("columns", {("a", "b, c"): "JointTable()"}), "--family 'a,\"b, c\"=JointTable'"),
         (Argument("types", {"x": "text"}), "--type x=text"),
         (Argument("tune", "auto"), "--tune auto"),
-        (Argument("existing", "append"), "--append"),
+        (Argument("if_exists", "append"), "--if-exists append"),
         (Argument("force", True), "--force"),
         (Argument("classes"), "classes"),
         (Argument("family", "Gamma"), "Gamma"),

@@ -48,12 +48,8 @@ from deciban.util.text_tables import count_noun
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
 
-WHERE = click.option(
-    "--where",
-    type=click.Choice(["here", "engine"]),
-    default="here",
-    show_default=True,
-    help="Where rows are counted: here, or by SQL in the engine that has them, so that only a sample is read.",
+PUSHDOWN = click.option(
+    "--pushdown", is_flag=True, help="Count rows by SQL inside the database; only a sample is read."
 )
 WAIT = click.option(
     "--wait",
@@ -114,7 +110,7 @@ Examples:
 )
 @TUNE
 @click.option("--threads", type=click.IntRange(1), help="How many threads count; all cores unless given.")
-@WHERE
+@PUSHDOWN
 @click.option("--force", is_flag=True, help="Write the model also where there is a file that is no model.")
 @reading
 @common
@@ -148,7 +144,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     scan = opened(table, read, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
     settings = replace(settings, columns=families_of(options["family"], columns))
-    fitted = fit.fit(settings, scan, target, options["weight"], where=options["where"])
+    fitted = fit.fit(settings, scan, target, options["weight"], pushdown=options["pushdown"])
     save(output, fitted)
     tell_markers(scan, target)
     warn_of_model(fitted, again, scan.typed, identifiers=False)
@@ -178,7 +174,7 @@ Examples:
 @TABLE
 @TARGET
 @MODEL_OUTPUT
-@WHERE
+@PUSHDOWN
 @click.option("--retune", is_flag=True, help="Learn weights and corrections anew from these rows.")
 @click.option("--force", is_flag=True, help="Also rows that the model has learned already.")
 @WAIT
@@ -199,7 +195,7 @@ def learn(
         tell_markers(scan, rows.target)
         new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
         with rows.naming():
-            shard = update.shard(fitted, scan, rows.target, rows.weight, options["where"])
+            shard = update.shard(fitted, scan, rows.target, rows.weight, options["pushdown"])
             learned = update.merge([fitted, shard], [model, scan.name], options["force"])
             if options["retune"]:
                 learned = update.retune(learned, rows.stream, rows.target, rows.weight)
@@ -216,7 +212,7 @@ Example:
 @TABLE
 @TARGET
 @MODEL_OUTPUT
-@WHERE
+@PUSHDOWN
 @WAIT
 @reading
 @common
@@ -233,7 +229,7 @@ def forget(
         scan = opened(table, read, output or model)
         rows = labeled(fitted, scan, options["target"])
         new_columns(fitted, rows, scan.name, "left out")
-        fitted = update.forget(fitted, rows.stream, rows.target, rows.weight, options["where"])
+        fitted = update.forget(fitted, rows.stream, rows.target, rows.weight, options["pushdown"])
         save(output or model, fitted)
     _tell(output or model, fitted, f"{count_noun(before - fitted.counts.rows, 'row')} forgotten", as_json)
 

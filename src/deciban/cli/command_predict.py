@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from deciban.decisions.loss import Loss
     from deciban.model.fitted import Fitted
-    from deciban.sources.write import Existing, FileKind
+    from deciban.sources.write import FileKind, IfExists
     from deciban.tables.table import Table
 
 TABLE_OUTPUT = click.option(
@@ -48,8 +48,13 @@ KEEP = click.option("--keep", metavar="COLUMNS", help="Which columns of the tabl
                     "name with a comma in double quotes); all unless given, '' for none.")  # fmt: skip
 INTO = click.option("--into", metavar="NAME", help="Write into this table of a database, such as sales.scores: that of "
                     "TABLE, or of --output postgresql://...; all rows, or none.")  # fmt: skip
-REPLACE = click.option("--replace", is_flag=True, help="With --into: a table that is there is replaced.")
-APPEND = click.option("--append", is_flag=True, help="With --into: rows are added to a table that is there.")
+IF_EXISTS = click.option(
+    "--if-exists",
+    type=click.Choice(["fail", "replace", "append"]),
+    default="fail",
+    show_default=True,
+    help="With --into: what to do if the table already exists.",
+)
 NO_ESCAPE = click.option(
     "--no-escape", is_flag=True, help="In CSV, do not escape text that a spreadsheet would run as a formula."
 )
@@ -65,8 +70,7 @@ Examples:
 @TABLE
 @TABLE_OUTPUT
 @INTO
-@REPLACE
-@APPEND
+@IF_EXISTS
 @click.option("--probabilities", "-p", is_flag=True, help="Write the probability of every class.")
 @KEEP
 @NO_ESCAPE
@@ -112,8 +116,7 @@ costs.csv names the true classes in its first line and the decisions in its firs
 @click.option("--reject", type=float, metavar="COST", help="What it costs to leave a row undecided.")
 @TABLE_OUTPUT
 @INTO
-@REPLACE
-@APPEND
+@IF_EXISTS
 @KEEP
 @NO_ESCAPE
 @reading
@@ -184,13 +187,11 @@ def about_costs(path: str | None) -> Iterator[None]:
 def _output(output: str | None, table: Sequence[str], options: dict[str, Any]) -> str | None:
     """Where tables are written: a file, a database, or standard output if None."""
     if options["into"] is None:
-        if options["replace"] or options["append"]:
-            raise click.UsageError("--replace and --append say what becomes of a table of a database; give --into")
+        if options["if_exists"] != "fail":
+            raise click.UsageError("--if-exists applies to a table of a database; name it with --into")
         if is_address(output):
             raise click.UsageError("--output is a database; name the table to write with --into")
         return output
-    if options["replace"] and options["append"]:
-        raise click.UsageError("--replace and --append exclude each other; give one of them")
     database = table[0] if output is None else output
     if not is_address(database):
         raise click.UsageError("--into is a table of a database; give its URL with --output postgresql://...")
@@ -227,8 +228,8 @@ def _write(
                 write(_in_six_digits(shown, options.get("as_read", names)) if people else shown)
         return
     into = options.get("into")
-    existing: Existing = "replace" if options.get("replace") else "append" if options.get("append") else "refuse"
-    with written(output, safe=not options["no_escape"], table=into, existing=existing) as write:
+    if_exists: IfExists = options.get("if_exists", "fail")
+    with written(output, safe=not options["no_escape"], table=into, if_exists=if_exists) as write:
         for table in tables:
             write(_without(table, dropped))
             rows += table.num_rows

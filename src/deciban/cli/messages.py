@@ -9,9 +9,9 @@ from deciban.util.text_tables import format_class
 
 # Arguments that are options of the same name.
 SAME_NAME = (
-    *("alpha", "by", "column", "date_format", "delimiter", "encoding", "folds", "force", "ignore", "keep", "length"),
-    *("missing", "prior", "query", "reject", "row", "rows", "table", "target", "thousands", "threads", "title"),
-    *("unseen", "weight", "where"),
+    *("alpha", "by", "column", "date_format", "delimiter", "encoding", "folds", "force", "if_exists", "ignore", "keep"),
+    *("length", "missing", "prior", "pushdown", "query", "reject", "row", "rows", "table", "target", "thousands"),
+    *("threads", "title", "unseen", "weight"),
 )
 
 # Arguments that are options of another name.
@@ -45,8 +45,6 @@ def as_option(part: Part) -> str:
         return str(value)
     if name == "tune":
         return f"--tune {'none' if value is None else value}"
-    if name == "existing":  # what becomes of a table that is there
-        return f"--{value}"
     option = OPTIONS.get(name, name.replace("_", " "))
     if value is NOT_GIVEN or value is True:
         return option
