@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deciban.cli.command_predict import class_of, costs, unknown_cells
 from deciban.cli.options import (
     MODEL,
     TARGET,
@@ -18,7 +19,6 @@ from deciban.cli.options import (
     reading,
 )
 from deciban.cli.output import check_output, complain, say, say_json
-from deciban.cli.scoring import class_of, costs, unknown_cells
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
