@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from deciban.cli.command_predict import costs
-from deciban.cli.options import common, files
-from deciban.cli.output import complain, flush, say, say_json
+from deciban.cli.command_predict import load_costs
+from deciban.cli.options import common_options, complete_files
+from deciban.cli.output import echo, echo_json, flush, notify
 from deciban.errors import UsageError, missing_package
 from deciban.serve.settings import ConnectionSettings, LearnSettings, RequestSettings, ServeSettings
 from deciban.util.text_tables import count_noun, escape_line
@@ -23,7 +23,7 @@ Examples:
 \b
   curl -H 'Content-Type: application/json' -d '[{"alcohol": 13.2}]' http://127.0.0.1:8000/predict
 """)  # fmt: skip
-@click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=files)
+@click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=complete_files)
 @click.option(
     "--host",
     default=ServeSettings.host,
@@ -37,7 +37,7 @@ Examples:
 @click.option(
     "--token-file",
     metavar="FILE",
-    shell_complete=files,
+    shell_complete=complete_files,
     help="Who may ask: lines such as 'read TOKEN' and 'learn TOKEN'.",
 )
 @click.option(
@@ -88,7 +88,7 @@ Examples:
     metavar="BYTES",
     help="With --learn: of the model file, beyond which nothing is learned.",
 )
-@click.option("--costs", metavar="FILE", shell_complete=files, help="What decisions cost; see deciban decide.")
+@click.option("--costs", metavar="FILE", shell_complete=complete_files, help="What decisions cost; see deciban decide.")
 @click.option("--reject", type=click.FloatRange(0.0), metavar="COST", help="What it costs to leave a row undecided.")
 @click.option(
     "--workers",
@@ -161,19 +161,19 @@ Examples:
     help="Connections of one client address at a time.",
 )
 @click.option("--access-log", is_flag=True, help="Log each request to standard error.")
-@common
+@common_options
 def serve(as_json: bool, **options: Any) -> None:
     """Answer over HTTP what a model says of rows: predict, explain, decide, and learn; with a page to play with."""
     from deciban.serve.worker_metrics import shared_folder
 
     settings = ServeSettings.of(**{**options, "allow_hosts": tuple(options["allow_hosts"])})
-    _refuse(settings, options)
+    _check_options(settings, options)
     # where there are several processes they share their metrics, which are told so before they are imported
     with shared_folder() if settings.workers > 1 else nullcontext():
-        _run(settings, as_json)
+        _run_service(settings, as_json)
 
 
-def _run(settings: ServeSettings, as_json: bool) -> None:
+def _run_service(settings: ServeSettings, as_json: bool) -> None:
     try:
         from deciban.serve.run import serve as run
     except ImportError as missing:
@@ -184,18 +184,18 @@ def _run(settings: ServeSettings, as_json: bool) -> None:
 
     def started(address: str, names: list[str], wrong: list[str]) -> None:
         if as_json:
-            say_json({"address": address, "models": names, "not_read": wrong})
+            echo_json({"address": address, "models": names, "not_read": wrong})
         elif os.path.isdir(settings.path):
             without = f" ({len(wrong)} cannot be read: {escape_line(', '.join(wrong))})" if wrong else ""
-            say(f"serving {count_noun(len(names), 'model')}{without} at {address}")
+            echo(f"serving {count_noun(len(names), 'model')}{without} at {address}")
         else:
-            say(f"serving {escape_line(os.path.basename(settings.path))} at {address}")
+            echo(f"serving {escape_line(os.path.basename(settings.path))} at {address}")
         flush()
 
     run(settings, started)
 
 
-def _refuse(settings: ServeSettings, options: dict[str, Any]) -> None:
+def _check_options(settings: ServeSettings, options: dict[str, Any]) -> None:
     """Refuse options that do not go together, before anything is loaded."""
     if not os.path.exists(settings.path):
         raise FileNotFoundError(f"{settings.path}: there is no such file; check the name")
@@ -212,6 +212,6 @@ def _refuse(settings: ServeSettings, options: dict[str, Any]) -> None:
         remedy = "leave it out, or leave --learn out"
         raise UsageError("--workers: one process owns a model that learns", remedy=remedy)
     if settings.costs is not None:
-        costs(settings.costs, of_columns=True)
+        load_costs(settings.costs, of_columns=True)
     if settings.token_file is not None and settings.on_loopback and settings.allow_hosts:
-        complain("note", "--allow-host does nothing where there are tokens: these say who may ask")
+        notify("note", "--allow-host does nothing where there are tokens: these say who may ask")
