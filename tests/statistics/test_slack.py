@@ -30,7 +30,7 @@ def fitted(family: Family) -> Fitted:
 
 FAMILIES = [
     *(Bernoulli(), Binned(), Categorical(), Gaussian(), JointGaussian(), JointTable(), Poisson(), Text()),
-    Text(most_words=16),
+    Text(max_features=16),
 ]
 
 

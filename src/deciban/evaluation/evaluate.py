@@ -81,7 +81,7 @@ def split(rows: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
 
 def held_in_memory(rows: Examples) -> Examples:
     """The rows as a table where they are few enough: copies of a row are then seen, wherever they stand."""
-    if isinstance(rows, LabeledTable) or rows.elsewhere or rows.where == "engine":
+    if isinstance(rows, LabeledTable) or rows.elsewhere or rows.pushdown:
         return rows
     return rows.sample(max(1_000, min(MAX_ROWS_HELD, MAX_CELLS_HELD // max(len(rows.names), 1))))[1]
 

@@ -28,7 +28,7 @@ from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, extended
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import Examples, LabeledStream, Where
+from deciban.sources.labeled import Examples, LabeledStream
 from deciban.store import model_file
 from deciban.store.model_file import identity, shards_of
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
@@ -40,7 +40,7 @@ LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and 
 
 
 def learn_more(
-    fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, where: Where = "here"
+    fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, pushdown: bool = False
 ) -> Fitted:
     """What is known after these rows too. The tuning is kept, and stale.
 
@@ -50,9 +50,9 @@ def learn_more(
     declared = settings.classes if classes is None else classes
     if not known.class_weight.any():  # nothing was learned that could decide
         declared = known.classes if known.declared else declared
-        return fit(settings, X, y, sample_weight, classes=declared, partial=True, where=where)
+        return fit(settings, X, y, sample_weight, classes=declared, partial=True, pushdown=pushdown)
     settings.check()
-    examples = open_examples(fitted, X, y, sample_weight, where)
+    examples = open_examples(fitted, X, y, sample_weight, pushdown)
     with examples.naming():
         schema, everything = _extended(fitted, examples)
         known = known.extend_schema(schema)
@@ -65,9 +65,9 @@ def learn_more(
         return with_counts(fitted, known + counted)
 
 
-def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Fitted:
+def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Fitted:
     """What would be known had these rows not been learned."""
-    examples = open_examples(fitted, X, y, sample_weight, where)
+    examples = open_examples(fitted, X, y, sample_weight, pushdown)
     with examples.naming():
         rows = count_examples(fitted.counts.schema, examples, fitted.settings.threads)
         name = identity(rows)
@@ -95,11 +95,11 @@ def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned
     return replace(fitted, tuning=tuning)
 
 
-def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Fitted:
+def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Fitted:
     """These rows alone, counted as `fitted` counts: what is to be added to it."""
     settings = fitted.settings
     settings.check()
-    examples = open_examples(fitted, X, y, sample_weight, where)
+    examples = open_examples(fitted, X, y, sample_weight, pushdown)
     with examples.naming():
         schema, everything = _extended(fitted, examples)
         counts = count_examples(schema, everything, settings.threads)
