@@ -396,7 +396,7 @@ def check_left_out_equals_refit(trial: Trial, seed: int, *, lonely: bool = False
     counts = count_rows(schema, X, y, weights)
     model = estimate_model(counts)
     codes = np.searchsorted(counts.classes, y).astype(np.int32)
-    found = model.left_out_evidence_of(counts, schema.table_as_learned(open_table(X)), LeftOut(codes, weights))
+    found = model.leave_one_out_evidence(counts, schema.table_as_learned(open_table(X)), LeftOut(codes, weights))
     for i in range(1, ROWS):
         others = np.arange(ROWS) != i
         rest = count_rows(schema, take_rows(X, others), y[others], weights[others])
