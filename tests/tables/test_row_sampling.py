@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from deciban.sources.open import open_table
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.row_sampling import (
     RowHashes,
     RowSampler,

@@ -26,7 +26,7 @@ from deciban.util.text_tables import align_table, format_amount, format_class, i
 if TYPE_CHECKING:
     from deciban.evaluation.metrics import Evaluation
     from deciban.model.fitted import Fitted
-    from deciban.sources.labeled import LabeledStream
+    from deciban.sources.streams import LabeledStream
 
 
 @click.command(epilog="""\b
@@ -86,7 +86,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
         rows = labeled(fitted, scan, target)
         missing_columns(fitted, scan)
     else:
-        from deciban.sources.labeled import LabeledStream
+        from deciban.sources.streams import LabeledStream
 
         tell_markers(scan, target)
         if target is None:

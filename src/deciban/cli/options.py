@@ -19,8 +19,8 @@ from deciban.util.text_tables import count_noun, format_class
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
-    from deciban.sources.labeled import LabeledStream
     from deciban.sources.source import Source
+    from deciban.sources.streams import LabeledStream
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -139,7 +139,7 @@ def loaded(path: str) -> "Fitted":
 def labeled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabeledStream":
     """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
     from deciban.fitting.fit import open_examples
-    from deciban.sources.labeled import LabeledStream
+    from deciban.sources.streams import LabeledStream
 
     name = target if target is not None else fitted.origin.target
     if name is None:

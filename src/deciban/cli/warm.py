@@ -162,7 +162,7 @@ def files() -> None:
 def samples() -> None:
     """Samples of rows of numbers and texts."""
     from deciban.tables.convert import as_table
-    from deciban.tables.labeled import LabeledTable
+    from deciban.tables.examples import LabeledTable
     from deciban.tables.row_sampling import sampled_places
 
     numbers, labels = _numbers(5_000)

@@ -58,8 +58,8 @@ from deciban.schema.schema import ColumnSpec, Schema
 from deciban.scoring import predict as scoring
 from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labeled import Examples
 from deciban.sources.open import kind_of_rows, named_rows
+from deciban.sources.streams import Examples
 from deciban.sources.write import FileKind, IfExists
 from deciban.store import model_file
 from deciban.store.model_file import shards_of

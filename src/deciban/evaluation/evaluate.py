@@ -29,10 +29,10 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.model import Model
 from deciban.scoring.predict import loss_for, predict, predict_posteriors
-from deciban.sources.labeled import Examples, LabeledStream
 from deciban.sources.source import Source
+from deciban.sources.streams import Examples, LabeledStream
 from deciban.store.model_file import identity, shards_of
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import UNKNOWN_LABEL, Labels, encode_labels
 from deciban.tables.row_sampling import row_hashes, sampled_places
 from deciban.tables.table import Table

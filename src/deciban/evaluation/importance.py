@@ -23,7 +23,7 @@ from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import Schema
 from deciban.scoring.predict import aligned_table
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labeled import Examples
+from deciban.sources.streams import Examples
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers

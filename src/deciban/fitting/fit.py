@@ -25,11 +25,11 @@ from deciban.model.priors import Given, prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, check_columns, infer_schema
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import Examples, LabeledStream, open_labeled
 from deciban.sources.open import open_table
 from deciban.sources.source import Work
+from deciban.sources.streams import Examples, LabeledStream, open_labeled
 from deciban.store.model_file import content, from_content
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import LabelArray, cut_off, encode_labels, spellings, too_many
 from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Integers

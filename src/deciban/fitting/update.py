@@ -28,7 +28,7 @@ from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, extended
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import Examples, LabeledStream
+from deciban.sources.streams import Examples, LabeledStream
 from deciban.store import model_file
 from deciban.store.model_file import identity, shards_of
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels

@@ -12,7 +12,7 @@ from deciban.fitting.fit import count_examples, open_examples
 from deciban.fitting.update import with_counts
 from deciban.model.fitted import Fitted
 from deciban.plot.display import Axes, Display, curve_styles, fitted_of, legend, panels_for, printed, quiet
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import data_frame
 

@@ -13,7 +13,7 @@ from deciban.sources.open import find_rows
 from deciban.sources.source import Source
 from deciban.tables.cells import CellHabits, as_whole
 from deciban.tables.convert import as_table
-from deciban.tables.labeled import LabeledTable, find_column, rows_to_sample
+from deciban.tables.examples import LabeledTable, find_column, rows_to_sample
 from deciban.tables.labels import LabelArray, Labels, encode_labels
 from deciban.tables.table import Frame
 from deciban.util.progress import progress
