@@ -67,7 +67,7 @@ class SqlTable(Source):
         with self.database.asking() as ask:
             yield ask(f"SELECT {shown} FROM {self.source}").rename_columns(list(self.columns))
 
-    def naming(self) -> AbstractContextManager[None]:
+    def locate_errors(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     @contextmanager

@@ -103,7 +103,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
     elif options["leave_one_out"]:
         how, found = _left_out(fitted), evaluate_left_out(fitted, rows, loss)
     else:
-        with rows.naming():
+        with rows.locate_errors():
             how, found, as_new = _judged(fitted, rows, loss)
     if as_json:
         learned = {} if as_new is None else {"as_if_new": as_new.to_dict()}
@@ -167,7 +167,7 @@ def diagnose(
 
     fitted = loaded(model)
     rows = labeled(fitted, opened(table, read), target)
-    with rows.naming():
+    with rows.locate_errors():
         found = diagnose_rows(fitted, rows)
     if as_json:
         before, after = found.before, found.after

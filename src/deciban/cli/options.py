@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from deciban.cli.output import check_output, complain, few
 from deciban.errors import Argument, UsageError
-from deciban.sources.addresses import HIDDEN, without_passwords
+from deciban.sources.addresses import HIDDEN, mask_passwords
 from deciban.util.text_tables import count_noun, format_class
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def again_from(table: Sequence[str], read: ReadOptions) -> list[str]:
     """What to give another command to read the same rows, without a password."""
     database = {"--query": read.query, "--table": read.database_table}
     given = [part for option, value in database.items() if value is not None for part in (option, value)]
-    return [*(without_passwords(one).replace(f":{HIDDEN}@", "@") for one in table), *given]
+    return [*(mask_passwords(one).replace(f":{HIDDEN}@", "@") for one in table), *given]
 
 
 def pair(text: str, option: str, form: str) -> tuple[str, str]:

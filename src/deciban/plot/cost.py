@@ -224,7 +224,7 @@ class CostDisplay(Display):
         along = f"decide {name} above this P({name})" if self.against == "threshold" else f"prior of {name}"
         quiet(ax, f"cost against the {self.against}", along, "mean cost of a row")
         legend(ax)
-        self._drawn(ax)
+        self._count_held(ax)
         return self
 
     def to_frame(self) -> Any:

@@ -153,7 +153,7 @@ class LearningDisplay(Display):
             _mark_rows(one, self.rows)
         legend(panels[0])
         self.axes_ = panels
-        self._drawn(panels[0])
+        self._count_held(panels[0])
         return self
 
     def to_frame(self) -> Any:
