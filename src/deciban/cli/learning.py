@@ -145,7 +145,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     again = again_from(table, read)
     scan = opened(table, read, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
-    settings = replace(settings, columns=families_of(options["family"], columns))
+    settings = replace(settings, families=families_of(options["family"], columns))
     fitted = fit.fit(settings, scan, target, options["weight"], where=options["where"])
     save(output, fitted)
     tell_markers(scan, target)

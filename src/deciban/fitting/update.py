@@ -234,7 +234,7 @@ def _extended(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples]:
     sample, everything = examples.sample()
     sample = sample.weighing()
     return extended(
-        schema, sample.table, settings.columns, Defaults(settings.alpha, settings.unseen), sample.weights
+        schema, sample.table, settings.families, Defaults(settings.alpha, settings.unseen), sample.weights
     ), everything
 
 
