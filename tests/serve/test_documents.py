@@ -5,7 +5,7 @@ from pathlib import Path
 
 from click import Option
 
-from deciban.cli.serving import serve
+from deciban.cli.command_serve import serve
 from deciban.serve.openapi import PROBLEMS
 from deciban.serve.service import Service
 from deciban.serve.settings import LearnSettings, ServeSettings

@@ -58,9 +58,9 @@ from deciban.schema.schema import ColumnSpec, Schema
 from deciban.scoring import predict as scoring
 from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labeled import Examples, Where
+from deciban.sources.labeled import Examples
 from deciban.sources.open import kind_of_rows, named_rows
-from deciban.sources.write import Existing, FileKind
+from deciban.sources.write import FileKind, IfExists
 from deciban.store import model_file
 from deciban.store.model_file import shards_of
 from deciban.tables.labels import LabelArray
@@ -186,7 +186,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         *,
         query: str | None = None,
         table: str | None = None,
-        where: Where = "here",
+        pushdown: bool = False,
     ) -> Self:
         """Learn rows; whatever was learned before is replaced.
 
@@ -209,10 +209,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Where X is the URL of a database, or a connection: the query whose rows are learned.
         table : str, default=None
             Where X is such: the table whose rows are learned, in place of a query.
-        where : {"here", "engine"}, default="here"
-            Where the rows are counted: here, or by the engine that has them (DuckDB for Parquet and queries,
-            PostgreSQL, Spark SQL), so that only a sample of them is read. Columns that SQL cannot count, such as texts,
-            are read.
+        pushdown : bool, default=False
+            Count rows by SQL inside the database (PostgreSQL, Spark SQL, DuckDB for Parquet files and queries). Only
+            a sample is read, and columns that SQL cannot count, such as texts.
 
         Returns
         -------
@@ -240,7 +239,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ['no', 'yes']
         """
         X = named_rows(X, query, table)
-        fitted = fit.fit(self._settings(), X, y, sample_weight, where=where)
+        fitted = fit.fit(self._settings(), X, y, sample_weight, pushdown=pushdown)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
     def predict(self, X: Any) -> LabelArray:
@@ -337,7 +336,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         *,
         probabilities: bool = False,
         table: str | None = None,
-        existing: Existing = "refuse",
+        if_exists: IfExists = "fail",
     ) -> int:
         """Write rows with their predictions to a file, which is whole or not there, or into a table of a database.
 
@@ -351,8 +350,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Whether to add the probability of every class.
         table : str, default=None
             The table of the database that is written, such as "scores" or "sales.scores", in one transaction.
-        existing : {"refuse", "replace", "append"}, default="refuse"
-            What becomes of a table that is there: an error, a new one in its place, or rows behind those it has.
+        if_exists : {"fail", "replace", "append"}, default="fail"
+            If the table exists: raise an error, replace the table, or append rows to it.
 
         Returns
         -------
@@ -363,7 +362,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         --------
         decide_to : The same of decisions.
         """
-        return scoring.predict_to(self._fitted(), path, X, probabilities=probabilities, table=table, existing=existing)
+        fitted = self._fitted()
+        return scoring.predict_to(fitted, path, X, probabilities=probabilities, table=table, if_exists=if_exists)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy: the share of labeled rows whose class is predicted.
@@ -428,7 +428,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         *,
         query: str | None = None,
         table: str | None = None,
-        where: Where = "here",
+        pushdown: bool = False,
     ) -> Self:
         """Learn more rows: together with what was learned before, just what `fit` would have counted.
 
@@ -448,8 +448,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Where X is a database: the query whose rows are learned, as for `fit`.
         table : str, default=None
             Where X is a database: the table whose rows are learned.
-        where : {"here", "engine"}, default="here"
-            Where the rows are counted, as for `fit`.
+        pushdown : bool, default=False
+            Count rows by SQL inside the database, as in `fit`.
 
         Returns
         -------
@@ -467,8 +467,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         X = named_rows(X, query, table)
         if self.__sklearn_is_fitted__():
-            return self._become(update.learn_more(self._fitted(), X, y, sample_weight, classes, where))
-        fitted = fit.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True, where=where)
+            return self._become(update.learn_more(self._fitted(), X, y, sample_weight, classes, pushdown))
+        fitted = fit.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True, pushdown=pushdown)
         return self._become(fitted)
 
     def forget(
@@ -479,7 +479,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         *,
         query: str | None = None,
         table: str | None = None,
-        where: Where = "here",
+        pushdown: bool = False,
     ) -> Self:
         """Unlearn rows that were learned before: exact for counts, to 1e-9 for means and variances.
 
@@ -496,8 +496,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Where X is a database: the query whose rows are forgotten, as for `fit`.
         table : str, default=None
             Where X is a database: the table whose rows are forgotten.
-        where : {"here", "engine"}, default="here"
-            Where the rows are counted, as for `fit`.
+        pushdown : bool, default=False
+            Count rows by SQL inside the database, as in `fit`.
 
         Returns
         -------
@@ -508,7 +508,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ForgetError
             If these rows cannot have been learned, or nothing would be left; the classifier stays as it was.
         """
-        return self._become(update.forget(self._fitted(), named_rows(X, query, table), y, sample_weight, where))
+        return self._become(update.forget(self._fitted(), named_rows(X, query, table), y, sample_weight, pushdown))
 
     def plan(self, X: Any, y: str, sample_weight: str | None = None) -> Plan:
         """Settle on a sample how rows are to be counted, so that they can be counted elsewhere.
@@ -607,7 +607,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         *,
         query: str | None = None,
         table: str | None = None,
-        where: Where = "here",
+        pushdown: bool = False,
     ) -> Self:
         """Count rows as this classifier counts them: a classifier to be sent and added.
 
@@ -625,15 +625,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Where X is a database: the query whose rows are counted, as for `fit`.
         table : str, default=None
             Where X is a database: the table whose rows are counted.
-        where : {"here", "engine"}, default="here"
-            Where the rows are counted, as for `fit`.
+        pushdown : bool, default=False
+            Count rows by SQL inside the database, as in `fit`.
 
         Returns
         -------
         BayesClassifier
             A classifier that has learned these rows alone.
         """
-        return self._copy(update.shard(self._fitted(), named_rows(X, query, table), y, sample_weight, where))
+        return self._copy(update.shard(self._fitted(), named_rows(X, query, table), y, sample_weight, pushdown))
 
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are.
@@ -750,7 +750,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         *,
         reject: float | None = None,
         table: str | None = None,
-        existing: Existing = "refuse",
+        if_exists: IfExists = "fail",
     ) -> int:
         """Write rows with their decisions to a file, which is whole or not there, or into a table of a database.
 
@@ -766,15 +766,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             As for `decide`.
         table : str, default=None
             The table of the database that is written; see `predict_to`.
-        existing : {"refuse", "replace", "append"}, default="refuse"
-            What becomes of a table that is there; see `predict_to`.
+        if_exists : {"fail", "replace", "append"}, default="fail"
+            What to do if the table exists; see `predict_to`.
 
         Returns
         -------
         int
             The number of rows.
         """
-        return scoring.decide_to(self._fitted(), path, X, loss, reject=reject, table=table, existing=existing)
+        return scoring.decide_to(self._fitted(), path, X, loss, reject=reject, table=table, if_exists=if_exists)
 
     def risk(self, X: Any, loss: Any = None) -> Floats:
         """The expected loss of every decision.
@@ -1275,7 +1275,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             A list of words with their evidence in decibans and their counts; print it.
         """
         fitted = self._fitted()
-        return top_words_of(fitted.plain, fitted.place_of(label), n, column)
+        return top_words_of(fitted.plain, fitted.class_index(label), n, column)
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None

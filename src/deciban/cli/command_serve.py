@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from deciban.cli.command_predict import costs
 from deciban.cli.options import common, files
 from deciban.cli.output import complain, flush, say, say_json
-from deciban.cli.scoring import costs
 from deciban.errors import UsageError, missing_package
 from deciban.serve.settings import ConnectionSettings, LearnSettings, RequestSettings, ServeSettings
 from deciban.util.text_tables import count_noun, escape_line
