@@ -154,7 +154,7 @@ def _text(value: Any) -> str | None:
 Result = TypeVar("Result")
 
 # The header that names the columns that were ignored, where the answer has no other place for them; its longest value.
-IGNORED_HEADER, MAX_IGNORED_LENGTH = "Deciban-Ignored", 4_096
+IGNORED_HEADER, MAX_IGNORED_LENGTH = "Deciban-Ignored-Columns", 4_096
 
 # What a charset may be called.
 UTF_8 = ("utf-8", "utf8")

@@ -223,7 +223,7 @@ def by_kinds(rows: Sequence[T], record: Callable[[T], Record]) -> list[list[T]]:
 
 LEARNED, ALREADY, RELEARNED, FORGOTTEN, NOT_KNOWN = (
     *("learned", "already learned", "relearned"),
-    *("forgotten", "not known"),
+    *("forgotten", "not found"),
 )
 
 INFINITY = float("inf")

@@ -399,7 +399,7 @@ class LearnedModel:
 
     def _surplus(self, most: float) -> int:
         """How many of the oldest rows to drop now, so that the journal has no more than so many bytes."""
-        surplus = self.numbers.kept - self.settings.max_kept_rows
+        surplus = self.numbers.kept - self.settings.max_retained_rows
         if used_bytes(self.journal) > most:
             surplus = max(surplus, self.numbers.kept // 4 + 1)
         return min(surplus, DROPPED_AT_ONCE)
