@@ -36,21 +36,21 @@ def name(postgres: Postgres) -> str:
 
 @pytest.fixture
 def fitted(deciban: Deciban, url: str, name: str) -> str:
-    said = deciban("fit", url, "--table", name, "-t", "churn", "-o", "m.dcb", "--plain", "--ignore", "id")
+    said = deciban("fit", url, "--table", name, "-t", "churn", "-o", "m.dcb", "--tune", "none", "--ignore", "id")
     assert said.code == 0, said.err
     return "m.dcb"
 
 
 def test_a_query_is_learned_judged_explained_and_forgotten(deciban: Deciban, url: str, name: str) -> None:
     query = f"select x, kind, churn from {name}"
-    said = deciban("fit", url, "--query", query, "--target", "churn", "-o", "m.dcb", "--plain")
+    said = deciban("fit", url, "--query", query, "--target", "churn", "-o", "m.dcb", "--tune", "none")
     assert said.code == 0
     assert "m.dcb: 400 rows, 2 classes, 2 columns" in said.out
     again = f"deciban evaluate m.dcb {url} --query '{query}'"
     assert f"how good it is: {again}" in said.out
     found = json.loads(deciban("evaluate", "m.dcb", url, "--query", query, "--json").out)
     assert found["how"].startswith("rows that the model has learned, each left out in turn")
-    folds = deciban("evaluate", url, "--query", query, "-t", "churn", "--folds", "3", "--plain")
+    folds = deciban("evaluate", url, "--query", query, "-t", "churn", "--folds", "3", "--tune", "none")
     assert folds.code == 0
     assert "row 3" in deciban("explain", "m.dcb", url, "--query", query, "--row", "3").out
     assert deciban("diagnose", "m.dcb", url, "--table", name, "--ignore", "id").code == 0

@@ -494,7 +494,7 @@ def test_infinite_dates_of_duckdb_are_missing() -> None:
     columns = ", ".join(f"({cells})::{kind} AS {kind}_" for kind in kinds)
     rows = DuckDb().connection.sql(f"SELECT {columns}, k % 2 AS label FROM range(20) AS t(k)")
     read, counted = (
-        BayesClassifier(tune=None, columns=Gaussian()).fit(rows, "label", pushdown=pushdown)
+        BayesClassifier(tune=None, families=Gaussian()).fit(rows, "label", pushdown=pushdown)
         for pushdown in (False, True)
     )
     assert_same_typed_counts(counted.counts_, read.counts_)

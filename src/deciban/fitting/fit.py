@@ -97,7 +97,7 @@ class Plan:
     def start(self) -> Counts:
         """Nothing, counted by this plan."""
         counts = Counts.empty(self.schema)
-        return counts if self.declared is None else counts.declaring(self.declared)
+        return counts if self.declared is None else counts.declare_classes(self.declared)
 
     def count(self, tables: Iterable[Any]) -> bytes:
         """What was counted of tables that hold labels, such as Arrow batches: the bytes of a model file.
@@ -197,14 +197,14 @@ def plan_examples(
     """
     declared = settings.classes if classes is None else classes
     if examples.names is not None:
-        check_columns(examples.names, settings.columns, partial)
+        check_columns(examples.names, settings.families, partial)
     if isinstance(examples, LabeledStream) and declared is None:
         _check_prior_before_reading(settings, examples)
     sample, everything = _sampled(settings, examples)
     notes = everything.notes or examples.notes
     schema = infer_schema(
         sample.table,
-        settings.columns,
+        settings.families,
         Defaults(settings.alpha, settings.unseen),
         partial,
         sample.weights,
@@ -234,7 +234,7 @@ def _check_prior_before_reading(settings: Settings, examples: LabeledStream) -> 
 
 def _sampled(settings: Settings, examples: Examples) -> tuple[LabeledTable, Examples]:
     """Rows to infer the schema from and to tune on, and all rows, whose columns have types by then."""
-    given = settings.tune is None and settings.columns is not None and not isinstance(settings.columns, Mapping)
+    given = settings.tune is None and settings.families is not None and not isinstance(settings.families, Mapping)
     sample, everything = examples.peek() if given else examples.sample()
     if isinstance(examples, LabeledStream) and not sample.table.rows:
         raise DataError("the table has no rows; there is nothing to learn from")

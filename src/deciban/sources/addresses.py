@@ -84,7 +84,7 @@ def passwords_in(url: str) -> list[str]:
 def mask_passwords(text: str) -> str:
     """A text in which the passwords of URLs are hidden.
 
-    >>> without_passwords("postgresql://ann:s3cret@db/shop?sslpassword=x is not there")
+    >>> mask_passwords("postgresql://ann:s3cret@db/shop?sslpassword=x is not there")
     'postgresql://ann:***@db/shop?sslpassword=*** is not there'
     """
     for pattern in (BEFORE_HOST, IN_OPTIONS):

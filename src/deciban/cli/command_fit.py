@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.advice import RETUNE, tell_markers, tuning_summary, warn_of_model
+from deciban.cli.fit_notes import RETUNE, tell_markers, tuning_summary, warn_of_model
 from deciban.cli.options import (
     MODEL,
     TABLE,
     TARGET,
+    TUNE,
     ReadOptions,
     again_from,
     common,
@@ -28,6 +29,7 @@ from deciban.cli.options import (
     opened,
     prior_of,
     reading,
+    tuning_of,
 )
 from deciban.cli.output import (
     check_model_output,
@@ -106,7 +108,7 @@ Examples:
     show_default=True,
     help="What a category never seen is worth.",
 )
-@click.option("--plain", is_flag=True, help="Textbook Bayes: no tuning of families, blocks, weights, corrections.")
+@TUNE
 @click.option("--threads", type=click.IntRange(1), help="How many threads count; all cores unless given.")
 @PUSHDOWN
 @click.option("--force", is_flag=True, help="Write the model also where there is a file that is no model.")
@@ -135,19 +137,19 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
         alpha=options["alpha"],
         unseen=options["unseen"],
         threads=options["threads"],
-        tune=None if options["plain"] else "auto",
+        tune=tuning_of(options["tune"]),
     )
     settings.check()  # before a table is opened, which may be long or come by standard input
     again = again_from(table, read)
     scan = opened(table, read, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
-    settings = replace(settings, columns=families_of(options["family"], columns))
+    settings = replace(settings, families=families_of(options["family"], columns))
     fitted = fit.fit(settings, scan, target, options["weight"], pushdown=options["pushdown"])
     save(output, fitted)
     tell_markers(scan, target)
     warn_of_model(fitted, again, scan.typed, identifiers=False)
     if as_json:
-        from deciban.cli.evaluating import contents
+        from deciban.cli.command_evaluate import contents
 
         return say_json({"model": output, **contents(fitted)})
     heading(f"{output}: {rows_of(fitted)}")
@@ -290,7 +292,7 @@ def rows_of(fitted: "Fitted") -> str:
 def _tell(path: str, fitted: "Fitted", what: str, as_json: bool) -> None:
     warn_of_model(fitted)
     if as_json:
-        from deciban.cli.evaluating import contents
+        from deciban.cli.command_evaluate import contents
 
         return say_json({"model": path, **contents(fitted)})
     heading(f"{path}: {what}; now {rows_of(fitted)}")

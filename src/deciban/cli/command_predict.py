@@ -1,4 +1,4 @@
-"""predict, explain, decide, words, sample: what a model says of rows, and of words."""
+"""predict, explain, decide, top-words, sample: what a model says of rows, and of words."""
 
 import os
 import shutil
@@ -55,7 +55,9 @@ IF_EXISTS = click.option(
     show_default=True,
     help="With --into: what to do if the table already exists.",
 )
-RAW = click.option("--raw", is_flag=True, help="In CSV, leave text that a spreadsheet takes for a formula as it is.")
+NO_ESCAPE = click.option(
+    "--no-escape", is_flag=True, help="In CSV, do not escape text that a spreadsheet would run as a formula."
+)
 
 
 @click.command(epilog="""\b
@@ -71,7 +73,7 @@ Examples:
 @IF_EXISTS
 @click.option("--probabilities", "-p", is_flag=True, help="Write the probability of every class.")
 @KEEP
-@RAW
+@NO_ESCAPE
 @reading
 @common
 def predict(
@@ -116,7 +118,7 @@ costs.csv names the true classes in its first line and the decisions in its firs
 @INTO
 @IF_EXISTS
 @KEEP
-@RAW
+@NO_ESCAPE
 @reading
 @common
 def decide(
@@ -220,14 +222,14 @@ def _write(
     if output is None:
         people = sys.stdout.isatty() and not as_json
         with to_stream(_Screen() if sys.stdout.isatty() else sys.stdout.buffer, "json" if as_json else "csv",
-                       safe=not options["raw"]) as write:  # fmt: skip
+                       safe=not options["no_escape"]) as write:  # fmt: skip
             for table in tables:
                 shown = _without(table, dropped)
                 write(_in_six_digits(shown, options.get("as_read", names)) if people else shown)
         return
     into = options.get("into")
     if_exists: IfExists = options.get("if_exists", "fail")
-    with open_writer(output, safe=not options["raw"], table=into, if_exists=if_exists) as write:
+    with open_writer(output, safe=not options["no_escape"], table=into, if_exists=if_exists) as write:
         for table in tables:
             write(_without(table, dropped))
             rows += table.num_rows
@@ -329,17 +331,17 @@ def explain(
     return None
 
 
-@click.command(epilog="""\b
+@click.command("top-words", epilog="""\b
 Examples:
-  deciban words mail.dcb
-  deciban words mail.dcb --class spam --count 50
+  deciban top-words mail.dcb
+  deciban top-words mail.dcb --class spam --count 50
 """)  # fmt: skip
 @MODEL
 @click.option("--class", "label", metavar="CLASS", help="Only the words of this class; all classes unless given.")
 @click.option("--column", metavar="COLUMN", help="The column of texts, if there are several.")
 @click.option("--count", "-n", type=click.IntRange(1), default=10, show_default=True, help="How many words.")
 @common
-def words(model: str, label: str | None, column: str | None, count: int, as_json: bool) -> None:
+def top_words(model: str, label: str | None, column: str | None, count: int, as_json: bool) -> None:
     """Show the words by which the texts of each class are known, the most telling first."""
     from dataclasses import asdict
 
@@ -347,7 +349,7 @@ def words(model: str, label: str | None, column: str | None, count: int, as_json
 
     fitted = loaded(model)
     chosen = fitted.classes.tolist() if label is None else [class_of(fitted, label)]
-    found = {format_class(one): top_words_of(fitted.plain, fitted.place_of(one), count, column) for one in chosen}
+    found = {format_class(one): top_words_of(fitted.plain, fitted.class_index(one), count, column) for one in chosen}
     if as_json:
         return say_json({one: [asdict(word) for word in some] for one, some in found.items()})
     for k, (one, some) in enumerate(found.items()):
@@ -382,11 +384,11 @@ Example:
 @click.option("--class", "label", metavar="CLASS", help="Draw rows of this class alone.")
 @click.option("--length", type=click.IntRange(0), help="How many words each text, or row of word counts, has.")
 @TABLE_OUTPUT
-@RAW
+@NO_ESCAPE
 @common
 def sample(
     model: str, rows: int, seed: int | None, label: str | None, length: int | None, output: str | None, as_json: bool,
-    raw: bool,
+    no_escape: bool,
 ) -> None:  # fmt: skip
     """Draw rows from the model.
 
@@ -404,4 +406,4 @@ def sample(
     if not isinstance(drawn, pa.Table):
         drawn = pa.table({f"x{j}": drawn[:, j] for j in range(drawn.shape[1])})
     table = drawn.append_column(fitted.origin.target or "class", pa.array(labels.tolist()))
-    _write(output, [table], table.column_names, as_json, {"keep": None, "raw": raw, "as_read": ()})
+    _write(output, [table], table.column_names, as_json, {"keep": None, "no_escape": no_escape, "as_read": ()})
