@@ -117,7 +117,7 @@ def test_a_family_that_holds_a_part_fixed_says_what_is_refitted() -> None:
 
 def test_counts_must_be_read_back_too(registered: None) -> None:
     register(Careless)
-    with pytest.raises(AssertionError, match=r"1 of 16 laws:\nit_is_written_and_read_back .*Totals has 1 as 'exact'"):
+    with pytest.raises(AssertionError, match=r"1 of 16 laws:\nsaved_and_loaded .*Totals has 1 as 'exact'"):
         check_family(Careless(), seeds=[0])
 
 
@@ -158,7 +158,7 @@ def test_the_report_names_the_laws_that_fail(registered: None) -> None:
 def test_a_registered_family_is_saved_and_loaded(registered: None, tmp_path: Path) -> None:
     rng, path = np.random.default_rng(0), tmp_path / "model.dcb"
     X, y = {"x": rng.integers(0, 2, 50)}, rng.integers(0, 2, 50)
-    clf = BayesClassifier(columns={"x": Answers(alpha=0.5)}, tune=None).fit(X, y)
+    clf = BayesClassifier(families={"x": Answers(alpha=0.5)}, tune=None).fit(X, y)
     with pytest.raises(UsageError, match=r"register one of your own with deciban\.families\.register"):
         clf.save(path)
     assert register(Answers) is Answers

@@ -143,7 +143,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     again = table_arguments(table, read)
     scan = open_table(table, read, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
-    settings = replace(settings, columns=parse_families(options["family"], columns))
+    settings = replace(settings, families=parse_families(options["family"], columns))
     fitted = fit.fit(settings, scan, target, options["weight"], pushdown=options["pushdown"])
     save(output, fitted)
     note_missing_words(scan, target)
@@ -194,7 +194,7 @@ def learn(
         warn_missing_columns(fitted, scan)
         note_missing_words(scan, rows.target)
         warn_new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
-        with rows.naming():
+        with rows.locate_errors():
             shard = update.shard(fitted, scan, rows.target, rows.weight, options["pushdown"])
             learned = update.merge([fitted, shard], [model, scan.name], options["force"])
             if options["retune"]:

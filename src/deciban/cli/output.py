@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import click
 
 from deciban.errors import Place, UsageError
-from deciban.sources.addresses import is_address, without_passwords
+from deciban.sources.addresses import is_address, mask_passwords
 from deciban.util.text_tables import align_table, shorten, text_width, to_json
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def echo_heading(text: str) -> None:
 def notify(kind: str, text: str) -> None:
     """One line on standard error."""
     color = {"error": "red", "warning": "yellow"}.get(kind)
-    said = escape_controls(without_passwords(" ".join(text.splitlines())))
+    said = escape_controls(mask_passwords(" ".join(text.splitlines())))
     click.echo(f"deciban: {click.style(kind, fg=color, bold=True)}: {said}", err=True)
 
 

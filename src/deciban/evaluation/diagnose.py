@@ -173,7 +173,7 @@ class Dependence:
     @property
     def block_argument(self) -> Argument:
         """The argument that models these columns together."""
-        return Argument("columns", {self.columns if self.named else self.places: self.block})
+        return Argument("families", {self.columns if self.named else self.places: self.block})
 
     @property
     def python(self) -> str:

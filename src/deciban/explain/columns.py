@@ -17,7 +17,7 @@ from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Table, decoded_cells
+from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, evidence_column, format_number, integer_if_whole, shorten, text_width
 
@@ -39,7 +39,7 @@ def values_of_row(row: Table) -> list[Any]:
 
 def _value(column: pa.Array) -> Any:
     if is_text(column.type):
-        return decoded_cells(column)[0]
+        return decode_cells(column)[0]
     value = column[0].as_py()
     short = value is not None and (pa.types.is_float16(column.type) or pa.types.is_float32(column.type))
     return float(str(np.float32(value))) if short else value
@@ -82,11 +82,11 @@ class ColumnEvidence:
         The names of the columns.
     classes : ndarray of shape (n_classes,)
         The labels of the classes.
-    alone : ndarray of shape (n_rows, n_columns, n_classes)
+    own : ndarray of shape (n_rows, n_columns, n_classes)
         The evidence of each column by itself, with its offset in a tuned model.
-    together : ndarray of shape (n_rows, n_columns, n_classes)
+    joint : ndarray of shape (n_rows, n_columns, n_classes)
         Its share of the evidence of the joint blocks that it is in.
-    corrections : ndarray of shape (n_rows, n_columns, n_classes)
+    correction : ndarray of shape (n_rows, n_columns, n_classes)
         Its share of the corrections of a tuned model.
     log_prior : ndarray of shape (n_classes,) or (n_rows, n_classes)
         The log prior of each class.
@@ -113,16 +113,16 @@ class ColumnEvidence:
 
     columns: tuple[str, ...]
     classes: LabelArray
-    alone: Floats
-    together: Floats
-    corrections: Floats
+    own: Floats
+    joint: Floats
+    correction: Floats
     log_prior: Floats
     rules: dict[str, str]
 
     @property
     def values(self) -> Floats:
         """The evidence of each row, column and class."""
-        return self.alone + self.together + self.corrections
+        return self.own + self.joint + self.correction
 
     @property
     def log_joint(self) -> Floats:
@@ -146,27 +146,25 @@ def check_by(by: str) -> None:
 def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvidence:
     """The evidence of some rows, by column, from what the blocks say of them (also with each row left out)."""
     shape = (table.rows, model.schema.width, model.classes.size)
-    alone, together, corrections = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    own, joint, correction = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     rules: dict[str, str] = {}
     weighted, known = evidence.weighted, model.adjust_for_missing(table)
     if model.partial is not None:
         offsets = model.partial.offsets[None]
         if known is not None:
             offsets = np.where(known.unknown[:, :, None], 0.0, known.scale[:, None, None] * offsets)
-        alone += offsets
+        own += offsets
     for p, (group, slots) in enumerate(zip(model.schema.groups, model.schema.block_slots, strict=True)):
         if not group.family.joint or len(group.columns) == 1:
-            alone[:, list(group.columns)] += weighted[:, slots]
+            own[:, list(group.columns)] += weighted[:, slots]
         elif evidence.weights[slots[0]] > 0.0:
-            rule = _share_out(model, p, table, evidence, together, known)
+            rule = _share_out(model, p, table, evidence, joint, known)
             rules[model.schema.block_names[slots[0]]] = str(rule)
     if model.corrections is not None:
         blocks = len(model.schema.block_names)
         places = [one.column for one in model.corrections.columns]
-        corrections[:, places] = _corrections(model, table, evidence.values[:, blocks:], known)
-    return ColumnEvidence(
-        model.schema.column_names, model.classes, alone, together, corrections, evidence.log_prior, rules
-    )
+        correction[:, places] = _corrections(model, table, evidence.values[:, blocks:], known)
+    return ColumnEvidence(model.schema.column_names, model.classes, own, joint, correction, evidence.log_prior, rules)
 
 
 def _share_out(

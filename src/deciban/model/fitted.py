@@ -21,7 +21,7 @@ from deciban.util.arrays import Floats, PickledFields
 class Settings:
     """How to learn: the parameters of `BayesClassifier`, which documents them."""
 
-    columns: ColumnSpec = None
+    families: ColumnSpec = None
     prior: Any = "empirical"
     classes: Any = None
     alpha: float = 1.0
