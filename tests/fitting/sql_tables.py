@@ -163,7 +163,7 @@ def counted_in_engine(schema: Schema, table: SqlTable, target: str, weight: str 
     def refuse(schema: Schema, rest: LabeledStream) -> Counts:
         raise DataError(f"SQL did not count {schema}")
 
-    return count_in_engine(schema, LabeledStream.of(table, target, weight, "engine"), refuse)
+    return count_in_engine(schema, LabeledStream.of(table, target, weight, True), refuse)
 
 
 def counted_here(schema: Schema, rows: LabeledTable) -> Counts:

@@ -34,6 +34,12 @@ def files(context: click.Context, parameter: click.Parameter, incomplete: str) -
 TABLE = click.argument("table", nargs=-1, required=True, shell_complete=files)
 TARGET = click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name "
                       "here.")  # fmt: skip
+TUNE = click.option(
+    "--tune",
+    type=click.Choice(["auto", "weights", "none"]),
+    help="auto: tune families, blocks, weights and corrections on left-out rows. weights: tune only the weights. "
+    "none: plain Bayes.  [default: auto]",
+)
 MODEL = click.argument("model", type=click.Path(dir_okay=False))
 
 
@@ -128,6 +134,11 @@ def pair(text: str, option: str, form: str) -> tuple[str, str]:
     if not sign or not name:
         raise UsageError(f"{option} {text}: write it as {form}")
     return name, value
+
+
+def tuning_of(name: str | None) -> str | None:
+    """Return the value of `tune=` for the option --tune."""
+    return None if name == "none" else name or "auto"
 
 
 def loaded(path: str) -> "Fitted":

@@ -25,7 +25,7 @@ from deciban.model.priors import Given, prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, check_columns, infer_schema
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import Examples, LabeledStream, Where, open_labeled
+from deciban.sources.labeled import Examples, LabeledStream, open_labeled
 from deciban.sources.open import open_table
 from deciban.sources.source import Work
 from deciban.store.model_file import content, from_content
@@ -97,7 +97,7 @@ class Plan:
     def start(self) -> Counts:
         """Nothing, counted by this plan."""
         counts = Counts.empty(self.schema)
-        return counts if self.declared is None else counts.declaring(self.declared)
+        return counts if self.declared is None else counts.declare_classes(self.declared)
 
     def count(self, tables: Iterable[Any]) -> bytes:
         """What was counted of tables that hold labels, such as Arrow batches: the bytes of a model file.
@@ -138,11 +138,11 @@ def fit(
     *,
     classes: Any = None,
     partial: bool = False,
-    where: Where = "here",
+    pushdown: bool = False,
 ) -> Fitted:
     """Return what is known after these rows alone; see `fit_examples`."""
     settings.check()
-    examples = open_examples(None, X, y, sample_weight, where)
+    examples = open_examples(None, X, y, sample_weight, pushdown)
     with examples.naming():
         fitted = fit_examples(settings, examples, classes=classes, partial=partial)
     return replace(fitted, origin=_named(fitted.origin, y, sample_weight))
@@ -176,16 +176,16 @@ def _named(origin: Origin, y: Any, sample_weight: Any) -> Origin:
     return replace(origin, target=target, weight=weight)
 
 
-def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Examples:
+def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Examples:
     """Rows with their labels and weights, which files hold in columns of their own.
 
     If something was learned before, columns of a file are read as the types they were learned with, and left out if
-    they were left out then. where: whether they are to be counted here or by the engine that has them.
+    they were left out then. pushdown: count rows by SQL inside the database.
     """
     if fitted is None:
-        return open_labeled(X, y, sample_weight, where)
+        return open_labeled(X, y, sample_weight, pushdown)
     types, origin = fitted.column_types(y if isinstance(y, str) else None), fitted.origin
-    return open_labeled(X, y, sample_weight, where, types=types, habit=origin.habit, ignored=origin.ignored)
+    return open_labeled(X, y, sample_weight, pushdown, types=types, habit=origin.habit, ignored=origin.ignored)
 
 
 def plan_examples(
@@ -197,14 +197,14 @@ def plan_examples(
     """
     declared = settings.classes if classes is None else classes
     if examples.names is not None:
-        check_columns(examples.names, settings.columns, partial)
+        check_columns(examples.names, settings.families, partial)
     if isinstance(examples, LabeledStream) and declared is None:
         _check_prior_before_reading(settings, examples)
     sample, everything = _sampled(settings, examples)
     notes = everything.notes or examples.notes
     schema = infer_schema(
         sample.table,
-        settings.columns,
+        settings.families,
         Defaults(settings.alpha, settings.unseen),
         partial,
         sample.weights,
@@ -234,7 +234,7 @@ def _check_prior_before_reading(settings: Settings, examples: LabeledStream) -> 
 
 def _sampled(settings: Settings, examples: Examples) -> tuple[LabeledTable, Examples]:
     """Rows to infer the schema from and to tune on, and all rows, whose columns have types by then."""
-    given = settings.tune is None and settings.columns is not None and not isinstance(settings.columns, Mapping)
+    given = settings.tune is None and settings.families is not None and not isinstance(settings.families, Mapping)
     sample, everything = examples.peek() if given else examples.sample()
     if isinstance(examples, LabeledStream) and not sample.table.rows:
         raise DataError("the table has no rows; there is nothing to learn from")
@@ -251,7 +251,7 @@ def _different(sample: LabeledTable) -> Integers:
 
 def count_examples(schema: Schema, examples: Examples, threads: int | None = None) -> Counts:
     """The counts of all rows under a schema, which are counted where they are."""
-    if isinstance(examples, LabeledStream) and examples.where == "engine":
+    if isinstance(examples, LabeledStream) and examples.pushdown:
         return count_in_engine(schema, examples, partial(count_examples, threads=threads))
     if isinstance(examples, LabeledStream) and examples.elsewhere:
         shards = examples.stream.each_part(_counting(schema, examples))

@@ -174,7 +174,7 @@ def _given(known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: 
     if spec is None:
         return []
     if not isinstance(spec, Mapping):
-        _check_family(spec, "columns=")
+        _check_family(spec, "families=")
         return [(list(range(width)), spec)]
     names = known if known is not None else tuple(f"x{j}" for j in range(width))
     place: dict[Any, int] = {name: j for j, name in enumerate(names)}
@@ -187,7 +187,7 @@ def _given(known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: 
         members = _named_columns(key, place, names, partly)
         for member in members:
             if place[member] in seen:
-                raise UsageError((Argument("columns"), f" names {member!r} twice; a column belongs to one block"))
+                raise UsageError((Argument("families"), f" names {member!r} twice; a column belongs to one block"))
             seen.add(place[member])
         if members or not partly:
             given.append(([place[member] for member in members], family))
@@ -195,20 +195,20 @@ def _given(known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: 
 
 
 def _named_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], partly: bool) -> list[Any]:
-    """The columns that a key of `columns=` names: one, or those of a block; none if all are still to come."""
+    """The columns that a key of `families=` names: one, or those of a block; none if all are still to come."""
     members = [member if member in place else str(member) for member in (key if isinstance(key, tuple) else (key,))]
     absent = [member for member in members if member not in place]
     if partly and len(absent) == len(members):
         return []
     if partly and absent:
         raise UsageError(
-            (Argument("columns"), f" names the block {key!r}, of which only a part is in the table"),
+            (Argument("families"), f" names the block {key!r}, of which only a part is in the table"),
             remedy="give it whole",
         )
     if absent:
         raise UsageError(
             (
-                Argument("columns"),
+                Argument("families"),
                 f" names {absent[0]!r}, which is not in the table; it has {list_names(names)} "
                 "(columns that come later are for partial_fit)",
             )

@@ -413,7 +413,7 @@ def _refuse_other_families(hosts: Sequence[ColumnGroup], group: ColumnGroup, nam
             column = next(column for column in group.columns if column in host.columns)
             raise SchemaError(
                 f"column {names[column]!r} is {host.family} in one and {group.family} in the other",
-                remedy=("fit both with the same ", Argument("columns")),
+                remedy=("fit both with the same ", Argument("families")),
             )
 
 
@@ -423,7 +423,7 @@ def _refuse_other_blocks(hosts: Sequence[ColumnGroup], group: ColumnGroup, known
         shown = ", ".join(repr(names[column]) for column in group.columns[:6])
         raise SchemaError(
             f"the columns {shown} form one block in one and not in the other",
-            remedy=("use the same ", Argument("columns")),
+            remedy=("use the same ", Argument("families")),
         )
 
 

@@ -40,9 +40,9 @@ REMEDIES: dict[str, Message] = {
     "42501": "ask the owner of the database for the right to do this",
     "42P07": (
         "write another table, or choose ",
-        Argument("existing", "replace"),
+        Argument("if_exists", "replace"),
         " or ",
-        Argument("existing", "append"),
+        Argument("if_exists", "append"),
     ),
     "3F000": "make it first, or check its name",
     "25006": "deciban reads in a transaction that changes nothing; give a query that only selects",

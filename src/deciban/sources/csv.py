@@ -389,10 +389,10 @@ class CsvSource(Source):
         """Cells are read by rules that SQL does not have: words for missing ones, dates in many forms."""
         raise UsageError(
             "cells of a CSV file are read here",
-            parameter=Argument("where", "engine"),
+            parameter=Argument("pushdown", True),
             remedy=(
                 "leave ",
-                Argument("where"),
+                Argument("pushdown"),
                 " out, write the table as Parquet, or let DuckDB read it in its own way: \"sql: select * from '...'\"",
             ),
         )

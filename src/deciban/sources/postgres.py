@@ -21,7 +21,7 @@ from deciban.sources.arrow import distinct_names
 from deciban.sources.connections import cannot_connect, server_errors
 from deciban.sources.dialects import POSTGRES
 from deciban.sources.source import ColumnType, Source, SqlColumn, SqlRows, in_measured_pieces, sample_by_content
-from deciban.sources.write import Existing
+from deciban.sources.write import IfExists
 from deciban.tables.cells import is_text, plain_type
 from deciban.tables.table import like_first, with_each
 from deciban.util import shutdown
@@ -466,11 +466,13 @@ FIRST_WAIT, LAST_WAIT = "10s", "10min"
 
 
 @contextmanager
-def written_into(url: str, table: str, existing: Existing = "refuse") -> Iterator[Callable[[pa.Table], None]]:
+def written_into(url: str, table: str, if_exists: IfExists = "fail") -> Iterator[Callable[[pa.Table], None]]:
     """A function that writes one table after the other; all rows are there when the context ends, and none before."""
     address = Address.of(url)
-    if existing not in get_args(Existing):
-        raise UsageError(f"choose {', '.join(map(repr, get_args(Existing)))}", parameter=Argument("existing", existing))
+    if if_exists not in get_args(IfExists):
+        raise UsageError(
+            f"choose {', '.join(map(repr, get_args(IfExists)))}", parameter=Argument("if_exists", if_exists)
+        )
     POSTGRES.qualified(table)
     place = f"{table} ({address.shown})"
     names: list[str] = []
@@ -483,12 +485,12 @@ def written_into(url: str, table: str, existing: Existing = "refuse") -> Iterato
             if first is None:
                 first, names[:] = rows.schema, rows.column_names
                 statement.run("SET LOCAL client_encoding = 'UTF8'")
-                _try(statement, rows.slice(0, 0), _finishing(table, names, existing))
+                _try(statement, rows.slice(0, 0), _finishing(table, names, if_exists))
             statement.append(WRITTEN_ROWS, like_first(rows, first), new=False)
 
         yield write
         statement.run(f"SET LOCAL lock_timeout = '{LAST_WAIT}'")
-        for text in _finishing(table, names, existing):
+        for text in _finishing(table, names, if_exists):
             statement.run(text)
         statement.commit()
     shutdown.mark_finished("", place)
@@ -504,13 +506,13 @@ def _try(statement: Statement, nothing: pa.Table, finishing: Sequence[str]) -> N
     statement.run("ROLLBACK TO SAVEPOINT before")
 
 
-def _finishing(table: str, names: Sequence[str], existing: Existing) -> list[str]:
+def _finishing(table: str, names: Sequence[str], if_exists: IfExists) -> list[str]:
     """The statements that bring all rows into their table."""
     target, columns = POSTGRES.qualified(table), ", ".join(map(POSTGRES.identifier, names))
     rows = f"SELECT {columns} FROM pg_temp.{POSTGRES.identifier(WRITTEN_ROWS)}"
-    if existing == "append":
+    if if_exists == "append":
         return [f"INSERT INTO {target} ({columns}) {rows}"]
-    drop = [f"DROP TABLE IF EXISTS {target}"] if existing == "replace" else []
+    drop = [f"DROP TABLE IF EXISTS {target}"] if if_exists == "replace" else []
     return [*drop, f"CREATE TABLE {target} AS {rows}"]
 
 

@@ -245,8 +245,8 @@ class Source(ABC):
         a UsageError where there is none."""
         raise UsageError(
             "no engine has these rows",
-            parameter=Argument("where", "engine"),
-            remedy=("leave ", Argument("where"), " out, and they are read and counted"),
+            parameter=Argument("pushdown", True),
+            remedy=("leave ", Argument("pushdown"), " out, and they are read and counted"),
         )
 
     def sample_in_engine(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:

@@ -207,7 +207,7 @@ def _answer(session: Any, query: str) -> pa.Table:
         if not type(problem).__module__.startswith(("pyspark.", "py4j.")):
             raise
         said = str(problem).strip().partition("\n")[0]
-        remedy = ("correct the rows, or leave ", Argument("where"), " out")
+        remedy = ("correct the rows, or leave ", Argument("pushdown"), " out")
         raise DataError(f"Spark cannot count these rows: {said}", remedy=remedy) from problem
 
 
@@ -234,7 +234,7 @@ def spark_errors() -> Iterator[None]:
             place=Place("the Spark table"),
             remedy=(
                 "install it there (or send it with spark.archives), or count by SQL alone with ",
-                Argument("where", "engine"),
+                Argument("pushdown", True),
                 " and without columns of texts",
             ),
         ) from problem

@@ -29,7 +29,7 @@ from deciban.util import shutdown
 Write = Callable[[pa.Table], None]
 
 # What becomes of a table of a database that is there already.
-Existing = Literal["refuse", "replace", "append"]
+IfExists = Literal["fail", "replace", "append"]
 
 FileKind = Literal["csv", "tsv", "json", "parquet"]
 WRITTEN_KINDS: dict[str, FileKind] = {
@@ -142,11 +142,11 @@ def kind_of_output(path: str | os.PathLike[str]) -> FileKind | None:
 
 @contextmanager
 def written(
-    path: str | os.PathLike[str], *, safe: bool = True, table: str | None = None, existing: Existing = "refuse"
+    path: str | os.PathLike[str], *, safe: bool = True, table: str | None = None, if_exists: IfExists = "fail"
 ) -> Iterator[Write]:
     """A function that writes one table after the other to a file, whose name says how, or into a table of a database.
 
-    safe: see `to_stream`. table, existing: the table of a database, and what becomes of one that is there.
+    safe: see `to_stream`. table, if_exists: the table of a database, and what becomes of one that is there.
     """
     if table is not None:
         if not is_address(path):
@@ -156,7 +156,7 @@ def written(
             )
         from deciban.sources.postgres import written_into  # files do not need it
 
-        with written_into(os.fspath(path), table, existing) as write:
+        with written_into(os.fspath(path), table, if_exists) as write:
             yield write
         return
     if is_address(path):

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from deciban.cli.command_predict import about_costs, costs
 from deciban.cli.options import (
     MODEL,
     TARGET,
@@ -19,7 +20,6 @@ from deciban.cli.options import (
     reading,
 )
 from deciban.cli.output import check_output, complain, say, say_json
-from deciban.cli.scoring import about_costs, costs
 
 
 @click.command(epilog="""\b
