@@ -31,7 +31,7 @@ from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals,
 from deciban.statistics.exact import ExactSums
 from deciban.store.layout import ArrayReader, packed, read_from
 from deciban.store.values import pack, unpack
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import encode_labels
 
 __all__ = ["check_family"]

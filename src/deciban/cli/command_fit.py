@@ -194,7 +194,7 @@ def learn(
         missing_columns(fitted, scan)
         tell_markers(scan, rows.target)
         new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
-        with rows.naming():
+        with rows.locate_errors():
             shard = update.shard(fitted, scan, rows.target, rows.weight, options["pushdown"])
             learned = update.merge([fitted, shard], [model, scan.name], options["force"])
             if options["retune"]:

@@ -58,8 +58,8 @@ from deciban.schema.schema import ColumnSpec, Schema
 from deciban.scoring import predict as scoring
 from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labeled import Examples
-from deciban.sources.open import kind_of_rows, named_rows
+from deciban.sources.open import kind_of_rows, open_query_or_table
+from deciban.sources.streams import Examples
 from deciban.sources.write import FileKind, IfExists
 from deciban.store import model_file
 from deciban.store.model_file import shards_of
@@ -238,7 +238,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> BayesClassifier().fit(weather(), "play").classes_.tolist()
         ['no', 'yes']
         """
-        X = named_rows(X, query, table)
+        X = open_query_or_table(X, query, table)
         fitted = fit.fit(self._settings(), X, y, sample_weight, pushdown=pushdown)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
@@ -465,7 +465,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         forget : Unlearn rows.
         shard : Count rows elsewhere, to be added.
         """
-        X = named_rows(X, query, table)
+        X = open_query_or_table(X, query, table)
         if self.__sklearn_is_fitted__():
             return self._become(update.learn_more(self._fitted(), X, y, sample_weight, classes, pushdown))
         fitted = fit.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True, pushdown=pushdown)
@@ -508,7 +508,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ForgetError
             If these rows cannot have been learned, or nothing would be left; the classifier stays as it was.
         """
-        return self._become(update.forget(self._fitted(), named_rows(X, query, table), y, sample_weight, pushdown))
+        return self._become(
+            update.forget(self._fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
+        )
 
     def plan(self, X: Any, y: str, sample_weight: str | None = None) -> Plan:
         """Settle on a sample how rows are to be counted, so that they can be counted elsewhere.
@@ -633,7 +635,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         BayesClassifier
             A classifier that has learned these rows alone.
         """
-        return self._copy(update.shard(self._fitted(), named_rows(X, query, table), y, sample_weight, pushdown))
+        return self._copy(
+            update.shard(self._fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
+        )
 
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are.

@@ -23,8 +23,8 @@ from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import Schema
 from deciban.scoring.predict import aligned_table
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labeled import Examples
-from deciban.tables.row_sampling import sampled_places
+from deciban.sources.streams import Examples
+from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.frames import data_frame
@@ -132,7 +132,7 @@ def importance_of_learned(fitted: Fitted, examples: Examples) -> Importance:
 def importance_left_out(fitted: Fitted, table: Table, found: LeaveOneOut) -> Importance:
     """The same, of rows that were left out already; of many, some of them."""
     model = fitted.model
-    kept = sampled_places(table.rows, _most_rows(fitted))
+    kept = sample_places(table.rows, _most_rows(fitted))
     amounts = None
     if (corrections := model.corrections) is not None:
         hashed = corrections.columns[: corrections.hashed]
@@ -168,7 +168,7 @@ def _most_rows(fitted: Fitted) -> int:
 def _unlabeled(fitted: Fitted, table: Table, source: str) -> Importance:
     if not table.rows:
         raise DataError("there are no rows", remedy="give at least one, or none at all")
-    some = table.take(sampled_places(table.rows, _most_rows(fitted)))
+    some = table.take(sample_places(table.rows, _most_rows(fitted)))
     found = _importance(fitted.model, some, fitted.model.evidence(some), None, np.ones(some.rows), None)
     return replace(found, source=source)
 

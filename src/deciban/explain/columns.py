@@ -17,7 +17,7 @@ from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Table, decoded_cells
+from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, evidence_column, format_number, integer_if_whole, shorten, text_width
 
@@ -39,7 +39,7 @@ def values_of_row(row: Table) -> list[Any]:
 
 def _value(column: pa.Array) -> Any:
     if is_text(column.type):
-        return decoded_cells(column)[0]
+        return decode_cells(column)[0]
     value = column[0].as_py()
     short = value is not None and (pa.types.is_float16(column.type) or pa.types.is_float32(column.type))
     return float(str(np.float32(value))) if short else value

@@ -9,7 +9,7 @@ CLASS_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 # Evidence for a class. Not a class color, as evidence for one class is evidence against another.
 FOR_COLOR = "#4F8A10"
 
-# Evidence against a class. With color blindness the two appear yellow and blue; both contrast with white and dark pages.
+# Evidence against a class. With color blindness they look yellow and blue; both contrast with white and dark pages.
 AGAINST_COLOR = "#8A6FB0"
 
 

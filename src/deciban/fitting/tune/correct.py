@@ -25,7 +25,7 @@ from deciban.model.model import Model, estimate
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
 from deciban.statistics.levels import distinct
-from deciban.tables.row_sampling import sampled_places
+from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import SparseMatrix, Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers, sum_at
 from deciban.util.parallel import map_in_threads, one_blas_thread
@@ -290,7 +290,7 @@ def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOu
     """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
     scored = counts.select_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
-    few = sampled_places(rows.labels.size, most_rows(tuning.schema, rows.classes))
+    few = sample_places(rows.labels.size, most_rows(tuning.schema, rows.classes))
     known = _evidence_of(model, scored, rows, left_out, few)
     weights = _weights_by_fold(tuning, known, rows, few, fold)
     out = np.empty((rows.labels.size, rows.classes))

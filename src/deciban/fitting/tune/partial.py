@@ -23,7 +23,7 @@ from deciban.model.counting import Batch, count
 from deciban.model.counts import Counts
 from deciban.model.model import Model, log_normalize
 from deciban.model.tuning import Tuning
-from deciban.tables.row_sampling import sampled_places
+from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Frame, Matrix, SparseMatrix, Table, missing_cells
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.parallel import one_blas_thread
@@ -209,7 +209,7 @@ class _LeftOutRows:
         drawn = np.random.default_rng(0).random((len(MASKED_SHARES), rows.table.width))
         masks = drawn < np.array(MASKED_SHARES)[:, None]
         copied = np.zeros(rows.labels.size, dtype=np.bool_)
-        copied[sampled_places(rows.labels.size, MAX_COPIED)] = True
+        copied[sample_places(rows.labels.size, MAX_COPIED)] = True
         for fold in np.flatnonzero((self.amounts[copied] > 0.0).any(axis=0)).tolist():
             model = replace(self._without(fold), partial=partial)
             here = np.flatnonzero(copied & (self.amounts[:, fold] > 0.0))
