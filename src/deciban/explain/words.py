@@ -11,7 +11,7 @@ from deciban.errors import Argument, Labels, UsageError
 from deciban.families.text.family import KnownWords, TextColumn
 from deciban.families.text.tokens import Tokens, folded_text
 from deciban.model.model import Model
-from deciban.tables.table import Table, decoded_cells
+from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, align_table, count_noun, format_amount
 
@@ -218,7 +218,7 @@ def tokenized_texts(model: Model, row: Table) -> Iterator[TokenizedText]:
             continue
         cells = group.family.read(row, group.columns)
         for place, block, cell, column in zip(group.columns, slots, cells, likelihood.text_columns, strict=True):
-            text = decoded_cells(cell)[0] or ""
+            text = decode_cells(cell)[0] or ""
             yield TokenizedText(int(block), schema.column_name(place), text, column.known_words(cell), column)
 
 

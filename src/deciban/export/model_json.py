@@ -323,7 +323,7 @@ def _partial(partial: PartialRows) -> dict[str, Any]:
         "shares": floats(partial.shares),
         "scales": partial.scale_points,
         "informative": integers(partial.informative),
-        "least": partial.least,
+        "least": partial.min_share,
     }
 
 

@@ -160,10 +160,10 @@ class NomogramDisplay(Display):
         fitted = fitted_of(estimator)
         if fitted.classes.size == 1:
             raise UsageError("the model has one class, for which nothing speaks; a nomogram needs two")
-        place = fitted.classes.size - 1 if label is None else fitted.place_of(label)
+        place = fitted.classes.size - 1 if label is None else fitted.class_index(label)
         if against is None and fitted.classes.size == 2:
             against = fitted.classes.tolist()[1 - place]
-        other = None if against is None else fitted.place_of(against)
+        other = None if against is None else fitted.class_index(against)
         if other == place:
             raise UsageError((Argument("against", against), " is the class itself"), remedy="give another one")
         found = _values_of_columns(fitted, columns)
@@ -193,7 +193,7 @@ class NomogramDisplay(Display):
         self._draw_columns(rulers)
         self._draw_sum(sums)
         self.axes_ = [rulers, sums]
-        self._drawn(rulers)
+        self._count_held(rulers)
         return self
 
     def _draw_columns(self, ax: Axes) -> None:

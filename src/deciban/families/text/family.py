@@ -31,7 +31,7 @@ from deciban.families.text.tokens import as_text, present_texts
 from deciban.kernels.text_arrays import LabeledTexts, LeftOutTexts, UnknownWords
 from deciban.statistics.vocabulary import BUCKET_SEEDS, Vocabulary, bucket_number, buckets_beyond, shown_word
 from deciban.statistics.words import Words, counts_by_class, counts_by_text
-from deciban.tables.table import Readable, decoded_cells, take_cells
+from deciban.tables.table import Readable, decode_cells, take_cells
 from deciban.util.arrays import CORES, Codes, Floats, Integers
 from deciban.util.sparse import SparseRows
 
@@ -326,7 +326,7 @@ class TextColumn:
         return TextTerm(
             column,
             options.tokens,
-            [str(word) for word in decoded_cells(self.words.array)],
+            [str(word) for word in decode_cells(self.words.array)],
             buckets_beyond(options.max_features),
             seeds,
             weights.term_counts,
@@ -377,7 +377,7 @@ class TextColumn:
     def estimated(self) -> ParameterEstimates:
         """P(word | class): that a word of the class is this one, or ("bernoulli") that a text has it; or its score."""
         found = {name: np.ascontiguousarray(table.T) for name, table in self.kind.estimates().items()}
-        return ParameterEstimates(found, tuple(shown_word(word or "") for word in decoded_cells(self.words.array)))
+        return ParameterEstimates(found, tuple(shown_word(word or "") for word in decode_cells(self.words.array)))
 
     def known_words(self, text: pa.Array) -> KnownWords | None:
         """The known words of one text; None where it is missing."""
@@ -422,7 +422,7 @@ class TextColumn:
             dense[~present_texts(texts)] = np.nan
             return dense
 
-        words = tuple(f"{name}: {shown_word(word or '')}" for word in decoded_cells(self.words.array))
+        words = tuple(f"{name}: {shown_word(word or '')}" for word in decode_cells(self.words.array))
         return DiscriminantTerms(words, amounts, np.ascontiguousarray(weights), offset)
 
 
