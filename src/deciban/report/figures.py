@@ -322,7 +322,7 @@ def _judged(fitted: Fitted, held_out: Examples | None, training: Examples | None
     if training is not None:
         table, left = sample_left_out(fitted, training, MAX_ROWS_LEFT_OUT)
         importance = importance_left_out(fitted, table, left)
-        return _Judged(_evaluated(left.evaluation(loss), LEFT_OUT), importance, None, training)
+        return _Judged(_evaluated(left.evaluate(loss), LEFT_OUT), importance, None, training)
     return _Judged(_unknown(fitted), _importance_of_counts(fitted), None, None)
 
 
@@ -472,5 +472,5 @@ def _decisions(fitted: Fitted, loss: Loss | None, quality: dict[str, Any]) -> di
         found["mean_cost"] = quality["mean_cost"]
         found["baseline_cost"] = quality["baseline"].get("mean_cost")
         found["baseline_decision"] = quality["baseline"].get("decision")
-        found["decided"] = quality["decided"]
+        found["decision_counts"] = quality["decision_counts"]
     return found

@@ -63,8 +63,9 @@ def quality_section(data: dict[str, Any]) -> list[Html]:
         "rows": format_amount(quality["rows"]),
         "accuracy": _figure(quality["accuracy"]),
         "log-loss, nats": _figure(quality["log_loss"]),
-        "area under ROC": _figure(quality["auc"]),
-        "calibration error": _figure(quality["calibration_error"]),
+        "ROC AUC": _figure(quality["roc_auc"]),
+        "Brier score": _figure(quality["brier_score"]),
+        "calibration error": _figure(quality["expected_calibration_error"]),
     }
     return [
         paragraph(f"On {quality['source']}."),
@@ -82,8 +83,8 @@ def quality_section(data: dict[str, Any]) -> list[Html]:
 def _not_there(quality: dict[str, Any]) -> list[Html]:
     """What the rows that were given lack."""
     found = []
-    if quality["rows_of_unknown_classes"]:
-        rows = count_noun(quality["rows_of_unknown_classes"], "row")
+    if quality["unknown_class_rows"]:
+        rows = count_noun(quality["unknown_class_rows"], "row")
         found.append(note(f"Of a class that was not learned, and so always wrong: {rows}."))
     if absent := quality.get("absent"):
         found.append(note(f"Not in the table that was given, and taken as missing: {list_names(absent)}."))
@@ -100,17 +101,18 @@ def _unknown_quality(quality: dict[str, Any]) -> list[Html]:
 
 
 def _calibration(bins: list[dict[str, Any]]) -> list[Html]:
-    claimed, right, rows = (np.array([one[key] for one in bins], dtype=float) for key in ("claimed", "right", "rows"))
-    lines = [(f"{one['claimed']:.3f}", f"{one['right']:.3f}", format_amount(one["rows"])) for one in bins]
+    keys = ("predicted", "observed", "rows")
+    predicted, observed, rows = (np.array([one[key] for one in bins], dtype=float) for key in keys)
+    lines = [(f"{one['predicted']:.3f}", f"{one['observed']:.3f}", format_amount(one["rows"])) for one in bins]
     told = (
         "Each point is a group of rows: how probable their predicted class was said to be (across), and how often it "
         "was right (up). Points on the line can be believed."
     )
     return [
-        tag("h3", "Claims and facts"),
+        tag("h3", "Calibration"),
         paragraph(told),
-        reliability(claimed, right, rows, "how often the predicted class was right, by what was claimed"),
-        folded("as a table", html_table(("claimed", "right", "rows"), lines, "Claims and facts")),
+        reliability(predicted, observed, rows, "how often the predicted class was right, by what was claimed"),
+        folded("as a table", html_table(keys, lines, "Calibration")),
     ]
 
 
@@ -218,7 +220,7 @@ def decisions_section(data: dict[str, Any]) -> list[Html]:
     found.append(paragraph(said))
     if len(decisions["classes"]) > MAX_CLASSES_TABLED:
         return found
-    pairs = zip(decisions["classes"], decisions["decided"], strict=True)
+    pairs = zip(decisions["classes"], decisions["decision_counts"], strict=True)
     decided = [(name, *map(format_amount, row)) for name, row in pairs]
     return [*found, html_table(("truth / decision", *decisions["decisions"]), decided, "Decisions, in rows")]
 
