@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from deciban.cli.warm import WARM, compile_all
+from deciban.cli.command_warmup import WARM, compile_all
 from deciban.kernels.compiled import cache_folder
 from deciban.util.arrays import CORES
 

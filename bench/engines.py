@@ -91,7 +91,7 @@ def streamed_tuned(url: str, size: int) -> int:
 
 def in_engine(url: str, size: int) -> int:
     """deciban has PostgreSQL count."""
-    return _fit_postgres(url, size, tune=None, where="engine")
+    return _fit_postgres(url, size, tune=None, pushdown=True)
 
 
 def _fit_postgres(url: str, size: int, tune: Any, **options: Any) -> int:
@@ -149,7 +149,7 @@ def spark_sql(master: str, size: int) -> int:
     """deciban has Spark SQL count: no package is needed on executors."""
     from deciban import BayesClassifier
 
-    return int(BayesClassifier(tune=None).fit(_spark_table(master, size), "label", where="engine").counts_.rows)
+    return int(BayesClassifier(tune=None).fit(_spark_table(master, size), "label", pushdown=True).counts_.rows)
 
 
 def _spark_table(master: str, size: int) -> Any:

@@ -50,7 +50,7 @@ def test_the_test_command_of_the_readme_is_what_ci_runs() -> None:
 def test_no_text_says_to_install_deciban_from_an_index() -> None:
     """It is on none, so anyone could register the name and be run by every reader: write `pip install '.[serve]'`."""
     from_index = re.compile(r"deciban\[\w+\]|\b(pip|pipx|tool) install( -\S+)* ['\"]?deciban\b")
-    for wrong in ("pip install 'deciban[serve]'", "RUN pip install -q deciban && deciban warm"):
+    for wrong in ("pip install 'deciban[serve]'", "RUN pip install -q deciban && deciban warmup"):
         assert from_index.search(wrong)
     texts = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / ".ci" / "run"]
     for folder, pattern in (

@@ -71,7 +71,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("unread")
 @pytest.mark.parametrize("give", ENGINES, indirect=True)
 def test_a_model_does_not_depend_on_who_counts(give: Give) -> None:
-    found = BayesClassifier(tune=None).fit(give(TABLES[MANY]), "label", where="engine")
+    found = BayesClassifier(tune=None).fit(give(TABLES[MANY]), "label", pushdown=True)
     assert_same(found, expected(MANY, None, "arrow"))
 
 
@@ -81,7 +81,7 @@ def test_a_tuned_model_does_not_depend_on_who_counts(give: Give) -> None:
     """The sample has the same rows, whoever draws it."""
     table = mixed(17_000)
     model = BayesClassifier().fit(table, "label")
-    found = BayesClassifier().fit(give(table), "label", where="engine")
+    found = BayesClassifier().fit(give(table), "label", pushdown=True)
     assert_same(found, model)
     assert found.tuning_ is not None
     assert model.tuning_ is not None
@@ -93,21 +93,21 @@ def test_a_tuned_model_does_not_depend_on_who_counts(give: Give) -> None:
 def test_rows_are_learned_later_and_forgotten_in_the_engine(give: Give) -> None:
     first, second, third = parts(TABLES[FEW], 3)
     clf = BayesClassifier(tune=None).fit(first, "label")
-    clf.partial_fit(give(second), "label", where="engine")
-    assert_same(clf + clf.shard(give(third), "label", where="engine"), expected(FEW, None, "arrow"))
+    clf.partial_fit(give(second), "label", pushdown=True)
+    assert_same(clf + clf.shard(give(third), "label", pushdown=True), expected(FEW, None, "arrow"))
     before = BayesClassifier(tune=None).fit(first, "label").counts_
-    assert_same_typed_counts(clf.forget(give(second), "label", where="engine").counts_, before)
+    assert_same_typed_counts(clf.forget(give(second), "label", pushdown=True).counts_, before)
 
 
 def test_weights_and_declared_classes_are_as_when_rows_are_read(postgres: Postgres) -> None:
     weights = np.random.default_rng(1).integers(0, 3, MANY)
     table = TABLES[MANY].append_column("times", pa.array(weights))
     source = scan(postgres.url, table=stored(postgres, table))
-    found = BayesClassifier(tune=None).fit(source, "label", "times", where="engine")
+    found = BayesClassifier(tune=None).fit(source, "label", "times", pushdown=True)
     assert_same_typed_counts(found.counts_, BayesClassifier(tune=None).fit(table, "label", "times").counts_)
     strict = BayesClassifier(tune=None, classes=["no", "yes"])
     with pytest.raises(DataError, match=r"the label 'perhaps' is not among the declared classes \['no', 'yes'\]"):
-        strict.fit(source, "label", "times", where="engine")
+        strict.fit(source, "label", "times", pushdown=True)
     assert not hasattr(strict, "fitted_")
 
 
@@ -120,7 +120,7 @@ def test_rows_that_do_not_count_do_not_matter_in_the_sample(give: Give) -> None:
     x = np.where(part < 2, rng.integers(0, 9, rows), rng.normal(size=rows))
     label = pa.array(np.array(["a", "b", "a", ""])[part], mask=part == 3)
     table = pa.table({"x": x, "label": label, "weight": np.where(part == 2, 0.0, 1.0)})
-    found = BayesClassifier({"x": Binned()}, tune=None).fit(give(table), "label", "weight", where="engine")
+    found = BayesClassifier({"x": Binned()}, tune=None).fit(give(table), "label", "weight", pushdown=True)
     assert_same_typed_counts(
         found.counts_, BayesClassifier({"x": Binned()}, tune=None).fit(table, "label", "weight").counts_
     )
@@ -134,27 +134,25 @@ def test_texts_are_read_and_all_else_is_counted(postgres: Postgres) -> None:
     )
     source = scan(postgres.url, table=stored(postgres, table))
     clf = BayesClassifier({"note": Text()}, tune=None)
-    with pytest.warns(
-        UserWarning, match="where='engine': this column is read, for SQL cannot count it: 'note'"
-    ) as told:
-        clf.fit(source, "label", where="engine")
+    with pytest.warns(UserWarning, match="pushdown=True: this column is read, for SQL cannot count it: 'note'") as told:
+        clf.fit(source, "label", pushdown=True)
     assert told[0].filename == __file__
     assert_same_typed_counts(clf.counts_, BayesClassifier({"note": Text()}, tune=None).fit(table, "label").counts_)
 
 
 def test_rows_that_no_engine_has_are_refused(tmp_path: Path) -> None:
     clf = BayesClassifier()
-    with pytest.raises(UsageError, match="where='engine': the rows are in memory, and no engine has them"):
-        clf.fit(TABLES[FEW], "label", where="engine")
+    with pytest.raises(UsageError, match="pushdown=True: the rows are in memory, and no engine has them"):
+        clf.fit(TABLES[FEW], "label", pushdown=True)
     (tmp_path / "table.csv").write_text("x,label\n1,a\n2,b\n")
     with pytest.raises(
-        UsageError, match=r"table\.csv: where='engine': cells of a CSV file are read here; leave where="
+        UsageError, match=r"table\.csv: pushdown=True: cells of a CSV file are read here; leave pushdown="
     ):
-        clf.fit(tmp_path / "table.csv", "label", where="engine")
-    with pytest.raises(UsageError, match="where='database': choose 'here' or 'engine'"):
-        clf.fit(TABLES[FEW], "label", where="database")  # type: ignore[arg-type]
+        clf.fit(tmp_path / "table.csv", "label", pushdown=True)
+    with pytest.raises(UsageError, match="pushdown='database': expected True or False"):
+        clf.fit(TABLES[FEW], "label", pushdown="database")  # type: ignore[arg-type]
     query = f"sql: SELECT * FROM '{tmp_path}/table.csv'"
-    assert clf.fit(query, "label", where="engine").classes_.tolist() == ["a", "b"]
+    assert clf.fit(query, "label", pushdown=True).classes_.tolist() == ["a", "b"]
 
 
 def test_the_server_says_what_it_cannot_count(postgres: Postgres) -> None:
@@ -164,10 +162,10 @@ def test_the_server_says_what_it_cannot_count(postgres: Postgres) -> None:
     before = clf.counts_
     query = f"SELECT 1 / (20000 - x)::int AS x, label FROM {name} ORDER BY x"
     with pytest.raises(DataError, match=r"^the query .*: division by zero; correct the rows, or the query$"):
-        clf.partial_fit(postgres.url, "label", query=query, where="engine")
+        clf.partial_fit(postgres.url, "label", query=query, pushdown=True)
     infinite = f"SELECT CASE x WHEN 19999 THEN 'inf' ELSE x END AS x, label FROM {name}"
     with pytest.raises(DataError, match=r"^the query .*, column 'x': found inf, which is infinite"):
-        clf.partial_fit(postgres.url, "label", query=infinite, where="engine")
+        clf.partial_fit(postgres.url, "label", query=infinite, pushdown=True)
     assert clf.counts_ is before
     with adbc_connection(postgres) as connection:  # whose transaction goes on
         with connection.cursor() as cursor:
@@ -175,5 +173,5 @@ def test_the_server_says_what_it_cannot_count(postgres: Postgres) -> None:
                 "CREATE TEMPORARY TABLE mine AS SELECT 1e200::float8 AS x, 'a' AS label FROM generate_series(1, 9)"
             )
         with pytest.raises(DataError, match="column 'x': found 1e\\+200, which is too large to square"):
-            clf.partial_fit(connection, "label", table="mine", where="engine")
+            clf.partial_fit(connection, "label", table="mine", pushdown=True)
         assert scan(connection, table="mine").table().num_rows == 9

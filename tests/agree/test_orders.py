@@ -58,8 +58,8 @@ def test_rows_in_any_order_have_one_schema(order: str, tmp_path: Path) -> None:
         assert schema_of(write(table, tmp_path)()) == expected
     with duckdb.connect() as connection:
         connection.register("given", table)
-        assert schema_of(connection.table("given"), where="engine") == expected
-        assert schema_of(connection, table="given", where="engine") == expected
+        assert schema_of(connection.table("given"), pushdown=True) == expected
+        assert schema_of(connection, table="given", pushdown=True) == expected
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -68,7 +68,7 @@ def test_postgres_has_the_same_sample_in_any_order(order: str, postgres: Postgre
     source = scan(postgres.url, table=stored(postgres, ORDERS[order]()))
     expected = schema_of(TABLE)
     assert schema_of(source) == expected
-    assert schema_of(source, where="engine") == expected
+    assert schema_of(source, pushdown=True) == expected
 
 
 @pytest.mark.parametrize("rows", [17_000, 40_000])
@@ -90,8 +90,8 @@ def test_copies_have_their_share_in_postgres_too(rows: int, postgres: Postgres) 
     )
     source = scan(postgres.url, table=stored(postgres, table.take(rng.permutation(rows))))
     samples = []
-    for X, where in ((table, "here"), (source, "here"), (source, "engine")):
-        sample, _ = open_examples(None, X, "label", "times", where).sample()  # type: ignore[arg-type]
+    for X, pushdown in ((table, False), (source, False), (source, True)):
+        sample, _ = open_examples(None, X, "label", "times", pushdown).sample()
         frame = sample.table
         assert isinstance(frame, Frame)
         labels = [sample.labels.label(row) for row in range(frame.rows)]

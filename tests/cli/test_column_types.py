@@ -41,7 +41,7 @@ def test_what_comes_late_is_not_changed_by_what_came_first(what: str, deciban: D
     """A guess from the first rows changes no later cell: the last one comes out of predict as it went in."""
     first, last = LATE[what]
     Path("a.csv").write_text(cells([*first, last]))
-    assert "Gaussian()" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").out
+    assert "Gaussian()" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").out
     lines = deciban("predict", "m.dcb", "a.csv", "--keep", "v").out.splitlines()
     assert len(lines) == len(first) + 2
     assert lines[-1].split(",")[0] == last
@@ -49,23 +49,28 @@ def test_what_comes_late_is_not_changed_by_what_came_first(what: str, deciban: D
 
 def test_a_word_that_comes_late_among_numbers_is_refused(deciban: Deciban) -> None:
     Path("a.csv").write_text(cells([*range(LONG), "word"]))
-    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert answer.code == 3
     assert f"a.csv, line {LONG + 2}, column 'v': found 'word', expected a number" in answer.err
-    assert "Categorical()" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--type", "v=text").out
+    assert (
+        "Categorical()"
+        in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--type", "v=text").out
+    )
 
 
 def test_a_word_among_numbers_makes_text_and_is_told(deciban: Deciban) -> None:
     Path("a.csv").write_text(cells([*range(200), "many"]))
-    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert "numbers but for cells like 'many', and taken for categories; --missing many" in answer.err
-    assert "Gaussian()" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--missing", "many").out
+    assert (
+        "Gaussian()" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--missing", "many").out
+    )
 
 
 def test_decimals_are_no_text_that_holds_numbers(deciban: Deciban) -> None:
     money = pa.array([decimal.Decimal(i) / 4 for i in range(100)], pa.decimal128(10, 2))
     parquet.write_table(pa.table({"money": money, "kind": ["a", "b"] * 50}), "a.parquet")
-    answer = deciban("fit", "a.parquet", "-t", "kind", "-o", "m.dcb", "--plain")
+    answer = deciban("fit", "a.parquet", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert (answer.code, answer.err) == (0, "")
     assert "decimal numbers" in deciban("inspect", "m.dcb").out
 
@@ -75,8 +80,8 @@ def test_what_a_column_looks_like_is_kept_with_the_model(deciban: Deciban) -> No
     names = [f"{i},n{i},{'x' if i == 60 else i / 2},{'ab'[i % 2]}" for i in range(100)]
     Path("a.csv").write_text("\n".join(["number,name,amount,kind", *names]))
     Path("b.csv").write_text("\n".join(["other,kind", *(f"{i % 3},{'ab'[i % 2]}" for i in range(60))]))
-    warned = deciban("fit", "a.csv", "-t", "kind", "-o", "a.dcb", "--plain").err
-    assert deciban("fit", "b.csv", "-t", "kind", "-o", "b.dcb", "--plain").err == ""
+    warned = deciban("fit", "a.csv", "-t", "kind", "-o", "a.dcb", "--tune", "none").err
+    assert deciban("fit", "b.csv", "-t", "kind", "-o", "b.dcb", "--tune", "none").err == ""
     assert deciban("merge", "b.dcb", "a.dcb", "-o", "both.dcb", "--force").err == warned
     schema = load("both.dcb").counts_.schema
     identifier = MeantAs("identifier")
@@ -87,7 +92,7 @@ def test_what_a_column_looks_like_is_kept_with_the_model(deciban: Deciban) -> No
 
 def test_codes_with_leading_zeros_stay_text(deciban: Deciban) -> None:
     Path("a.csv").write_text(cells([f"{i % 9:05d}" for i in range(100)]))
-    assert "Categorical()" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").out
+    assert "Categorical()" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").out
     assert deciban("predict", "m.dcb", "a.csv").out.splitlines()[2].startswith("00001,")
 
 
@@ -95,22 +100,22 @@ def test_codes_with_leading_zeros_stay_text(deciban: Deciban) -> None:
 def test_missing_cells_of_a_numeric_column(cell: str, deciban: Deciban, model: str) -> None:
     """They are missing, not text, at fit and at predict."""
     Path("a.csv").write_text(cells([*(i / 7 for i in range(100)), cell, cell]))
-    assert "Gaussian()" in deciban("fit", "a.csv", "-t", "kind", "-o", "x.dcb", "--plain").out
+    assert "Gaussian()" in deciban("fit", "a.csv", "-t", "kind", "-o", "x.dcb", "--tune", "none").out
     Path("b.csv").write_text(f"age,town\n{cell},Ulm\n")
     assert deciban("predict", model, "b.csv").out.splitlines()[1].startswith(f"{cell},Ulm,yes,")
 
 
 def test_a_sign_for_missing_cells_can_be_given(deciban: Deciban) -> None:
     Path("a.csv").write_text(cells([*(i / 7 for i in range(100)), "x"]))
-    assert "Categorical" in deciban("fit", "a.csv", "-t", "kind", "-o", "x.dcb", "--plain").out
-    assert "Gaussian" in deciban("fit", "a.csv", "-t", "kind", "-o", "x.dcb", "--plain", "--missing", "x").out
+    assert "Categorical" in deciban("fit", "a.csv", "-t", "kind", "-o", "x.dcb", "--tune", "none").out
+    assert "Gaussian" in deciban("fit", "a.csv", "-t", "kind", "-o", "x.dcb", "--tune", "none", "--missing", "x").out
 
 
 def test_long_identifiers_are_warned_of_and_stay_exact(deciban: Deciban, model: str) -> None:
     numbers = [123456789012345678 + 7 * i for i in range(200)]
     lines = [f"id,{HEADER}", *(f"{number},{line}" for number, line in zip(numbers, LINES[1:], strict=True))]
     Path("a.csv").write_text("\n".join(lines))
-    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "x.dcb", "--plain")
+    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "x.dcb", "--tune", "none")
     assert "warning: column 'id' looks like an identifier; leave it out: --ignore id" in answer.err
     for one in ("x.dcb", model):
         for command in ("predict", "decide"):

@@ -41,7 +41,7 @@ def test_a_csv_file_is_read_alike_however_it_is_written(form: str, name: str, de
     """Fit and predict answer as for the plain file; what the file is, its first bytes say and not its name."""
     content, options = SAME[form]
     Path(name).write_bytes(content)
-    assert deciban("fit", name, "-t", "kind", "-o", "same.dcb", "--plain", *options).code == 0
+    assert deciban("fit", name, "-t", "kind", "-o", "same.dcb", "--tune", "none", *options).code == 0
     assert Path("same.dcb").read_bytes() == Path(model).read_bytes()
     found, expected = deciban("predict", model, name, *options), deciban("predict", model, "base.csv")
     assert found.code == 0
@@ -57,20 +57,20 @@ def test_other_encodings_are_asked_for_and_then_read(encoding: str, deciban: Dec
     Path("a.csv").write_bytes(text.encode(encoding))
     line = next(i for i, one in enumerate(text.splitlines(), 1) if not one.isascii())
     if encoding != "utf-16":
-        answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+        answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
         assert answer.code == 3
         assert f"a.csv, line {line}: the byte 0x" in answer.err
         assert "latin-1" in answer.err
-    assert deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--encoding", encoding).code == 0
+    assert deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--encoding", encoding).code == 0
     assert "Zürich" in deciban("predict", "m.dcb", "a.csv", "--encoding", encoding).out
 
 
 def test_bytes_that_are_no_text_far_in_the_file_name_their_line(deciban: Deciban) -> None:
     Path("a.csv").write_bytes((TEXT + "40,Ulm,yes\n" * 120_000 + "40,Zürich,yes\n").encode("latin-1"))
-    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert answer.code == 3
     assert "a.csv, line 120202: this is not UTF-8 text" in answer.err
-    assert deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--encoding", "latin-1").code == 0
+    assert deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--encoding", "latin-1").code == 0
 
 
 BROKEN = {
@@ -103,7 +103,7 @@ def test_a_broken_file_says_where_and_what(problem: str, command: str, deciban: 
     """One line on standard error with the file, the line and the remedy; exit code 3; no output."""
     content, words = BROKEN[problem]
     Path("bad.csv").write_bytes(content.encode() if isinstance(content, str) else content)
-    first = ("fit", "bad.csv", "-t", "kind", "-o", "x.dcb", "--plain")
+    first = ("fit", "bad.csv", "-t", "kind", "-o", "x.dcb", "--tune", "none")
     answer = deciban(*(first if command == "fit" else ("predict", model, "bad.csv", "-o", "x.csv")))
     assert answer.code == 3
     assert "bad.csv" in answer.err
@@ -139,7 +139,7 @@ def test_files_with_columns_in_another_order_are_united_by_name(deciban: Deciban
 def test_cells_of_a_megabyte_and_newlines_in_quotes_come_through(deciban: Deciban) -> None:
     long = "x" * 1_000_000
     Path("a.csv").write_text(TEXT + f'40,{long},yes\n41,"two\nlines",no\n')
-    assert "202 rows" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").out
+    assert "202 rows" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").out
     out = deciban("predict", "m.dcb", "a.csv").out
     for text in (long, '"two\nlines"'):
         assert text in out
@@ -156,7 +156,7 @@ def test_a_nul_byte_is_damage_wherever_it_is(deciban: Deciban, model: str, pack:
     ):
         Path("a.csv").write_bytes(text.encode() if pack is None else pack(text.encode()))
         for answer in (
-            deciban("fit", "a.csv", "-t", "kind", "-o", "new.dcb", "--plain"),
+            deciban("fit", "a.csv", "-t", "kind", "-o", "new.dcb", "--tune", "none"),
             deciban("predict", model, "a.csv"),
         ):
             assert answer.code == 3
@@ -167,10 +167,10 @@ def test_a_nul_byte_is_damage_wherever_it_is(deciban: Deciban, model: str, pack:
 def test_names_of_columns(deciban: Deciban) -> None:
     """Names that differ only in case are two; a column without a name gets one."""
     Path("a.csv").write_text(TEXT.replace("town", "Age", 1))
-    assert deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").code == 0
+    assert deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").code == 0
     assert load("m.dcb").schema_.names == ("age", "Age")
     Path("b.csv").write_text(TEXT.replace("town", "", 1))
-    assert deciban("fit", "b.csv", "-t", "kind", "-o", "m.dcb", "--plain").code == 0
+    assert deciban("fit", "b.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").code == 0
     assert load("m.dcb").schema_.names == ("age", "column2")
     Path("c.jsonl").write_text('{"age": 1, "Age": 2, "kind": "yes"}\n' * 5)
     answer = deciban("fit", "c.jsonl", "-t", "kind", "-o", "m.dcb")

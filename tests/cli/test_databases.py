@@ -36,21 +36,21 @@ def name(postgres: Postgres) -> str:
 
 @pytest.fixture
 def fitted(deciban: Deciban, url: str, name: str) -> str:
-    said = deciban("fit", url, "--table", name, "-t", "churn", "-o", "m.dcb", "--plain", "--ignore", "id")
+    said = deciban("fit", url, "--table", name, "-t", "churn", "-o", "m.dcb", "--tune", "none", "--ignore", "id")
     assert said.code == 0, said.err
     return "m.dcb"
 
 
 def test_a_query_is_learned_judged_explained_and_forgotten(deciban: Deciban, url: str, name: str) -> None:
     query = f"select x, kind, churn from {name}"
-    said = deciban("fit", url, "--query", query, "--target", "churn", "-o", "m.dcb", "--plain")
+    said = deciban("fit", url, "--query", query, "--target", "churn", "-o", "m.dcb", "--tune", "none")
     assert said.code == 0
     assert "m.dcb: 400 rows, 2 classes, 2 columns" in said.out
     again = f"deciban evaluate m.dcb {url} --query '{query}'"
     assert f"how good it is: {again}" in said.out
     found = json.loads(deciban("evaluate", "m.dcb", url, "--query", query, "--json").out)
     assert found["how"].startswith("rows that the model has learned, each left out in turn")
-    folds = deciban("evaluate", url, "--query", query, "-t", "churn", "--folds", "3", "--plain")
+    folds = deciban("evaluate", url, "--query", query, "-t", "churn", "--folds", "3", "--tune", "none")
     assert folds.code == 0
     assert "row 3" in deciban("explain", "m.dcb", url, "--query", query, "--row", "3").out
     assert deciban("diagnose", "m.dcb", url, "--table", name, "--ignore", "id").code == 0
@@ -69,11 +69,12 @@ def test_predictions_are_written_into_a_table(deciban: Deciban, url: str, name: 
     assert written["predicted"].to_pylist() == load(fitted).predict(scan(url, table=name)).tolist()
     said = deciban("predict", fitted, url, "--table", name, "--into", f"{name}_scores")
     assert said.code == 2
-    assert f'relation "{name}_scores" already exists; write another table, or choose --replace or --append' in said.err
+    assert f'relation "{name}_scores" already exists; ' in said.err
+    assert "write another table, or choose --if-exists replace or --if-exists append" in said.err
     few = ("--query", f"select * from {name} limit 5", "--keep", "id")
-    assert deciban("predict", fitted, url, *few, "--into", f"{name}_scores", "--append").code == 0
+    assert deciban("predict", fitted, url, *few, "--into", f"{name}_scores", "--if-exists", "append").code == 0
     assert scan(url, table=f"{name}_scores").table().num_rows == 405
-    said = deciban("predict", fitted, url, *few, "--into", f"{name}_scores", "--replace", "--json")
+    said = deciban("predict", fitted, url, *few, "--into", f"{name}_scores", "--if-exists", "replace", "--json")
     assert json.loads(said.out) == {"output": url, "rows": 5, "into": f"{name}_scores"}
     assert scan(url, table=f"{name}_scores").table().num_rows == 5
     said = deciban("decide", fitted, url, "--table", name, "--reject", "0.2", "--into", f"{name}_decided")
@@ -97,8 +98,7 @@ def test_rows_go_from_files_to_databases_and_back(deciban: Deciban, url: str, na
         (["fit", "URL", "a.csv", "-t", "y", "-o", "n.dcb"], "a database is read alone"),
         (["predict", "m.dcb", "URL", "--query", "select 1 as x", "-o", "URL"], "name the table to write with --into"),
         (["predict", "m.dcb", "a.csv", "--into", "t"], "--into is a table of a database; give its URL with --output"),
-        (["predict", "m.dcb", "URL", "--table", "t", "--replace"], "--replace and --append say what becomes"),
-        (["predict", "m.dcb", "URL", "--table", "t", "--into", "s", "--replace", "--append"], "exclude each other"),
+        (["predict", "m.dcb", "URL", "--table", "t", "--if-exists", "replace"], "--if-exists applies to a table"),
     ],
 )
 def test_what_makes_no_sense_is_told_in_options(

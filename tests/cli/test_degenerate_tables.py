@@ -25,10 +25,10 @@ def test_a_piece_of_nothing_but_missing_labels_has_no_class(labels: tuple[str, s
     """Here all labels of the first fold's rest, or of a whole file, are missing."""
     lines = [f"{k},{labels[k % 2] if k < 5 else ''}" for k in range(40)]
     Path("few.csv").write_text("\n".join(["a,kind", *lines]) + "\n")
-    assert deciban("evaluate", "few.csv", "-t", "kind", "--plain", "--folds", "3").code == 0
-    assert deciban("evaluate", "few.csv", "-t", "kind", "--plain", "--hold-out", "0.5").code == 0
+    assert deciban("evaluate", "few.csv", "-t", "kind", "--tune", "none", "--folds", "3").code == 0
+    assert deciban("evaluate", "few.csv", "-t", "kind", "--tune", "none", "--hold-out", "0.5").code == 0
     Path("none.csv").write_text("a,kind\n1,\n2,\n")
-    assert deciban("fit", "few.csv", "-t", "kind", "--plain", "-o", "m.dcb").code == 0
+    assert deciban("fit", "few.csv", "-t", "kind", "--tune", "none", "-o", "m.dcb").code == 0
     for command in (["evaluate"], ["evaluate", "--leave-one-out"], ["diagnose"]):
         said = deciban(*command, "m.dcb", "none.csv")
         assert said.code == 3
@@ -39,7 +39,7 @@ def test_a_piece_of_nothing_but_missing_labels_has_no_class(labels: tuple[str, s
 def test_a_model_of_one_row_is_judged_without_it(options: list[str], deciban: Deciban) -> None:
     """What is left is no row at all, and one class that is certain."""
     Path("one.csv").write_text("town,kind\nUlm,yes\n")
-    assert deciban("fit", "one.csv", "-t", "kind", "--plain", "-o", "m.dcb", *options).code == 0
+    assert deciban("fit", "one.csv", "-t", "kind", "--tune", "none", "-o", "m.dcb", *options).code == 0
     found = json.loads(deciban("evaluate", "m.dcb", "one.csv", "--leave-one-out", "--json").out)
     assert (found["accuracy"], found["log_loss"]) == (1, 0)
     assert deciban("diagnose", "m.dcb", "one.csv").code == 0
@@ -48,7 +48,7 @@ def test_a_model_of_one_row_is_judged_without_it(options: list[str], deciban: De
 @pytest.mark.parametrize("family", ["c=Poisson", "c,d=Multinomial"])
 def test_counts_of_any_size_are_drawn(family: str, deciban: Deciban) -> None:
     Path("big.csv").write_text("c,d,kind\n1e139,1,yes\n2e139,2,no\n3e139,1,yes\n2e139,2,no\n")
-    assert deciban("fit", "big.csv", "-t", "kind", "--plain", "--family", family, "-o", "m.dcb").code == 0
+    assert deciban("fit", "big.csv", "-t", "kind", "--tune", "none", "--family", family, "-o", "m.dcb").code == 0
     said = deciban("sample", "m.dcb", "--rows", "20", "--json")
     assert said.code == 0
     drawn = [json.loads(line) for line in said.out.splitlines()]
@@ -57,7 +57,7 @@ def test_counts_of_any_size_are_drawn(family: str, deciban: Deciban) -> None:
 
 def test_no_more_words_are_drawn_than_memory_holds(deciban: Deciban) -> None:
     Path("t.csv").write_text("t,kind\nthe cat sat on the mat,yes\nthe dog barked at the moon,no\n")
-    assert deciban("fit", "t.csv", "-t", "kind", "--plain", "--family", "t=Text", "-o", "m.dcb").code == 0
+    assert deciban("fit", "t.csv", "-t", "kind", "--tune", "none", "--family", "t=Text", "-o", "m.dcb").code == 0
     said = deciban("sample", "m.dcb", "--length", "100000000000000")
     assert said.code == 3
     assert "too many to draw" in said.err
@@ -76,7 +76,7 @@ def test_labels_of_another_type_are_refused_without_a_warning(
 ) -> None:
     for name, labels in (("a.csv", learned), ("b.csv", given)):
         Path(name).write_text("x,play\n" + "".join(f"{k},{labels[k % 2]}\n" for k in range(12)))
-    assert deciban("fit", "a.csv", "-t", "play", "-o", "a.dcb", "--plain").code == 0
+    assert deciban("fit", "a.csv", "-t", "play", "-o", "a.dcb", "--tune", "none").code == 0
     answer = deciban("learn", "a.dcb", "b.csv")
     assert answer.code == 3
     assert "warning" not in answer.err

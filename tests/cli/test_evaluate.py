@@ -49,7 +49,7 @@ def test_other_rows_are_new(deciban: Deciban, model: str) -> None:
 def test_each_set_of_rows_of_a_merged_model_is_known_and_all_together(deciban: Deciban) -> None:
     for name, seed in (("a", 1), ("b", 2)):
         Path(f"{name}.csv").write_text(table(100, seed=seed))
-        assert deciban("fit", f"{name}.csv", "-t", "kind", "-o", f"{name}.dcb", "--plain").code == 0
+        assert deciban("fit", f"{name}.csv", "-t", "kind", "-o", f"{name}.dcb", "--tune", "none").code == 0
     assert deciban("merge", "a.dcb", "b.dcb", "-o", "both.dcb").code == 0
     assert how(deciban, "both.dcb", "b.csv") == LEARNED
     assert how(deciban, "both.dcb", "a.csv", "b.csv") == LEARNED
@@ -104,12 +104,12 @@ def test_diagnose_of_an_exclusive_or_has_the_option_to_type(deciban, tmp_path) -
     lines = [f"{a},{b},{'odd' if a != b else 'even'}" for a in "tf" for b in "tf" for _ in range(100)]
     (tmp_path / "xor.csv").write_text("\n".join(["A,B,kind", *lines]))
     file, model = str(tmp_path / "xor.csv"), str(tmp_path / "xor.dcb")
-    assert deciban("fit", file, "-t", "kind", "--plain", "-o", model).code == 0
+    assert deciban("fit", file, "-t", "kind", "--tune", "none", "-o", model).code == 0
     shown = deciban("diagnose", model, file).out
     assert "form a block of A and B, which interact: --family A,B=JointTable" in shown
     assert "drop" not in shown
     found = json.loads(deciban("diagnose", model, file, "--json").out)["dependent"][0]
     assert found["kind"] == "interaction"
     family = found["option"].removeprefix("--family ").strip("'")
-    assert deciban("fit", file, "-t", "kind", "--plain", "--family", family, "-o", model).code == 0
+    assert deciban("fit", file, "-t", "kind", "--tune", "none", "--family", family, "-o", model).code == 0
     assert json.loads(deciban("evaluate", model, file, "--json").out)["accuracy"] == 1.0

@@ -29,7 +29,7 @@ def test_new_rows_are_judged_as_scikit_learn_does(deciban: Deciban, model: str) 
 def test_leave_one_out_is_what_models_of_the_other_rows_say(deciban: Deciban) -> None:
     lines = rows(40)
     Path("a.csv").write_text("\n".join([HEADER, *lines]) + "\n")
-    assert deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").code == 0
+    assert deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").code == 0
     found = json.loads(deciban("evaluate", "m.dcb", "a.csv", "--leave-one-out", "--json").out)
     posterior = []
     for i in range(len(lines)):
@@ -44,13 +44,15 @@ def test_leave_one_out_is_what_models_of_the_other_rows_say(deciban: Deciban) ->
 
 def test_folds_judge_every_row_once_and_hold_out_a_share(deciban: Deciban, model: str) -> None:
     """Each row by a model of the others: about as good as leave-one-out, and worse than rows judging themselves."""
-    folds = json.loads(deciban("evaluate", "base.csv", "-t", "kind", "--folds", "4", "--plain", "--json").out)
+    folds = json.loads(deciban("evaluate", "base.csv", "-t", "kind", "--folds", "4", "--tune", "none", "--json").out)
     assert (folds["rows"], np.sum(folds["confusion"])) == (200, 200)
     one = json.loads(deciban("evaluate", model, "base.csv", "--leave-one-out", "--json").out)
     itself = json.loads(deciban("evaluate", model, "base.csv", "--json").out)
     assert folds["log_loss"] == pytest.approx(one["log_loss"], abs=0.05)
     assert folds["log_loss"] > itself["as_if_new"]["log_loss"]
-    part = json.loads(deciban("evaluate", "base.csv", "-t", "kind", "--hold-out", "0.25", "--plain", "--json").out)
+    part = json.loads(
+        deciban("evaluate", "base.csv", "-t", "kind", "--hold-out", "0.25", "--tune", "none", "--json").out
+    )
     assert part["rows"] == pytest.approx(50, abs=2)
     assert deciban("evaluate", "base.csv", "-t", "kind", "--leave-one-out").code == 2
     assert deciban("evaluate", model).code == 2
@@ -62,6 +64,6 @@ def test_a_table_may_come_by_a_pipe(deciban: Deciban, model: str) -> None:
     reads, writes = os.pipe()
     os.write(writes, table().encode())
     os.close(writes)
-    command = ("--target", "kind", "--folds", 2, "--plain", "--json")
+    command = ("--target", "kind", "--folds", 2, "--tune", "none", "--json")
     assert deciban("evaluate", f"/dev/fd/{reads}", *command).out == deciban("evaluate", "base.csv", *command).out
     os.close(reads)

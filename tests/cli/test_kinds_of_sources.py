@@ -96,7 +96,7 @@ def column_of(cell: object) -> None:
 )
 def test_decimals_dates_and_times_of_parquet_are_kept(cell: object, shown: str, deciban: Deciban) -> None:
     column_of(cell)
-    answer = deciban("fit", "a.parquet", "-t", "kind", "-o", "m.dcb", "--plain")
+    answer = deciban("fit", "a.parquet", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert answer.code == 0
     assert "column 'v' is" not in answer.err
     assert records(deciban("predict", "m.dcb", "a.parquet").out)[0]["v"] == shown
@@ -108,7 +108,7 @@ def test_decimals_dates_and_times_of_parquet_are_kept(cell: object, shown: str, 
 @pytest.mark.parametrize("cell", [{"a": 1}, [1, 2], b"\xff"])
 def test_records_lists_and_bytes_of_parquet_are_refused_by_name(cell: object, deciban: Deciban) -> None:
     column_of(cell)
-    answer = deciban("fit", "a.parquet", "-t", "kind", "-o", "m.dcb", "--plain")
+    answer = deciban("fit", "a.parquet", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert answer.code == 3
     assert "a.parquet, column 'v': it holds" in answer.err
     assert "w" in deciban("fit", "a.parquet", "-t", "kind", "-o", "m.dcb", "--ignore", "v").out
@@ -145,7 +145,10 @@ def test_lines_of_json(deciban: Deciban, model: str) -> None:
     Path("few.jsonl").write_text('{"town": "Ulm"}\n{"age": 40, "town": "Ulm"}\n')
     assert deciban("predict", model, "few.jsonl").out.splitlines()[1].startswith("Ulm,,yes,")
     Path("word.jsonl").write_text(lines + '{"age": "old", "town": "Ulm", "kind": "y"}\n')
-    assert "age     string  Categorical()" in deciban("fit", "word.jsonl", "-t", "kind", "-o", "x.dcb", "--plain").out
+    assert (
+        "age     string  Categorical()"
+        in deciban("fit", "word.jsonl", "-t", "kind", "-o", "x.dcb", "--tune", "none").out
+    )
     answer = deciban("predict", model, "word.jsonl")
     assert (answer.code, "word.jsonl, column 'age', row 61: found 'old'" in answer.err) == (3, True)
     Path("deep.jsonl").write_text('{"age": {"years": 3}, "kind": "y"}\n' * 9)
@@ -187,7 +190,7 @@ def test_queries_that_are_wrong(query: str, code: int, words: str, deciban: Deci
 
 def test_a_query_learns_what_its_file_does(deciban: Deciban, model: str) -> None:
     query = "sql: select * replace (kind || '!' as kind) from read_csv('base.csv', all_varchar = true) -- all of it"
-    answer = deciban("fit", query, "-t", "kind", "-o", "x.dcb", "--plain", "--type", "age=number")
+    answer = deciban("fit", query, "-t", "kind", "-o", "x.dcb", "--tune", "none", "--type", "age=number")
     assert answer.code == 0
     found, expected = deciban("predict", "x.dcb", "base.csv").out, deciban("predict", model, "base.csv").out
     assert found.replace("!", "") == expected

@@ -51,7 +51,7 @@ def test_two_thousand_classes(deciban: Deciban) -> None:
 def test_labels_of_every_kind(labels: list[str], classes: list[object], deciban: Deciban) -> None:
     """They are learned, predicted, compared with and learned on; rows without one are left out and counted."""
     Path("a.csv").write_text("v,kind\n" + "".join(f"{i % 7},{label}\n" for i, label in enumerate(labels * 20)))
-    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert answer.code == 0
     assert ("20 rows without a label left out" in answer.out) == ("" in labels)
     found = json.loads(deciban("evaluate", "m.dcb", "a.csv", "--json").out)
@@ -109,7 +109,7 @@ def test_costs_that_are_wrong_are_data_and_their_file_is_named(
 
 def test_costs_that_do_not_fit_folds_are_data_too(deciban: Deciban, model: str) -> None:
     Path("costs.csv").write_text(",yes,perhaps\nyes,0,1\nno,1,0\n")
-    answer = deciban("evaluate", "base.csv", "-t", "kind", "--plain", "--folds", "2", "--costs", "costs.csv")
+    answer = deciban("evaluate", "base.csv", "-t", "kind", "--tune", "none", "--folds", "2", "--costs", "costs.csv")
     assert (answer.code, answer.err.startswith("deciban: error: costs.csv: ")) == (3, True)
 
 

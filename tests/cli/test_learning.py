@@ -15,8 +15,8 @@ def test_learn_forget_and_merge_add_and_subtract_exactly(deciban: Deciban) -> No
     """(a + b) - b = a, and a merged with b is a + b, as their predictions say."""
     for name, seed in (("a", 1), ("b", 2)):
         Path(f"{name}.csv").write_text(table(150, seed))
-        assert deciban("fit", f"{name}.csv", "-t", "kind", "-o", f"{name}.dcb", "--plain").code == 0
-    assert deciban("fit", "a.csv", "b.csv", "-t", "kind", "-o", "ab.dcb", "--plain").code == 0
+        assert deciban("fit", f"{name}.csv", "-t", "kind", "-o", f"{name}.dcb", "--tune", "none").code == 0
+    assert deciban("fit", "a.csv", "b.csv", "-t", "kind", "-o", "ab.dcb", "--tune", "none").code == 0
     assert "150 rows learned; now 300 rows" in deciban("learn", "a.dcb", "b.csv", "-o", "learned.dcb").out
     assert "150 rows forgotten; now 150 rows" in deciban("forget", "ab.dcb", "b.csv", "-o", "forgot.dcb").out
     assert "2 models merged; now 300 rows" in deciban("merge", "a.dcb", "b.dcb", "-o", "merged.dcb").out
@@ -30,7 +30,7 @@ def test_an_outlier_learned_by_mistake_is_forgotten_without_a_trace(deciban: Dec
     lines = [f"{number + k % 2},{('no', 'yes')[k % 2]}" for k, number in enumerate(numbers)]
     Path("table.csv").write_text("\n".join(["a,label", *lines]))
     Path("bad.csv").write_text("a,label\n1700000000000000000,no\n")
-    assert deciban("fit", "table.csv", "-t", "label", "-o", "model.dcb", "--plain").code == 0
+    assert deciban("fit", "table.csv", "-t", "label", "-o", "model.dcb", "--tune", "none").code == 0
     before = load("model.dcb").predict_proba([{"a": 2.0}])
     assert deciban("learn", "model.dcb", "bad.csv").code == 0
     assert deciban("forget", "model.dcb", "bad.csv").code == 0
@@ -75,7 +75,7 @@ def test_labels_of_another_type_are_not_learned(deciban: Deciban, model: str) ->
     Path("numbers.csv").write_text(f"{HEADER}\n40,Ulm,1\n50,Bern,0\n")
     Path("numbers.jsonl").write_text('{"age": 40, "town": "Ulm", "kind": 1}\n')
     Path("flags.csv").write_text(f"{HEADER}\n40,Ulm,true\n50,Bern,false\n")
-    assert deciban("fit", "flags.csv", "-t", "kind", "-o", "flags.dcb", "--plain").code == 0
+    assert deciban("fit", "flags.csv", "-t", "kind", "-o", "flags.dcb", "--tune", "none").code == 0
     for path, labeled, words in (
         (model, "numbers.csv", "the labels are numbers, such as 0, and the model's classes are 'no', 'yes'"),
         (model, "numbers.jsonl", "the labels are numbers, such as 1,"),
@@ -116,7 +116,7 @@ def test_forgetting_needs_every_column_that_was_learned(deciban: Deciban, model:
 
 def test_models_that_do_not_fit_together_are_both_named(deciban: Deciban, model: str) -> None:
     Path("other.csv").write_text("age,kind\n" + "".join(f"{'xyz'[i % 3]},{i % 2}\n" for i in range(30)))
-    assert deciban("fit", "other.csv", "-t", "kind", "-o", "other.dcb", "--plain").code == 0
+    assert deciban("fit", "other.csv", "-t", "kind", "-o", "other.dcb", "--tune", "none").code == 0
     answer = deciban("merge", model, "other.dcb", "-o", "x.dcb")
     assert answer.code == 3
     assert "m.dcb and other.dcb do not fit together" in answer.err
@@ -137,24 +137,24 @@ def test_the_command_counts_in_the_engine(deciban: Deciban) -> None:
     first, second = parts(whole, 2)
     for name, part in (("first", first), ("second", second), ("both", whole)):
         parquet.write_table(part, f"{name}.parquet")
-        made = deciban("fit", f"{name}.parquet", "-t", "label", "-o", f"{name}.dcb", "--plain", "--where", "engine")
+        made = deciban("fit", f"{name}.parquet", "-t", "label", "-o", f"{name}.dcb", "--tune", "none", "--pushdown")
         assert made.code == 0
-    assert deciban("learn", "first.dcb", "second.parquet", "--where", "engine", "-o", "learned.dcb").code == 0
-    assert deciban("forget", "learned.dcb", "first.parquet", "--where", "engine", "-o", "left.dcb").code == 0
+    assert deciban("learn", "first.dcb", "second.parquet", "--pushdown", "-o", "learned.dcb").code == 0
+    assert deciban("forget", "learned.dcb", "first.parquet", "--pushdown", "-o", "left.dcb").code == 0
     for one, other in (("learned", "both"), ("left", "second")):
         found, model = (load(f"{name}.dcb") for name in (one, other))
         np.testing.assert_allclose(found.predict_proba(first), model.predict_proba(first), rtol=0, atol=1e-9)
     Path("table.csv").write_text("x,label\n1,a\n2,b\n")
-    refused = deciban("fit", "table.csv", "-t", "label", "-o", "x.dcb", "--where", "engine")
+    refused = deciban("fit", "table.csv", "-t", "label", "-o", "x.dcb", "--pushdown")
     assert (
         refused.code,
-        "table.csv: --where engine: cells of a CSV file are read here; leave --where out" in refused.err,
+        "table.csv: --pushdown: cells of a CSV file are read here; leave --pushdown out" in refused.err,
     ) == (2, True)
 
 
 def test_merge_refuses_models_of_different_targets_unless_forced(deciban: Deciban, model: str) -> None:
     Path("base.csv").write_text(table())
-    assert deciban("fit", "base.csv", "-t", "town", "-o", "town.dcb", "--plain").code == 0
+    assert deciban("fit", "base.csv", "-t", "town", "-o", "town.dcb", "--tune", "none").code == 0
     said = deciban("merge", model, "town.dcb", "-o", "both.dcb")
     assert said.code == 3
     assert said.err == (

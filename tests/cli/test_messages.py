@@ -12,7 +12,7 @@ from tests.cli.conftest import Deciban
 def test_a_cell_that_looks_like_an_argument_stays_as_it_is(deciban: Deciban) -> None:
     lines = [f"{k}.5,{'ab'[k % 2]}" for k in range(20)]
     Path("t.csv").write_text("\n".join(["x,kind", *lines]) + "\n")
-    assert deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--plain").code == 0
+    assert deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").code == 0
     Path("new.csv").write_text("x\n1.5\nalpha=3\n")
     answer = deciban("predict", "m.dcb", "new.csv")
     assert answer.code == 3
@@ -23,7 +23,7 @@ def test_a_cell_that_looks_like_an_argument_stays_as_it_is(deciban: Deciban) -> 
 def test_a_column_that_looks_like_a_call_keeps_its_name(deciban: Deciban) -> None:
     lines = [f"{k},{'ab'[k % 2]}" for k in range(20)]
     Path("t.csv").write_text("\n".join(["Rate(),kind", *lines, "x,a"]) + "\n")
-    answer = deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--family", "Rate()=Gaussian")
+    answer = deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--family", "Rate()=Gaussian")
     assert answer.code == 3
     assert "column 'Rate()'" in answer.err
 
@@ -38,8 +38,8 @@ def test_a_column_that_looks_like_a_call_keeps_its_name(deciban: Deciban) -> Non
         (Argument("header"), "--no-header"),
         (Argument("columns", {("a", "b, c"): "JointTable()"}), "--family 'a,\"b, c\"=JointTable'"),
         (Argument("types", {"x": "text"}), "--type x=text"),
-        (Argument("tune", "auto"), "a fit without --plain"),
-        (Argument("existing", "append"), "--append"),
+        (Argument("tune", "auto"), "--tune auto"),
+        (Argument("if_exists", "append"), "--if-exists append"),
         (Argument("force", True), "--force"),
         (Argument("classes"), "classes"),
         (Argument("family", "Gamma"), "Gamma"),

@@ -155,7 +155,7 @@ def test_a_model_replaces_only_a_model(deciban: Deciban, model: str) -> None:
         assert (answer.code, "notes.txt: there is such a file, and it is no model" in answer.err) == (2, True)
         assert Path("notes.txt").read_text() == "mine"
     for path, more in ((model, ()), ("empty.dcb", ()), ("notes.txt", ("--force",))):
-        assert deciban("fit", "base.csv", "-t", "kind", "-o", path, "--plain", *more).code == 0
+        assert deciban("fit", "base.csv", "-t", "kind", "-o", path, "--tune", "none", *more).code == 0
         assert load(path).counts_.rows == 200
 
 
@@ -168,19 +168,19 @@ def test_a_full_disk(deciban: Deciban, model: str) -> None:
     def narrow() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
-    found = started("fit", "base.csv", "-t", "kind", "-o", model, "--plain", preexec_fn=narrow)
+    found = started("fit", "base.csv", "-t", "kind", "-o", model, "--tune", "none", preexec_fn=narrow)
     assert (found.returncode, b"m.dcb: File too large" in found.stderr) == (5, True)
     assert Path(model).read_bytes() == before
     assert sorted(os.listdir()) == ["base.csv", "m.dcb"]
 
 
 def test_spreadsheets_run_nothing(deciban: Deciban) -> None:
-    """Cells, names of columns and classes that look like formulas get an apostrophe; --raw leaves them."""
+    """Cells, names of columns and classes that look like formulas get an apostrophe; --no-escape leaves them."""
     formulas = ["=1+1", "+A1", "-A1+2", "@sum", "\tx", "\rx"]
     harmless = ["-5", "+7.5", "-1e5", "a=b", "plain"]
     lines = [f'{i},"{cell}",{"=yes" if i % 2 else "@no"}' for i, cell in enumerate((formulas + harmless) * 4)]
     Path("a.csv").write_text("\n".join(["=n,@town,kind", *lines]), newline="")
-    assert deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").code == 0
+    assert deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").code == 0
     for command in (["predict", "m.dcb", "a.csv", "-p"], ["decide", "m.dcb", "a.csv"], ["sample", "m.dcb"]):
         for row in csv.reader(io.StringIO(deciban(*command).out, newline="")):
             for cell in row:
@@ -188,7 +188,7 @@ def test_spreadsheets_run_nothing(deciban: Deciban) -> None:
     found = records(deciban("predict", "m.dcb", "a.csv").out)
     assert [row["'@town"] for row in found[:11]] == [*("'" + cell for cell in formulas), *harmless]
     assert found[0]["predicted"] in ("'=yes", "'@no")
-    raw = records(deciban("predict", "m.dcb", "a.csv", "--raw").out)
+    raw = records(deciban("predict", "m.dcb", "a.csv", "--no-escape").out)
     assert [row["@town"] for row in raw[:11]] == formulas + harmless
 
 
@@ -221,7 +221,7 @@ def test_terminals_obey_nothing_that_stands_in_data(deciban: Deciban) -> None:
 def test_a_terminal_shows_predictions_and_does_not_obey_them(tmp_path: Path, deciban: Deciban) -> None:
     """What a file gets unchanged, a terminal gets made harmless; colors are for terminals alone."""
     Path("a.csv").write_text("v,kind\n" + "".join(f"{EVIL}{i % 3},{'yn'[i % 2]}\n" for i in range(40)))
-    assert "\x1b" not in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").out
+    assert "\x1b" not in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").out
     assert EVIL in deciban("predict", "m.dcb", "a.csv").out
     outer, inner = pty.openpty()
     process = subprocess.Popen([COMMAND, "predict", "m.dcb", "a.csv"], stdout=inner, stderr=inner, stdin=inner)

@@ -33,7 +33,7 @@ def ready(model: str) -> str:
         ["new.csv", "--kind", "reliability"],
         ["new.csv", "--kind", "coverage", "--reject", "0.2"],
         ["new.csv", "--kind", "cost", "--costs", "costs.csv"],
-        ["new.csv", "--kind", "cost", "--by-prior", "--class", "no"],
+        ["new.csv", "--kind", "cost", "--x-axis", "prior", "--class", "no"],
         ["base.csv", "--kind", "dependence", "--bars"],
         ["base.csv", "--kind", "learning", "--target", "kind"],
     ],
@@ -59,7 +59,7 @@ def test_the_name_of_the_file_says_what_is_written(ending: str, deciban: Deciban
 
 
 def test_rows_that_were_learned_are_left_out_and_that_is_said(deciban: Deciban, ready: str) -> None:
-    said = "the model has learned these rows: each is left out in its turn"
+    said = "the model was trained on these rows; each is scored by the model without it"
     assert said in deciban("plot", ready, "base.csv", "--kind", "reliability", "-o", "p.png").err
     assert said not in deciban("plot", ready, "new.csv", "--kind", "reliability", "-o", "p.png").err
 
@@ -71,7 +71,7 @@ def test_rows_that_were_learned_are_left_out_and_that_is_said(deciban: Deciban, 
         (["--kind", "nomogram"], 2, "Missing option '--output'"),
         (["--kind", "nomogram", "-o", "p.jpg"], 2, "end it with .png, .svg or .pdf"),
         (["new.csv", "--kind", "nomogram", "-o", "p.png"], 2, "leave the table out"),
-        (["--kind", "evidence", "-o", "p.png"], 2, "give the table too"),
+        (["--kind", "evidence", "-o", "p.png"], 2, "needs a table"),
         (["--kind", "column", "-o", "p.png"], 2, "give --column once"),
         (["--kind", "pair", "--column", "age", "-o", "p.png"], 2, "give --column twice"),
         (["--kind", "column", "--column", "rain", "-o", "p.png"], 2, "there is no column 'rain'"),

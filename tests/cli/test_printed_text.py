@@ -76,7 +76,7 @@ def test_true_and_false_have_one_spelling_in_all_that_is_written(boolean: str, d
 
 @pytest.mark.parametrize("prior", ["true=0.25,false=0.75", "True=0.25,FALSE=0.75"])
 def test_a_prior_may_spell_true_and_false_in_any_way(boolean: str, prior: str, deciban: Deciban) -> None:
-    assert deciban("fit", "bool.csv", "-t", "y", "-o", "prior.dcb", "--plain", "--prior", prior).code == 0
+    assert deciban("fit", "bool.csv", "-t", "y", "-o", "prior.dcb", "--tune", "none", "--prior", prior).code == 0
     row = json.loads(deciban("explain", "prior.dcb", "bool.csv", "--row", 1, "--steps", "--json").out)[0]
     assert row["steps"]["prior"] == pytest.approx({"true": 0.25, "false": 0.75})
 
@@ -91,7 +91,7 @@ def test_stale_weights_name_the_command_that_learns_them_anew(model: str, deciba
 
 def test_what_is_said_to_be_run_next_can_be_pasted(model: str, deciban: Deciban) -> None:
     query = "sql: select * from 'base.csv'"
-    said = deciban("fit", query, "-t", "kind", "-o", "plain.dcb", "--plain").out
+    said = deciban("fit", query, "-t", "kind", "-o", "plain.dcb", "--tune", "none").out
     assert said.endswith("how good it is: deciban evaluate plain.dcb 'sql: select * from '\"'\"'base.csv'\"'\"''\n")
 
 
@@ -157,7 +157,7 @@ def test_the_help_says_that_a_hold_out_is_one_part_of_some(deciban: Deciban) -> 
 
 def test_a_merge_says_which_classes_are_new_to_the_first_model(model: str, deciban: Deciban) -> None:
     Path("more.csv").write_text("age,town,kind\n41.5,Graz,No\n51.5,Ulm,yes\n")
-    assert deciban("fit", "more.csv", "-t", "kind", "-o", "more.dcb", "--plain").code == 0
+    assert deciban("fit", "more.csv", "-t", "kind", "-o", "more.dcb", "--tune", "none").code == 0
     found = deciban("merge", model, "more.dcb", "-o", "both.dcb")
     assert "more.dcb has a class that is new to the model: 'No' (1 row, perhaps 'no')\n" in found.err
 
@@ -182,7 +182,7 @@ def test_a_warning_about_the_target_is_said_once_for_all_folds(deciban: Deciban)
     draw = random.Random(2)
     lines = [f"{draw.gauss(0, 1):.3f},{draw.randint(0, 900) if k > 5 else 7}" for k in range(90)]
     Path("numbers.csv").write_text("\n".join(["x,y", *lines]) + "\n")
-    found = deciban("evaluate", "numbers.csv", "-t", "y", "--folds", 3, "--plain")
+    found = deciban("evaluate", "numbers.csv", "-t", "y", "--folds", 3, "--tune", "none")
     assert found.err.count("warning") == 1, found.err
 
 

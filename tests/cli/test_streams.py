@@ -58,8 +58,8 @@ def test_nothing_is_lost_where_streams_are_closed(deciban: Deciban, model: str) 
 def test_class_names_are_shown_and_not_obeyed(deciban: Deciban) -> None:
     label = "\x1b[31mred"
     Path("t.csv").write_text(f"t,kind\nthe cat sat on the mat,{label}\nthe dog barked at the moon,no\n")
-    assert deciban("fit", "t.csv", "-t", "kind", "--plain", "--family", "t=Text", "-o", "m.dcb").code == 0
-    for command in (["words", "m.dcb"], ["inspect", "m.dcb"], ["explain", "m.dcb", "t.csv"]):
+    assert deciban("fit", "t.csv", "-t", "kind", "--tune", "none", "--family", "t=Text", "-o", "m.dcb").code == 0
+    for command in (["top-words", "m.dcb"], ["inspect", "m.dcb"], ["explain", "m.dcb", "t.csv"]):
         said = deciban(*command)
         assert "\x1b" not in said.out
         assert "\\u001b[31mred" in said.out
@@ -79,7 +79,7 @@ def test_line_breaks_in_quotes_are_passed_on_as_they_are(deciban: Deciban, model
     for end in ("\n", "\r\n"):
         lines = ["age,town,note", *(f"4{k},Ulm,{cell}" for k, cell in enumerate(cells))]
         Path("breaks.csv").write_bytes((end.join(lines) + end).encode())
-        assert deciban("predict", model, "breaks.csv", "--keep", "note", "--raw", "-o", "p.csv").code == 0
+        assert deciban("predict", model, "breaks.csv", "--keep", "note", "--no-escape", "-o", "p.csv").code == 0
         written = Path("p.csv").read_bytes().decode()
         assert all(cell in written for cell in cells)
 

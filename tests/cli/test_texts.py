@@ -21,22 +21,22 @@ def mail(deciban: Deciban) -> str:
 
 
 def test_the_words_of_each_class(mail: str, deciban: Deciban) -> None:
-    answer = deciban("words", mail, "--count", "3")
+    answer = deciban("top-words", mail, "--count", "3")
     lines = answer.out.splitlines()
     assert answer.code == 0
     assert lines[0] == "ham"
     assert lines[lines.index("spam") + 2].startswith("free")
-    found = json.loads(deciban("words", mail, "--class", "spam", "-n", "4", "--json").out)
+    found = json.loads(deciban("top-words", mail, "--class", "spam", "-n", "4", "--json").out)
     assert list(found) == ["spam"]
     assert found["spam"][0]["word"] == "free"
     assert [word["word"] for word in found["spam"]] == [word.word for word in load(mail).top_words("spam", 4)]
 
 
 def test_words_of_a_class_or_column_that_is_not_there(mail: str, deciban: Deciban) -> None:
-    answer = deciban("words", mail, "--class", "eggs")
+    answer = deciban("top-words", mail, "--class", "eggs")
     assert (answer.code, answer.out) == (2, "")
     assert "there are ham, spam" in answer.err
-    answer = deciban("words", mail, "--column", "subject")
+    answer = deciban("top-words", mail, "--column", "subject")
     assert answer.code == 2
     assert "subject" in answer.err
 
@@ -47,7 +47,7 @@ def test_a_text_is_explained_word_by_word(mail: str, deciban: Deciban) -> None:
     assert "[Claim +" in answer.out
     assert "lunch -" in answer.out
     found = json.loads(deciban("explain", mail, "new.csv", "--json").out)[0]
-    text = next(term["alone"] for term in found["evidence"] if term["column"] == "text")
+    text = next(term["own"] for term in found["evidence"] if term["column"] == "text")
     assert sum(value for _, value in found["words"]["text"]) == pytest.approx(text, abs=1e-9)
 
 

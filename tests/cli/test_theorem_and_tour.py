@@ -46,7 +46,7 @@ def test_the_theorem_takes_per_cent_and_densities(deciban: Deciban) -> None:
     assert "people" not in dense.out
     for wrong in (["--sensitivity", "1.2", "--specificity", "0.9"], ["--likelihood", "%,1"], ["--likelihood", "inf,1"]):
         assert deciban("bayes", "--prior", "0.5", *wrong).code == 2
-    assert deciban("bayes", "--prior", "0.5", "--likelihood", "2,1", "--people", 1000).code == 2
+    assert deciban("bayes", "--prior", "0.5", "--likelihood", "2,1", "--population", 1000).code == 2
     below = ["bayes", "--prior", "0.75", "--likelihood", "0.045,0.03"]
     assert "are A, of whom" in deciban(*below).out
     assert "people" not in deciban(*below, "--density").out

@@ -17,16 +17,16 @@ PYTHON = re.compile(r"\b[a-z_]+='|\b[a-z_]+=[,;: ]|\w_\b|\w\(\)|<ast|object at")
 
 
 def fit(deciban: Deciban, *options: str) -> tuple[int, str]:
-    answer = deciban("fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--plain", *options)
+    answer = deciban("fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--tune", "none", *options)
     return answer.code, answer.err
 
 
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["words", "m.dcb"], "no column holds texts; make one --family COLUMN=Text"),
+        (["top-words", "m.dcb"], "no column holds texts; make one --family COLUMN=Text"),
         (
-            ["words", "m.dcb", "--column", "town"],
+            ["top-words", "m.dcb", "--column", "town"],
             "--column town: this column is not Text; make it --family COLUMN=Text",
         ),
         (["sample", "m.dcb", "--length", "3"], "--length 3: no column is Text or Multinomial, which"),
@@ -63,7 +63,9 @@ def test_messages_speak_of_options(command: list[str], words: str, deciban: Deci
     ],
 )
 def test_families_are_found_however_they_are_written(written: str, family: str, deciban: Deciban, model: str) -> None:
-    answer = deciban("fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--plain", "--family", f"age={written}", "--json")
+    answer = deciban(
+        "fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--tune", "none", "--family", f"age={written}", "--json"
+    )
     found = {column["column"]: column["family"] for column in json.loads(answer.out)["columns"]}
     assert found["age"] == family
 
@@ -91,7 +93,7 @@ def test_what_is_no_family_is_told_in_plain_words(written: str, words: str, deci
 def test_names_with_commas_can_be_given(deciban: Deciban) -> None:
     lines = [line.replace(",", ";", 1).replace(";", ",") for line in rows(60)]
     Path("t.csv").write_text("\n".join(['"age, years","town=where",kind', *lines]) + "\n")
-    common = ["fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--json"]
+    common = ["fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--json"]
     for written in ("age, years=Binned", '"age, years"=Binned'):
         found = json.loads(deciban(*common, "--family", written).out)["columns"]
         assert (found[0]["column"], found[0]["family"]) == ("age, years", "Binned()")
@@ -104,22 +106,22 @@ def test_names_with_commas_can_be_given(deciban: Deciban) -> None:
 
 def test_a_prior_of_classes_with_commas_can_be_given(deciban: Deciban) -> None:
     Path("t.csv").write_text("x,kind\n" + '1,"a, b"\n2,c\n' * 5)
-    answer = deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--prior", '"a, b=0.25",c=0.75')
+    answer = deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--prior", '"a, b=0.25",c=0.75')
     assert answer.code == 0
 
 
 def test_a_prior_of_classes_that_are_numbers_can_be_given(deciban: Deciban) -> None:
     Path("t.csv").write_text("x,kind\n" + "1,1\n2,2\n" * 5)
-    answer = deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--prior", "1=0.25,2=0.75")
+    answer = deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--prior", "1=0.25,2=0.75")
     assert answer.code == 0
     np.testing.assert_allclose(load("m.dcb").predict_proba([{"x": None}]), [[0.25, 0.75]])
-    answer = deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--prior", "1=0.25,3=0.75")
+    answer = deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--prior", "1=0.25,3=0.75")
     assert (answer.code, "does not name the classes" in answer.err) == (2, True)
 
 
 def test_one_is_singular(deciban: Deciban) -> None:
     Path("one.csv").write_text("x,kind\n1,a\n")
-    answer = deciban("fit", "one.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    answer = deciban("fit", "one.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert answer.out.splitlines()[0] == "m.dcb: 1 row, 1 class, 1 column"
     Path("more.csv").write_text("x,kind\n2,a\n")
     assert "1 row learned; now 2 rows, 1 class, 1 column" in deciban("learn", "m.dcb", "more.csv").out
@@ -129,7 +131,7 @@ def test_one_is_singular(deciban: Deciban) -> None:
 
 def test_wide_characters_stand_in_columns(deciban: Deciban) -> None:
     Path("t.csv").write_text("都市,x,kind\n" + "東京,1,はい\n大阪,2,no\n" * 5)
-    deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     lines = deciban("inspect", "m.dcb").out.splitlines()
     at = next(k for k, line in enumerate(lines) if line.startswith("class"))
     assert lines[at + 1 : at + 3] == ["no     5", "はい   5"]

@@ -31,10 +31,10 @@ from deciban.fitting.sql_counts.count import MAX_HINTS, bundles, count_in_engine
 from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import LabeledStream
 from deciban.sources.open import open_table
+from deciban.sources.streams import LabeledStream
 from deciban.tables.cells import as_numbers
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.table import Frame
 from tests.fitting.sql_tables import Database, DuckDb, PostgreSql, SparkSql, counted_here, counted_in_engine
 from tests.laws.cases import CASES
@@ -436,13 +436,13 @@ def test_columns_that_sql_cannot_count_are_read_and_this_is_said() -> None:
     cells = labeled({"note": pa.array(texts), "x": np.arange(200.0), "n": pa.array(range(200))})
     spec = {"note": Text(), "n": Gaussian()}
     schema = schema_of(cells, spec)
-    examples = LabeledStream.of(database.table(cells), "label", None, "engine")
-    with pytest.warns(UserWarning, match="where='engine': this column is read, for SQL cannot count it: 'note'$"):
+    examples = LabeledStream.of(database.table(cells), "label", None, True)
+    with pytest.warns(UserWarning, match="pushdown=True: this column is read, for SQL cannot count it: 'note'$"):
         found = count_examples(schema, examples)
     assert_same_typed_counts(found, counted_here(schema, rows_of(cells)))
     written = cells.set_column(2, "n", pa.array([str(k) for k in range(200)]))
-    examples = LabeledStream.of(database.table(written), "label", None, "engine")
-    with pytest.warns(UserWarning, match="where='engine': columns are read that SQL cannot count: 'n', 'note', 'x'$"):
+    examples = LabeledStream.of(database.table(written), "label", None, True)
+    with pytest.warns(UserWarning, match="pushdown=True: columns are read that SQL cannot count: 'n', 'note', 'x'$"):
         assert_same_typed_counts(count_examples(schema, examples), found)
 
 
@@ -483,7 +483,7 @@ def test_tables_of_the_user_are_not_taken_for_the_relation() -> None:
     connection = DuckDb().connection
     connection.execute("CREATE TABLE deciban_rows AS SELECT 1.0 AS x, 7 AS label FROM range(50)")
     rows = connection.sql("SELECT k + 0.5 AS x, k % 2 AS label FROM range(20) AS t(k)")
-    clf = BayesClassifier(tune=None).fit(rows, "label", where="engine")
+    clf = BayesClassifier(tune=None).fit(rows, "label", pushdown=True)
     assert (clf.counts_.rows, clf.classes_.tolist()) == (20, [0, 1])
 
 
@@ -494,7 +494,8 @@ def test_infinite_dates_of_duckdb_are_missing() -> None:
     columns = ", ".join(f"({cells})::{kind} AS {kind}_" for kind in kinds)
     rows = DuckDb().connection.sql(f"SELECT {columns}, k % 2 AS label FROM range(20) AS t(k)")
     read, counted = (
-        BayesClassifier(tune=None, columns=Gaussian()).fit(rows, "label", where=where) for where in ("here", "engine")
+        BayesClassifier(tune=None, families=Gaussian()).fit(rows, "label", pushdown=pushdown)
+        for pushdown in (False, True)
     )
     assert_same_typed_counts(counted.counts_, read.counts_)
     table = rows.to_arrow_table()
@@ -561,7 +562,7 @@ class Sizes(Gaussian):
 def test_columns_of_a_family_that_asks_nothing_are_read(family: Gaussian) -> None:
     cells = labeled({"x": [1.0, -2.5, 3.0, 4.5], "y": [1.0, 2.0, 5.0, 3.0]})
     schema = schema_of(cells, {"x": family, "y": Gaussian()})
-    examples = LabeledStream.of(DuckDb().table(cells), "label", None, "engine")
-    with pytest.warns(UserWarning, match=r"^where='engine': this column is read, for SQL cannot count it: 'x'$"):
+    examples = LabeledStream.of(DuckDb().table(cells), "label", None, True)
+    with pytest.warns(UserWarning, match=r"^pushdown=True: this column is read, for SQL cannot count it: 'x'$"):
         found = count_in_engine(schema, examples, lambda own, rows: counted_here(own, rows_of(cells)))
     assert_same_typed_counts(found, counted_here(schema, rows_of(cells)))

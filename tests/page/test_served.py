@@ -110,7 +110,7 @@ def test_it_asks_for_a_token_and_keeps_it_while_the_tab_is_open(tmp_path: Path) 
 @pytest.mark.filterwarnings("ignore:Text.tokenizer")
 def test_a_model_that_the_scorer_cannot_have_is_asked_of_the_service(tmp_path: Path) -> None:
     table = pd.DataFrame({"text": ["a b", "c d", "a c", "d d"] * 10, "x": [1.0, 2.0, 0.5, 2.5] * 10})
-    clf = BayesClassifier(columns={"text": Text(tokenizer=str.split)}, tune=None).fit(table, ["k", "l", "k", "l"] * 10)
+    clf = BayesClassifier(families={"text": Text(tokenizer=str.split)}, tune=None).fit(table, ["k", "l", "k", "l"] * 10)
     with serving(clf, tmp_path) as served, opened(served.url) as it:
         it.page.wait_for_selector("#posterior li")
         it.enter("text", "a d d")

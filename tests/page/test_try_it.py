@@ -154,7 +154,7 @@ def test_a_model_that_cannot_be_exported_says_so(tmp_path: Path) -> None:
 
     columns = {"text": Text(tokenizer=str.split)}
     with pytest.warns(UserWarning, match="runs in Python"):
-        clf = BayesClassifier(columns=columns, tune=None).fit({"text": ["a b", "c d", "a c", "d d"]}, [0, 1, 0, 1])
+        clf = BayesClassifier(families=columns, tune=None).fit({"text": ["a b", "c d", "a c", "d d"]}, [0, 1, 0, 1])
     path = written_page(tmp_path, clf.fitted_)
     with opened(path) as it:
         assert "This model cannot be tried without a service" in it.page.locator("#try").text_content()

@@ -69,7 +69,7 @@ def test_with_costs_the_avoidable_part_is_the_cost() -> None:
     drawn = {label: size for label, size in polygons(shown).items() if label.startswith("avoidable")}
     assert list(drawn.values()) == pytest.approx([moved.risk - moved.least], abs=1e-5)
     best = bayes_error(LETTERS, PRIORS, loss, classes=["a", "b"])
-    assert [one.low for one in shown.best[1:]] == pytest.approx(list(best.boundaries))
+    assert [one.low for one in shown.best_regions[1:]] == pytest.approx(list(best.boundaries))
 
 
 def test_equal_priors_put_the_boundary_in_the_middle() -> None:
@@ -169,7 +169,7 @@ def test_two_columns_of_many_are_drawn_with_the_others_missing() -> None:
 
 def test_known_distributions_of_two_dimensions_make_a_map() -> None:
     normal = stats.multivariate_normal
-    shown = DecisionDisplay.from_bayes_error(bayes_error([normal([0, 0]), normal([2, 0])], samples=200))
+    shown = DecisionDisplay.from_bayes_error(bayes_error([normal([0, 0]), normal([2, 0])], n_samples=200))
     assert isinstance(shown, DecisionMapDisplay)
     assert shown.boundary == "linear"
     x = np.broadcast_to(shown.x, shown.decisions.shape)

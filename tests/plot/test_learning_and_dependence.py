@@ -29,11 +29,11 @@ def test_each_point_is_what_a_fit_of_so_many_rows_says(monkeypatch: pytest.Monke
     for k, rows in enumerate(shown.rows):
         again = BayesClassifier(tune=None).fit(X[train][order[:rows]], y[train][order[:rows]])
         claims = again.predict_proba(X[test])
-        assert shown.figures["plain Bayes"].accuracy[k] == pytest.approx(accuracy_score(y[test], claims.argmax(axis=1)))
-        assert shown.figures["plain Bayes"].log_loss[k] == pytest.approx(log_loss(y[test], claims), abs=1e-6)
+        assert shown.metrics["plain Bayes"].accuracy[k] == pytest.approx(accuracy_score(y[test], claims.argmax(axis=1)))
+        assert shown.metrics["plain Bayes"].log_loss[k] == pytest.approx(log_loss(y[test], claims), abs=1e-6)
     drawn = shown.axes_[0].lines[0]
     np.testing.assert_allclose(drawn.get_xdata(), shown.rows)
-    np.testing.assert_allclose(drawn.get_ydata(), shown.figures["plain Bayes"].log_loss)
+    np.testing.assert_allclose(drawn.get_ydata(), shown.metrics["plain Bayes"].log_loss)
 
 
 def test_shards_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,11 +45,11 @@ def test_shards_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
         learning, "count_examples", lambda schema, rows, *a: counted.append(rows.table.rows) or count(schema, rows, *a)
     )
     shown = LearningDisplay.from_estimator(clf, X, y, shards=4)
-    assert list(shown.figures) == ["plain Bayes", "as tuned"]
+    assert list(shown.metrics) == ["plain Bayes", "tuned"]
     assert sum(counted) == shown.rows[-1]
     assert shown.rows[-1] + shown.held_out == 900
     last = clf.evaluate(X, y).log_loss
-    assert shown.figures["as tuned"].log_loss[-1] == pytest.approx(last, abs=0.05)
+    assert shown.metrics["tuned"].log_loss[-1] == pytest.approx(last, abs=0.05)
 
 
 def test_too_few_rows_or_shards_are_refused() -> None:

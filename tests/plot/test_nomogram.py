@@ -57,7 +57,7 @@ def test_the_columns_that_tell_most_come_first_and_others_are_counted() -> None:
     y = rng.integers(0, 2, 200)
     X = rng.normal(y[:, None] * np.linspace(0.0, 3.0, 20), 1.0)
     clf = BayesClassifier(Gaussian(), tune=None).fit(X, y)
-    shown = NomogramDisplay.from_estimator(clf, most=5)
+    shown = NomogramDisplay.from_estimator(clf, max_display=5)
     ranges = [evidence.max() - evidence.min() for evidence in shown.evidence]
     assert len(ranges) == 5
     assert shown.ax_.get_title(loc="left") == "for 1 against 0 (15 columns not drawn)"

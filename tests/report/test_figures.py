@@ -22,7 +22,7 @@ COSTS = {"yes": {"yes": 0.0, "no": 1.0}, "no": {"yes": 5.0, "no": 0.0}}
 
 def test_held_out_rows_give_the_figures_of_evaluate() -> None:
     clf, new = mixed_model(), mixed_table(200, seed=5)
-    figures = clf.report(data=new, loss=COSTS).figures
+    figures = clf.report(X=new, loss=COSTS).figures
     oracle = clf.evaluate(new, "buys", loss=COSTS)
     quality = figures["quality"]
     assert quality["source"] == "the rows that were given, taken as new ones"
@@ -37,7 +37,7 @@ def test_held_out_rows_give_the_figures_of_evaluate() -> None:
 def test_rows_that_were_learned_are_left_out() -> None:
     clf = mixed_model(None)
     oracle = clf.leave_one_out()
-    for figures in (clf.report().figures, clf.report(data=mixed_table()).figures):
+    for figures in (clf.report().figures, clf.report(X=mixed_table()).figures):
         assert "left out" in figures["quality"]["source"]
         assert figures["quality"]["log_loss"] == pytest.approx(oracle.log_loss)
         assert figures["diagnosis"]["pairs_tested"] > 0
@@ -73,7 +73,7 @@ def test_what_a_column_says_is_what_the_model_says_of_it_alone() -> None:
 
 def test_rows_are_shown_unless_none_are_wanted() -> None:
     clf, new = mixed_model(), mixed_table(200, seed=5)
-    found = clf.report(data=new)
+    found = clf.report(X=new)
     assert [one["why"] for one in found.figures["rows"]] == [
         "the surest of those that are right", "the least sure", "the most mistaken",
     ]  # fmt: skip
@@ -84,8 +84,8 @@ def test_rows_are_shown_unless_none_are_wanted() -> None:
     total = sum(term["decibans"] for term in wrong["terms"])
     odds = np.log(wrong["posterior"][wrong["predicted"]] / wrong["posterior"][wrong["against"]])
     assert total == pytest.approx(10 / np.log(10) * odds, abs=1e-9)
-    assert clf.report(data=new, examples=0).figures["rows"] == []
-    assert "no row of any table is in it" in clf.report(data=new, examples=0).html
+    assert clf.report(X=new, examples=0).figures["rows"] == []
+    assert "no row of any table is in it" in clf.report(X=new, examples=0).html
 
 
 class Outside(HTMLParser):
@@ -108,7 +108,7 @@ class Outside(HTMLParser):
 
 def test_hostile_names_are_text_and_nothing_is_loaded() -> None:
     table = hostile_table()
-    found = BayesClassifier().fit(table, "class").report(data=table, title=HOSTILE["script"])
+    found = BayesClassifier().fit(table, "class").report(X=table, title=HOSTILE["script"])
     page = Outside()
     page.feed(found.html)
     assert (page.loads, page.handlers, page.scripts) == ([], [], 3)
@@ -143,13 +143,13 @@ def test_models_that_cannot_be_drawn_from_or_exported_still_have_a_report() -> N
 def test_bad_input_has_one_clear_error(tmp_path: Path) -> None:
     clf = mixed_model(None)
     with pytest.raises(DataError, match="no row has a label"):
-        clf.report(data=mixed_table().assign(buys=None))
+        clf.report(X=mixed_table().assign(buys=None))
     with pytest.raises((UsageError, DataError), match="buys"):
-        clf.report(data=mixed_table().drop(columns="buys"))
+        clf.report(X=mixed_table().drop(columns="buys"))
     target = tmp_path / "r.html"
     target.write_text("before")
     with pytest.raises(DataError):
-        clf.report(target, data=mixed_table().assign(buys=None))
+        clf.report(target, X=mixed_table().assign(buys=None))
     assert target.read_text() == "before"
     clf.report(target)
     assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
@@ -166,7 +166,7 @@ def test_dates_times_and_whole_numbers_are_in_a_report_with_rows() -> None:
         }
     )
     clf = BayesClassifier().fit(table, y)
-    found = clf.report(data=table, y=y)
+    found = clf.report(X=table, y=y)
     assert "What if" in found.html
     json.dumps(found.figures, allow_nan=False)
     assert found.figures["rows"][0]["cells"]["day"].startswith("2024-")
@@ -179,7 +179,7 @@ def test_what_is_impossible_is_told_as_infinite() -> None:
     table = pd.DataFrame({"a": list("uuuvvv"), "b": list("pqpqpq")})
     y = ["k", "k", "k", "l", "l", "l"]
     clf = textbook(alpha=0).fit(table, y)
-    found = clf.report(data=table.assign(y=["k", "k", "k", "l", "l", "l"]).iloc[[0, 1, 4]], y="y")
+    found = clf.report(X=table.assign(y=["k", "k", "k", "l", "l", "l"]).iloc[[0, 1, 4]], y="y")
     json.dumps(found.figures, allow_nan=False)
     assert found.figures["rows"][0]["terms"][1]["decibans"] is None
     html = found.html
@@ -199,11 +199,11 @@ def test_what_the_given_rows_lack_is_told() -> None:
     clf = mixed_model(None)
     some = mixed_table(60, seed=3)
     some.loc[:9, "buys"] = "perhaps"
-    page = clf.report(data=some.drop(columns=["age", "town"])).html
+    page = clf.report(X=some.drop(columns=["age", "town"])).html
     assert "Of a class that was not learned, and so always wrong: 10 rows." in page
     assert "taken as missing: &#x27;age&#x27;, &#x27;town&#x27;" in page or "taken as missing: 'age', 'town'" in page
     with pytest.raises(DataError, match="no row is of one of the model's classes"):
-        clf.report(data=some.assign(buys="perhaps"))
+        clf.report(X=some.assign(buys="perhaps"))
 
 
 def test_very_many_columns_are_not_all_shown() -> None:
@@ -224,7 +224,7 @@ def test_few_rows_and_a_model_that_is_no_better_than_the_baseline_are_told() -> 
 
 def test_decisions_and_their_baseline_are_named() -> None:
     clf, new = mixed_model(), mixed_table(200, seed=5)
-    found, oracle = clf.report(data=new, loss=COSTS), clf.evaluate(new, "buys", loss=COSTS)
+    found, oracle = clf.report(X=new, loss=COSTS), clf.evaluate(new, "buys", loss=COSTS)
     assert found.figures["decisions"]["decision_counts"] == oracle.decision_counts.tolist()
     decision, cost = oracle.baseline["decision"], oracle.baseline["mean_cost"]
     assert f"always deciding {decision}, the cheapest single decision, costs {cost:.4f}" in found.html

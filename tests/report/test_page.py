@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[BayesClassifier, Path]:
     clf, path = mixed_model(), tmp_path_factory.mktemp("report") / "report.html"
-    clf.report(path, data=mixed_table(200, seed=5), loss=COSTS)
+    clf.report(path, X=mixed_table(200, seed=5), loss=COSTS)
     return clf, path
 
 
@@ -114,7 +114,7 @@ def test_axe_finds_no_serious_fault(report: tuple[BayesClassifier, Path], dark: 
 def test_hostile_names_neither_break_the_page_nor_run(tmp_path: Path) -> None:
     table = hostile_table()
     clf = BayesClassifier().fit(table, "class")
-    clf.report(tmp_path / "report.html", data=table)
+    clf.report(tmp_path / "report.html", X=table)
     with opened(tmp_path / "report.html") as it:
         assert it.page.title() == "Report on class"
         it.page.get_by_role("button", name="nothing known").click()

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, load, scan
-from deciban.sources.write import written
+from deciban.sources.write import open_writer
 from tests.support.command import Deciban
 
 
@@ -89,7 +89,7 @@ def test_amounts_with_points_between_thousands_have_decimal_commas(
         f'"{1 + k % 9}.{100 + 7 * k},{10 + k}"{delimiter}{k % 13}{delimiter}{"ab"[k % 2]}\n' for k in range(60)
     )
     Path("a.csv").write_text(f"x{delimiter}z{delimiter}y\n{rows}")
-    fit = ["fit", "a.csv", "-t", "y", "-o", "m.dcb", "--plain"]
+    fit = ["fit", "a.csv", "-t", "y", "-o", "m.dcb", "--tune", "none"]
     assert "--thousands . reads them" in deciban(*fit).err
     assert "warning" not in deciban(*fit, "--thousands", ".").err
     frame = pd.read_csv("a.csv", sep=delimiter, thousands=".", decimal=",")
@@ -137,9 +137,9 @@ def test_forms_that_cannot_be_meant_are_refused(here: Path, options: dict[str, s
 )
 def test_the_warning_names_the_option_that_helps(deciban: Deciban, cells: list[str], remedy: str) -> None:
     Path("a.csv").write_text(lines(cells))
-    first = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    first = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert remedy in first.err
-    then = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain", *shlex.split(remedy))
+    then = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", *shlex.split(remedy))
     assert "warning" not in then.err
     assert "Gaussian" in then.out
     assert deciban("predict", "m.dcb", "a.csv").code == 0  # without the option
@@ -149,10 +149,10 @@ def test_the_warning_names_the_option_that_helps(deciban: Deciban, cells: list[s
 def test_the_warning_of_units_names_a_query_that_reads_the_numbers(deciban: Deciban, form: str) -> None:
     amounts = [round(0.5 + i * 1.7, 1) for i in range(40)]
     Path("a.csv").write_text(lines([form.format(amount) for amount in amounts], header="my $x,kind"))
-    warning = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").err
+    warning = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").err
     command = f"printf %s {warning.partition(' as meant by ')[2]}"
     query = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
-    assert deciban("fit", query, "-t", "kind", "-o", "m.dcb", "--plain").err == ""
+    assert deciban("fit", query, "-t", "kind", "-o", "m.dcb", "--tune", "none").err == ""
     sign = -1 if form.startswith("-") else 1
     clf = load("m.dcb")
     assert clf.counts_.statistics[0].mean.ravel().tolist() == pytest.approx(
@@ -179,7 +179,7 @@ def test_the_warning_of_a_query_names_the_query_that_helps(
 ) -> None:  # fmt: skip
     pq.write_table(pa.table({name: cells, "kind": ["no", "yes"] * (len(cells) // 2)}), "a.parquet")
     inner = "select * from (select * from 'a.parquet') where kind <> '$x'"
-    fit = ["-t", "kind", "-o", "m.dcb", "--plain"]
+    fit = ["-t", "kind", "-o", "m.dcb", "--tune", "none"]
     warning = deciban("fit", f"sql: {inner};", *fit).err
     assert " as meant by " in warning
     assert "--thousands" not in warning
@@ -201,9 +201,9 @@ def test_options_of_csv_files_are_refused_elsewhere(deciban: Deciban, option: li
 
 def test_the_count_of_words_is_told_once_and_types_say_otherwise(deciban: Deciban) -> None:
     Path("a.csv").write_text(lines(["n/a", "?", *numbers()]))
-    translated_errors = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").err
+    translated_errors = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").err
     assert translated_errors.count("2 cells such as 'n/a' read as missing") == 1
-    text = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--type", "x=text")
+    text = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--type", "x=text")
     assert "read as missing" not in text.err
     assert "Categorical" in text.out
 
@@ -216,7 +216,7 @@ def test_cells_of_a_csv_file_are_passed_on_as_they_are_written(deciban: Deciban)
         for i in range(12)
     ]
     Path("a.csv").write_text("\n".join([header, *rows]) + "\n")
-    deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--ignore", "id")
+    deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--ignore", "id")
     for command in ("predict", "decide"):
         said = deciban(command, "m.dcb", "a.csv").out.splitlines()
         assert [line.rsplit(",", 2 if command == "predict" else 4)[0] for line in said] == [header, *rows]
@@ -238,7 +238,7 @@ def test_only_cells_that_need_quotes_get_them_and_all_cells_come_back(here: Path
         "flag": [True, False, None, True, True, False, True, False],
         "day": [date(2024, 1, k) for k in range(1, 9)],
     }
-    with written(name, safe=False) as write:
+    with open_writer(name, safe=False) as write:
         write(pa.table(rows))
         write(pa.table(rows).slice(5, 1))
     text = Path(name).read_bytes().decode()
@@ -263,7 +263,7 @@ def test_predictions_beside_cells_as_they_are_written_are_those_of_the_table(her
 
 def test_a_cell_that_cannot_be_read_is_told_with_its_line(here: Path, deciban: Deciban) -> None:
     Path("a.csv").write_text(lines(numbers()))
-    deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     Path("b.csv").write_text(lines([*numbers(30_000), "many"]))
     answer = deciban("predict", "m.dcb", "b.csv", "-o", "p.csv")
     assert answer.code == 3

@@ -16,7 +16,7 @@ from deciban.errors import DataError, UsageError
 from deciban.evaluation.evaluate import cross_validate
 from deciban.model.fitted import Settings
 from deciban.sources.documents import Documents
-from deciban.sources.labeled import LabeledStream
+from deciban.sources.streams import LabeledStream
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256)) * 4
 
@@ -257,7 +257,7 @@ def test_the_commands_take_a_corpus(letters: Path, tmp_path: Path, capfd: pytest
     assert (tmp_path / "p.csv").read_text().splitlines()[1].startswith("00.txt,ham,")
     assert json.loads(deciban("evaluate", model, str(letters), "--json"))["accuracy"] == 0.8
     deciban("evaluate", model, str(letters), "--leave-one-out")
-    deciban("evaluate", str(letters), "--target", "folder", "--folds", "3", "--plain")
+    deciban("evaluate", str(letters), "--target", "folder", "--folds", "3", "--tune", "none")
     deciban("decide", model, str(letters))
     deciban("explain", model, str(letters), "--row", "31")
     deciban("diagnose", model, str(letters))

@@ -12,7 +12,7 @@ import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, load, scan
 from deciban.sources import postgres as write_module
-from deciban.sources.postgres import written_into
+from deciban.sources.postgres import write_to_table
 from tests.support.postgres_tables import created, new_name, open_connections, stored
 from tests.support.servers import Postgres
 from tests.support.sources import mixed
@@ -67,17 +67,17 @@ def test_a_table_that_is_there_is_kept_replaced_or_continued(postgres: Postgres)
     with pytest.raises(UsageError, match=rf'^{name} \(.*\): relation "{name}" already exists; write another table, or'):
         CLF.predict_to(postgres.url, TABLE.slice(0, 20), table=name)
     assert content(postgres, name).num_rows == 10
-    CLF.predict_to(postgres.url, TABLE.slice(10, 20), table=name, existing="append")
+    CLF.predict_to(postgres.url, TABLE.slice(10, 20), table=name, if_exists="append")
     assert content(postgres, name).select(TABLE.column_names) == TABLE.slice(0, 30)
-    CLF.predict_to(postgres.url, TABLE.slice(5, 3).select(["town"]), table=name, existing="replace")
+    CLF.predict_to(postgres.url, TABLE.slice(5, 3).select(["town"]), table=name, if_exists="replace")
     assert content(postgres, name).column_names == ["town", "predicted", "probability"]
-    CLF.predict_to(postgres.url, TABLE.slice(5, 3).select(["town"]), table=f"{name}_new", existing="replace")
+    CLF.predict_to(postgres.url, TABLE.slice(5, 3).select(["town"]), table=f"{name}_new", if_exists="replace")
     with pytest.raises(UsageError, match=r'column "height" of relation .* does not exist'):
-        CLF.predict_to(postgres.url, TABLE.slice(0, 5).select(["height"]), table=name, existing="append")
+        CLF.predict_to(postgres.url, TABLE.slice(0, 5).select(["height"]), table=name, if_exists="append")
     with pytest.raises(UsageError, match=f'relation "{name}_not" does not exist'):
-        CLF.predict_to(postgres.url, TABLE.slice(0, 5), table=f"{name}_not", existing="append")
-    with pytest.raises(UsageError, match="existing='keep': choose 'refuse', 'replace', 'append'"):
-        CLF.predict_to(postgres.url, TABLE, table=name, existing="keep")  # type: ignore[arg-type]
+        CLF.predict_to(postgres.url, TABLE.slice(0, 5), table=f"{name}_not", if_exists="append")
+    with pytest.raises(UsageError, match="if_exists='keep': choose 'fail', 'replace', 'append'"):
+        CLF.predict_to(postgres.url, TABLE, table=name, if_exists="keep")  # type: ignore[arg-type]
     assert content(postgres, name).num_rows == 3
 
 
@@ -88,13 +88,13 @@ def test_rows_are_appended_to_columns_of_other_types(postgres: Postgres) -> None
         "id serial, town varchar(40), visits numeric, predicted text, probability real, at timestamp DEFAULT now()"
     )
     postgres.execute(f"CREATE TABLE {name} ({columns})")
-    CLF.predict_to(postgres.url, TABLE.select(["town", "visits"]), table=name, existing="append")
+    CLF.predict_to(postgres.url, TABLE.select(["town", "visits"]), table=name, if_exists="append")
     assert postgres.execute(f"SELECT count(*), count(at), max(id) FROM {name}") == [(2_000, 2_000, 2_000)]
     assert postgres.execute(f"SELECT sum(visits) FROM {name}") == [(pa.compute.sum(TABLE["visits"]).as_py(),)]
 
 
-def write_all(server: Postgres, name: str, tables: Iterator[pa.Table], existing: Any = "refuse") -> None:
-    with written_into(server.url, name, existing) as write:
+def write_all(server: Postgres, name: str, tables: Iterator[pa.Table], if_exists: Any = "fail") -> None:
+    with write_to_table(server.url, name, if_exists) as write:
         for table in tables:
             write(table)
 
@@ -104,12 +104,12 @@ def failing() -> Iterator[pa.Table]:
     raise KeyError("somewhere in the middle")
 
 
-@pytest.mark.parametrize("existing", ["refuse", "replace", "append"])
-def test_an_error_half_way_leaves_everything_as_it_was(existing: Any, postgres: Postgres) -> None:
-    name = new_name() if existing == "refuse" else stored(postgres, TABLE.slice(0, 7))
+@pytest.mark.parametrize("if_exists", ["fail", "replace", "append"])
+def test_an_error_half_way_leaves_everything_as_it_was(if_exists: Any, postgres: Postgres) -> None:
+    name = new_name() if if_exists == "fail" else stored(postgres, TABLE.slice(0, 7))
     with pytest.raises(KeyError, match="middle"):
-        write_all(postgres, name, failing(), existing)
-    if existing == "refuse":
+        write_all(postgres, name, failing(), if_exists)
+    if if_exists == "fail":
         assert postgres.execute(f"SELECT to_regclass('{name}')::text") == [(None,)]
     else:
         assert content(postgres, name) == TABLE.slice(0, 7)
@@ -118,7 +118,7 @@ def test_an_error_half_way_leaves_everything_as_it_was(existing: Any, postgres: 
 
 def test_readers_see_the_old_rows_until_all_new_ones_are_there(postgres: Postgres) -> None:
     name = stored(postgres, TABLE.slice(0, 7))
-    with written_into(postgres.url, name, "replace") as write:
+    with write_to_table(postgres.url, name, "replace") as write:
         write(TABLE)
         assert content(postgres, name).num_rows == 7  # and nobody waits for a lock
     assert content(postgres, name).num_rows == 2_000
@@ -130,7 +130,7 @@ def test_what_is_read_is_not_replaced(postgres: Postgres, monkeypatch: pytest.Mo
     name = stored(postgres, TABLE)
     for rows in (scan(postgres.url, table=name), scan(postgres.url, query=f"select * from {name} where visits > 0")):
         with pytest.raises(TimeoutError, match="canceling statement due to lock timeout; somebody uses the table, and"):
-            CLF.predict_to(postgres.url, rows, table=name, existing="replace")
+            CLF.predict_to(postgres.url, rows, table=name, if_exists="replace")
     assert content(postgres, name) == TABLE
 
 
@@ -159,7 +159,7 @@ def test_hostile_names_of_tables_columns_classes_and_values_mean_themselves(host
     target = f"{hostile} schema.{hostile}"
     assert clf.predict_to(postgres.url, rows, table=target, probabilities=True) == 40
     assert content(postgres, target) == found
-    assert clf.predict_to(postgres.url, rows, table=target, probabilities=True, existing="replace") == 40
+    assert clf.predict_to(postgres.url, rows, table=target, probabilities=True, if_exists="replace") == 40
     assert postgres.execute("SELECT to_regclass('t')::text") == [("t",)]
     postgres.execute(f"DROP TABLE {quoted}; DROP SCHEMA {schema} CASCADE")
 

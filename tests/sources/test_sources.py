@@ -121,7 +121,7 @@ def test_datasets_and_lazy_frames_are_streamed(rows: int) -> None:
         np.testing.assert_allclose(found.predict_proba(given), found.predict_proba(table), rtol=1e-12)
     assert scan(lazy, ignore=["town"]).names == tuple(name for name in table.column_names if name != "town")
     with pytest.raises(UsageError, match="no engine has these rows"):
-        learned(lazy, where="engine")
+        learned(lazy, pushdown=True)
 
 
 def test_a_list_of_names_is_a_list_of_files() -> None:
@@ -176,21 +176,21 @@ def test_a_connection_of_duckdb_counts_its_tables(rows: int) -> None:
     with duckdb.connect() as connection:
         connection.register("given", table)
         connection.execute("create table main.visits as from given")
-        expected = learned(connection.sql("from visits"), where="engine")
+        expected = learned(connection.sql("from visits"), pushdown=True)
         for more in ({"table": "visits"}, {"query": "select * from visits"}):
-            found = learned(connection, where="engine", **more)
+            found = learned(connection, pushdown=True, **more)
             assert found.schema_ == expected.schema_
             assert_same_model(found, table)
         as_text = scan(connection, table="visits", types={table.column_names[0]: "text"})
-        assert learned(as_text, where="engine").schema_.types[0] == "string"
+        assert learned(as_text, pushdown=True).schema_.types[0] == "string"
 
 
 def test_an_ibis_table_of_duckdb_is_counted_there() -> None:
     ibis = pytest.importorskip("ibis")
     backend = ibis.duckdb.connect()
     backend.con.register("some", TABLE)
-    assert_same_model(learned(backend.table("some"), where="engine"))
-    assert_same_model(learned(ibis.memtable(TABLE), where="engine"))
+    assert_same_model(learned(backend.table("some"), pushdown=True))
+    assert_same_model(learned(ibis.memtable(TABLE), pushdown=True))
 
 
 # refused
@@ -264,7 +264,7 @@ def test_tables_of_other_packages_are_named() -> None:
 def test_a_file_is_named_once() -> None:
     Path("t.csv").write_text(CSV)
     with pytest.raises(UsageError) as caught:
-        learned("t.csv", where="engine")
+        learned("t.csv", pushdown=True)
     assert str(caught.value).count("t.csv") == 1
 
 

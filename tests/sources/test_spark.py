@@ -218,12 +218,12 @@ def test_a_table_of_spark_is_recognized(frame: Any, table: pa.Table) -> None:
     assert kind_of_rows(None) == "memory"
 
 
-@pytest.mark.parametrize("where", ["here", "engine"])
-def test_names_that_spark_would_replace_are_names(spark: Any, where: Any) -> None:
+@pytest.mark.parametrize("pushdown", [False, True])
+def test_names_that_spark_would_replace_are_names(spark: Any, pushdown: bool) -> None:
     """Spark replaces ${name} in statements by the value of a setting, within quotes too."""
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 2, ROWS)
     cells = {"${spark.app.name}": rng.normal(size=ROWS) + labels, "${v}": np.array(["u", "w"])[labels], "y": labels}
     table = pa.table(cells)
-    there = BayesClassifier(tune=None).fit(spark.createDataFrame(table), "y", where=where)
+    there = BayesClassifier(tune=None).fit(spark.createDataFrame(table), "y", pushdown=pushdown)
     assert_same_typed_counts(there.counts_, BayesClassifier(tune=None).fit(table, "y").counts_)

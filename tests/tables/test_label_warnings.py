@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_diabetes, load_digits
 
 from deciban import BayesClassifier, DataError
-from deciban.tables.labels import Labels, too_many
+from deciban.tables.labels import Labels, check_class_count
 from tests.support.command import Deciban
 
 
@@ -43,17 +43,22 @@ def test_classes_of_digits_and_letters_are_not_warned_of() -> None:
 
 def test_the_rows_of_a_few_classes_are_not_looked_at_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor are those of many sorted: sorting a million labels takes longer than learning them."""
-    assert too_many(Labels(np.array([0, 1]), np.lib.stride_tricks.as_strided(np.int32(0), (1 << 50,), (0,)))) == ""
+    assert (
+        check_class_count(Labels(np.array([0, 1]), np.lib.stride_tricks.as_strided(np.int32(0), (1 << 50,), (0,))))
+        == ""
+    )
     monkeypatch.delattr(np, "unique")
     codes = np.array([*range(20), -1, 3], dtype=np.int32)
-    assert too_many(Labels(np.arange(25), codes)).startswith("the target has 20 classes in 21 rows: it looks like a n")
+    assert check_class_count(Labels(np.arange(25), codes)).startswith(
+        "the target has 20 classes in 21 rows: it looks like a n"
+    )
 
 
 def test_numbered_rows_of_a_long_file_are_warned_of(deciban: Deciban) -> None:
     draw = random.Random(0)
     lines = (f"{i},{draw.randint(0, 30_000)},{'yes' if i % 2 else 'no'}" for i in range(20_000))
     Path("a.csv").write_text("\n".join(["id,amount,kind", *lines]) + "\n")
-    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert "column 'id' looks like an identifier; leave it out: --ignore id" in answer.err
     assert "amount" not in answer.err
 
@@ -64,11 +69,11 @@ TABLE = "x,kind\n" + "".join(f"{i},{'yes' if i % 2 else 'no'}\n" for i in range(
 @pytest.mark.parametrize("end", ["31,ye", '31,"ye"', "31,y"])
 def test_a_file_that_is_cut_off_in_its_last_label_is_warned_of(deciban: Deciban, end: str) -> None:
     Path("a.csv").write_text(TABLE + end)
-    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert answer.code == 0
     assert "the last line has no end, and no other row has its label 'y" in answer.err
     Path("whole.csv").write_text(TABLE)
-    deciban("fit", "whole.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    deciban("fit", "whole.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     Path("more.csv").write_text("x,kind\n3,yes\n" + end)
     assert "is the file cut off?" in deciban("learn", "m.dcb", "more.csv").err
 
@@ -76,7 +81,7 @@ def test_a_file_that_is_cut_off_in_its_last_label_is_warned_of(deciban: Deciban,
 @pytest.mark.parametrize("end", ["31,ye\n", "31,yes", "31,yes\n31,ye\n32,ye"])
 def test_a_file_that_ends_as_it_should_is_not(deciban: Deciban, end: str) -> None:
     Path("a.csv").write_text(TABLE + end)
-    assert "cut off" not in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").err
+    assert "cut off" not in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").err
 
 
 @pytest.mark.parametrize("text", [TABLE + "31,ye\0s\n", TABLE.replace("kind", "ki\0nd", 1), "a\0b," + TABLE])

@@ -9,11 +9,20 @@ from typing import Any
 
 import click
 
-from deciban.cli import demo, evaluating, exporting, learning, output, pages, plotting, scoring, serving, warm
+from deciban.cli import output
+from deciban.cli.command_demo import bayes, completion, demo
+from deciban.cli.command_evaluate import diagnose, evaluate, inspect
+from deciban.cli.command_export import export
+from deciban.cli.command_fit import fit, forget, learn, merge
+from deciban.cli.command_plot import plot
+from deciban.cli.command_predict import decide, explain, predict, sample, top_words
+from deciban.cli.command_report import playground, report
+from deciban.cli.command_serve import serve
+from deciban.cli.command_warmup import warmup
 from deciban.cli.messages import describe_error, describe_warning
 from deciban.cli.output import complain, flush
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
-from deciban.sources.addresses import passwords_among
+from deciban.sources.addresses import find_passwords
 from deciban.util import shutdown
 from deciban.util.version import __version__
 
@@ -72,10 +81,8 @@ def app(context: click.Context) -> None:
 
 
 for command in (
-    *(learning.fit, scoring.predict, scoring.explain, scoring.decide, evaluating.evaluate, evaluating.diagnose),
-    *(learning.learn, learning.forget, learning.merge, evaluating.inspect, scoring.words, scoring.sample),
-    *(plotting.plot, pages.report, exporting.export, serving.serve, pages.playground, demo.bayes),
-    *(demo.demo, demo.completion, warm.warm),
+    *(fit, predict, explain, decide, evaluate, diagnose, learn, forget, merge, inspect, top_words, sample),
+    *(plot, report, export, serve, playground, bayes, demo, completion, warmup),
 ):
     app.add_command(command)
 
@@ -91,7 +98,7 @@ def run(arguments: Sequence[str]) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, *rest, **more: complain("warning", describe_warning(message))
-        if passwords_among(arguments):
+        if find_passwords(arguments):
             complain("warning", PASSWORD_SEEN)
         try:
             result = app.main(list(arguments), prog_name="deciban", standalone_mode=False)

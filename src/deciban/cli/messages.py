@@ -9,25 +9,23 @@ from deciban.util.text_tables import format_class
 
 # Arguments that are options of the same name.
 SAME_NAME = (
-    *("alpha", "by", "column", "date_format", "delimiter", "encoding", "folds", "force", "ignore", "keep", "length"),
-    *("missing", "prior", "query", "reject", "row", "rows", "table", "target", "thousands", "threads", "title"),
-    *("unseen", "weight", "where"),
+    *("alpha", "by", "column", "date_format", "delimiter", "encoding", "folds", "force", "if_exists", "ignore", "keep"),
+    *("length", "missing", "prior", "pushdown", "query", "reject", "row", "rows", "table", "target", "thousands"),
+    *("threads", "title", "unseen", "weight"),
 )
 
 # Arguments that are options of another name.
 OPTIONS = {
     **{name: f"--{name.replace('_', '-')}" for name in SAME_NAME},
-    "columns": "--family",
+    "families": "--family",
     "header": "--no-header",
     "label": "--class",
     "loss": "--costs",
+    "n_samples": "--rows",
     "random_state": "--seed",
     "sample_weight": "--weight",
     "types": "--type",
 }
-
-# How tunings are chosen: there is no option of this name.
-TUNINGS = {"auto": "a fit without --plain", None: "--plain", "weights": "the tuning of weights alone"}
 
 # Spreads are parts of families, and cannot be given to a column.
 SPREADS = ("PerClass", "Pooled", "Shrunk")
@@ -36,7 +34,7 @@ SPREADS = ("PerClass", "Pooled", "Shrunk")
 def as_option(part: Part) -> str:
     """Return an argument, a family or labels as the command line shows them.
 
-    >>> as_option(Argument("missing", "n/a")), as_option(Argument("columns")), as_option(Argument("family", "Gamma"))
+    >>> as_option(Argument("missing", "n/a")), as_option(Argument("families")), as_option(Argument("family", "Gamma"))
     ('--missing n/a', '--family', 'Gamma')
     >>> as_option(Argument("types", {"a b": "text"})), as_option(Argument("force", True))
     ("--type 'a b=text'", '--force')
@@ -47,9 +45,7 @@ def as_option(part: Part) -> str:
     if name == "family":
         return str(value)
     if name == "tune":
-        return TUNINGS.get(value, f"tune {value}")
-    if name == "existing":  # what becomes of a table that is there
-        return f"--{value}"
+        return f"--tune {'none' if value is None else value}"
     option = OPTIONS.get(name, name.replace("_", " "))
     if value is NOT_GIVEN or value is True:
         return option

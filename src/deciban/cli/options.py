@@ -14,13 +14,13 @@ from click.shell_completion import CompletionItem
 
 from deciban.cli.output import check_output, complain, few
 from deciban.errors import Argument, UsageError
-from deciban.sources.addresses import HIDDEN, without_passwords
+from deciban.sources.addresses import HIDDEN, mask_passwords
 from deciban.util.text_tables import count_noun, format_class
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
-    from deciban.sources.labeled import LabeledStream
     from deciban.sources.source import Source
+    from deciban.sources.streams import LabeledStream
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -34,6 +34,12 @@ def files(context: click.Context, parameter: click.Parameter, incomplete: str) -
 TABLE = click.argument("table", nargs=-1, required=True, shell_complete=files)
 TARGET = click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name "
                       "here.")  # fmt: skip
+TUNE = click.option(
+    "--tune",
+    type=click.Choice(["auto", "weights", "none"]),
+    help="auto: tune families, blocks, weights and corrections on left-out rows. weights: tune only the weights. "
+    "none: plain Bayes.  [default: auto]",
+)
 MODEL = click.argument("model", type=click.Path(dir_okay=False))
 
 
@@ -120,7 +126,7 @@ def again_from(table: Sequence[str], read: ReadOptions) -> list[str]:
     """What to give another command to read the same rows, without a password."""
     database = {"--query": read.query, "--table": read.database_table}
     given = [part for option, value in database.items() if value is not None for part in (option, value)]
-    return [*(without_passwords(one).replace(f":{HIDDEN}@", "@") for one in table), *given]
+    return [*(mask_passwords(one).replace(f":{HIDDEN}@", "@") for one in table), *given]
 
 
 def pair(text: str, option: str, form: str) -> tuple[str, str]:
@@ -128,6 +134,11 @@ def pair(text: str, option: str, form: str) -> tuple[str, str]:
     if not sign or not name:
         raise UsageError(f"{option} {text}: write it as {form}")
     return name, value
+
+
+def tuning_of(name: str | None) -> str | None:
+    """Return the value of `tune=` for the option --tune."""
+    return None if name == "none" else name or "auto"
 
 
 def loaded(path: str) -> "Fitted":
@@ -139,7 +150,7 @@ def loaded(path: str) -> "Fitted":
 def labeled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabeledStream":
     """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
     from deciban.fitting.fit import open_examples
-    from deciban.sources.labeled import LabeledStream
+    from deciban.sources.streams import LabeledStream
 
     name = target if target is not None else fitted.origin.target
     if name is None:

@@ -83,13 +83,13 @@ class Belief(Mapping[Any, float]):
     def __len__(self) -> int:
         return len(self.before)
 
-    def frequencies(self, people: int | None = None) -> str:
+    def frequencies(self, population: int | None = None) -> str:
         """The calculation in natural frequencies.
 
         Parameters
         ----------
-        people : int, default=None
-            Of how many people. None: 1,000, or as many more as it takes until the whole numbers give the percentage.
+        population : int, default=None
+            The number of people. None: 1,000, or the smallest power of ten whose whole numbers give the percentage.
 
         Returns
         -------
@@ -99,17 +99,17 @@ class Belief(Mapping[Any, float]):
         if not self.counts_people:
             raise UsageError("a likelihood that is a density is not a share of people; there are no frequencies of it")
         exact = f"{100 * self[next(iter(self.before))]:.1f}"
-        if people is None:
-            people = 1000
-            while people < MAX_PEOPLE and not self._holds_in_whole_numbers(people, exact):
-                people *= 10
-        has, shown = self._in_whole_numbers(people)
+        if population is None:
+            population = 1000
+            while population < MAX_PEOPLE and not self._holds_in_whole_numbers(population, exact):
+                population *= 10
+        has, shown = self._in_whole_numbers(population)
         lines = [f"{has[name]:,} are {name}, of whom {shown[name]:,} show the evidence" for name in self.before]
         first, total = next(iter(self.before)), sum(shown.values())
         rounded = f"{100 * shown[first] / total:.1f}" if total else exact
         told = f"{rounded} %" if rounded == exact else f"{rounded} % ({exact} % before rounding)"
         return (
-            f"Of {people:,} people " + "; ".join(lines) + ".\n"
+            f"Of {population:,} people " + "; ".join(lines) + ".\n"
             f"So of the {total:,} who show it {shown[first]:,} are {first}: {told}."
         )
 
@@ -173,7 +173,7 @@ def bayes(
     -------
     Belief
         A mapping from each hypothesis to its posterior, with `joint`, `evidence`, `update(likelihoods)`,
-        `frequencies(people)` and `calculation()`.
+        `frequencies(population)` and `calculation()`.
 
     Raises
     ------

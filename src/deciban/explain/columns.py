@@ -11,13 +11,13 @@ import pyarrow as pa
 from deciban.errors import Argument, UsageError
 from deciban.families import Family
 from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settled
-from deciban.model.corrections import Known
+from deciban.model.corrections import MissingAdjustment
 from deciban.model.counting import row_ranges
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Table, decoded_cells
+from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, evidence_column, format_number, integer_if_whole, shorten, text_width
 
@@ -39,7 +39,7 @@ def values_of_row(row: Table) -> list[Any]:
 
 def _value(column: pa.Array) -> Any:
     if is_text(column.type):
-        return decoded_cells(column)[0]
+        return decode_cells(column)[0]
     value = column[0].as_py()
     short = value is not None and (pa.types.is_float16(column.type) or pa.types.is_float32(column.type))
     return float(str(np.float32(value))) if short else value
@@ -82,11 +82,11 @@ class ColumnEvidence:
         The names of the columns.
     classes : ndarray of shape (n_classes,)
         The labels of the classes.
-    alone : ndarray of shape (n_rows, n_columns, n_classes)
+    own : ndarray of shape (n_rows, n_columns, n_classes)
         The evidence of each column by itself, with its offset in a tuned model.
-    together : ndarray of shape (n_rows, n_columns, n_classes)
+    joint : ndarray of shape (n_rows, n_columns, n_classes)
         Its share of the evidence of the joint blocks that it is in.
-    corrections : ndarray of shape (n_rows, n_columns, n_classes)
+    correction : ndarray of shape (n_rows, n_columns, n_classes)
         Its share of the corrections of a tuned model.
     log_prior : ndarray of shape (n_classes,) or (n_rows, n_classes)
         The log prior of each class.
@@ -113,16 +113,16 @@ class ColumnEvidence:
 
     columns: tuple[str, ...]
     classes: LabelArray
-    alone: Floats
-    together: Floats
-    corrections: Floats
+    own: Floats
+    joint: Floats
+    correction: Floats
     log_prior: Floats
     rules: dict[str, str]
 
     @property
     def values(self) -> Floats:
         """The evidence of each row, column and class."""
-        return self.alone + self.together + self.corrections
+        return self.own + self.joint + self.correction
 
     @property
     def log_joint(self) -> Floats:
@@ -146,30 +146,30 @@ def check_by(by: str) -> None:
 def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvidence:
     """The evidence of some rows, by column, from what the blocks say of them (also with each row left out)."""
     shape = (table.rows, model.schema.width, model.classes.size)
-    alone, together, corrections = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    own, joint, correction = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     rules: dict[str, str] = {}
-    weighted, known = evidence.weighted, model.known(table)
+    weighted, known = evidence.weighted, model.adjust_for_missing(table)
     if model.partial is not None:
         offsets = model.partial.offsets[None]
         if known is not None:
             offsets = np.where(known.unknown[:, :, None], 0.0, known.scale[:, None, None] * offsets)
-        alone += offsets
+        own += offsets
     for p, (group, slots) in enumerate(zip(model.schema.groups, model.schema.block_slots, strict=True)):
         if not group.family.joint or len(group.columns) == 1:
-            alone[:, list(group.columns)] += weighted[:, slots]
+            own[:, list(group.columns)] += weighted[:, slots]
         elif evidence.weights[slots[0]] > 0.0:
-            rule = _share_out(model, p, table, evidence, together, known)
+            rule = _share_out(model, p, table, evidence, joint, known)
             rules[model.schema.block_names[slots[0]]] = str(rule)
     if model.corrections is not None:
         blocks = len(model.schema.block_names)
         places = [one.column for one in model.corrections.columns]
-        corrections[:, places] = _corrections(model, table, evidence.values[:, blocks:], known)
-    return ColumnEvidence(
-        model.schema.column_names, model.classes, alone, together, corrections, evidence.log_prior, rules
-    )
+        correction[:, places] = _corrections(model, table, evidence.values[:, blocks:], known)
+    return ColumnEvidence(model.schema.column_names, model.classes, own, joint, correction, evidence.log_prior, rules)
 
 
-def _share_out(model: Model, p: int, table: Table, evidence: Evidence, out: Floats, known: Known | None) -> Rule:
+def _share_out(
+    model: Model, p: int, table: Table, evidence: Evidence, out: Floats, known: MissingAdjustment | None
+) -> Rule:
     """Add to out[row, column, class] what the columns of a joint block have of its weighted evidence."""
     group, block = model.schema.groups[p], int(model.schema.block_slots[p][0])
     rule = Rule.EXACT
@@ -195,14 +195,14 @@ def _pieces(group: ColumnGroup, rows: int, classes: int) -> Iterator[slice]:
         yield slice(*span)
 
 
-def _corrections(model: Model, table: Table, given: Floats, known: Known | None) -> Floats:
+def _corrections(model: Model, table: Table, given: Floats, known: MissingAdjustment | None) -> Floats:
     """What each corrected column has of the corrections: as given, or where these are given as a whole, by the shares
     of the tables that correct a new row."""
     corrections = model.corrections
     assert corrections is not None, "there are corrections"
     if given.shape[1] == len(corrections.columns):
         return given
-    shares = corrections.shares(corrections.read(table), model.unknown_corrected(known))
+    shares = corrections.shares(corrections.read(table), model.unknown_corrected_cells(known))
     if known is not None:
         shares *= known.scale[:, None, None]
     return settled(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))

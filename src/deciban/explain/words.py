@@ -11,7 +11,7 @@ from deciban.errors import Argument, Labels, UsageError
 from deciban.families.text.family import KnownWords, TextColumn
 from deciban.families.text.tokens import Tokens, folded_text
 from deciban.model.model import Model
-from deciban.tables.table import Table, decoded_cells
+from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, align_table, count_noun, format_amount
 
@@ -92,7 +92,7 @@ class TextEvidence:
         units = [
             unit
             for unit in _words_in(text, self.tokens.lowercase, self.tokens.strip_accents)
-            if len(unit[0]) >= self.tokens.shortest and unit[0] not in self.tokens.stop_words
+            if len(unit[0]) >= self.tokens.min_word_length and unit[0] not in self.tokens.stop_words
         ]
         marked: set[int] = set()
         for word in self.words[:MAX_WORDS_NAMED]:  # of n-grams that overlap the one of most evidence is marked
@@ -218,7 +218,7 @@ def tokenized_texts(model: Model, row: Table) -> Iterator[TokenizedText]:
             continue
         cells = group.family.read(row, group.columns)
         for place, block, cell, column in zip(group.columns, slots, cells, likelihood.texts, strict=True):
-            text = decoded_cells(cell)[0] or ""
+            text = decode_cells(cell)[0] or ""
             yield TokenizedText(int(block), schema.column_name(place), text, column.known_words(cell), column)
 
 

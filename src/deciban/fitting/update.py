@@ -26,9 +26,9 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
 from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
-from deciban.schema.infer import Defaults, extended
+from deciban.schema.infer import Defaults, extend_schema
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import Examples, LabeledStream, Where
+from deciban.sources.streams import Examples, LabeledStream
 from deciban.store import model_file
 from deciban.store.model_file import identity, shards_of
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
@@ -40,7 +40,7 @@ LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and 
 
 
 def learn_more(
-    fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, where: Where = "here"
+    fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, pushdown: bool = False
 ) -> Fitted:
     """What is known after these rows too. The tuning is kept, and stale.
 
@@ -50,13 +50,13 @@ def learn_more(
     declared = settings.classes if classes is None else classes
     if not known.class_weight.any():  # nothing was learned that could decide
         declared = known.classes if known.declared else declared
-        return fit(settings, X, y, sample_weight, classes=declared, partial=True, where=where)
+        return fit(settings, X, y, sample_weight, classes=declared, partial=True, pushdown=pushdown)
     settings.check()
-    examples = open_examples(fitted, X, y, sample_weight, where)
-    with examples.naming():
+    examples = open_examples(fitted, X, y, sample_weight, pushdown)
+    with examples.locate_errors():
         schema, everything = _extended(fitted, examples)
-        known = known.extended_to(schema)
-        known = known if declared is None else known.declaring(declared_classes(declared))
+        known = known.extend_schema(schema)
+        known = known if declared is None else known.declare_classes(declared_classes(declared))
         counted = count_examples(schema, everything, settings.threads)
         _refuse_other_labels(examples, counted, known)
         warn_of_labels(examples, counted, fitted.counts)
@@ -65,10 +65,10 @@ def learn_more(
         return with_counts(fitted, known + counted)
 
 
-def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Fitted:
+def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Fitted:
     """What would be known had these rows not been learned."""
-    examples = open_examples(fitted, X, y, sample_weight, where)
-    with examples.naming():
+    examples = open_examples(fitted, X, y, sample_weight, pushdown)
+    with examples.locate_errors():
         rows = count_examples(fitted.counts.schema, examples, fitted.settings.threads)
         name = identity(rows)
         absent = _columns_missing_from(fitted.counts.schema, examples.names)
@@ -78,13 +78,13 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, where: Whe
         if not remaining.class_weight.any():
             raise ForgetError("these are all the rows that were learned; nothing would be left of the model")
         left = with_counts(fitted, remaining)
-    return replace(left, origin=left.origin.without(name))
+    return replace(left, origin=left.origin.remove_shards(name))
 
 
 def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Fitted:
     """The same counts with weights learned anew from these rows, which are among those counted if `learned`."""
     examples = open_examples(fitted, X, y, sample_weight)
-    with examples.naming():
+    with examples.locate_errors():
         rows, everything = examples.sample()
         labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
         tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
@@ -95,12 +95,12 @@ def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned
     return replace(fitted, tuning=tuning)
 
 
-def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Fitted:
+def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Fitted:
     """These rows alone, counted as `fitted` counts: what is to be added to it."""
     settings = fitted.settings
     settings.check()
-    examples = open_examples(fitted, X, y, sample_weight, where)
-    with examples.naming():
+    examples = open_examples(fitted, X, y, sample_weight, pushdown)
+    with examples.locate_errors():
         schema, everything = _extended(fitted, examples)
         counts = count_examples(schema, everything, settings.threads)
         _refuse_other_labels(examples, counts, fitted.counts)
@@ -129,9 +129,9 @@ def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
 
     Models of different targets, or without a common column, raise a SchemaError unless `force`.
     """
-    if other.counts.adds_nothing_to(one.counts):
+    if other.counts.leaves_unchanged(one.counts):
         return one
-    if one.counts.adds_nothing_to(other.counts):
+    if one.counts.leaves_unchanged(other.counts):
         return other
     if not force:
         _refuse_other_question(one, other)
@@ -161,13 +161,13 @@ def _refuse_other_question(one: Fitted, other: Fitted) -> None:
 
 def subtract(one: Fitted, other: Fitted) -> Fitted:
     """What `one` would know had it not learned the rows of `other`."""
-    if other.counts.adds_nothing_to(one.counts):
+    if other.counts.leaves_unchanged(one.counts):
         return one
     absent = _columns_missing_from(one.counts.schema, other.counts.schema.names)
     if absent and not set(shards_of(other)) <= set(shards_of(one)):
         raise _half_forgotten(absent)
     left = with_counts(one, one.counts - other.counts)
-    return replace(left, origin=left.origin.without(*shards_of(other)))
+    return replace(left, origin=left.origin.remove_shards(*shards_of(other)))
 
 
 def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -> Fitted:
@@ -206,7 +206,7 @@ def with_counts(fitted: Fitted, counts: Counts) -> Fitted:
     """The same with other counts: the tuning is kept, and stale; the names of shards are kept."""
     if not counts.class_weight.any():
         raise DataError("no row is left: all that was learned would weigh nothing", remedy="fit anew instead")
-    tuning = None if fitted.tuning is None else fitted.tuning.after(counts, fitted.classes)
+    tuning = None if fitted.tuning is None else fitted.tuning.mark_stale(counts, fitted.classes)
     origin = fitted.origin.with_shards(shards_of(fitted))
     return Fitted(counts, prior_of(fitted.settings.class_prior, counts), tuning, origin, fitted.settings)
 
@@ -232,9 +232,9 @@ def _extended(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples]:
     if schema.names is None or examples.names is None or set(examples.names) <= schema.columns_with_family:
         return schema, examples
     sample, everything = examples.sample()
-    sample = sample.weighing()
-    return extended(
-        schema, sample.table, settings.columns, Defaults(settings.alpha, settings.unseen), sample.weights
+    sample = sample.drop_zero_weights()
+    return extend_schema(
+        schema, sample.table, settings.families, Defaults(settings.alpha, settings.unseen), sample.weights
     ), everything
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import Examples
-from deciban.tables.labeled import LabeledTable
+from deciban.sources.streams import Examples
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Codes, Floats, even_part
@@ -123,7 +123,7 @@ def count_batches(
     with one_blas_thread(), progress("counting", "rows", expected) as advance:
         for more in map_in_threads(add, items, threads):
             advance(more)
-    return tree.total(start).without_empty_classes()
+    return tree.total(start).drop_empty_classes()
 
 
 def add_up(parts: Iterable[Counts], start: Counts) -> Counts:
@@ -131,7 +131,7 @@ def add_up(parts: Iterable[Counts], start: Counts) -> Counts:
     tree = _Tree()
     for place, counts in enumerate(parts):
         tree.add(place, counts)
-    return tree.total(start).without_empty_classes()
+    return tree.total(start).drop_empty_classes()
 
 
 class _Tree:

@@ -20,13 +20,13 @@ from deciban.plot.display import (
     quiet,
     shown_name,
 )
-from deciban.plot.judged import Judged, judged_posteriors, judged_rows
+from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
 from deciban.util.text_tables import format_digits
 from deciban.web.palette import CLASS_COLORS
 
-Against = Literal["threshold", "prior"]
+XAxis = Literal["threshold", "prior"]
 
 # Thresholds, and priors, at which costs are found.
 THRESHOLDS = 501
@@ -34,12 +34,12 @@ PRIORS_TRIED = np.concatenate([[0.001, 0.005, 0.01, 0.02], np.linspace(0.04, 0.9
 
 
 class CostDisplay(Display):
-    """What decisions cost on average, against the threshold of two classes, or against the prior of a class.
+    """Mean cost per row against the decision threshold of two classes, or against the prior of a class.
 
-    Against the threshold: what it costs to decide for a class as soon as its probability is above each threshold; that
-    which least risk demands is marked. Posteriors that can be believed cost least just there. Against the prior: what
-    the rows would cost if the class were more or less frequent, as the model decides now and as it would decide if it
-    were told.
+    Against the threshold: the cost of deciding for a class if its probability is above the threshold. The threshold
+    with the lowest expected cost is marked; calibrated probabilities cost least there. Against the prior: the cost of
+    the rows if the class were more or less frequent, with the decisions of the model unchanged and with decisions
+    adapted to the new prior.
 
     Parameters
     ----------
@@ -49,10 +49,10 @@ class CostDisplay(Display):
         The mean cost at each of them, by the name of the rule.
     label : label
         The class.
-    against : {"threshold", "prior"}, default="threshold"
+    x_axis : {"threshold", "prior"}, default="threshold"
         What is along the axis.
-    marked : float, default=None
-        The threshold that least risk demands, or the prior of the model. None: nothing is marked.
+    reference : float, default=None
+        The threshold that least risk demands, or the prior of the model. None: nothing is reference.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class CostDisplay(Display):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = BayesClassifier(tune=None).fit(X[::2], y[::2])
     >>> shown = CostDisplay.from_estimator(clf, X[1::2], y[1::2], loss={(1, 0): 10, (0, 1): 1})
-    >>> round(shown.marked, 3)                             # decide 1 where P(1) is above 10 / 11
+    >>> round(shown.reference, 3)                             # decide 1 where P(1) is above 10 / 11
     0.909
     """
 
@@ -81,14 +81,14 @@ class CostDisplay(Display):
         x: Floats,
         costs: Mapping[str, Floats],
         label: Any,
-        against: Against = "threshold",
-        marked: float | None = None,
+        x_axis: XAxis = "threshold",
+        reference: float | None = None,
     ) -> None:
         self.x = x
         self.costs = dict(costs)
         self.label = label
-        self.against = against
-        self.marked = marked
+        self.x_axis = x_axis
+        self.reference = reference
 
     @classmethod
     def from_estimator(
@@ -98,10 +98,10 @@ class CostDisplay(Display):
         y: Any = None,
         sample_weight: Any = None,
         *,
-        learned: bool = False,
+        leave_one_out: bool = False,
         loss: Any = None,
         label: Any = None,
-        against: Against = "threshold",
+        x_axis: XAxis = "threshold",
         ax: Axes | None = None,
     ) -> Self:
         """Draw what the decisions of a fitted classifier cost.
@@ -116,13 +116,13 @@ class CostDisplay(Display):
             Their classes, or the name of the column that holds them.
         sample_weight : array-like or str, default=None
             Their weights, or the name of the column that holds them.
-        learned : bool, default=False
-            Whether the classifier has learned these rows, so that each is left out in its turn.
+        leave_one_out : bool, default=False
+            True if the classifier was trained on these rows: each is then scored by the model without it.
         loss : Loss, matrix, mapping, table or path, default=None
             What each decision costs, as for `BayesClassifier.decide`. None is zero-one loss.
         label : label, default=None
             The class whose threshold or prior is along the axis. None: the last of `classes_`.
-        against : {"threshold", "prior"}, default="threshold"
+        x_axis : {"threshold", "prior"}, default="threshold"
             What is along the axis; a threshold needs two classes.
         ax : Axes, default=None
             Where to draw; None makes a new figure.
@@ -131,7 +131,7 @@ class CostDisplay(Display):
         -------
         CostDisplay
         """
-        return cls._of(judged_rows(estimator, X, y, sample_weight, learned), loss, label, against).plot(ax)
+        return cls._of(score_rows(estimator, X, y, sample_weight, leave_one_out), loss, label, x_axis).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -142,7 +142,7 @@ class CostDisplay(Display):
         classes: Any = None,
         loss: Any = None,
         label: Any = None,
-        against: Against = "threshold",
+        x_axis: XAxis = "threshold",
         ax: Axes | None = None,
     ) -> Self:
         """Draw what decisions by the posteriors of any classifier cost.
@@ -159,7 +159,7 @@ class CostDisplay(Display):
             What each decision costs. None is zero-one loss.
         label : label, default=None
             The class whose threshold or prior is along the axis. None: the last one.
-        against : {"threshold", "prior"}, default="threshold"
+        x_axis : {"threshold", "prior"}, default="threshold"
             What is along the axis; a threshold needs two classes.
         ax : Axes, default=None
             Where to draw; None makes a new figure.
@@ -168,28 +168,28 @@ class CostDisplay(Display):
         -------
         CostDisplay
         """
-        return cls._of(judged_posteriors(y_true, posterior, classes), loss, label, against).plot(ax)
+        return cls._of(check_posteriors(y_true, posterior, classes), loss, label, x_axis).plot(ax)
 
     @classmethod
-    def _of(cls, rows: Judged, loss: Any, label: Any, against: Against) -> Self:
+    def _of(cls, rows: ScoredRows, loss: Any, label: Any, x_axis: XAxis) -> Self:
         labels = rows.classes.tolist()
         wanted = labels[-1] if label is None else label
         if wanted not in labels:
             raise UsageError(f"the class {wanted!r} is none of {labels}")
         place = labels.index(wanted)
         costs = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
-        if against == "prior":
-            return cls(*costs_by_prior(rows, costs, place), wanted, against, float(rows.prior[place]))
-        if against != "threshold":
-            raise UsageError("choose 'threshold' or 'prior'", parameter=Argument("against", against))
+        if x_axis == "prior":
+            return cls(*costs_by_prior(rows, costs, place), wanted, x_axis, float(rows.prior[place]))
+        if x_axis != "threshold":
+            raise UsageError("choose 'threshold' or 'prior'", parameter=Argument("x_axis", x_axis))
         if len(labels) != 2:
             raise UsageError(
                 f"a threshold is for two classes, not {len(labels)}",
-                remedy=("choose ", Argument("against", "prior")),
+                remedy=("choose ", Argument("x_axis", "prior")),
             )
         pair = (wanted, labels[1 - place])
         limit = Threshold.of(costs, float(rows.prior[place]), pair, (labels[0], labels[1]))
-        return cls(*costs_by_threshold(rows, costs, place), wanted, against, limit.posterior)
+        return cls(*costs_by_threshold(rows, costs, place), wanted, x_axis, limit.posterior)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
@@ -208,23 +208,23 @@ class CostDisplay(Display):
             best = int(np.argmin(cost))
             least = (
                 f", least {format_digits(float(cost[best]))} at {self.x[best]:.3g}"
-                if self.against == "threshold"
+                if self.x_axis == "threshold"
                 else ""
             )
             ax.plot(self.x, cost, color=CLASS_COLORS[k % 7], linestyle=CLASS_LINES[k % 4], linewidth=1.6,
                     label=printed(name) + least)  # fmt: skip
-        if self.marked is not None:
-            there = float(np.interp(self.marked, self.x, next(iter(self.costs.values()))))
-            what = "least risk" if self.against == "threshold" else "prior of the model"
-            ax.axvline(self.marked, color=QUIET_COLOR, linewidth=1.0, linestyle=":",
-                       label=f"{what}: {format_digits(there)} at {self.marked:.3g}")  # fmt: skip
+        if self.reference is not None:
+            there = float(np.interp(self.reference, self.x, next(iter(self.costs.values()))))
+            what = "least risk" if self.x_axis == "threshold" else "prior of the model"
+            ax.axvline(self.reference, color=QUIET_COLOR, linewidth=1.0, linestyle=":",
+                       label=f"{what}: {format_digits(there)} at {self.reference:.3g}")  # fmt: skip
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(bottom=0.0)
         name = shown_name(self.label)
-        along = f"decide {name} above this P({name})" if self.against == "threshold" else f"prior of {name}"
-        quiet(ax, f"cost against the {self.against}", along, "mean cost of a row")
+        along = f"decide {name} above this P({name})" if self.x_axis == "threshold" else f"prior of {name}"
+        quiet(ax, f"cost against the {self.x_axis}", along, "mean cost of a row")
         legend(ax)
-        self._drawn(ax)
+        self._count_held(ax)
         return self
 
     def to_frame(self) -> Any:
@@ -235,10 +235,10 @@ class CostDisplay(Display):
         DataFrame
             A line for each threshold or prior, with the mean cost of each rule.
         """
-        return data_frame({self.against: self.x, **self.costs})
+        return data_frame({self.x_axis: self.x, **self.costs})
 
 
-def costs_by_threshold(rows: Judged, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
+def costs_by_threshold(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
     """Thresholds, and the mean cost of deciding for a class of two where its posterior is above each."""
     labels = rows.classes.tolist()
     own, other = (loss.place("decision", labels[k]) for k in (place, 1 - place))
@@ -252,7 +252,7 @@ def costs_by_threshold(rows: Judged, loss: Loss, place: int) -> tuple[Floats, di
     return thresholds, {"above the threshold": float(weights @ matrix[other, rows.labels]) + above[start]}
 
 
-def costs_by_prior(rows: Judged, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
+def costs_by_prior(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
     """Priors of a class, and the mean cost of the decisions as they are, and as they are if the prior is told."""
     size = rows.classes.size
     present = np.bincount(rows.labels, rows.weights, size) > 0.0
@@ -277,7 +277,7 @@ def costs_by_prior(rows: Judged, loss: Loss, place: int) -> tuple[Floats, dict[s
     return PRIORS_TRIED.copy(), {"as the model decides": as_now, "if it is told the prior": as_told}
 
 
-def _cost_by_truth(rows: Judged, posterior: Floats, loss: Loss) -> Floats:
+def _cost_by_truth(rows: ScoredRows, posterior: Floats, loss: Loss) -> Floats:
     """The mean cost of the rows of each class; 0 where there are none."""
     cost = incurred(least_risk_decisions(np.ascontiguousarray(posterior), loss), rows.labels)
     size = rows.classes.size

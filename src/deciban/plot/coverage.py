@@ -6,7 +6,7 @@ from deciban.decisions.decide import CoverageCurve, incurred, least_risk_decisio
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.plot.display import Axes, Display, axes_for, legend, quiet
-from deciban.plot.judged import Judged, judged_posteriors, judged_rows
+from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
 from deciban.util.frames import data_frame
 from deciban.util.text_tables import format_digits
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
@@ -61,7 +61,7 @@ class CoverageDisplay(Display):
         y: Any = None,
         sample_weight: Any = None,
         *,
-        learned: bool = False,
+        leave_one_out: bool = False,
         loss: Any = None,
         reject: float | None = None,
         ax: Axes | None = None,
@@ -78,8 +78,8 @@ class CoverageDisplay(Display):
             Their classes, or the name of the column that holds them.
         sample_weight : array-like or str, default=None
             Their weights, or the name of the column that holds them.
-        learned : bool, default=False
-            Whether the classifier has learned these rows, so that each is left out in its turn.
+        leave_one_out : bool, default=False
+            True if the classifier was trained on these rows: each is then scored by the model without it.
         loss : Loss, matrix, mapping, table or path, default=None
             What each decision costs, as for `BayesClassifier.decide`. None is zero-one loss.
         reject : float, default=None
@@ -91,7 +91,7 @@ class CoverageDisplay(Display):
         -------
         CoverageDisplay
         """
-        return cls._of(judged_rows(estimator, X, y, sample_weight, learned), loss, reject).plot(ax)
+        return cls._of(score_rows(estimator, X, y, sample_weight, leave_one_out), loss, reject).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -125,10 +125,10 @@ class CoverageDisplay(Display):
         -------
         CoverageDisplay
         """
-        return cls._of(judged_posteriors(y_true, posterior, classes), loss, reject).plot(ax)
+        return cls._of(check_posteriors(y_true, posterior, classes), loss, reject).plot(ax)
 
     @classmethod
-    def _of(cls, rows: Judged, loss: Any, reject: float | None) -> Self:
+    def _of(cls, rows: ScoredRows, loss: Any, reject: float | None) -> Self:
         if reject is not None and not reject >= 0.0:
             raise UsageError("give what it costs to reject a row, at least 0", parameter=Argument("reject", reject))
         labels = rows.classes.tolist()
@@ -165,7 +165,7 @@ class CoverageDisplay(Display):
         what = "error" if self.zero_one else "mean cost"
         quiet(ax, f"{what} of the rows that are decided", "share of rows that is decided", what)
         legend(ax)
-        self._drawn(ax)
+        self._count_held(ax)
         return self
 
     def to_frame(self) -> Any:

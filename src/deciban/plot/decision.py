@@ -59,9 +59,9 @@ class DecisionDisplay(Display):
         Prior times density of each class at each value.
     loss : Loss
         What each decision costs under each truth, with labels.
-    rule : sequence of (low, high, decision)
+    regions : sequence of (low, high, decision)
         The intervals of the rule that is drawn, from the left; a decision is its place in ``loss.decisions``.
-    best : sequence of (low, high, decision), default=None
+    best_regions : sequence of (low, high, decision), default=None
         Those of the best rule. None: the rule is the best one.
     name : str, default="x"
         What the axis is called.
@@ -74,7 +74,7 @@ class DecisionDisplay(Display):
         The points at which the decision changes.
     areas : ndarray of shape (n_decisions, n_classes)
         The probability of each decision with each truth.
-    risk, least, avoidable : float
+    risk, min_risk, avoidable : float
         The expected loss of the rule, that of the best one, and their difference.
     ax_, figure_ : Axes, Figure
         Where it was drawn.
@@ -100,31 +100,31 @@ class DecisionDisplay(Display):
         x: Floats,
         joint: Floats,
         loss: Loss,
-        rule: Sequence[Interval],
-        best: Sequence[Interval] | None = None,
+        regions: Sequence[Interval],
+        best_regions: Sequence[Interval] | None = None,
         name: str = "x",
         discrete: bool = False,
     ) -> None:
         self.x = x
         self.joint = joint
         self.loss = loss
-        self.rule = list(rule)
-        self.best = list(rule if best is None else best)
+        self.regions = list(regions)
+        self.best_regions = list(regions if best_regions is None else best_regions)
         self.name = name
         self.discrete = discrete
-        self.areas = areas_of(self.rule, joint, x, len(loss.matrix))
-        least = areas_of(self.best, joint, x, len(loss.matrix))
-        self.risk, self.least = (float((loss.matrix * area).sum()) for area in (self.areas, least))
+        self.areas = areas_of(self.regions, joint, x, len(loss.matrix))
+        least = areas_of(self.best_regions, joint, x, len(loss.matrix))
+        self.risk, self.min_risk = (float((loss.matrix * area).sum()) for area in (self.areas, least))
 
     @property
     def boundaries(self) -> list[float]:
         """The points at which the decision changes."""
-        return [one.low for one in self.rule[1:]]
+        return [one.low for one in self.regions[1:]]
 
     @property
     def avoidable(self) -> float:
         """The risk of the rule less that of the best one."""
-        return max(self.risk - self.least, 0.0)
+        return max(self.risk - self.min_risk, 0.0)
 
     @classmethod
     def from_bayes_error(
@@ -151,7 +151,7 @@ class DecisionDisplay(Display):
             return DecisionMapDisplay.from_bayes_error(result, ax=ax)
         curves = curves_of_result(result)
         shown = cls(curves.x, curves.joint, result.loss, curves.rule, curves.best, name, curves.discrete)
-        shown.areas, shown.risk, shown.least = result.areas, result.risk, result.least  # to the last digit
+        shown.areas, shown.risk, shown.min_risk = result.areas, result.risk, result.least  # to the last digit
         return shown.plot(ax)
 
     @classmethod
@@ -207,7 +207,7 @@ class DecisionDisplay(Display):
         shown = cls(curves.x, curves.joint, costs, curves.rule, curves.best, name, curves.discrete)
         if curves.areas is not None:  # to the last digit
             shown.areas = curves.areas[0]
-            shown.risk, shown.least = (float((costs.matrix * area).sum()) for area in curves.areas)
+            shown.risk, shown.min_risk = (float((costs.matrix * area).sum()) for area in curves.areas)
         return shown.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> "DecisionDisplay":
@@ -232,7 +232,7 @@ class DecisionDisplay(Display):
         for edge in within:
             told = len(within) <= MAX_TOLD_APART
             ax.axvline(edge, color="black", linewidth=1.0, label=f"boundary {edge:.6g}" if told else None)
-        for edge in {one.low for one in self.best[1:]} - set(self.boundaries):
+        for edge in {one.low for one in self.best_regions[1:]} - set(self.boundaries):
             ax.axvline(edge, color=QUIET_COLOR, linewidth=1.0, linestyle=":")
         ax.set_xlim(low, high)
         ax.set_ylim(bottom=0.0)
@@ -240,7 +240,7 @@ class DecisionDisplay(Display):
         avoidable = f", of which {format_digits(self.avoidable)} avoidable" if self._moved().any() else ""
         quiet(ax, f"{what} {format_digits(self.risk)}{avoidable}", shown_name(self.name), "prior × density")
         legend(ax, outside=True, own=own)
-        self._drawn(ax)
+        self._count_held(ax)
         return self
 
     def _draw_curves(self, ax: Axes) -> None:
@@ -260,7 +260,7 @@ class DecisionDisplay(Display):
                     continue
                 what = "taken for " if decision in self._classes else "and "
                 said = f"{names[c]} {what}{shown_name(decision)} {self.areas[d, c]:.5g}" if apart else None
-                for one in (one for one in self.rule if one.decision == d):
+                for one in (one for one in self.regions if one.decision == d):
                     inside = (self.x >= one.low) & (self.x <= one.high)
                     hatched = apart and c % 2 == 1
                     hatch = {"hatch": style.hatch, "edgecolor": style.color} if hatched else {"edgecolor": "none"}
@@ -276,7 +276,7 @@ class DecisionDisplay(Display):
         for part in _runs(moved):
             x, joint = self.x[part], self.joint[part]
             middle = np.array([0.5 * (x[0] + x[-1])])
-            d, best = (int(decision_at(rule, middle)[0]) for rule in (self.rule, self.best))
+            d, best = (int(decision_at(rule, middle)[0]) for rule in (self.regions, self.best_regions))
             cost = risks(joint, self.loss)
             low, high = np.zeros(x.size), cost[:, d] - cost[:, best]
             if self.loss.is_zero_one:
@@ -287,7 +287,7 @@ class DecisionDisplay(Display):
     def _moved(self) -> Flags:
         """The points between which the rule differs from the best one."""
         middle = 0.5 * (self.x[1:] + self.x[:-1])
-        return np.asarray(decision_at(self.rule, middle) != decision_at(self.best, middle))
+        return np.asarray(decision_at(self.regions, middle) != decision_at(self.best_regions, middle))
 
     @property
     def _classes(self) -> list[Any]:
@@ -304,7 +304,7 @@ class DecisionDisplay(Display):
         decisions = list(self.loss.decisions or ())
         columns: dict[str, Any] = {"x": self.x}
         columns |= {f"joint of {label}": self.joint[:, c] for c, label in enumerate(self._classes)}
-        for name, rule in (("decision", self.rule), ("best", self.best)):
+        for name, rule in (("decision", self.regions), ("best", self.best_regions)):
             columns[name] = [decisions[place] for place in decision_at(rule, self.x)]
         return data_frame(columns)
 
@@ -463,7 +463,7 @@ class DecisionMapDisplay(Display):
         ax.set_xlim(self.x[0], self.x[-1])
         ax.set_ylim(self.y[0], self.y[-1])
         legend(ax, handles, outside=True, own=own)
-        self._drawn(ax)
+        self._count_held(ax)
         return self
 
     def _draw_regions(self, ax: Axes) -> list[Any]:

@@ -53,7 +53,7 @@ class EvidenceDisplay(Display):
         The class that evidence speaks for, and the one against.
     posterior : float
         The probability of the class among all.
-    most : int, default=12
+    max_display : int, default=12
         How many columns have a bar of their own; the others have one together.
 
     Attributes
@@ -87,7 +87,7 @@ class EvidenceDisplay(Display):
         label: Any,
         against: Any,
         posterior: float,
-        most: int = MAX_COLUMNS_DRAWN,
+        max_display: int = MAX_COLUMNS_DRAWN,
     ) -> None:
         self.names = list(names)
         self.decibans = np.asarray(decibans, dtype=np.float64)
@@ -95,7 +95,7 @@ class EvidenceDisplay(Display):
         self.label = label
         self.against = against
         self.posterior = posterior
-        self.most = most
+        self.max_display = max_display
 
     @classmethod
     def from_estimator(
@@ -106,7 +106,7 @@ class EvidenceDisplay(Display):
         *,
         label: Any = None,
         against: Any = None,
-        most: int = MAX_COLUMNS_DRAWN,
+        max_display: int = MAX_COLUMNS_DRAWN,
         ax: Axes | None = None,
     ) -> Self:
         """Draw a row of a table.
@@ -123,7 +123,7 @@ class EvidenceDisplay(Display):
             The class that evidence speaks for. None: the most probable one.
         against : label, default=None
             The class that it speaks against. None: the most probable of the others.
-        most : int, default=12
+        max_display : int, default=12
             How many columns have a bar of their own; the others have one together.
         ax : Axes, default=None
             Where to draw; None makes a new figure.
@@ -141,8 +141,8 @@ class EvidenceDisplay(Display):
         one = table.slice(row, row + 1)
         found = column_evidence(fitted.model, one, fitted.model.evidence(one))
         order = np.argsort(-found.log_posterior[0], kind="stable")
-        best = int(order[0]) if label is None else fitted.place_of(label)
-        other = next((int(c) for c in order if c != best), None) if against is None else fitted.place_of(against)
+        best = int(order[0]) if label is None else fitted.class_index(label)
+        other = next((int(c) for c in order if c != best), None) if against is None else fitted.class_index(against)
         if other is None or other == best:
             raise UsageError("evidence speaks for one class against another", remedy="give two classes that differ")
         with np.errstate(invalid="ignore"):
@@ -156,14 +156,16 @@ class EvidenceDisplay(Display):
         labels = fitted.classes.tolist()
         chance = float(np.exp(found.log_posterior[0, best]))
         said = np.where(np.isnan(said), 0.0, said)  # what no class can say is said by none
-        return cls(names, said, prior, labels[best], labels[other], chance, most).plot(ax)
+        return cls(names, said, prior, labels[best], labels[other], chance, max_display).plot(ax)
 
     @property
     def steps(self) -> list[tuple[str, float]]:
         """The name and the decibans of each bar but the sum: prior, columns, others."""
         order = np.argsort(-np.abs(self.decibans), kind="stable")
         telling = [k for k in order if self.decibans[k] != 0.0]
-        kept = telling if len(telling) == self.most + 1 else telling[: self.most]  # one other can as well be shown
+        kept = (
+            telling if len(telling) == self.max_display + 1 else telling[: self.max_display]
+        )  # one other can as well be shown
         steps = [("prior", self.prior), *((self.names[k], float(self.decibans[k])) for k in kept)]
         if rest := telling[len(kept) :]:
             steps.append((count_noun(len(self.names) - len(kept), "other"), float(self.decibans[rest].sum())))
@@ -215,7 +217,7 @@ class EvidenceDisplay(Display):
         title = f"P({shown_name(self.label)}) = {format_digits(self.posterior)}"
         quiet(ax, title, f"decibans for {shown_name(self.label)} against {shown_name(self.against)}")
         self._mark_chances(ax)
-        self._drawn(ax)
+        self._count_held(ax)
         return self
 
     @property

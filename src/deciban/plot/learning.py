@@ -12,7 +12,7 @@ from deciban.fitting.fit import count_examples, open_examples
 from deciban.fitting.update import with_counts
 from deciban.model.fitted import Fitted
 from deciban.plot.display import Axes, Display, curve_styles, fitted_of, legend, panels_for, printed, quiet
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import data_frame
 
@@ -22,7 +22,7 @@ MIN_LEARNED = 10
 HELD_OUT = 5
 
 
-class Figures(NamedTuple):
+class LearningMetrics(NamedTuple):
     """Accuracy and log-loss after each number of rows."""
 
     accuracy: Floats
@@ -33,13 +33,13 @@ class LearningDisplay(Display):
     """How accuracy and log-loss of rows held out change as more rows are learned.
 
     Rows are counted in shards, each once, and the counts are added up: nothing is fitted again. What columns are, and
-    what a tuned model has tuned, is held fixed, as it is in leave-one-out; beside it is plain Bayes.
+    what a tuned model htuned, is held fixed, as it is in leave-one-out; beside it is plain Bayes.
 
     Parameters
     ----------
     rows : ndarray of shape (n_points,)
         How many rows were learned.
-    figures : mapping from str to (accuracy, log-loss)
+    metrics : mapping from str to (accuracy, log-loss)
         The figures after each number of rows, by the name of the model.
     held_out : int, default=0
         How many rows were held out.
@@ -70,9 +70,9 @@ class LearningDisplay(Display):
     [15, 30, 60, 120]
     """
 
-    def __init__(self, rows: Floats, figures: Mapping[str, tuple[Floats, Floats]], held_out: int = 0) -> None:
+    def __init__(self, rows: Floats, metrics: Mapping[str, tuple[Floats, Floats]], held_out: int = 0) -> None:
         self.rows = rows
-        self.figures = {name: Figures(*found) for name, found in figures.items()}
+        self.metrics = {name: LearningMetrics(*found) for name, found in metrics.items()}
         self.held_out = held_out
 
     @classmethod
@@ -125,9 +125,9 @@ class LearningDisplay(Display):
         order, sizes = _shuffled(rows), _sizes(rows.table.rows, int(shards))
         named = {"plain Bayes": replace(fitted, tuning=None)}
         if fitted.tuning is not None:
-            named["as tuned"] = fitted
-        figures = _figures(named, [rows.take(order[a:b]) for a, b in zip([0, *sizes[:-1]], sizes, strict=True)], test)
-        return cls(np.array(sizes), figures, test.table.rows).plot(ax)
+            named["tuned"] = fitted
+        metrics = _measure(named, [rows.take(order[a:b]) for a, b in zip([0, *sizes[:-1]], sizes, strict=True)], test)
+        return cls(np.array(sizes), metrics, test.table.rows).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
@@ -142,7 +142,7 @@ class LearningDisplay(Display):
         LearningDisplay
         """
         panels = panels_for(ax, 1, 2, (8.4, 3.6))
-        for (name, found), style in zip(self.figures.items(), curve_styles(len(self.figures)), strict=True):
+        for (name, found), style in zip(self.metrics.items(), curve_styles(len(self.metrics)), strict=True):
             look = {"color": style.color, "linestyle": style.line, "marker": style.marker, "label": printed(name)}
             for one, values in zip(panels, (found.log_loss, found.accuracy), strict=True):
                 one.plot(self.rows, values, markersize=4, linewidth=1.6, **look)
@@ -153,7 +153,7 @@ class LearningDisplay(Display):
             _mark_rows(one, self.rows)
         legend(panels[0])
         self.axes_ = panels
-        self._drawn(panels[0])
+        self._count_held(panels[0])
         return self
 
     def to_frame(self) -> Any:
@@ -164,13 +164,13 @@ class LearningDisplay(Display):
         DataFrame
             A line for each model and number of rows, with accuracy and log-loss.
         """
-        names = list(self.figures)
+        names = list(self.metrics)
         return data_frame(
             {
                 "model": np.repeat(names, self.rows.size),
                 "rows": np.tile(self.rows, len(names)),
-                "accuracy": np.concatenate([self.figures[name].accuracy for name in names]),
-                "log_loss": np.concatenate([self.figures[name].log_loss for name in names]),
+                "accuracy": np.concatenate([self.metrics[name].accuracy for name in names]),
+                "log_loss": np.concatenate([self.metrics[name].log_loss for name in names]),
             }
         )
 
@@ -188,7 +188,7 @@ def _sizes(rows: int, shards: int) -> list[int]:
     return found
 
 
-def _figures(named: Mapping[str, Fitted], shards: Sequence[LabeledTable], test: Any) -> dict[str, Figures]:
+def _measure(named: Mapping[str, Fitted], shards: Sequence[LabeledTable], test: Any) -> dict[str, LearningMetrics]:
     """The figures of each model after each shard; a shard is counted once, whatever the number of models."""
     first = next(iter(named.values()))
     total, found = None, {name: ([], []) for name in named}  # type: ignore[var-annotated]  # of floats
@@ -200,7 +200,7 @@ def _figures(named: Mapping[str, Fitted], shards: Sequence[LabeledTable], test: 
             one = evaluate_rows(with_counts(fitted, total), test)
             found[name][0].append(one.accuracy)
             found[name][1].append(one.log_loss)
-    return {name: Figures(np.array(accuracy), np.array(loss)) for name, (accuracy, loss) in found.items()}
+    return {name: LearningMetrics(np.array(accuracy), np.array(loss)) for name, (accuracy, loss) in found.items()}
 
 
 def _mark_rows(ax: Axes, rows: Floats) -> None:

@@ -133,7 +133,7 @@ class NomogramDisplay(Display):
         label: Any = None,
         against: Any = None,
         columns: Sequence[Any] | None = None,
-        most: int = MAX_RULERS,
+        max_display: int = MAX_RULERS,
         ax: Axes | None = None,
     ) -> Self:
         """Draw a fitted classifier.
@@ -148,7 +148,7 @@ class NomogramDisplay(Display):
             The class that it is compared with; None is all others.
         columns : sequence of str or int, default=None
             The columns to draw. None: those whose values differ most in what they say; texts are left out.
-        most : int, default=12
+        max_display : int, default=12
             How many columns are drawn, unless they are named.
         ax : Axes, default=None
             Where to draw: one pair of axes, or two; None makes a new figure.
@@ -160,17 +160,17 @@ class NomogramDisplay(Display):
         fitted = fitted_of(estimator)
         if fitted.classes.size == 1:
             raise UsageError("the model has one class, for which nothing speaks; a nomogram needs two")
-        place = fitted.classes.size - 1 if label is None else fitted.place_of(label)
+        place = fitted.classes.size - 1 if label is None else fitted.class_index(label)
         if against is None and fitted.classes.size == 2:
             against = fitted.classes.tolist()[1 - place]
-        other = None if against is None else fitted.place_of(against)
+        other = None if against is None else fitted.class_index(against)
         if other == place:
             raise UsageError((Argument("against", against), " is the class itself"), remedy="give another one")
         found = _values_of_columns(fitted, columns)
         worth = [said[:, place] for said in evidence_of_each(fitted.model, found, other)]
         kept = list(range(len(found)))
         if columns is None:
-            kept = sorted(kept, key=lambda k: (not np.isinf(worth[k]).any(), -_range(worth[k])))[:most]
+            kept = sorted(kept, key=lambda k: (not np.isinf(worth[k]).any(), -_range(worth[k])))[:max_display]
         prior = float(DECIBANS * log_odds(log_joint_of(fitted.model, []), other)[0, place])
         left_out = fitted.counts.schema.width - len(kept)
         shown = [found[k] for k in kept], [worth[k] for k in kept]
@@ -193,7 +193,7 @@ class NomogramDisplay(Display):
         self._draw_columns(rulers)
         self._draw_sum(sums)
         self.axes_ = [rulers, sums]
-        self._drawn(rulers)
+        self._count_held(rulers)
         return self
 
     def _draw_columns(self, ax: Axes) -> None:

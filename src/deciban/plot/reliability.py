@@ -7,7 +7,7 @@ import numpy as np
 
 from deciban.evaluation.metrics import Calibration
 from deciban.plot.display import LINE_COLOR, Axes, Display, curve_styles, legend, panels_for, printed, quiet
-from deciban.plot.judged import judged_posteriors, judged_rows
+from deciban.plot.scored_rows import check_posteriors, score_rows
 from deciban.util.frames import data_frame
 
 # Bins of claims, and the size of their points: the more rows, the larger.
@@ -48,7 +48,7 @@ class ReliabilityDisplay(Display):
     >>> clf = BayesClassifier(tune="weights").fit(X[::2], y[::2])
     >>> shown = ReliabilityDisplay.from_estimator(clf, X[1::2], y[1::2])
     >>> list(shown.calibrations)
-    ['plain Bayes', 'as tuned']
+    ['plain Bayes', 'tuned']
     """
 
     def __init__(self, calibrations: Mapping[str, Calibration]) -> None:
@@ -62,7 +62,7 @@ class ReliabilityDisplay(Display):
         y: Any = None,
         sample_weight: Any = None,
         *,
-        learned: bool = False,
+        leave_one_out: bool = False,
         ax: Axes | None = None,
     ) -> Self:
         """Draw the claims of a fitted classifier; of a tuned one beside those of plain Bayes.
@@ -77,8 +77,8 @@ class ReliabilityDisplay(Display):
             Their classes, or the name of the column that holds them.
         sample_weight : array-like or str, default=None
             Their weights, or the name of the column that holds them.
-        learned : bool, default=False
-            Whether the classifier has learned these rows, so that each is left out in its turn.
+        leave_one_out : bool, default=False
+            True if the classifier was trained on these rows: each is then scored by the model without it.
         ax : Axes, default=None
             Where to draw: one pair of axes, or two; None makes a new figure.
 
@@ -86,16 +86,16 @@ class ReliabilityDisplay(Display):
         -------
         ReliabilityDisplay
         """
-        rows = judged_rows(estimator, X, y, sample_weight, learned, plain=True)
+        rows = score_rows(estimator, X, y, sample_weight, leave_one_out, plain=True)
         after = Calibration.of(rows.posterior, rows.labels, rows.weights, CLAIM_BINS)
         if rows.plain is None:
-            return cls({"claims": after}).plot(ax)
+            return cls({"model": after}).plot(ax)
         before = Calibration.of(rows.plain, rows.labels, rows.weights, CLAIM_BINS)
-        return cls({"plain Bayes": before, "as tuned": after}).plot(ax)
+        return cls({"plain Bayes": before, "tuned": after}).plot(ax)
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, posterior: Any, *, classes: Any = None, name: str = "claims", ax: Axes | None = None
+        cls, y_true: Any, posterior: Any, *, classes: Any = None, name: str = "model", ax: Axes | None = None
     ) -> Self:
         """Draw the claims of any classifier.
 
@@ -107,7 +107,7 @@ class ReliabilityDisplay(Display):
             What `predict_proba` says.
         classes : sequence of labels, default=None
             The classes of its columns. None: those of `y_true`, sorted.
-        name : str, default="claims"
+        name : str, default="model"
             What the curve is called.
         ax : Axes, default=None
             Where to draw: one pair of axes, or two; None makes a new figure.
@@ -116,7 +116,7 @@ class ReliabilityDisplay(Display):
         -------
         ReliabilityDisplay
         """
-        rows = judged_posteriors(y_true, posterior, classes)
+        rows = check_posteriors(y_true, posterior, classes)
         return cls({name: Calibration.of(rows.posterior, rows.labels, rows.weights, CLAIM_BINS)}).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -154,7 +154,7 @@ class ReliabilityDisplay(Display):
         quiet(below, x="claimed probability of the predicted class", y="rows")
         legend(below)
         self.axes_ = [above, below]
-        self._drawn(above)
+        self._count_held(above)
         return self
 
     def to_frame(self) -> Any:

@@ -27,7 +27,7 @@ from deciban.explain.words import top_words_of
 from deciban.model.fitted import Fitted
 from deciban.model.tuning import Tuning
 from deciban.scoring.predict import loss_for, predict_posteriors
-from deciban.sources.labeled import Examples
+from deciban.sources.streams import Examples
 from deciban.store.model_file import shards_of
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats, Integers

@@ -15,7 +15,7 @@ from deciban.report.sections import (
     quality_section,
     rows_section,
 )
-from deciban.sources.write import replacing
+from deciban.sources.write import replace_file
 from deciban.util.text_tables import count_noun, to_json
 from deciban.web.html import Html, common_css, joined_markup, page_head, paragraph, tag
 from deciban.web.scripts import content_policy
@@ -71,7 +71,7 @@ class Report:
             The file; one that is there is replaced when all is written.
         """
         page = self.html.encode()
-        with replacing(os.fspath(path)) as file:
+        with replace_file(os.fspath(path)) as file:
             file.write(page)
 
     def __repr__(self) -> str:

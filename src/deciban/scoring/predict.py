@@ -19,10 +19,10 @@ from deciban.model.model import Model, most_probable, posteriors
 from deciban.model.priors import prior_variance
 from deciban.sources.open import open_rows, open_table
 from deciban.sources.source import Source
-from deciban.sources.write import Existing, FileKind, kind_of_output, refuse_inputs, written
+from deciban.sources.write import FileKind, IfExists, kind_of_output, open_writer, refuse_inputs
 from deciban.tables.cells import as_whole
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Frame, Table, with_columns, with_each
+from deciban.tables.table import Frame, Table, map_columns, with_columns
 from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import progress
@@ -46,7 +46,7 @@ def score_table(
     full: the log joint includes the terms that are the same for every class. first_row: the number that errors give the
     first row.
     """
-    scores = model.classes.size * model.score_blocks
+    scores = model.classes.size * model.n_slots
     most = min(rows_per_batch(table, SCORED_TEXT), max(1, SCORES_OF_A_BATCH // scores))
     if table.rows <= most:
         return finish(model.log_joint(table, first_row, full), model.log_prior)
@@ -95,7 +95,7 @@ def intervals(fitted: Fitted, X: Any, level: float) -> tuple[Floats, Floats]:
     if not 0.0 < level < 1.0:
         raise UsageError("give a probability between 0 and 1, such as 0.95", parameter=Argument("level", level))
     model = fitted.model
-    counts = fitted.counts.for_schema(model.schema)
+    counts = fitted.counts.select_schema(model.schema)
     variance = prior_variance(fitted.settings.prior, counts.class_weight)
     return posterior_intervals(model, counts, variance, aligned_table(fitted, X), level)
 
@@ -151,13 +151,13 @@ def predict_to(
     *,
     probabilities: bool = False,
     table: str | None = None,
-    existing: Existing = "refuse",
+    if_exists: IfExists = "fail",
 ) -> int:
     """Write the tables of `predict_batches`, as `write_tables` does; the number of rows."""
     source = opened_rows(fitted, X)
     kind = kind_of_output(path)
     tables = predict_batches(fitted, source, probabilities=probabilities, output_format=kind)
-    return write_tables(path, tables, source, table, existing)
+    return write_tables(path, tables, source, table, if_exists)
 
 
 def write_tables(
@@ -165,16 +165,16 @@ def write_tables(
     tables: Iterable[pa.Table],
     source: Table | Source,
     table: str | None = None,
-    existing: Existing = "refuse",
+    if_exists: IfExists = "fail",
 ) -> int:
     """Write tables to a .csv, .jsonl or .parquet file, or into a table of a database; the number of rows.
 
-    source: what they come from, which is not to be overwritten. existing: what becomes of a table that is there.
+    source: what they come from, which is not to be overwritten. if_exists: what to do if the table exists.
     """
     if isinstance(source, Source):
         refuse_inputs(path, source.inputs)
     rows = 0
-    with written(path, table=table, existing=existing) as write:
+    with open_writer(path, table=table, if_exists=if_exists) as write:
         for one in tables:
             write(one)
             rows += one.num_rows
@@ -241,12 +241,12 @@ def decide_to(
     *,
     reject: float | None = None,
     table: str | None = None,
-    existing: Existing = "refuse",
+    if_exists: IfExists = "fail",
 ) -> int:
     """Write the tables of `decide_batches`, as `write_tables` does; the number of rows."""
     source = opened_rows(fitted, X)
     tables = decide_batches(fitted, source, loss, reject=reject, output_format=kind_of_output(path))
-    return write_tables(path, tables, source, table, existing)
+    return write_tables(path, tables, source, table, if_exists)
 
 
 def column_of(table: Table) -> Callable[[str], Any]:
@@ -292,7 +292,7 @@ def _each_piece(
         return
     if others_as_text:
         source = source.as_text([name for name in source.names if name not in types])
-    with source.naming(), progress("reading", "rows", source.expected) as advance:
+    with source.locate_errors(), progress("reading", "rows", source.expected) as advance:
         first_row = 1  # as people count the rows of a file
         for table, shown in _with_shown(source, output_format):
             yield action(Frame(table), first_row, Frame(shown))
@@ -306,4 +306,4 @@ def _with_shown(source: Source, output_format: FileKind | None) -> Iterator[tupl
         yield from source.beside_text()
         return
     for table in source.tables():
-        yield table, with_each(table, as_whole) if output_format == "json" and not source.typed else table
+        yield table, map_columns(table, as_whole) if output_format == "json" and not source.typed else table

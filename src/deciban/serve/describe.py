@@ -40,8 +40,8 @@ def described_model(served: ServedModel, reader: Reader) -> dict[str, Any]:
         "columns": described_columns(fitted),
         "tuning": described_tuning(fitted),
         "learning": None if served.learner is None else to_json(served.learner.status()),
-        "loaded": datetime.fromtimestamp(state.loaded, UTC).isoformat(timespec="seconds"),
-        "age": max(0.0, time.time() - state.loaded),
+        "loaded_at": datetime.fromtimestamp(state.loaded, UTC).isoformat(timespec="seconds"),
+        "age_seconds": max(0.0, time.time() - state.loaded),
     }
 
 
@@ -70,7 +70,7 @@ def described_columns(fitted: Fitted) -> list[dict[str, Any]]:
         if column in levels:
             known = levels[column]
             one["levels"] = [to_json(level) for level in known.slice(0, MAX_LEVELS_SHOWN).to_pylist()]
-            one["levels_in_all"] = len(known)
+            one["level_count"] = len(known)
         found.append(one)
     return found
 

@@ -20,7 +20,7 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Origin, Settings
 from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
-from deciban.sources.write import replacing
+from deciban.sources.write import replace_file
 from deciban.statistics import Statistic, Vocabulary
 from deciban.store import layout
 from deciban.store.checks import check
@@ -44,7 +44,7 @@ def save(path: str | os.PathLike[str], fitted: Fitted) -> None:
         raise UsageError(
             "a model file cannot hold text that is not UTF-8", remedy="correct the column and fit anew"
         ) from None
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.write(data)
 
 
@@ -148,7 +148,7 @@ def identity(counts: Counts) -> str:
 
     Sums of the same rows in other batches differ in their last digits, so numbers are rounded to seven.
     """
-    plain = replace(counts.for_schema(counts.schema.plain), declared=False).without_empty_classes()
+    plain = replace(counts.select_schema(counts.schema.plain), declared=False).drop_empty_classes()
     found = []
     for group, statistic in zip(plain.schema.groups, plain.statistics, strict=True):
         names = [plain.schema.column_name(column) for column in group.columns]

@@ -90,7 +90,7 @@ def test_twenty_copies_of_a_column_say_no_more_than_one() -> None:
     assert log_loss(y, plain.predict_proba(np.repeat(test[:, None], 20, axis=1))) > 3.0 * losses[0]
 
 
-@pytest.mark.parametrize("kind", ["words", "codes", "numbers"])
+@pytest.mark.parametrize("kind", ["top-words", "codes", "numbers"])
 def test_xor_is_solved(kind: str) -> None:
     bits = RNG.integers(0, 2, (600, 2))
     y = bits[:, 0] ^ bits[:, 1]
@@ -503,7 +503,7 @@ def test_retuning_many_blocks_with_other_rows() -> None:
     X = RNG.normal(size=(200, 600)) + 0.1 * y[:, None]
     clf = BayesClassifier().fit(X, y)
     left_out = clf.retune(X, y).tuning_.weights[0]
-    assert clf.retune(X, y, learned=False).tuning_.weights[0] > left_out
+    assert clf.retune(X, y, already_learned=False).tuning_.weights[0] > left_out
     assert clf.tuning_.rows == 200
 
 

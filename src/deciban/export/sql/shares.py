@@ -127,7 +127,7 @@ def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTe
     number, away = cells.dialect.number, distances(cells, term)
     units = term.unit.tolist()
     scaled = [f"({z} / {number(unit)})" for z, unit in zip(away, units, strict=True)]
-    steps = [cells.stages.name("s", cells.dialect.nudged(cells.dialect.within(one, 1e100), 1e-50)) for one in scaled]
+    steps = [cells.stages.name("s", cells.dialect.nudge(cells.dialect.within(one, 1e100), 1e-50)) for one in scaled]
     forms = normal_shares(model, block, term)
     pattern = _pattern(cells, away) if len(forms) > 1 else None
     plain = [

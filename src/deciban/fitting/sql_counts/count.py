@@ -37,7 +37,7 @@ from deciban.fitting.sql_counts.statements import (
 )
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import LabeledStream
+from deciban.sources.streams import LabeledStream
 from deciban.statistics import Scatter
 from deciban.statistics.bins import Column
 from deciban.statistics.levels import distinct
@@ -76,7 +76,7 @@ def count_in_engine(schema: Schema, examples: LabeledStream, read: Read) -> Coun
         found |= _read(schema, rest, examples, classes, read)
     statistics = tuple(found[place] for place in range(len(schema.groups)))
     counts = Counts(schema, classes.labels, classes.weight, statistics, classes.rows, classes.unlabeled)
-    return counts.without_empty_classes()
+    return counts.drop_empty_classes()
 
 
 def _ask(schema: Schema, examples: LabeledStream, careful: bool) -> tuple[Classes, dict[int, Any]]:
@@ -124,12 +124,12 @@ def _read(
     what = (
         "this column is read, for SQL cannot count it" if len(names) == 1 else "columns are read that SQL cannot count"
     )
-    warn_user((Argument("where", "engine"), f": {what}: {list_names(sorted(names))}"))
+    warn_user((Argument("pushdown", True), f": {what}: {list_names(sorted(names))}"))
     stream = examples.stream
     if schema.names is not None:
         kept = names | {examples.target, examples.weight}
         stream = stream.without([name for name in stream.names if name not in kept])
-    counts = read(replace(schema, groups=groups), replace(examples, stream=stream, where="here"))
+    counts = read(replace(schema, groups=groups), replace(examples, stream=stream, pushdown=False))
     codes = Labels(counts.classes, np.arange(counts.classes.size, dtype=np.int32)).places_among(classes.labels)
     there = classes.weight > 0.0
     if counts.rows != classes.rows or not np.array_equal(np.sort(codes), np.flatnonzero(there)):

@@ -25,7 +25,7 @@ from deciban.model.model import Model, estimate
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
 from deciban.statistics.levels import distinct
-from deciban.tables.row_sampling import sampled_places
+from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import SparseMatrix, Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers, sum_at
 from deciban.util.parallel import map_in_threads, one_blas_thread
@@ -288,9 +288,9 @@ def _columns_a_table(columns: int) -> int:
 
 def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOut, fold: Integers) -> Floats:
     """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
-    scored = counts.for_schema(tuning.schema)
+    scored = counts.select_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
-    few = sampled_places(rows.labels.size, most_rows(tuning.schema, rows.classes))
+    few = sample_places(rows.labels.size, most_rows(tuning.schema, rows.classes))
     known = _evidence_of(model, scored, rows, left_out, few)
     weights = _weights_by_fold(tuning, known, rows, few, fold)
     out = np.empty((rows.labels.size, rows.classes))
@@ -300,7 +300,7 @@ def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOu
         for f, (weight, bias) in enumerate(weights):
             here = np.flatnonzero(fold[some] == f)
             weighted = np.where(weight[:, None] > 0.0, evidence[here], 0.0) * weight[:, None]
-            weighted = model.capped(weighted, tuning.cap).sum(axis=1)
+            weighted = model.cap_weighted_evidence(weighted, tuning.cap).sum(axis=1)
             out[some[here]] = weighted + bias + finite_prior(rows)
 
     step = max(1, EVIDENCE_AT_A_TIME // (max(len(tuning.schema.block_names), 1) * rows.classes))
@@ -320,7 +320,7 @@ def finite_prior(rows: Rows) -> Floats:
 def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOut, some: Integers) -> Floats:
     """The left-out evidence of some rows, row by block by class."""
     table = rows.table if some.size == rows.labels.size else rows.table.take(some)
-    return model.left_out_evidence_of(counts, table, left_out[some])
+    return model.leave_one_out_evidence(counts, table, left_out[some])
 
 
 def _weights_by_fold(

@@ -22,7 +22,7 @@ from deciban.model.counts import Counts
 from deciban.model.model import log_normalize
 from deciban.tables.cells import is_numeric
 from deciban.tables.labels import LabelArray, Labels
-from deciban.tables.row_sampling import sampled_places
+from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Matrix, SparseMatrix, Table
 from deciban.util.arrays import CORES, Codes, Flags, Floats, Integers, log, sum_at
 from deciban.util.parallel import map_in_threads
@@ -272,7 +272,7 @@ class Rows:
         usable = np.flatnonzero((labels >= 0) & (every > 0.0))
         if usable.size < labels.size:
             table, labels, every = table.take(usable), labels[usable], every[usable]
-        kept, removed = sampled_places(usable.size, most), None
+        kept, removed = sample_places(usable.size, most), None
         if kept.size < usable.size:
             removed = find_copies(table, labels, every).removed[kept]
             table, labels, every = table.take(kept), labels[kept], every[kept]
@@ -314,7 +314,7 @@ class Rows:
     def some(self, most: int) -> "Rows":
         if self.labels.size <= most:
             return self
-        kept = sampled_places(self.labels.size, most)
+        kept = sample_places(self.labels.size, most)
         removed = None if self.removed is None else self.removed[kept]
         some = replace(self, table=self.table.take(kept), labels=self.labels[kept], weights=self.weights[kept])
         return replace(some, removed=removed)

@@ -25,7 +25,7 @@ from deciban.serve.online.journal import Journal, KeptRow, Numbers, as_json, pen
 from deciban.serve.predictions import State
 from deciban.serve.problems import Problem, problem_of
 from deciban.serve.settings import LearnSettings
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import LabelArray, encode_labels
 from deciban.util.text_tables import list_names
 
@@ -177,7 +177,7 @@ def applied(fitted: Fitted, delta: Delta, before: float, now: Numbers, labels: C
         some = counted(fitted, rows, now, labels)
         if some is None:
             continue
-        counts = counts + some if sign > 0 else counts.without(some, slack if sign else None)
+        counts = counts + some if sign > 0 else counts.subtract(some, slack if sign else None)
     return fitted if counts is fitted.counts else update.with_counts(fitted, counts)
 
 
@@ -223,7 +223,7 @@ def by_kinds(rows: Sequence[T], record: Callable[[T], Record]) -> list[list[T]]:
 
 LEARNED, ALREADY, RELEARNED, FORGOTTEN, NOT_KNOWN = (
     *("learned", "already learned", "relearned"),
-    *("forgotten", "not known"),
+    *("forgotten", "not found"),
 )
 
 INFINITY = float("inf")

@@ -20,7 +20,7 @@ COSTS = ",benign,malignant\nbenign,0,100\nmalignant,1,0\n"
 WEATHER = (
     (
         "Fourteen days, and whether tennis was played. Counting them is all the learning there is.",
-        "fit weather.csv --target play --output weather.dcb --plain --alpha 0",
+        "fit weather.csv --target play --output weather.dcb --tune none --alpha 0",
     ),
     (
         "Will it be played on a sunny, cool, humid, windy day? Prior times likelihoods, step by step.",
@@ -28,9 +28,9 @@ WEATHER = (
     ),
     (
         "Counts add: two halves of the table, learned apart, are the model of the whole.",
-        "fit spring.csv --target play --output spring.dcb --plain --alpha 0",
+        "fit spring.csv --target play --output spring.dcb --tune none --alpha 0",
     ),
-    (None, "fit autumn.csv --target play --output autumn.dcb --plain --alpha 0"),
+    (None, "fit autumn.csv --target play --output autumn.dcb --tune none --alpha 0"),
     (None, "merge spring.dcb autumn.dcb --output year.dcb"),
 )
 CANCER = (
@@ -112,7 +112,7 @@ def _run(arguments: list[str]) -> None:
 
 def write_tables(folder: Path) -> list[str]:
     """Write the tables of the tour; their paths. Files that are there already and are others are refused."""
-    from deciban.sources.write import replacing
+    from deciban.sources.write import replace_file
 
     tables = {folder / name: text.encode() for name, text in tables_of_the_tour().items()}
     for path, content in tables.items():
@@ -121,7 +121,7 @@ def write_tables(folder: Path) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     for path, content in tables.items():
         if not path.exists():
-            with replacing(path) as file:
+            with replace_file(path) as file:
                 file.write(content)
     return list(map(str, tables))
 
@@ -215,9 +215,9 @@ Examples:
 )
 @click.option("--density", is_flag=True, help="The numbers of --likelihood are densities: tell no natural frequencies.")
 @click.option("--names", help="Of the two hypotheses: ill,well for tests, A,B for other evidence unless given.")
-@click.option("--people", type=click.IntRange(1), help="Of how many people to speak; found by itself unless given.")
+@click.option("--population", type=click.IntRange(1), help="Of how many people to speak; found by itself unless given.")
 @common
-def bayes(prior: str, as_json: bool, names: str | None, people: int | None, **options: Any) -> None:
+def bayes(prior: str, as_json: bool, names: str | None, population: int | None, **options: Any) -> None:
     """Bayes' theorem: what to believe after a test, or several in a row, in natural frequencies too."""  # fmt: skip
     from deciban.decisions.theorem import bayes as theorem
 
@@ -251,8 +251,8 @@ def bayes(prior: str, as_json: bool, names: str | None, people: int | None, **op
         if len(shown) > 1:
             heading(f"evidence {place + 1}")
         say(belief.calculation())
-        if people is not None or belief.counts_people:
-            say(belief.frequencies(people))
+        if population is not None or belief.counts_people:
+            say(belief.frequencies(population))
     return None
 
 

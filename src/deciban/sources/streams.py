@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from deciban.sources.open import find_rows
 from deciban.sources.source import Source
 from deciban.tables.cells import CellHabits, as_whole
 from deciban.tables.convert import as_table
-from deciban.tables.labeled import LabeledTable, find_column, rows_to_sample
+from deciban.tables.examples import LabeledTable, check_column, rows_to_sample
 from deciban.tables.labels import LabelArray, Labels, encode_labels
 from deciban.tables.table import Frame
 from deciban.util.progress import progress
@@ -22,16 +22,12 @@ from deciban.util.progress import progress
 FIRST_ROWS = 1_000
 
 
-# Where rows are counted: here, from what is read; or by the engine that has them.
-Where = Literal["here", "engine"]
-
-
 @dataclass(frozen=True)
 class LabeledStream:
     """A stream whose labels and weights are columns of its own. Rows are numbered from 1, as people count them.
 
     labels_look_like: what the labels are by themselves, where they are read as something else. rows: how many there
-    are, if they were counted. where: whether they are counted here or by the engine that has them. seen: a sample of
+    are, if they were counted. pushdown: count rows by SQL inside the database. seen: a sample of
     them, if one was drawn for the latter.
     """
 
@@ -40,25 +36,25 @@ class LabeledStream:
     weight: str | None = None
     labels_look_like: str = ""
     rows: int | None = None
-    where: Where = "here"
+    pushdown: bool = False
     seen: LabeledTable | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, stream: Source, y: Any, sample_weight: Any, where: Where = "here") -> "LabeledStream":
+    def of(cls, stream: Source, y: Any, sample_weight: Any, pushdown: bool = False) -> "LabeledStream":
         """A UsageError where labels or weights are not named, or the names are not there."""
-        with stream.naming():
+        with stream.locate_errors():
             for role, name in (("y", y), ("sample_weight", sample_weight)):
                 if not isinstance(name, str) and (role == "y" or name is not None):
                     cause = f"{role}: the rows of a file have theirs in a column of it"
                     raise UsageError(cause, remedy="give the column's name")
                 if isinstance(name, str):
-                    find_column(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
+                    check_column(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
             if y == sample_weight:
                 raise UsageError(f"column {y!r} cannot hold both the classes and the weights", remedy="name another")
-            if where == "engine":
+            if pushdown:
                 stream.sql()  # refuses rows that no engine has
         named = [name for name in stream.row_names if name not in (y, sample_weight)]
-        return cls(stream.with_label_as_written(y).without(named), y, sample_weight, where=where)
+        return cls(stream.with_label_as_written(y).without(named), y, sample_weight, pushdown=pushdown)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,39 +78,39 @@ class LabeledStream:
 
     def first_classes(self) -> LabelArray:
         """The classes of the first rows."""
-        return self._labeled(self.stream.head(FIRST_ROWS)).labels.classes
+        return self._add_labels(self.stream.head(FIRST_ROWS)).labels.classes
 
     def pieces(self) -> Iterator[LabeledTable]:
         first = 1
         for table in self.stream.tables():
-            yield self._labeled(table, first)
+            yield self._add_labels(table, first)
             first += table.num_rows
 
     @property
     def elsewhere(self) -> bool:
         return self.stream.elsewhere
 
-    def sample(self, most: int | None = None) -> tuple[LabeledTable, "Examples"]:
-        most = rows_to_sample(len(self.names)) if most is None else most
-        in_engine = self.where == "engine"
+    def sample(self, max_rows: int | None = None) -> tuple[LabeledTable, "Examples"]:
+        max_rows = rows_to_sample(len(self.names)) if max_rows is None else max_rows
+        in_engine = self.pushdown
         with progress("looking", "rows", self.expected) as advance:
             draw = self.stream.sample_in_engine if in_engine else self.stream.sample
             labels = [self.target] if self.weight is None else [self.target, self.weight]
-            drawn, rows = draw(most, advance, labels)
+            drawn, rows = draw(max_rows, advance, labels)
         stream, table = self.stream.resolve_types(drawn)
-        sample = self._labeled(table)
+        sample = self._add_labels(table)
         seen = sample if in_engine else None
         return sample, sample if table.num_rows == rows else replace(self, stream=stream, rows=rows, seen=seen)
 
     def peek(self) -> tuple[LabeledTable, "Examples"]:
         if self.stream.has_types:
-            return self._labeled(self.stream.head(1)), self
+            return self._add_labels(self.stream.head(1)), self
         return self.sample()
 
     def whole(self) -> LabeledTable:
-        return self._labeled(self.stream.table())
+        return self._add_labels(self.stream.table())
 
-    def _labeled(self, table: pa.Table, first_row: int = 1) -> LabeledTable:
+    def _add_labels(self, table: pa.Table, first_row: int = 1) -> LabeledTable:
         """A piece; where a file has no types, labels that are whole numbers are integers in each."""
         if not self.stream.typed:
             place = table.column_names.index(self.target)
@@ -137,14 +133,14 @@ class LabeledStream:
             raise DataError(cause, place=Place(column=self.target, row=row), remedy=remedy)
 
     @property
-    def unfinished_labels(self) -> tuple[str, ...]:
+    def labels_without_newline(self) -> tuple[str, ...]:
         """Labels of last lines that have no end; none where rows have weights, which hide how often each is there."""
-        return () if self.weight is not None else self.stream.unfinished(self.target)
+        return () if self.weight is not None else self.stream.cells_without_newline(self.target)
 
     @contextmanager
-    def naming(self) -> Iterator[None]:
+    def locate_errors(self) -> Iterator[None]:
         """While it lasts, errors name the source of the rows, and every pass reads the same rows."""
-        with self.stream.naming(), self.stream.steady():
+        with self.stream.locate_errors(), self.stream.steady():
             yield
 
 
@@ -156,7 +152,7 @@ def open_labeled(
     X: Any,
     y: Any,
     sample_weight: Any = None,
-    where: Where = "here",
+    pushdown: bool = False,
     *,
     types: Mapping[str, str] | None = None,
     habit: CellHabits | None = None,
@@ -164,23 +160,23 @@ def open_labeled(
 ) -> Examples:
     """Open rows with their labels and weights, which files hold in columns of their own.
 
-    where: whether they are to be counted here or by the engine that has them. types, habit: how a model has learned the
+    pushdown: count rows by SQL inside the database. types, habit: how a model has learned the
     columns. ignored: columns that it has left out.
     """
-    if where not in ("here", "engine"):
-        raise UsageError("choose 'here' or 'engine'", parameter=Argument("where", where))
-    found = find_rows(X, files=isinstance(y, str), in_engine=where == "engine")
+    if not isinstance(pushdown, bool):
+        raise UsageError("expected True or False", parameter=Argument("pushdown", pushdown))
+    found = find_rows(X, files=isinstance(y, str), in_engine=pushdown)
     if not isinstance(found, Source):
-        if where == "engine":
+        if pushdown:
             raise UsageError(
                 "the rows are in memory, and no engine has them",
-                parameter=Argument("where", where),
-                remedy=("leave ", Argument("where"), " out, or give a file, a query or a table of a database"),
+                parameter=Argument("pushdown", pushdown),
+                remedy=("leave ", Argument("pushdown"), " out, or give a file, a query or a table of a database"),
             )
         return LabeledTable.of(as_table(found), y, sample_weight)
     source = found.as_learned(types or {}, habit)
     source = source.without([name for name in ignored if name in source.names])
-    examples = LabeledStream.of(source, y, sample_weight, where)
+    examples = LabeledStream.of(source, y, sample_weight, pushdown)
     own = found.looks_like(y)
     return examples if source.looks_like(y) == own else replace(examples, labels_look_like=own)
 

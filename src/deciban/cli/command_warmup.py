@@ -1,4 +1,4 @@
-"""warm: compile all kernels in advance, so that no command waits later; each job runs code that needs some of them."""
+"""warmup: compile all kernels in advance. Each job runs code that needs some of them."""
 
 import multiprocessing
 import time
@@ -17,11 +17,11 @@ from deciban.errors import DecibanError
 
 @click.command(epilog="""\b
 Examples:
-  deciban warm                                       once after installation
-  NUMBA_CACHE_DIR=/opt/kernels deciban warm          for an image; set it where the image runs too
+  deciban warmup                                     once after installation
+  NUMBA_CACHE_DIR=/opt/kernels deciban warmup        for an image; set it where the image runs too
 """)  # fmt: skip
 @common
-def warm(as_json: bool) -> None:
+def warmup(as_json: bool) -> None:
     """Compile all kernels for this machine, on all cores, so that nothing waits for it later."""
     from deciban.kernels.compiled import cache_folder
     from deciban.util.progress import progress
@@ -117,7 +117,7 @@ def parts_of_texts() -> None:
     for family in (
         Text(ngram_range=(1, 2), stop_words=("the", "a")),
         Text(analyzer="char_wb", ngram_range=(2, 3)),
-        Text(most_words=50),
+        Text(max_features=50),
     ):
         BayesClassifier({"text": family}, tune=None).fit(table, "label").predict(table)
 
@@ -162,11 +162,11 @@ def files() -> None:
 def samples() -> None:
     """Samples of rows of numbers and texts."""
     from deciban.tables.convert import as_table
-    from deciban.tables.labeled import LabeledTable
-    from deciban.tables.row_sampling import sampled_places
+    from deciban.tables.examples import LabeledTable
+    from deciban.tables.row_sampling import sample_places
 
     numbers, labels = _numbers(5_000)
-    sampled_places(len(labels), 20)
+    sample_places(len(labels), 20)
     LabeledTable.of(as_table({"number": numbers[:, 0], "text": labels}), labels).sample(20)
 
 

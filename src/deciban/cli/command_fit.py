@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.advice import RETUNE, tell_markers, tuning_summary, warn_of_model
+from deciban.cli.fit_notes import RETUNE, tell_markers, tuning_summary, warn_of_model
 from deciban.cli.options import (
     MODEL,
     TABLE,
     TARGET,
+    TUNE,
     ReadOptions,
     again_from,
     common,
@@ -28,6 +29,7 @@ from deciban.cli.options import (
     opened,
     prior_of,
     reading,
+    tuning_of,
 )
 from deciban.cli.output import (
     check_model_output,
@@ -46,12 +48,8 @@ from deciban.util.text_tables import count_noun
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
 
-WHERE = click.option(
-    "--where",
-    type=click.Choice(["here", "engine"]),
-    default="here",
-    show_default=True,
-    help="Where rows are counted: here, or by SQL in the engine that has them, so that only a sample is read.",
+PUSHDOWN = click.option(
+    "--pushdown", is_flag=True, help="Count rows by SQL inside the database; only a sample is read."
 )
 WAIT = click.option(
     "--wait",
@@ -110,9 +108,9 @@ Examples:
     show_default=True,
     help="What a category never seen is worth.",
 )
-@click.option("--plain", is_flag=True, help="Textbook Bayes: no tuning of families, blocks, weights, corrections.")
+@TUNE
 @click.option("--threads", type=click.IntRange(1), help="How many threads count; all cores unless given.")
-@WHERE
+@PUSHDOWN
 @click.option("--force", is_flag=True, help="Write the model also where there is a file that is no model.")
 @reading
 @common
@@ -139,19 +137,19 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
         alpha=options["alpha"],
         unseen=options["unseen"],
         threads=options["threads"],
-        tune=None if options["plain"] else "auto",
+        tune=tuning_of(options["tune"]),
     )
     settings.check()  # before a table is opened, which may be long or come by standard input
     again = again_from(table, read)
     scan = opened(table, read, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
-    settings = replace(settings, columns=families_of(options["family"], columns))
-    fitted = fit.fit(settings, scan, target, options["weight"], where=options["where"])
+    settings = replace(settings, families=families_of(options["family"], columns))
+    fitted = fit.fit(settings, scan, target, options["weight"], pushdown=options["pushdown"])
     save(output, fitted)
     tell_markers(scan, target)
     warn_of_model(fitted, again, scan.typed, identifiers=False)
     if as_json:
-        from deciban.cli.evaluating import contents
+        from deciban.cli.command_evaluate import contents
 
         return say_json({"model": output, **contents(fitted)})
     heading(f"{output}: {rows_of(fitted)}")
@@ -176,7 +174,7 @@ Examples:
 @TABLE
 @TARGET
 @MODEL_OUTPUT
-@WHERE
+@PUSHDOWN
 @click.option("--retune", is_flag=True, help="Learn weights and corrections anew from these rows.")
 @click.option("--force", is_flag=True, help="Also rows that the model has learned already.")
 @WAIT
@@ -196,8 +194,8 @@ def learn(
         missing_columns(fitted, scan)
         tell_markers(scan, rows.target)
         new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
-        with rows.naming():
-            shard = update.shard(fitted, scan, rows.target, rows.weight, options["where"])
+        with rows.locate_errors():
+            shard = update.shard(fitted, scan, rows.target, rows.weight, options["pushdown"])
             learned = update.merge([fitted, shard], [model, scan.name], options["force"])
             if options["retune"]:
                 learned = update.retune(learned, rows.stream, rows.target, rows.weight)
@@ -214,7 +212,7 @@ Example:
 @TABLE
 @TARGET
 @MODEL_OUTPUT
-@WHERE
+@PUSHDOWN
 @WAIT
 @reading
 @common
@@ -231,7 +229,7 @@ def forget(
         scan = opened(table, read, output or model)
         rows = labeled(fitted, scan, options["target"])
         new_columns(fitted, rows, scan.name, "left out")
-        fitted = update.forget(fitted, rows.stream, rows.target, rows.weight, options["where"])
+        fitted = update.forget(fitted, rows.stream, rows.target, rows.weight, options["pushdown"])
         save(output or model, fitted)
     _tell(output or model, fitted, f"{count_noun(before - fitted.counts.rows, 'row')} forgotten", as_json)
 
@@ -294,7 +292,7 @@ def rows_of(fitted: "Fitted") -> str:
 def _tell(path: str, fitted: "Fitted", what: str, as_json: bool) -> None:
     warn_of_model(fitted)
     if as_json:
-        from deciban.cli.evaluating import contents
+        from deciban.cli.command_evaluate import contents
 
         return say_json({"model": path, **contents(fitted)})
     heading(f"{path}: {what}; now {rows_of(fitted)}")

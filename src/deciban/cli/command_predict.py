@@ -1,4 +1,4 @@
-"""predict, explain, decide, words, sample: what a model says of rows, and of words."""
+"""predict, explain, decide, top-words, sample: what a model says of rows, and of words."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ from deciban.cli.options import (
 )
 from deciban.cli.output import check_table_output, clean, complain, flush, heading, say, say_json
 from deciban.errors import DataError, LossError, Place
-from deciban.sources.addresses import is_address, without_passwords
+from deciban.sources.addresses import is_address, mask_passwords
 from deciban.util.text_tables import count_noun, format_class, format_digits
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from deciban.decisions.loss import Loss
     from deciban.model.fitted import Fitted
-    from deciban.sources.write import Existing, FileKind
+    from deciban.sources.write import FileKind, IfExists
     from deciban.tables.table import Table
 
 TABLE_OUTPUT = click.option(
@@ -48,9 +48,16 @@ KEEP = click.option("--keep", metavar="COLUMNS", help="Which columns of the tabl
                     "name with a comma in double quotes); all unless given, '' for none.")  # fmt: skip
 INTO = click.option("--into", metavar="NAME", help="Write into this table of a database, such as sales.scores: that of "
                     "TABLE, or of --output postgresql://...; all rows, or none.")  # fmt: skip
-REPLACE = click.option("--replace", is_flag=True, help="With --into: a table that is there is replaced.")
-APPEND = click.option("--append", is_flag=True, help="With --into: rows are added to a table that is there.")
-RAW = click.option("--raw", is_flag=True, help="In CSV, leave text that a spreadsheet takes for a formula as it is.")
+IF_EXISTS = click.option(
+    "--if-exists",
+    type=click.Choice(["fail", "replace", "append"]),
+    default="fail",
+    show_default=True,
+    help="With --into: what to do if the table already exists.",
+)
+NO_ESCAPE = click.option(
+    "--no-escape", is_flag=True, help="In CSV, do not escape text that a spreadsheet would run as a formula."
+)
 
 
 @click.command(epilog="""\b
@@ -63,11 +70,10 @@ Examples:
 @TABLE
 @TABLE_OUTPUT
 @INTO
-@REPLACE
-@APPEND
+@IF_EXISTS
 @click.option("--probabilities", "-p", is_flag=True, help="Write the probability of every class.")
 @KEEP
-@RAW
+@NO_ESCAPE
 @reading
 @common
 def predict(
@@ -110,10 +116,9 @@ costs.csv names the true classes in its first line and the decisions in its firs
 @click.option("--reject", type=float, metavar="COST", help="What it costs to leave a row undecided.")
 @TABLE_OUTPUT
 @INTO
-@REPLACE
-@APPEND
+@IF_EXISTS
 @KEEP
-@RAW
+@NO_ESCAPE
 @reading
 @common
 def decide(
@@ -182,13 +187,11 @@ def about_costs(path: str | None) -> Iterator[None]:
 def _output(output: str | None, table: Sequence[str], options: dict[str, Any]) -> str | None:
     """Where tables are written: a file, a database, or standard output if None."""
     if options["into"] is None:
-        if options["replace"] or options["append"]:
-            raise click.UsageError("--replace and --append say what becomes of a table of a database; give --into")
+        if options["if_exists"] != "fail":
+            raise click.UsageError("--if-exists applies to a table of a database; name it with --into")
         if is_address(output):
             raise click.UsageError("--output is a database; name the table to write with --into")
         return output
-    if options["replace"] and options["append"]:
-        raise click.UsageError("--replace and --append exclude each other; give one of them")
     database = table[0] if output is None else output
     if not is_address(database):
         raise click.UsageError("--into is a table of a database; give its URL with --output postgresql://...")
@@ -207,7 +210,7 @@ def _kind(output: str | None, as_json: bool) -> "FileKind | None":
 def _write(
     output: str | None, tables: Iterable["pa.Table"], names: Sequence[str], as_json: bool, options: dict[str, Any]
 ) -> None:
-    from deciban.sources.write import to_stream, written
+    from deciban.sources.write import open_writer, to_stream
 
     kept = None if options["keep"] is None else names_in(options["keep"], names)
     if kept is not None and (unknown := [name for name in kept if name not in names]):
@@ -219,21 +222,21 @@ def _write(
     if output is None:
         people = sys.stdout.isatty() and not as_json
         with to_stream(_Screen() if sys.stdout.isatty() else sys.stdout.buffer, "json" if as_json else "csv",
-                       safe=not options["raw"]) as write:  # fmt: skip
+                       safe=not options["no_escape"]) as write:  # fmt: skip
             for table in tables:
                 shown = _without(table, dropped)
                 write(_in_six_digits(shown, options.get("as_read", names)) if people else shown)
         return
     into = options.get("into")
-    existing: Existing = "replace" if options.get("replace") else "append" if options.get("append") else "refuse"
-    with written(output, safe=not options["raw"], table=into, existing=existing) as write:
+    if_exists: IfExists = options.get("if_exists", "fail")
+    with open_writer(output, safe=not options["no_escape"], table=into, if_exists=if_exists) as write:
         for table in tables:
             write(_without(table, dropped))
             rows += table.num_rows
     if as_json:
-        say_json({"output": without_passwords(output), "rows": rows, **({} if into is None else {"into": into})})
+        say_json({"output": mask_passwords(output), "rows": rows, **({} if into is None else {"into": into})})
     else:
-        say(f"{without_passwords(output) if into is None else into}: {count_noun(rows, 'row')}")
+        say(f"{mask_passwords(output) if into is None else into}: {count_noun(rows, 'row')}")
 
 
 def _in_six_digits(table: "pa.Table", as_read: Collection[str]) -> "pa.Table":
@@ -308,7 +311,7 @@ def explain(
     if shown.num_rows < len(row):
         raise click.UsageError(f"--row {max(row)}: the table has fewer rows")
     wanted = [number - 1 for number in row] or list(range(min(rows, shown.num_rows)))
-    with scan.naming():
+    with scan.locate_errors():
         found = Explanation.of(fitted.model, aligned_table(fitted, shown.slice(0, len(wanted))), options["by"])
     if as_json:
         return say_json(
@@ -328,17 +331,17 @@ def explain(
     return None
 
 
-@click.command(epilog="""\b
+@click.command("top-words", epilog="""\b
 Examples:
-  deciban words mail.dcb
-  deciban words mail.dcb --class spam --count 50
+  deciban top-words mail.dcb
+  deciban top-words mail.dcb --class spam --count 50
 """)  # fmt: skip
 @MODEL
 @click.option("--class", "label", metavar="CLASS", help="Only the words of this class; all classes unless given.")
 @click.option("--column", metavar="COLUMN", help="The column of texts, if there are several.")
 @click.option("--count", "-n", type=click.IntRange(1), default=10, show_default=True, help="How many words.")
 @common
-def words(model: str, label: str | None, column: str | None, count: int, as_json: bool) -> None:
+def top_words(model: str, label: str | None, column: str | None, count: int, as_json: bool) -> None:
     """Show the words by which the texts of each class are known, the most telling first."""
     from dataclasses import asdict
 
@@ -346,7 +349,7 @@ def words(model: str, label: str | None, column: str | None, count: int, as_json
 
     fitted = loaded(model)
     chosen = fitted.classes.tolist() if label is None else [class_of(fitted, label)]
-    found = {format_class(one): top_words_of(fitted.plain, fitted.place_of(one), count, column) for one in chosen}
+    found = {format_class(one): top_words_of(fitted.plain, fitted.class_index(one), count, column) for one in chosen}
     if as_json:
         return say_json({one: [asdict(word) for word in some] for one, some in found.items()})
     for k, (one, some) in enumerate(found.items()):
@@ -381,11 +384,11 @@ Example:
 @click.option("--class", "label", metavar="CLASS", help="Draw rows of this class alone.")
 @click.option("--length", type=click.IntRange(0), help="How many words each text, or row of word counts, has.")
 @TABLE_OUTPUT
-@RAW
+@NO_ESCAPE
 @common
 def sample(
     model: str, rows: int, seed: int | None, label: str | None, length: int | None, output: str | None, as_json: bool,
-    raw: bool,
+    no_escape: bool,
 ) -> None:  # fmt: skip
     """Draw rows from the model.
 
@@ -403,4 +406,4 @@ def sample(
     if not isinstance(drawn, pa.Table):
         drawn = pa.table({f"x{j}": drawn[:, j] for j in range(drawn.shape[1])})
     table = drawn.append_column(fitted.origin.target or "class", pa.array(labels.tolist()))
-    _write(output, [table], table.column_names, as_json, {"keep": None, "raw": raw, "as_read": ()})
+    _write(output, [table], table.column_names, as_json, {"keep": None, "no_escape": no_escape, "as_read": ()})

@@ -36,20 +36,20 @@ def test_points_are_the_shares_that_were_right(plain: BayesClassifier) -> None:
 
 def test_a_tuned_model_stands_beside_plain_bayes(tuned: BayesClassifier, plain: BayesClassifier) -> None:
     shown = ReliabilityDisplay.from_estimator(tuned, X[TEST], Y[TEST])
-    assert list(shown.calibrations) == ["plain Bayes", "as tuned"]
-    for name, clf in (("plain Bayes", plain), ("as tuned", tuned)):
+    assert list(shown.calibrations) == ["plain Bayes", "tuned"]
+    for name, clf in (("plain Bayes", plain), ("tuned", tuned)):
         expected = clf.evaluate(X[TEST], Y[TEST]).calibration
         np.testing.assert_allclose(shown.calibrations[name].sums, expected.sums, atol=1e-9)
     labels = [text.get_text() for text in shown.axes_[1].get_legend().get_texts()]
-    assert labels[1] == f"as tuned: calibration error {shown.calibrations['as tuned'].expected_calibration_error:.4f}"
+    assert labels[1] == f"tuned: calibration error {shown.calibrations['tuned'].expected_calibration_error:.4f}"
 
 
 def test_rows_that_were_learned_are_left_out(tuned: BayesClassifier, plain: BayesClassifier) -> None:
     remembered = ReliabilityDisplay.from_estimator(tuned)
-    given = ReliabilityDisplay.from_estimator(tuned, X[TRAIN], Y[TRAIN], learned=True)
+    given = ReliabilityDisplay.from_estimator(tuned, X[TRAIN], Y[TRAIN], leave_one_out=True)
     expected = tuned.leave_one_out().calibration()
     for shown in (remembered, given):
-        np.testing.assert_allclose(shown.calibrations["as tuned"].sums, expected.sums, atol=1e-9)
+        np.testing.assert_allclose(shown.calibrations["tuned"].sums, expected.sums, atol=1e-9)
     before = plain.leave_one_out().calibration()
     np.testing.assert_allclose(given.calibrations["plain Bayes"].sums, before.sums, atol=1e-9)
 
@@ -59,7 +59,7 @@ def test_predictions_of_any_classifier_can_be_drawn(plain: BayesClassifier) -> N
     shown = ReliabilityDisplay.from_predictions(Y[TEST], claims, name="mine")
     np.testing.assert_allclose(
         shown.calibrations["mine"].sums,
-        ReliabilityDisplay.from_estimator(plain, X[TEST], Y[TEST]).calibrations["claims"].sums,
+        ReliabilityDisplay.from_estimator(plain, X[TEST], Y[TEST]).calibrations["model"].sums,
     )
     with pytest.raises(UsageError, match="a column for each class"):
         ReliabilityDisplay.from_predictions(Y[TEST], claims[:, :1])
@@ -93,14 +93,14 @@ def test_costs_against_the_threshold_are_counted_costs(plain: BayesClassifier) -
         said = (chance > x[k]).astype(int)
         costs = np.where(said == Y[TEST], 0.0, np.where(said == 1, 10.0, 1.0))
         assert cost[k] == pytest.approx(costs.mean())
-    assert shown.marked == pytest.approx(10 / 11)
+    assert shown.reference == pytest.approx(10 / 11)
     other = CostDisplay.from_estimator(plain, X[TEST], Y[TEST], loss=LOSS, label=0)
-    assert other.marked == pytest.approx(1 / 11)
+    assert other.reference == pytest.approx(1 / 11)
     assert list(shown.to_frame()) == ["threshold", "above the threshold"]
 
 
 def test_costs_against_the_prior_are_those_of_rows_drawn_so(plain: BayesClassifier) -> None:
-    shown = CostDisplay.from_estimator(plain, X[TEST], Y[TEST], loss=LOSS, against="prior")
+    shown = CostDisplay.from_estimator(plain, X[TEST], Y[TEST], loss=LOSS, x_axis="prior")
     k = 12
     prior = shown.x[k]
     wanted = np.where(Y[TEST] == 1, prior, 1.0 - prior)
@@ -110,7 +110,7 @@ def test_costs_against_the_prior_are_those_of_rows_drawn_so(plain: BayesClassifi
     for name, decisions in (("as the model decides", now), ("if it is told the prior", told)):
         costs = [Loss.of(LOSS).for_classes([0, 1])[d, t] for d, t in zip(decisions.decision, Y[TEST], strict=True)]
         assert shown.costs[name][k] == pytest.approx(np.dot(weights, costs), rel=1e-9), name
-    assert shown.marked == pytest.approx((Y[TRAIN] == 1).mean())
+    assert shown.reference == pytest.approx((Y[TRAIN] == 1).mean())
 
 
 def test_bad_questions_about_costs_are_refused(plain: BayesClassifier) -> None:
@@ -121,9 +121,9 @@ def test_bad_questions_about_costs_are_refused(plain: BayesClassifier) -> None:
     with pytest.raises(UsageError, match="none of"):
         CostDisplay.from_estimator(plain, X, Y, label=7)
     with pytest.raises(UsageError, match="choose 'threshold' or 'prior'"):
-        CostDisplay.from_estimator(plain, X, Y, against="cost")  # type: ignore[arg-type]
+        CostDisplay.from_estimator(plain, X, Y, x_axis="cost")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="rows of the class and of another"):
-        CostDisplay.from_estimator(plain, X[Y == 1], Y[Y == 1], against="prior")
+        CostDisplay.from_estimator(plain, X[Y == 1], Y[Y == 1], x_axis="prior")
     with pytest.raises(DataError, match="no row has a label"):
         ReliabilityDisplay.from_estimator(plain, X[:2], Y[:2], sample_weight=[0.0, 0.0])
 

@@ -16,7 +16,7 @@ from deciban.util.arrays import Codes, Floats
 
 
 @dataclass(frozen=True)
-class Judged:
+class ScoredRows:
     """The posterior of each row, the place of its true class, and its weight.
 
     prior: that the posteriors were made with. plain: the posteriors of a tuned model before tuning.
@@ -30,9 +30,9 @@ class Judged:
     plain: Floats | None = None
 
 
-def judged_rows(
-    estimator: Any, X: Any, y: Any, sample_weight: Any = None, learned: bool = False, plain: bool = False
-) -> Judged:
+def score_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, leave_one_out: bool = False, plain: bool = False
+) -> ScoredRows:
     """Rows that were not learned, or that were, each left out in its turn; without X those of the last fit.
 
     plain: also what plain Bayes says, of a tuned model.
@@ -44,12 +44,12 @@ def judged_rows(
         found = estimator.diagnose() if tuned else None
         after = estimator.leave_one_out() if found is None else found.after
         before = None if found is None else found.before.posterior
-        return Judged(after.classes, after.posterior, after.labels, after.weights, prior, before)
-    if learned:
+        return ScoredRows(after.classes, after.posterior, after.labels, after.weights, prior, before)
+    if leave_one_out:
         some = learned_rows(fitted, open_examples(fitted, X, y, sample_weight))
         after = left_out(fitted, *some)
         before = left_out(fitted, *some, fitted.plain).posterior if tuned else None
-        return Judged(after.classes, after.posterior, after.labels, after.weights, prior, before)
+        return ScoredRows(after.classes, after.posterior, after.labels, after.weights, prior, before)
     rows = open_examples(fitted, X, y, sample_weight).whole()
     weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
     places = places_of(fitted, rows.labels, rows.weights)
@@ -58,10 +58,10 @@ def judged_rows(
         raise DataError("no row has a label and a weight", remedy="give at least one to compare with")
     table = rows.table.take(kept)
     before = predict_posteriors(replace(fitted, tuning=None), table) if tuned else None
-    return Judged(fitted.classes, predict_posteriors(fitted, table), places[kept], weights[kept], prior, before)
+    return ScoredRows(fitted.classes, predict_posteriors(fitted, table), places[kept], weights[kept], prior, before)
 
 
-def judged_posteriors(y_true: Any, posterior: Any, classes: Any = None) -> Judged:
+def check_posteriors(y_true: Any, posterior: Any, classes: Any = None) -> ScoredRows:
     """Rows of any classifier; without classes, those of the rows, sorted."""
     claims = np.ascontiguousarray(posterior, dtype=np.float64)
     truths = np.asarray(y_true)
@@ -82,4 +82,4 @@ def judged_posteriors(y_true: Any, posterior: Any, classes: Any = None) -> Judge
         )
     places = np.array([place[label] for label in truths.tolist()], dtype=np.int32)
     prior = np.bincount(places, minlength=labels.size) / places.size
-    return Judged(labels, claims, places, np.ones(places.size), prior)
+    return ScoredRows(labels, claims, places, np.ones(places.size), prior)

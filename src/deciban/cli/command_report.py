@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from deciban.cli.command_predict import about_costs, costs
 from deciban.cli.options import (
     MODEL,
     TARGET,
@@ -19,7 +20,6 @@ from deciban.cli.options import (
     reading,
 )
 from deciban.cli.output import check_output, complain, say, say_json
-from deciban.cli.scoring import about_costs, costs
 
 
 @click.command(epilog="""\b
@@ -90,7 +90,7 @@ def playground(model: str | None, title: str | None, output: str, as_json: bool)
     """
     check_output(output, [] if model is None else [model])
     from deciban.page.build import page_html
-    from deciban.sources.write import replacing
+    from deciban.sources.write import replace_file
 
     fitted = None if model is None else loaded(model)
     told = title or (Path(model).stem if model is not None else "deciban: a playground")
@@ -100,7 +100,7 @@ def playground(model: str | None, title: str | None, output: str, as_json: bool)
             "note",
             f"{model}: this model cannot be in a page, which says why; deciban serve {model} has a page to try it",
         )
-    with replacing(os.fspath(output)) as file:
+    with replace_file(os.fspath(output)) as file:
         file.write(page.encode())
     size = Path(output).stat().st_size
     return say_json({"output": output, "bytes": size}) if as_json else say(f"{output}: {size:,} bytes")

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.advice import RETUNE, tell_markers, tuning_summary
+from deciban.cli.fit_notes import RETUNE, tell_markers, tuning_summary
 from deciban.cli.messages import as_option
 from deciban.cli.options import (
     MODEL,
     TABLE,
     TARGET,
+    TUNE,
     ReadOptions,
     common,
     files,
@@ -19,6 +20,7 @@ from deciban.cli.options import (
     missing_columns,
     opened,
     reading,
+    tuning_of,
 )
 from deciban.cli.output import columns_of, complain, heading, say, say_json
 from deciban.util.text_tables import align_table, format_amount, format_class, integer_if_whole
@@ -26,7 +28,7 @@ from deciban.util.text_tables import align_table, format_amount, format_class, i
 if TYPE_CHECKING:
     from deciban.evaluation.metrics import Evaluation
     from deciban.model.fitted import Fitted
-    from deciban.sources.labeled import LabeledStream
+    from deciban.sources.streams import LabeledStream
 
 
 @click.command(epilog="""\b
@@ -62,12 +64,12 @@ Examples:
     shell_complete=files,
     help="What each decision costs when each class is true; see deciban decide.",
 )
-@click.option("--plain", is_flag=True, help="Textbook Bayes, of a table without a model.")
+@TUNE
 @reading
 @common
 def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: ReadOptions, **options: Any) -> None:
     """Say how often the predictions are right and how far the probabilities can be believed."""  # fmt: skip
-    from deciban.cli.scoring import about_costs, costs
+    from deciban.cli.command_predict import about_costs, costs
     from deciban.evaluation.evaluate import cross_validate, evaluate_left_out
     from deciban.model.fitted import Settings
 
@@ -77,8 +79,8 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
         raise click.UsageError("give the table too: deciban evaluate MODEL TABLE")
     if options["leave_one_out"] and from_scratch:
         raise click.UsageError("--leave-one-out is for a model and the rows that it has learned; see --folds")
-    if first_is_model and (options["plain"] or options["weight"] is not None):
-        raise click.UsageError("--plain and --weight are for a table without a model, which knows its own")
+    if first_is_model and (options["tune"] is not None or options["weight"] is not None):
+        raise click.UsageError("--tune and --weight are for a table without a model, which knows its own")
     fitted = loaded(sources[0]) if first_is_model else None
     loss = costs(options["costs"], None if from_scratch else fitted)
     scan = opened(sources[1:] if first_is_model else sources, read)
@@ -86,7 +88,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
         rows = labeled(fitted, scan, target)
         missing_columns(fitted, scan)
     else:
-        from deciban.sources.labeled import LabeledStream
+        from deciban.sources.streams import LabeledStream
 
         tell_markers(scan, target)
         if target is None:
@@ -98,12 +100,12 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
         folds = max(2, round(1 / share)) if share is not None else options["folds"] or 5
         how = f"a hold-out of 1/{folds}" if share is not None else f"{folds} folds"
         with about_costs(options["costs"]):
-            settings = Settings(tune=None if options["plain"] else "auto") if fitted is None else fitted.settings
+            settings = Settings(tune=tuning_of(options["tune"])) if fitted is None else fitted.settings
             found = cross_validate(settings, rows, folds, loss, only=1 if share is not None else None)
     elif options["leave_one_out"]:
         how, found = _left_out(fitted), evaluate_left_out(fitted, rows, loss)
     else:
-        with rows.naming():
+        with rows.locate_errors():
             how, found, as_new = _judged(fitted, rows, loss)
     if as_json:
         learned = {} if as_new is None else {"as_if_new": as_new.to_dict()}
@@ -119,7 +121,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
 
 def _judged(fitted: "Fitted", rows: "LabeledStream", loss: Any) -> tuple[str, "Evaluation", "Evaluation | None"]:
     """How rows were evaluated, and the figures; if the model has learned them, also those as if they were new rows."""
-    from deciban.cli.scoring import unknown_cells
+    from deciban.cli.command_predict import unknown_cells
     from deciban.errors import DataError
     from deciban.evaluation.evaluate import evaluate_and_recognize, evaluate_left_out
 
@@ -167,7 +169,7 @@ def diagnose(
 
     fitted = loaded(model)
     rows = labeled(fitted, opened(table, read), target)
-    with rows.naming():
+    with rows.locate_errors():
         found = diagnose_rows(fitted, rows)
     if as_json:
         before, after = found.before, found.after
@@ -196,7 +198,7 @@ Examples:
 @common
 def inspect(model: str, estimates: bool, as_json: bool) -> None:
     """Say what is in a model file: what it has learned, from how many rows, and how it was tuned."""
-    from deciban.cli.learning import rows_of
+    from deciban.cli.command_fit import rows_of
     from deciban.explain.estimates import Estimates, ParameterCount
     from deciban.store.model_file import shards_of
 

@@ -1,10 +1,11 @@
-"""plot: pictures of a model, and of what it says of rows."""
+"""The command `plot`: pictures of a model and of its predictions."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from deciban.cli.command_predict import class_of, costs, unknown_cells
 from deciban.cli.options import (
     MODEL,
     TARGET,
@@ -18,19 +19,18 @@ from deciban.cli.options import (
     reading,
 )
 from deciban.cli.output import check_output, complain, say, say_json
-from deciban.cli.scoring import class_of, costs, unknown_cells
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
     from deciban.sources.source import Source
 
-# What each kind of picture is drawn from: a model alone, one row of a table, or rows whose class is known.
+# Kinds of pictures by what they need: a model alone, one row of a table, or labeled rows.
 OF_MODELS = ("nomogram", "column", "pair", "decision")
 OF_ROWS = ("evidence",)
 OF_LABELED_ROWS = ("reliability", "coverage", "cost", "dependence", "learning")
 PICTURE_KINDS = (*OF_ROWS, *OF_MODELS, *OF_LABELED_ROWS)
 
-# The options of a picture, and the kinds that have them.
+# Options that only some kinds of pictures have.
 OPTIONS_OF_KINDS = {
     "row": ("evidence",),
     "column": ("nomogram", "column", "pair", "decision"),
@@ -41,10 +41,10 @@ OPTIONS_OF_KINDS = {
     "reject": ("coverage",),
     "prior": ("decision",),
     "boundary": ("decision",),
-    "by_prior": ("cost",),
+    "x_axis": ("cost",),
     "bars": ("dependence",),
 }
-SPELLINGS = {"label": "--class", "by_prior": "--by-prior"}
+SPELLINGS = {"label": "--class", "x_axis": "--x-axis"}
 
 
 @click.command(epilog="""\b
@@ -55,37 +55,35 @@ Examples:
   deciban plot cancer.dcb --kind decision --column worst_area --costs costs.csv --output decision.png
   deciban plot cancer.dcb new.csv --kind reliability --output reliability.png
 \b
-From a model alone: nomogram, column, pair, decision. From a model and rows: evidence. From a model and
-rows whose class is known: reliability, coverage, cost, dependence, learning.
+These kinds need only MODEL: nomogram, column, pair, decision. `evidence` also needs TABLE.
+The other kinds need TABLE with the target column: reliability, coverage, cost, dependence, learning.
 """)  # fmt: skip
 @MODEL
 @click.argument("table", nargs=-1, shell_complete=files)
-@click.option("--kind", type=click.Choice(PICTURE_KINDS), required=True, help="What to draw.")
+@click.option("--kind", type=click.Choice(PICTURE_KINDS), required=True, help="The kind of picture.")
 @click.option("--output", "-o", metavar="FILE", required=True, shell_complete=files, help="A .png, .svg or .pdf file.")
-@click.option("--row", type=click.IntRange(1), help="Which row of the table, counted from 1; the first unless given.")
-@click.option("--column", multiple=True, metavar="COLUMN", help="The column to draw; two for a pair, one or two for "
-              "decisions.")  # fmt: skip
-@click.option("--class", "label", metavar="CLASS", help="The class that is spoken for.")
-@click.option("--against", metavar="CLASS", help="The class that is spoken against; all others, or the next probable.")
+@click.option("--row", type=click.IntRange(1), help="The row to draw, counted from 1.  [default: 1]")
+@click.option("--column", multiple=True, metavar="COLUMN", help="The column to draw. Repeat it for a second column "
+              "(pair, decision) or for several (nomogram).")  # fmt: skip
+@click.option("--class", "label", metavar="CLASS", help="The class to explain.")
+@click.option("--against", metavar="CLASS", help="The class to compare with.  [default: the most probable other "
+              "class, or all others in a nomogram]")  # fmt: skip
 @TARGET
-@click.option(
-    "--costs",
-    metavar="FILE",
-    shell_complete=files,
-    help="What each decision costs when each class is true; see deciban decide.",
-)
-@click.option("--reject", type=float, metavar="COST", help="Mark what it saves to leave rows undecided at this cost.")
+@click.option("--costs", metavar="FILE", shell_complete=files, help="Cost matrix: the cost of each decision for each "
+              "true class. See deciban decide.")  # fmt: skip
+@click.option("--reject", type=float, metavar="COST", help="Mark the result of rejecting rows at this cost (coverage).")
 @click.option("--prior", metavar="PRIOR", help="Other priors: 'ill=0.01,well=0.99', uniform, …")
-@click.option("--boundary", type=float, multiple=True, help="A boundary of decisions to judge instead of the best one; "
-              "may be repeated.")  # fmt: skip
-@click.option("--by-prior", is_flag=True, help="Costs against the prior of a class, not against the threshold.")
-@click.option("--bars", is_flag=True, help="Dependence as bars of pairs, not as a matrix.")
+@click.option("--boundary", type=float, multiple=True, help="Draw this decision boundary instead of the best one. Can "
+              "be repeated.")  # fmt: skip
+@click.option("--x-axis", type=click.Choice(["threshold", "prior"]), help="The horizontal axis of a cost picture.  "
+              "[default: threshold]")  # fmt: skip
+@click.option("--bars", is_flag=True, help="Draw dependence as bars instead of a matrix.")
 @reading
 @common
 def plot(
     model: str, table: tuple[str, ...], kind: str, output: str, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
-    """Draw a picture of MODEL, or of what it says of the rows of TABLE."""
+    """Draw a picture of MODEL, or of its predictions for TABLE."""
     from deciban.plot.display import kind_of_picture, without_screen, write_picture
 
     kind_of_picture(output)
@@ -96,7 +94,7 @@ def plot(
     scan = opened(table, read, output) if table else None
     if scan is not None:
         missing_columns(fitted, scan)
-    shown = DRAWN[kind](fitted, scan, options)
+    shown = DRAW[kind](fitted, scan, options)
     write_picture(shown.figure_, output)
     if as_json:
         return say_json({"output": output, "kind": kind})
@@ -105,15 +103,15 @@ def plot(
 
 
 def _check_options(kind: str, table: tuple[str, ...], options: dict[str, Any]) -> None:
-    """Refuse options that this kind of picture does not have, and a table that it lacks or has no use for."""
+    """Reject options that do not apply to this kind of picture, and a missing or unused table."""
     for name, kinds in OPTIONS_OF_KINDS.items():
         if options[name] not in (None, (), False) and kind not in kinds:
             option = SPELLINGS.get(name, f"--{name}")
             raise click.UsageError(f"{option} is for --kind {', '.join(kinds)}, not for {kind}; leave it out")
     if table and kind in OF_MODELS:
-        raise click.UsageError(f"--kind {kind} is drawn of the model alone; leave the table out")
+        raise click.UsageError(f"--kind {kind} needs only the model; leave the table out")
     if not table and kind not in OF_MODELS:
-        raise click.UsageError(f"--kind {kind} is drawn of rows; give the table too: deciban plot MODEL TABLE")
+        raise click.UsageError(f"--kind {kind} needs a table: deciban plot MODEL TABLE")
     wanted = {"column": (1,), "pair": (2,), "decision": (0, 1, 2)}.get(kind)
     if wanted is not None and len(options["column"]) not in wanted:
         many = {"column": "--column once", "pair": "--column twice"}.get(kind, "--column once or twice")
@@ -126,7 +124,7 @@ def _classifier(fitted: "Fitted") -> Any:
     return BayesClassifier.from_fitted(fitted)
 
 
-def _evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
+def _draw_evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import EvidenceDisplay
     from deciban.scoring.predict import opened_rows
     from deciban.sources.source import Source
@@ -134,33 +132,33 @@ def _evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) 
     assert scan is not None, "checked before"
     source, row = opened_rows(fitted, scan), (options["row"] or 1) - 1
     assert isinstance(source, Source), "a scan is one"
-    with scan.naming():
+    with scan.locate_errors():
         one = source.at([row])
         if not one.num_rows:
             raise click.UsageError(f"--row {row + 1}: the table has fewer rows")
         return EvidenceDisplay.from_estimator(_classifier(fitted), one, **_classes(fitted, options))
 
 
-def _nomogram(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
+def _draw_nomogram(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import NomogramDisplay
 
     columns = list(options["column"]) or None
     return NomogramDisplay.from_estimator(_classifier(fitted), columns=columns, **_classes(fitted, options))
 
 
-def _column(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
+def _draw_column(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import ColumnDisplay
 
     return ColumnDisplay.from_estimator(_classifier(fitted), options["column"][0])
 
 
-def _pair(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
+def _draw_pair(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import PairDisplay
 
     return PairDisplay.from_estimator(_classifier(fitted), options["column"])
 
 
-def _decision(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
+def _draw_decision(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import DecisionDisplay
 
     if not options["column"] and fitted.counts.schema.width > 2:
@@ -174,52 +172,54 @@ def _decision(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) 
     )
 
 
-def _reliability(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
+def _draw_reliability(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import ReliabilityDisplay
 
-    return _judged(ReliabilityDisplay, fitted, scan, options)
+    return _draw_labeled_rows(ReliabilityDisplay, fitted, scan, options)
 
 
-def _coverage(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
+def _draw_coverage(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import CoverageDisplay
 
     loss = costs(options["costs"], fitted)
-    return _judged(CoverageDisplay, fitted, scan, options, loss=loss, reject=options["reject"])
+    return _draw_labeled_rows(CoverageDisplay, fitted, scan, options, loss=loss, reject=options["reject"])
 
 
-def _cost(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
+def _draw_cost(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import CostDisplay
 
-    if fitted.classes.size != 2 and not options["by_prior"]:
+    if fitted.classes.size != 2 and options["x_axis"] != "prior":
         raise click.UsageError(
-            f"--kind cost: a threshold is for two classes, not {fitted.classes.size}; give --by-prior"
+            f"--kind cost: a threshold needs two classes, and the model has {fitted.classes.size}; use --x-axis prior"
         )
     loss, label = costs(options["costs"], fitted), class_of(fitted, options["label"])
-    against = "prior" if options["by_prior"] else "threshold"
-    return _judged(CostDisplay, fitted, scan, options, loss=loss, label=label, against=against)
+    x_axis = options["x_axis"] or "threshold"
+    return _draw_labeled_rows(CostDisplay, fitted, scan, options, loss=loss, label=label, x_axis=x_axis)
 
 
-def _dependence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
+def _draw_dependence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.evaluation.evaluate import diagnose_rows
     from deciban.fitting.fit import open_examples
     from deciban.plot import DependenceDisplay
 
     rows = open_examples(fitted, scan, _target(fitted, options), fitted.origin.weight)
-    with rows.naming():
+    with rows.locate_errors():
         return DependenceDisplay.from_diagnosis(
             diagnose_rows(fitted, rows), kind="bars" if options["bars"] else "matrix"
         )
 
 
-def _learning(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
+def _draw_learning(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import LearningDisplay
 
     target, weight = _target(fitted, options), fitted.origin.weight
     return LearningDisplay.from_estimator(_classifier(fitted), scan, target, weight)
 
 
-def _judged(display: Any, fitted: "Fitted", scan: "Source | None", options: dict[str, Any], **more: Any) -> Any:
-    """A picture of rows whose class is known; rows that the model has learned are left out in their turn."""
+def _draw_labeled_rows(
+    display: Any, fitted: "Fitted", scan: "Source | None", options: dict[str, Any], **more: Any
+) -> Any:
+    """Draw labeled rows. Rows that the model was trained on are each scored by the model without them."""
     from deciban.evaluation.evaluate import evaluate_and_recognize
     from deciban.fitting.fit import open_examples
 
@@ -227,32 +227,32 @@ def _judged(display: Any, fitted: "Fitted", scan: "Source | None", options: dict
     with unknown_cells(fitted) as observe:
         _, learned = evaluate_and_recognize(fitted, open_examples(fitted, scan, target, weight), None, observe)
     if learned:
-        complain("note", "the model has learned these rows: each is left out in its turn")
-    return display.from_estimator(_classifier(fitted), scan, target, weight, learned=learned, **more)
+        complain("note", "the model was trained on these rows; each is scored by the model without it")
+    return display.from_estimator(_classifier(fitted), scan, target, weight, leave_one_out=learned, **more)
 
 
 def _target(fitted: "Fitted", options: dict[str, Any]) -> str:
-    """The name of the column with the labels."""
+    """Return the name of the target column."""
     name = options["target"] if options["target"] is not None else fitted.origin.target
     if name is None:
-        raise click.UsageError("the model does not know the name of the column with the labels; give --target")
+        raise click.UsageError("the model file does not name the target column; give --target")
     return str(name)
 
 
 def _classes(fitted: "Fitted", options: dict[str, Any]) -> dict[str, Any]:
-    """The class that is spoken for, and the one against."""
+    """Return the class to explain and the class to compare with."""
     return {"label": class_of(fitted, options["label"]), "against": class_of(fitted, options["against"], "--against")}
 
 
-DRAWN: dict[str, Callable[["Fitted", "Source | None", dict[str, Any]], Any]] = {
-    "evidence": _evidence,
-    "nomogram": _nomogram,
-    "column": _column,
-    "pair": _pair,
-    "decision": _decision,
-    "reliability": _reliability,
-    "coverage": _coverage,
-    "cost": _cost,
-    "dependence": _dependence,
-    "learning": _learning,
+DRAW: dict[str, Callable[["Fitted", "Source | None", dict[str, Any]], Any]] = {
+    "evidence": _draw_evidence,
+    "nomogram": _draw_nomogram,
+    "column": _draw_column,
+    "pair": _draw_pair,
+    "decision": _draw_decision,
+    "reliability": _draw_reliability,
+    "coverage": _draw_coverage,
+    "cost": _draw_cost,
+    "dependence": _draw_dependence,
+    "learning": _draw_learning,
 }

@@ -1,0 +1,223 @@
+"""Command `serve`: serve a model, or a folder of models, over HTTP."""
+
+import os
+from contextlib import nullcontext
+from typing import Any
+
+import click
+
+from deciban.cli.command_predict import costs
+from deciban.cli.options import common, files
+from deciban.cli.output import complain, flush, say, say_json
+from deciban.errors import UsageError, missing_package
+from deciban.serve.settings import ConnectionSettings, LearnSettings, RequestSettings, ServeSettings
+from deciban.util.text_tables import count_noun, escape_line
+
+
+@click.command(epilog="""\b
+Examples:
+  deciban serve wine.dcb                                     http://127.0.0.1:8000, with a web page
+  deciban serve wine.dcb --learn                             with online learning
+  deciban serve models/ --port 9000                          all models in a folder, at /models/NAME/
+  deciban serve wine.dcb --host 0.0.0.0 --token-file tokens  for other machines
+\b
+  curl -H 'Content-Type: application/json' -d '[{"alcohol": 13.2}]' http://127.0.0.1:8000/predict
+""")  # fmt: skip
+@click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=files)
+@click.option(
+    "--host",
+    default=ServeSettings.host,
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address to listen on; anything but loopback requires --token-file.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=ServeSettings.port,
+    show_default=True,
+    help="Port to listen on; 0 picks a free one.",
+)
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    shell_complete=files,
+    help="Access tokens, one per line: 'read TOKEN' or 'learn TOKEN'.",
+)
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Also accept this name in the Host header, e.g. that of a proxy; may be repeated.",
+)
+@click.option("--learn", is_flag=True, help="Enable online learning: /learn and /forget.")
+@click.option("--new-classes", is_flag=True, help="With --learn: accept labels that are not yet classes of the model.")
+@click.option(
+    "--decay",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    metavar="FACTOR",
+    help="With --learn: after every 1,000 learned rows (--decay-every), multiply all earlier counts by this factor, "
+    "e.g. 0.99.",
+)
+@click.option(
+    "--decay-every",
+    type=click.IntRange(1),
+    default=LearnSettings.decay_every,
+    show_default=True,
+    metavar="ROWS",
+    help="With --decay: number of learned rows between two steps.",
+)
+@click.option(
+    "--retune-every",
+    type=click.IntRange(1),
+    metavar="ROWS",
+    help="With --learn: tune the evidence weights again after this number of learned rows.",
+)
+@click.option(
+    "--max-journal-bytes",
+    type=click.IntRange(1 << 18),
+    default=LearnSettings.max_journal_bytes,
+    show_default=True,
+    metavar="BYTES",
+    help="With --learn: maximum size of the journal next to the model file.",
+)
+@click.option(
+    "--max-model-bytes",
+    type=click.IntRange(1),
+    default=LearnSettings.max_model_bytes,
+    show_default=True,
+    metavar="BYTES",
+    help="With --learn: maximum size of the model file; beyond it, learning stops.",
+)
+@click.option("--costs", metavar="FILE", shell_complete=files, help="Default costs for /decide; see deciban decide.")
+@click.option(
+    "--reject", type=click.FloatRange(0.0), metavar="COST", help="Default cost of leaving a row undecided, for /decide."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    default=ServeSettings.workers,
+    show_default=True,
+    help="Number of worker processes; must be 1 with --learn.",
+)
+@click.option(
+    "--max-body-bytes",
+    type=click.IntRange(1),
+    default=RequestSettings.max_body_bytes,
+    show_default=True,
+    metavar="BYTES",
+    help="Maximum size of a request body.",
+)
+@click.option(
+    "--max-rows",
+    type=click.IntRange(1),
+    default=RequestSettings.max_rows,
+    show_default=True,
+    help="Maximum number of rows per request.",
+)
+@click.option(
+    "--max-columns",
+    type=click.IntRange(1),
+    default=RequestSettings.max_columns,
+    show_default=True,
+    help="Maximum number of columns per request.",
+)
+@click.option(
+    "--read-timeout",
+    type=click.FloatRange(0.0, min_open=True),
+    default=RequestSettings.read_timeout,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time allowed to receive a request.",
+)
+@click.option(
+    "--response-timeout",
+    type=click.FloatRange(0.0, min_open=True),
+    default=RequestSettings.response_timeout,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time allowed to process a request and respond.",
+)
+@click.option(
+    "--shutdown-timeout",
+    type=click.FloatRange(0.0, min_open=True),
+    default=ConnectionSettings.shutdown_timeout,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time allowed for in-flight requests on shutdown.",
+)
+@click.option(
+    "--max-connections",
+    type=click.IntRange(1),
+    default=ConnectionSettings.max_connections,
+    show_default=True,
+    help="Maximum number of open connections per worker.",
+)
+@click.option(
+    "--max-connections-per-address",
+    type=click.IntRange(1),
+    default=ConnectionSettings.max_connections_per_address,
+    show_default=True,
+    help="Maximum number of open connections per client address.",
+)
+@click.option("--access-log", is_flag=True, help="Log each request to standard error.")
+@common
+def serve(as_json: bool, **options: Any) -> None:
+    """Serve a model over HTTP.
+
+    Clients can request predictions, explanations and decisions, and with --learn they can teach the model new rows. The
+    service includes a web page for trying out the model.
+    """
+    from deciban.serve.worker_metrics import shared_folder
+
+    settings = ServeSettings.of(**{**options, "allow_hosts": tuple(options["allow_hosts"])})
+    _check_options(settings, options)
+    # prometheus_client must find the shared folder in the environment when it is imported
+    with shared_folder() if settings.workers > 1 else nullcontext():
+        _run(settings, as_json)
+
+
+def _run(settings: ServeSettings, as_json: bool) -> None:
+    try:
+        from deciban.serve.run import serve as run
+    except ImportError as missing:
+        name = (missing.name or "").partition(".")[0]
+        if name not in ("starlette", "msgspec", "uvicorn", "httptools", "prometheus_client", "anyio"):
+            raise
+        raise missing_package("deciban serve", name, "serve") from None
+
+    def announce(address: str, names: list[str], failed: list[str]) -> None:
+        if as_json:
+            say_json({"address": address, "models": names, "failed": failed})
+        elif os.path.isdir(settings.path):
+            note = f" ({len(failed)} cannot be loaded: {escape_line(', '.join(failed))})" if failed else ""
+            say(f"serving {count_noun(len(names), 'model')}{note} at {address}")
+        else:
+            say(f"serving {escape_line(os.path.basename(settings.path))} at {address}")
+        flush()
+
+    run(settings, announce)
+
+
+def _check_options(settings: ServeSettings, options: dict[str, Any]) -> None:
+    """Raise a UsageError for options that contradict each other, before anything is loaded."""
+    if not os.path.exists(settings.path):
+        raise FileNotFoundError(f"{settings.path}: no such file or folder; check the name")
+    if not settings.on_loopback and settings.token_file is None:
+        raise UsageError(
+            f"--host {settings.host}: anyone who can reach this address could query the model and, with --learn, "
+            "change it",
+            remedy="pass --token-file, or listen on 127.0.0.1",
+        )
+    if settings.learning is None:
+        learning_options = {"--new-classes": "new_classes", "--decay": "decay", "--retune-every": "retune_every"}
+        if option := next((option for option, name in learning_options.items() if options[name]), None):
+            raise UsageError(f"{option} has no effect without --learn", remedy="add --learn, or omit it")
+    if settings.learning is not None and settings.workers > 1:
+        remedy = "omit --workers, or omit --learn"
+        raise UsageError("--workers: online learning uses a single process", remedy=remedy)
+    if settings.costs is not None:
+        costs(settings.costs, of_columns=True)
+    if settings.token_file is not None and settings.on_loopback and settings.allow_hosts:
+        complain("note", "--allow-host has no effect with --token-file: the Host header is not checked then")
