@@ -52,7 +52,7 @@ from deciban.model.fitted import Fitted, Settings
 from deciban.model.linear_forms import Form, form_of
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.model.tuning import Tuning
-from deciban.report.figures import report_figures
+from deciban.report.data import collect_report_data
 from deciban.report.report import Report
 from deciban.schema.schema import ColumnSpec, Schema
 from deciban.scoring import predict as scoring
@@ -1131,7 +1131,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> from deciban.datasets import weather
         >>> clf = BayesClassifier(tune=None).fit(weather(), "play")
         >>> report = clf.report()
-        >>> report.figures["model"]["rows"], report.figures["quality"]["source"]
+        >>> report.data["model"]["rows"], report.data["quality"]["source"]
         (14, 'rows that the model has learned, each left out in its turn')
         """
         fitted = self._fitted()
@@ -1139,7 +1139,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         held_out = None if X is None else open_examples(fitted, X, target, sample_weight)
         training = None if self._training_rows() is None else self._examples(None, None, None)
         told = title or f"Report on {fitted.origin.target or 'a model'}"
-        found = Report(report_figures(fitted, told, held_out, training, loss, examples))
+        found = Report(collect_report_data(fitted, told, held_out, training, loss, examples))
         if path is not None:
             found.save(path)
         return found
