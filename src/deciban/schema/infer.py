@@ -114,7 +114,11 @@ class _Members(NamedTuple):
     def group(self, open_: bool) -> ColumnGroup:
         """The group of these columns, in the order of the table unless the family was given for them in another."""
         whole = ColumnGroup(self.family, tuple(self.columns), tuple(self.reasons), open_)
-        return whole if self.family.ordered else whole.subset(np.argsort(self.columns, kind="stable").tolist())
+        return (
+            whole
+            if self.family.column_order_matters
+            else whole.subset(np.argsort(self.columns, kind="stable").tolist())
+        )
 
 
 def extend_schema(
@@ -158,7 +162,9 @@ def infer_schema(
     return Schema(
         names=table.names,
         width=table.width,
-        groups=tuple(one.group(one.family.absorbs and not isinstance(spec, Mapping)) for one in groups.values()),
+        groups=tuple(
+            one.group(one.family.accepts_new_columns and not isinstance(spec, Mapping)) for one in groups.values()
+        ),
         types=table.types if isinstance(table, Frame | Matrix) else None,
         looks_like=tuple(looks_like) if any(looks_like) else None,
     )

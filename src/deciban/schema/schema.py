@@ -161,7 +161,7 @@ class Schema(PickledFields):
         the latter (-1: none); None where nothing here counts that."""
         for p, host in enumerate(self.groups):
             same = set(host.columns) == set(group.columns)
-            if host.family.counts == group.family.counts and (
+            if host.family.statistic_key == group.family.statistic_key and (
                 same or (not group.family.joint and set(host.columns) > set(group.columns))
             ):
                 place = {column: k for k, column in enumerate(group.columns)}
@@ -403,13 +403,13 @@ def _with_group(groups: list[ColumnGroup], group: ColumnGroup, names: list[Any])
 def _may_join(group: ColumnGroup, host: ColumnGroup) -> bool:
     """Whether the columns of a group go with those of another one, of which they are none."""
     if group.family.joint:
-        return group.open and host.open and host.family.counts == group.family.counts
+        return group.open and host.open and host.family.statistic_key == group.family.statistic_key
     return host.family == group.family
 
 
 def _refuse_other_families(hosts: Sequence[ColumnGroup], group: ColumnGroup, names: list[Any]) -> None:
     for host in hosts:
-        if host.family.counts != group.family.counts:
+        if host.family.statistic_key != group.family.statistic_key:
             column = next(column for column in group.columns if column in host.columns)
             raise SchemaError(
                 f"column {names[column]!r} is {host.family} in one and {group.family} in the other",
@@ -435,7 +435,7 @@ def _shared_auxiliary(mine: list[ColumnGroup], theirs: list[ColumnGroup]) -> lis
     for group in mine:
         if not group.auxiliary:
             continue
-        alike = [set(p.columns) for p in theirs if p.auxiliary and p.family.counts == group.family.counts]
+        alike = [set(p.columns) for p in theirs if p.auxiliary and p.family.statistic_key == group.family.statistic_key]
         if group.family.joint:
             whole = set(group.columns) in alike or not known.issuperset(group.columns)
             held = list(range(len(group.columns))) if whole else []

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.families.base.contract import LeftOut
+from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.tune.propose import most_rows
 from deciban.fitting.tune.rows import Rows, fold_amounts, is_number
 from deciban.fitting.tune.weights import MAX_BLOCKS_WEIGHED, centered, figures_of, learn_weights, maximize
@@ -260,7 +260,7 @@ def _work_of_a_row(columns: int, classes: int) -> float:
 
 def correctable(schema: Schema) -> list[int]:
     """The columns that may be corrected: all but texts and counts of words."""
-    groups = (group for group in schema.groups if not group.family.holds_texts and not group.family.absorbs)
+    groups = (group for group in schema.groups if not group.family.is_text and not group.family.accepts_new_columns)
     return sorted({column for group in groups for column in group.columns})
 
 
@@ -286,7 +286,7 @@ def _columns_a_table(columns: int) -> int:
     return max(min(columns, FEW_COLUMNS), int(np.ceil(SHARE_OF_COLUMNS * columns)))
 
 
-def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOut, fold: Integers) -> Floats:
+def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOutRows, fold: Integers) -> Floats:
     """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
     scored = counts.select_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
@@ -317,7 +317,7 @@ def finite_prior(rows: Rows) -> Floats:
     return np.maximum(rows.log_prior, MIN_LOG_PRIOR)
 
 
-def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOut, some: Integers) -> Floats:
+def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOutRows, some: Integers) -> Floats:
     """The left-out evidence of some rows, row by block by class."""
     table = rows.table if some.size == rows.labels.size else rows.table.take(some)
     return model.leave_one_out_evidence(counts, table, left_out[some])

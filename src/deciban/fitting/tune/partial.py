@@ -150,7 +150,7 @@ class _LeftOutRows:
         group, some = self.model.schema.groups[p], self.rows.some(ROWS_SHARED_OUT)
         size = np.ones(len(group.columns))
         if size.size > 1:
-            shares = self.model.likelihoods[p].shares(group.family.read(some.table, group.columns))
+            shares = self.model.likelihoods[p].shapley_values(group.family.read(some.table, group.columns))
             assert shares is not None, "a joint block is shared out"
             with np.errstate(invalid="ignore"):
                 values = shares.values - shares.values.mean(axis=2, keepdims=True)
