@@ -127,7 +127,7 @@ def describe_tuning(fitted: "Fitted") -> str:
         return "plain Bayes"
     if tuning.accuracy is None or tuning.log_loss is None or not counts.class_weight.any():
         return tuning.summary
-    from deciban.evaluation.metrics import BY_CHANCE
+    from deciban.evaluation.metrics import MAX_GAIN_BY_CHANCE
 
     shares = (counts.class_weight / counts.class_weight.sum()).tolist()
     share = max(shares)
@@ -135,7 +135,7 @@ def describe_tuning(fitted: "Fitted") -> str:
     entropy = -sum(one * math.log(one) for one in shares if one > 0.0)
     always = repr(label) if isinstance(label, str) else format_class(label)
     by_chance = share + 2.0 * math.sqrt(share * (1.0 - share) / tuning.rows)
-    if tuning.rows * (entropy - tuning.log_loss) < BY_CHANCE and tuning.accuracy <= by_chance and share < 1.0:
+    if tuning.rows * (entropy - tuning.log_loss) < MAX_GAIN_BY_CHANCE and tuning.accuracy <= by_chance and share < 1.0:
         # An accuracy is no help here: a row is left out of the shares of the classes too, so that where the classes are
         # as frequent as each other and the columns say nothing, another class than its own is always more probable.
         nothing = "the columns tell nothing of the class: no better than always saying"
