@@ -7,12 +7,12 @@ export function scorerAnswer(scorer, row) {
   const found = scorer.columnEvidence(row);
   const difference = (values, best, other) => DECIBANS * (values[best] - values[other]) || 0;
   return {
-    posterior: scorer.proba(row),
-    impossible: scorer.logJoint(row).every((value) => value === -Infinity),
+    posterior: scorer.predictProba(row),
+    impossible: scorer.predictJointLogProba(row).every((value) => value === -Infinity),
     terms(best, other) {
       const start = [{ name: "prior", value: difference(scorer.logPrior, best, other), isStart: true }];
       const said = (values) => difference(values, best, other);
-      return [...start, ...found.map(({ name, values, alone, together, correction }) => ({ name, value: said(values),
+      return [...start, ...found.map(({ name, values, own: alone, joint: together, correction }) => ({ name, value: said(values),
         isStart: false, alone: said(alone), together: said(together), correction: said(correction) }))];
     },
   };

@@ -135,5 +135,5 @@ TEXTS = Support("text", "use Gaussian() or Categorical() for this column", _are_
 
 def refuse_infinite(numbers: Numbers) -> None:
     """A BadCell for the first infinite cell."""
-    if not kernels.counting.all_finite(numbers.ravel()):
+    if not kernels.cell_counts.all_finite(numbers.ravel()):
         FINITE.refuse_others(numbers)
