@@ -6,7 +6,7 @@ from deciban.export.model_json import model_as_json
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.util.version import __version__
-from deciban.web.scripts import embedded_json
+from deciban.web.scripts import embed_json
 
 # Files of the scorer, in the order in which they are concatenated: each defines functions that the next ones use.
 SCORER_PARTS = ("cells", "terms", "texts", "scorer")
@@ -68,7 +68,7 @@ def to_javascript(fitted: Fitted | Model) -> str:
     >>> module.splitlines()[-1][:59]
     'export const { columns, classes, predict, predictProba, pre'
     """
-    model = embedded_json(model_as_json(fitted))
+    model = embed_json(model_as_json(fitted))
     return (
         f"// A classifier exported by deciban {__version__}, without dependencies.\n"
         f"// predictProba({{column: value, ...}}) returns the probability of each class, in the order of `classes`.\n"

@@ -152,7 +152,7 @@ class ReliabilityDisplay(Display):
         quiet(below, x="claimed probability of the predicted class", y="rows")
         legend(below)
         self.axes_ = [above, below]
-        self._drawn(above)
+        self._count_held(above)
         return self
 
     def to_frame(self) -> Any:
