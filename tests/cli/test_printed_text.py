@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deciban import BayesClassifier
-from deciban.cli.output import columns_table
+from deciban.cli.output import align_columns
 from deciban.explain.columns import cut_label
 from deciban.families import Gaussian, JointGaussian
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema
@@ -171,11 +171,11 @@ def test_the_table_of_columns_fits_into_the_terminal(width: int) -> None:
         ("when", "timestamp[us, tz=UTC]", "Gaussian()", why),
         ("level+when", "", "JointGaussian(covariance=Shrunk(amount=0.02, shrinkage=0.005))", "all of them"),
     ]
-    table = columns_table(lines, width).splitlines()
+    table = align_columns(lines, width).splitlines()
     assert max(map(len, table)) <= width
     assert all("Gamma  " in line for line in table if line.startswith("level "))
     assert all(line.endswith("…") for line in table if "best of" in line)
-    assert why in columns_table(lines, None)
+    assert why in align_columns(lines, None)
 
 
 def test_a_warning_about_the_target_is_said_once_for_all_folds(deciban: Deciban) -> None:
