@@ -204,7 +204,7 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
 
     fitted = loaded(model)
     if as_json:
-        found = {"estimates": Estimates.of(fitted.model).to_arrow().to_pylist()} if estimates else {}
+        found = {"estimates": Estimates.from_model(fitted.model).to_arrow().to_pylist()} if estimates else {}
         return say_json({"model": model, "bytes": os.path.getsize(model), **contents(fitted), **found})
     heading(f"{model}: {rows_of(fitted)}")
     shards = shards_of(fitted)
@@ -230,10 +230,10 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
             say(fitted.tuning.corrections_table)
     say()
     say("free parameters, prior included")
-    say(ParameterCount.of(fitted.counts, fitted.plain, fitted.model))
+    say(ParameterCount.from_counts(fitted.counts, fitted.plain, fitted.model))
     if estimates:
         say()
-        say(Estimates.of(fitted.model))
+        say(Estimates.from_model(fitted.model))
     return None
 
 
@@ -269,6 +269,6 @@ def contents(fitted: "Fitted") -> dict[str, Any]:
         "left_out_log_loss": None if tuning is None else tuning.log_loss,
         "weights": weights,
         "correction_tables": None if tuning is None or tuning.corrections is None else len(tuning.corrections.tests),
-        "parameters": ParameterCount.of(counts, fitted.plain, fitted.model).to_dict(),
+        "parameters": ParameterCount.from_counts(counts, fitted.plain, fitted.model).to_dict(),
         "shards": list(shards_of(fitted)),
     }

@@ -107,7 +107,7 @@ class LeaveOneOut:
         -------
         Evaluation
         """
-        costs = None if loss is None else Loss.of(loss).for_classes(list(self.classes))
+        costs = None if loss is None else Loss.from_costs(loss).for_classes(list(self.classes))
         found = Evaluation.of(self.posterior, self.labels, self.weights, self.classes, 0.0, costs)
         return replace(found, left_out=True)
 
@@ -131,7 +131,7 @@ class LeaveOneOut:
         Parameters
         ----------
         loss : Loss, matrix, mapping, table or path
-            Whatever `Loss.of` takes, decision first, truth second.
+            Whatever `Loss.from_costs` takes, decision first, truth second.
 
         Returns
         -------

@@ -290,7 +290,7 @@ class Evaluation:
         least = least_risk_decisions(posterior, loss)
         cost = float(weights @ incurred(least, labels))
         named = tuple(one.item() if isinstance(one, np.generic) else one for one in loss.decisions or ())
-        cells = np.bincount(labels * len(named) + least.chosen, weights, size * len(named)).astype(np.float64)
+        cells = np.bincount(labels * len(named) + least.decision_index, weights, size * len(named)).astype(np.float64)
         decided = cells.reshape(size, len(named))
         return replace(found, cost=cost, constant_costs=constant, decisions=named, decided=decided)
 

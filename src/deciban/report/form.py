@@ -63,7 +63,7 @@ def form_data(figures: ReportFigures, *, ranges: bool = True, scorer: bool = Tru
 
 def loss_data(loss: Loss, names: list[str]) -> dict[str, Any] | None:
     """What each decision costs under each class, by their names; None where costs differ from row to row."""
-    if loss.varies:
+    if loss.varies_by_row:
         return None
     return {"decisions": [format_class(one) for one in loss.decisions or names], "costs": loss.matrix.tolist()}
 
