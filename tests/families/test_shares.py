@@ -12,7 +12,7 @@ from scipy import stats
 
 from deciban import BayesClassifier, Complement, JointGaussian, JointTable, Multinomial, PerClass, Pooled, Shrunk
 from deciban.families.base import shapley as shares
-from deciban.families.base.shapley import Rule, gradual_normal_shares, settled
+from deciban.families.base.shapley import Rule, gradual_normal_shares, settle
 from tests import example_count, textbook
 
 RNG = np.random.default_rng(3)
@@ -171,14 +171,14 @@ def test_a_large_table_is_shared_out_by_some_orders_of_its_columns(monkeypatch: 
 
 def test_shares_follow_a_cap_and_survive_what_is_beyond_all_numbers() -> None:
     given_shares = np.array([[[-1.0, -31.0], [-2.0, -2.0], [0.0, 0.0]]])
-    capped = settled(given_shares, np.array([[0.0, -5.0]]), np.array([True]))
+    capped = settle(given_shares, np.array([[0.0, -5.0]]), np.array([True]))
     np.testing.assert_allclose(capped.sum(axis=1), [[0.0, -5.0]], atol=1e-15)
     np.testing.assert_allclose(capped[0, :, 1], [-5.0, 0.0, 0.0])
     endless = np.array([[[-1.0, -np.inf], [-2.0, np.nan], [0.0, 0.0]]])
     np.testing.assert_array_equal(
-        settled(endless, np.array([[0.0, -6.0]]), np.array([True]))[0, :, 1], [-3.0, -3.0, 0.0]
+        settle(endless, np.array([[0.0, -6.0]]), np.array([True]))[0, :, 1], [-3.0, -3.0, 0.0]
     )
-    assert settled(endless, np.array([[-3.0, -np.inf]]), np.array([False])).sum(axis=1).tolist() == [[-3.0, -np.inf]]
+    assert settle(endless, np.array([[-3.0, -np.inf]]), np.array([False])).sum(axis=1).tolist() == [[-3.0, -np.inf]]
     X = NUMBERS[:, :3]
     found = BayesClassifier().fit(X, Y).evidence([[1e200, -1e308, 3.0], [np.nan] * 3], by="column")
     assert np.isfinite(found.values).all()

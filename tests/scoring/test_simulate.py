@@ -91,7 +91,7 @@ def test_pictures_of_a_tuned_model_show_its_own_families() -> None:
     assert decided.areas[1] == pytest.approx(shares - first, rel=1e-9)
     assert all(one.numbers is None or one.numbers.min() >= 0.0 for one in NomogramDisplay.from_estimator(clf).columns
                if one.name != "dependents")  # fmt: skip
-    reported = {one["column"]: one for one in clf.report().figures["columns"]}
+    reported = {one["column"]: one for one in clf.report().data["columns"]}
     assert max(map(max, reported["expenditure"]["density"].values())) == pytest.approx(density.max(), rel=1e-12)
     assert float(reported["expenditure"]["values"][0]) == 0.0
 

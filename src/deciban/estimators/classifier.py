@@ -52,14 +52,14 @@ from deciban.model.fitted import Fitted, Settings
 from deciban.model.linear_forms import Form, form_of
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.model.tuning import Tuning
-from deciban.report.figures import report_figures
+from deciban.report.data import collect_report_data
 from deciban.report.report import Report
 from deciban.schema.schema import ColumnSpec, Schema
 from deciban.scoring import predict as scoring
 from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labeled import Examples
-from deciban.sources.open import kind_of_rows, named_rows
+from deciban.sources.open import kind_of_rows, open_query_or_table
+from deciban.sources.streams import Examples
 from deciban.sources.write import FileKind, IfExists
 from deciban.store import model_file
 from deciban.store.model_file import shards_of
@@ -238,7 +238,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> BayesClassifier().fit(weather(), "play").classes_.tolist()
         ['no', 'yes']
         """
-        X = named_rows(X, query, table)
+        X = open_query_or_table(X, query, table)
         fitted = fit.fit(self._settings(), X, y, sample_weight, pushdown=pushdown)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
@@ -465,7 +465,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         forget : Unlearn rows.
         shard : Count rows elsewhere, to be added.
         """
-        X = named_rows(X, query, table)
+        X = open_query_or_table(X, query, table)
         if self.__sklearn_is_fitted__():
             return self._become(update.learn_more(self._fitted(), X, y, sample_weight, classes, pushdown))
         fitted = fit.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True, pushdown=pushdown)
@@ -508,7 +508,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ForgetError
             If these rows cannot have been learned, or nothing would be left; the classifier stays as it was.
         """
-        return self._become(update.forget(self._fitted(), named_rows(X, query, table), y, sample_weight, pushdown))
+        return self._become(
+            update.forget(self._fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
+        )
 
     def plan(self, X: Any, y: str, sample_weight: str | None = None) -> Plan:
         """Settle on a sample how rows are to be counted, so that they can be counted elsewhere.
@@ -633,7 +635,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         BayesClassifier
             A classifier that has learned these rows alone.
         """
-        return self._copy(update.shard(self._fitted(), named_rows(X, query, table), y, sample_weight, pushdown))
+        return self._copy(
+            update.shard(self._fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
+        )
 
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are.
@@ -1052,7 +1056,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         error = None
         if self._training_rows() is not None:
-            error = self.leave_one_out().calibration().error
+            error = self.leave_one_out().expected_calibration_error
         elif fitted.is_tuned:
             error = 0.0  # tuned, and nothing to check it by
         return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
@@ -1085,7 +1089,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         costs = loss_for(fitted, loss)
         risk, interval = model_risk(fitted, costs, n_samples, random_state)
         known = self._training_rows() is not None
-        return BayesRiskEstimate(risk, interval, self.leave_one_out().expected_cost(costs) if known else None, costs)
+        return BayesRiskEstimate(risk, interval, self.leave_one_out().mean_cost(costs) if known else None, costs)
 
     def report(
         self,
@@ -1131,7 +1135,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> from deciban.datasets import weather
         >>> clf = BayesClassifier(tune=None).fit(weather(), "play")
         >>> report = clf.report()
-        >>> report.figures["model"]["rows"], report.figures["quality"]["source"]
+        >>> report.data["model"]["rows"], report.data["quality"]["source"]
         (14, 'rows that the model has learned, each left out in its turn')
         """
         fitted = self._fitted()
@@ -1139,7 +1143,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         held_out = None if X is None else open_examples(fitted, X, target, sample_weight)
         training = None if self._training_rows() is None else self._examples(None, None, None)
         told = title or f"Report on {fitted.origin.target or 'a model'}"
-        found = Report(report_figures(fitted, told, held_out, training, loss, examples))
+        found = Report(collect_report_data(fitted, told, held_out, training, loss, examples))
         if path is not None:
             found.save(path)
         return found

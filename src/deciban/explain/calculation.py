@@ -92,7 +92,7 @@ def column_terms(
             (part[row, :, best] - part[row, :, other]).tolist()
             for part in (columns.own, columns.joint, columns.correction)
         ]
-    absorbs = {column: group.family.absorbs for group in model.schema.groups for column in group.columns}
+    absorbs = {column: group.family.accepts_new_columns for group in model.schema.groups for column in group.columns}
     for column in sorted(absorbs):
         if absorbs[column] and cells[column] == 0:
             continue

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from deciban.errors import Argument, UsageError
 from deciban.families import Family
-from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settled
+from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settle
 from deciban.model.corrections import MissingAdjustment
 from deciban.model.counting import row_ranges
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Table, decoded_cells
+from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, evidence_column, format_number, integer_if_whole, shorten, text_width
 
@@ -39,7 +39,7 @@ def values_of_row(row: Table) -> list[Any]:
 
 def _value(column: pa.Array) -> Any:
     if is_text(column.type):
-        return decoded_cells(column)[0]
+        return decode_cells(column)[0]
     value = column[0].as_py()
     short = value is not None and (pa.types.is_float16(column.type) or pa.types.is_float32(column.type))
     return float(str(np.float32(value))) if short else value
@@ -174,14 +174,16 @@ def _share_out(
     group, block = model.schema.groups[p], int(model.schema.block_slots[p][0])
     rule = Rule.EXACT
     for rows in _pieces(group, table.rows, model.classes.size):
-        shares = model.likelihoods[p].shares(group.family.read(table.slice(rows.start, rows.stop), group.columns))
+        shares = model.likelihoods[p].shapley_values(
+            group.family.read(table.slice(rows.start, rows.stop), group.columns)
+        )
         assert shares is not None, "a joint block is shared out"
         rule = shares.rule
         limited = np.zeros(rows.stop - rows.start, dtype=np.bool_)
         if evidence.capped is not None:
             limited = evidence.capped[rows, block]
         values = shares.values if known is None else known.scale[rows, None, None] * shares.values
-        found = settled(values, evidence.values[rows, block], limited)
+        found = settle(values, evidence.values[rows, block], limited)
         for k, column in enumerate(group.columns):
             out[rows, column] += evidence.weights[block] * found[:, k]
     return rule
@@ -205,7 +207,7 @@ def _corrections(model: Model, table: Table, given: Floats, known: MissingAdjust
     shares = corrections.shares(corrections.read(table), model.unknown_corrected_cells(known))
     if known is not None:
         shares *= known.scale[:, None, None]
-    return settled(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))
+    return settle(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,7 @@ class Block:
     def to_dict(self, row: list[Any]) -> dict[str, Any]:
         """The block for programs, with the values of its columns in a row; of many counts, those that are not 0."""
         cells = [(name, row[column]) for name, column in zip(self.names, self.columns, strict=True)]
-        if self.family.absorbs:
+        if self.family.accepts_new_columns:
             cells = [cell for cell in cells if cell[1] != 0]
         return {
             "block": self.name,

@@ -167,7 +167,7 @@ class ColumnDisplay(Display):
         self._mark_beyond(above, places, limits)
         legend(above, outside=True, own=ax is None)
         self.axes_ = [above, below]
-        self._drawn(above)
+        self._count_held(above)
         return self
 
     @property

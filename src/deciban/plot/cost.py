@@ -224,7 +224,7 @@ class CostDisplay(Display):
         along = f"decide {name} above this P({name})" if self.x_axis == "threshold" else f"prior of {name}"
         quiet(ax, f"cost against the {self.x_axis}", along, "mean cost of a row")
         legend(ax)
-        self._drawn(ax)
+        self._count_held(ax)
         return self
 
     def to_frame(self) -> Any:

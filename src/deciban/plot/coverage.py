@@ -165,7 +165,7 @@ class CoverageDisplay(Display):
         what = "error" if self.zero_one else "mean cost"
         quiet(ax, f"{what} of the rows that are decided", "share of rows that is decided", what)
         legend(ax)
-        self._drawn(ax)
+        self._count_held(ax)
         return self
 
     def to_frame(self) -> Any:

@@ -240,7 +240,7 @@ class DecisionDisplay(Display):
         avoidable = f", of which {format_digits(self.avoidable)} avoidable" if self._moved().any() else ""
         quiet(ax, f"{what} {format_digits(self.risk)}{avoidable}", shown_name(self.name), "prior × density")
         legend(ax, outside=True, own=own)
-        self._drawn(ax)
+        self._count_held(ax)
         return self
 
     def _draw_curves(self, ax: Axes) -> None:
@@ -463,7 +463,7 @@ class DecisionMapDisplay(Display):
         ax.set_xlim(self.x[0], self.x[-1])
         ax.set_ylim(self.y[0], self.y[-1])
         legend(ax, handles, outside=True, own=own)
-        self._drawn(ax)
+        self._count_held(ax)
         return self
 
     def _draw_regions(self, ax: Axes) -> list[Any]:

@@ -158,7 +158,7 @@ class DependenceDisplay(Display):
         """
         if kind not in ("matrix", "bars"):
             raise UsageError("choose 'matrix' or 'bars'", parameter=Argument("kind", kind))
-        self._drawn(self._draw_nothing(ax) if not self.dependences else
+        self._count_held(self._draw_nothing(ax) if not self.dependences else
                     self._draw_matrix(ax) if kind == "matrix" else self._draw_bars(ax))  # fmt: skip
         return self
 

@@ -12,7 +12,7 @@ import numpy as np
 from deciban.errors import Argument, Place, UsageError, missing_package
 from deciban.explain.column_values import ColumnValues
 from deciban.model.fitted import Fitted
-from deciban.sources.write import replacing
+from deciban.sources.write import replace_file
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import format_class, shorten
 from deciban.web.palette import class_colors
@@ -27,7 +27,7 @@ class Display:
     ax_: Axes
     figure_: Figure
 
-    def _drawn(self, ax: Axes) -> None:
+    def _count_held(self, ax: Axes) -> None:
         """Remember where it was drawn."""
         self.ax_ = ax
         self.figure_ = ax.figure
@@ -136,7 +136,7 @@ def kind_of_picture(path: str | os.PathLike[str]) -> str:
 def write_picture(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure to a file, which is whole or as it was before; its name says what is written."""
     ending = kind_of_picture(path)
-    with replacing(path) as file, warnings.catch_warnings():
+    with replace_file(path) as file, warnings.catch_warnings():
         ignore_missing_glyphs()
         figure.savefig(file, format=ending[1:], dpi=PICTURE_DPI, metadata=PICTURES[ending])
 

@@ -217,7 +217,7 @@ class EvidenceDisplay(Display):
         title = f"P({shown_name(self.label)}) = {format_digits(self.posterior)}"
         quiet(ax, title, f"decibans for {shown_name(self.label)} against {shown_name(self.against)}")
         self._mark_chances(ax)
-        self._drawn(ax)
+        self._count_held(ax)
         return self
 
     @property

@@ -12,7 +12,7 @@ from deciban.fitting.fit import count_examples, open_examples
 from deciban.fitting.update import with_counts
 from deciban.model.fitted import Fitted
 from deciban.plot.display import Axes, Display, curve_styles, fitted_of, legend, panels_for, printed, quiet
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import data_frame
 
@@ -153,7 +153,7 @@ class LearningDisplay(Display):
             _mark_rows(one, self.rows)
         legend(panels[0])
         self.axes_ = panels
-        self._drawn(panels[0])
+        self._count_held(panels[0])
         return self
 
     def to_frame(self) -> Any:

@@ -193,7 +193,7 @@ class NomogramDisplay(Display):
         self._draw_columns(rulers)
         self._draw_sum(sums)
         self.axes_ = [rulers, sums]
-        self._drawn(rulers)
+        self._count_held(rulers)
         return self
 
     def _draw_columns(self, ax: Axes) -> None:

@@ -140,7 +140,7 @@ class PairDisplay(Display):
         bar = self.axes_[0].figure.colorbar(mesh, ax=self.axes_ if ax is None else self.axes_[0], shrink=0.8)
         bar.set_label("decibans", fontsize=SMALL_SIZE)
         bar.ax.tick_params(labelsize=SMALL_SIZE)
-        self._drawn(self.axes_[0])
+        self._count_held(self.axes_[0])
         return self
 
     def _shown(self) -> tuple[Integers, Integers]:
