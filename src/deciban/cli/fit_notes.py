@@ -38,27 +38,26 @@ def warn_of_model(fitted: "Fitted", table: Sequence[str] = (), typed: bool = Fal
         complain("warning", f"there is only one class, {fitted.classes.tolist()[0]!r}: it will always be predicted")
     schema = fitted.counts.schema.plain
     for name in schema.columns_like("identifier") if identifiers else ():
-        complain("warning", f"column {name!r} looks like an identifier; leave it out: {option('--ignore', name)}")
+        complain("warning", f"column {name!r} looks like an identifier; use {option('--ignore', name)} to leave it out")
     if not any(schema.looks_like or ()):
         return
-    reasons = {name: reason for name, _, reason in schema.descriptions()}
     expressions = {}
     for kind in TEXTS_MEANT_AS:
         for name, meant in schema.columns_like(kind).items():
             remedy = _remedy(name, meant, typed)
             if not remedy and (expression := _expression(meant)):
                 expressions[name] = expression
-            complain("warning", f"column {name!r} is {reasons[name]}, and taken for categories{remedy}")
+            complain("warning", f"column {name!r} {meant}, but was read as text{remedy}")
     if expressions:
         way = "casts in --query" if table and is_address(table[0]) else _query(expressions, table)
-        complain("warning", f"read {few(list(expressions))} as meant by {way}")
+        complain("warning", f"to read {few(list(expressions))} as numbers or dates, use {way}")
 
 
 def tell_markers(source: "Source", target: str | None) -> None:
     """Say which words of a file are read as missing cells."""
     for name, note in source.notes.items():
         if name != target:
-            complain("note", f"column {name!r}: {note}; {option('--type', f'{name}=text')} takes them as they are")
+            complain("note", f"column {name!r}: {note}; use {option('--type', f'{name}=text')} to keep them as text")
 
 
 def option(flag: str, value: str) -> str:
@@ -69,12 +68,14 @@ def option(flag: str, value: str) -> str:
 def _remedy(name: str, meant: "MeantAs", typed: bool) -> str:
     """The option that reads a column as it is meant; nothing where there is none."""
     if meant.kind == "numbers" and meant.detail is None and not meant.decimal_comma:
-        return f"; {option('--type', f'{name}=number')} reads them as numbers"
+        return f"; use {option('--type', f'{name}=number')} to read it as numbers"
     if typed or meant.detail is None or meant.kind == "units":
         return ""
     if meant.kind == "numbers":
-        return f"; {option('--missing', meant.detail)} takes such cells as missing"
-    return f"; {option('--date-format' if meant.kind == 'dates' else '--thousands', meant.detail)} reads them"
+        return f"; use {option('--missing', meant.detail)} to treat such cells as missing"
+    if meant.kind == "dates":
+        return f"; use {option('--date-format', meant.detail)} to read it as dates"
+    return f"; use {option('--thousands', meant.detail)} to read it as numbers"
 
 
 def _expression(meant: "MeantAs") -> str:

@@ -152,8 +152,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     ['yes']
     >>> print(clf.schema_)
     column   family         why
-    outlook  Categorical()  text, 3 distinct in 4 rows
-    wind     Categorical()  text, 2 distinct in 4 rows
+    outlook  Categorical()  text, 3 distinct values
+    wind     Categorical()  text, 2 distinct values
     """
 
     fitted_: Fitted
