@@ -12,7 +12,7 @@ from deciban import BayesClassifier, JointGaussian, JointTable, Pooled, UsageErr
 from deciban.explain.columns import column_evidence
 from deciban.explain.explanation import Explanation
 from deciban.scoring.predict import aligned_table
-from deciban.testing import rows_of
+from deciban.testing import take_rows
 from tests import textbook
 from tests.laws.cases import CASES, Case
 
@@ -41,7 +41,7 @@ def test_columns_add_up_for_every_family(case: Case, tune: Any) -> None:
     rng = np.random.default_rng(17)
     X = case.draw(rng, 120)
     clf = BayesClassifier(case.spec, tune=tune).fit(X, LABELS[rng.integers(0, 3, 120)])
-    check_sums(clf, rows_of(X, slice(0, 25)))
+    check_sums(clf, take_rows(X, slice(0, 25)))
     check_sums(clf, case.draw(np.random.default_rng(99), 25))  # with unseen values and words
 
 

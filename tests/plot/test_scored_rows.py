@@ -41,7 +41,7 @@ def test_a_tuned_model_stands_beside_plain_bayes(tuned: BayesClassifier, plain: 
         expected = clf.evaluate(X[TEST], Y[TEST]).calibration
         np.testing.assert_allclose(shown.calibrations[name].sums, expected.sums, atol=1e-9)
     labels = [text.get_text() for text in shown.axes_[1].get_legend().get_texts()]
-    assert labels[1] == f"tuned: calibration error {shown.calibrations['tuned'].error:.4f}"
+    assert labels[1] == f"tuned: calibration error {shown.calibrations['tuned'].expected_calibration_error:.4f}"
 
 
 def test_rows_that_were_learned_are_left_out(tuned: BayesClassifier, plain: BayesClassifier) -> None:

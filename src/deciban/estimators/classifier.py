@@ -1052,7 +1052,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         error = None
         if self._training_rows() is not None:
-            error = self.leave_one_out().calibration().error
+            error = self.leave_one_out().expected_calibration_error
         elif fitted.is_tuned:
             error = 0.0  # tuned, and nothing to check it by
         return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
@@ -1085,7 +1085,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         costs = loss_for(fitted, loss)
         risk, interval = model_risk(fitted, costs, n_samples, random_state)
         known = self._training_rows() is not None
-        return PlugInRisk(risk, interval, self.leave_one_out().expected_cost(costs) if known else None, costs)
+        return PlugInRisk(risk, interval, self.leave_one_out().mean_cost(costs) if known else None, costs)
 
     def report(
         self,

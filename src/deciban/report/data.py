@@ -333,7 +333,7 @@ def _evaluate_rows(
     if training is not None:
         table, left = sample_left_out(fitted, training, MAX_ROWS_LEFT_OUT)
         importance = importance_left_out(fitted, table, left)
-        return _RowResults(_quality_data(left.evaluation(loss), LEFT_OUT), importance, None, training)
+        return _RowResults(_quality_data(left.evaluate(loss), LEFT_OUT), importance, None, training)
     return _RowResults(_quality_without_rows(fitted), _importance_without_rows(fitted), None, None)
 
 
@@ -483,5 +483,5 @@ def _decisions(fitted: Fitted, loss: Loss | None, quality: dict[str, Any]) -> di
         found["mean_cost"] = quality["mean_cost"]
         found["baseline_cost"] = quality["baseline"].get("mean_cost")
         found["baseline_decision"] = quality["baseline"].get("decision")
-        found["decided"] = quality["decided"]
+        found["decision_counts"] = quality["decision_counts"]
     return found

@@ -182,13 +182,29 @@ def test_leave_one_out_figures() -> None:
     np.testing.assert_allclose(found.posterior, literal, rtol=1e-8, atol=1e-12)
     assert found.log_loss == pytest.approx(log_loss(y, literal))
     assert found.accuracy == pytest.approx((literal.argmax(axis=1) == y).mean())
-    assert found.expected_cost(1.0 - np.eye(3)) == pytest.approx(1.0 - found.accuracy)
-    assert 0.0 <= found.calibration().error <= 1.0
-    assert found.calibration().weight.sum() == 150
+    assert found.mean_cost(1.0 - np.eye(3)) == pytest.approx(1.0 - found.accuracy)
+    assert 0.0 <= found.expected_calibration_error <= 1.0
+    assert found.calibration().rows.sum() == 150
     assert not found.given_tuning
     with pytest.raises(ValueError, match="matrix of decisions by classes"):
-        found.expected_cost([1.0, 2.0])
-    assert found.expected_cost({0: 1, 1: 1, 2: 1}) == pytest.approx(1.0 - found.accuracy)
+        found.mean_cost([1.0, 2.0])
+    assert found.mean_cost({0: 1, 1: 1, 2: 1}) == pytest.approx(1.0 - found.accuracy)
+
+
+def test_leave_one_out_has_the_loss_of_each_row() -> None:
+    X, y = load_iris(return_X_y=True)
+    found = textbook().fit(X, y).leave_one_out()
+    np.testing.assert_allclose(found.log_losses, -np.log(found.posterior[np.arange(150), found.labels]), rtol=1e-12)
+    assert found.log_loss == pytest.approx(np.average(found.log_losses, weights=found.weights))
+    frame = found.to_frame()
+    assert list(frame) == ["class", "predicted", "probability", "log_loss", "weight"]
+    np.testing.assert_array_equal(frame["log_loss"], found.log_losses)
+    np.testing.assert_array_equal(frame["class"], y)
+    assert (frame["class"] == frame["predicted"]).mean() == found.accuracy
+    told = found.to_dict()
+    assert told["given_tuning"] is False
+    for name in ("accuracy", "log_loss", "roc_auc", "brier_score", "expected_calibration_error"):
+        assert told[name] == getattr(found, name)
 
 
 def test_the_only_row_of_a_class_is_left_out_and_counted() -> None:
@@ -341,7 +357,7 @@ def test_diagnosis_names_what_is_wrong() -> None:
     assert plain.pairs_tested == 6
     tuned = BayesClassifier().fit(table, y).diagnose()
     assert tuned.saved_bits > 0.02
-    assert tuned.calibration_after.error < tuned.calibration_before.error
+    assert tuned.after.expected_calibration_error < tuned.before.expected_calibration_error
     assert "x and again" in str(tuned)
     assert "given the tuning" in str(tuned)
     small = textbook().fit(table[:103], [*y[:100], 8, 8, 8]).diagnose(table[:103], [*y[:100], 8, 8, 8])
