@@ -1392,8 +1392,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         str
-            The source of an ES module, which exports `predict`, `proba`, `logProba`, `evidence` and `columnEvidence`
-            of a row, `columns` and `classes`. Its log probabilities are those of `predict_log_proba` to 1e-12.
+            Source code of an ES module. It exports `columns`, `classes` and functions of a row: `predict`,
+            `predictProba`, `predictLogProba`, `predictJointLogProba`, `evidence` and `columnEvidence`. Its log
+            probabilities equal those of `predict_log_proba` to 1e-12.
 
         Raises
         ------
@@ -1422,9 +1423,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         str
-            The source of a module, which has `predict`, `proba`, `log_proba`, `log_joint`, `evidence` and
-            `column_evidence` of a row (a dict from names of columns to cells), `columns` and `classes`. Its log
-            probabilities are those of `predict_log_proba` to 1e-12. As a program it reads rows as lines of JSON.
+            Source code of a module. It has `columns`, `classes` and functions of a row (a dict from column name to
+            value): `predict`, `predict_proba`, `predict_log_proba`, `predict_joint_log_proba`, `evidence` and
+            `column_evidence`. Its log probabilities equal those of `predict_log_proba` to 1e-12. As a script it
+            scores rows in JSON Lines format.
 
         Raises
         ------

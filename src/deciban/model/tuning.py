@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from deciban.families import Family
-from deciban.model.corrections import Corrections, PartialRows
+from deciban.model.corrections import Corrections
 from deciban.model.counts import Counts, column_places
 from deciban.model.model import Model, estimate
+from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.tables.labels import Labels
 from deciban.util.arrays import Floats, Integers
