@@ -71,7 +71,7 @@ def _check_query(to: str, query: Query) -> None:
 @click.command(epilog="""\b
 Examples:
   deciban export wine.dcb --to js --output wine.mjs
-  node --input-type=module -e "import { proba } from './wine.mjs'; console.log(proba({ alcohol: 13.2 }))"
+  node --input-type=module -e "import { predictProba } from './wine.mjs'; console.log(predictProba({ alcohol: 13.2 }))"
   deciban export wine.dcb --to python --output wine.py
   echo '{"alcohol": 13.2}' | python wine.py
   deciban export wine.dcb --to onnx --output wine.onnx

@@ -9,7 +9,7 @@ import numpy as np
 from deciban import kernels
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, DataError, Labels, Place, UsageError
-from deciban.model.counting import row_ranges
+from deciban.model.batches import row_ranges
 from deciban.sources.open import open_table
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table

@@ -152,8 +152,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     ['yes']
     >>> print(clf.schema_)
     column   family         why
-    outlook  Categorical()  text, 3 distinct in 4 rows
-    wind     Categorical()  text, 2 distinct in 4 rows
+    outlook  Categorical()  text, 3 distinct values
+    wind     Categorical()  text, 2 distinct values
     """
 
     fitted_: Fitted
@@ -1396,8 +1396,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         str
-            The source of an ES module, which exports `predict`, `proba`, `logProba`, `evidence` and `columnEvidence`
-            of a row, `columns` and `classes`. Its log probabilities are those of `predict_log_proba` to 1e-12.
+            Source code of an ES module. It exports `columns`, `classes` and functions of a row: `predict`,
+            `predictProba`, `predictLogProba`, `predictJointLogProba`, `evidence` and `columnEvidence`. Its log
+            probabilities equal those of `predict_log_proba` to 1e-12.
 
         Raises
         ------
@@ -1426,9 +1427,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         str
-            The source of a module, which has `predict`, `proba`, `log_proba`, `log_joint`, `evidence` and
-            `column_evidence` of a row (a dict from names of columns to cells), `columns` and `classes`. Its log
-            probabilities are those of `predict_log_proba` to 1e-12. As a program it reads rows as lines of JSON.
+            Source code of a module. It has `columns`, `classes` and functions of a row (a dict from column name to
+            value): `predict`, `predict_proba`, `predict_log_proba`, `predict_joint_log_proba`, `evidence` and
+            `column_evidence`. Its log probabilities equal those of `predict_log_proba` to 1e-12. As a script it
+            scores rows in JSON Lines format.
 
         Raises
         ------

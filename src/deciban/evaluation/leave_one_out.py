@@ -11,7 +11,7 @@ from deciban.errors import DataError, UsageError
 from deciban.evaluation.metrics import CALIBRATION_BINS, MIN_PROBABILITY, Calibration, Evaluation
 from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.tune.rows import Copies, find_copies, left_out_corrections
-from deciban.model.counting import row_ranges
+from deciban.model.batches import row_ranges
 from deciban.model.counts import Counts
 from deciban.model.model import Evidence, Model, concatenate_evidence, log_normalize
 from deciban.model.priors import log_prior

@@ -11,9 +11,9 @@ import pyarrow as pa
 from deciban.errors import Argument, UsageError
 from deciban.families import Family
 from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settle
-from deciban.model.corrections import MissingAdjustment
-from deciban.model.counting import row_ranges
+from deciban.model.batches import row_ranges
 from deciban.model.model import Evidence, Model, log_normalize
+from deciban.model.partial_rows import MissingAdjustment
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray

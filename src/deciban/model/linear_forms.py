@@ -8,9 +8,9 @@ import numpy as np
 
 from deciban.errors import Argument, UsageError
 from deciban.families.base.contract import DiscriminantTerms
-from deciban.model.corrections import PartialRows
 from deciban.model.counts import Guard
 from deciban.model.model import Model
+from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import Schema
 from deciban.sources.open import open_table
 from deciban.tables.labels import LabelArray

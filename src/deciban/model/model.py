@@ -11,8 +11,9 @@ from deciban import kernels
 from deciban.errors import BadCell
 from deciban.families import Likelihood
 from deciban.families.base.contract import LeftOutRows, Sampled, add_common_factor
-from deciban.model.corrections import Bins, Corrections, MissingAdjustment, PartialRows
+from deciban.model.corrections import Bins, Corrections
 from deciban.model.counts import Counts, Guard
+from deciban.model.partial_rows import MissingAdjustment, PartialRows
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, missing_cells

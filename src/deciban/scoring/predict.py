@@ -12,7 +12,7 @@ import pyarrow as pa
 from deciban.decisions.decide import Decisions, least_risk_decisions
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
-from deciban.model.counting import row_ranges, rows_per_batch
+from deciban.model.batches import row_ranges, rows_per_batch
 from deciban.model.fitted import Fitted
 from deciban.model.intervals import posterior_intervals
 from deciban.model.model import Model, most_probable, posteriors
