@@ -206,7 +206,7 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
 
     fitted = load_model(model)
     if as_json:
-        found = {"estimates": Estimates.of(fitted.model).to_arrow().to_pylist()} if estimates else {}
+        found = {"estimates": Estimates.from_model(fitted.model).to_arrow().to_pylist()} if estimates else {}
         return echo_json({"model": model, "bytes": os.path.getsize(model), **describe_model(fitted), **found})
     echo_heading(f"{model}: {describe_size(fitted)}")
     shards = shards_of(fitted)
@@ -232,10 +232,10 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
             echo(fitted.tuning.corrections_table)
     echo()
     echo("free parameters, prior included")
-    echo(ParameterCount.of(fitted.counts, fitted.plain, fitted.model))
+    echo(ParameterCount.from_counts(fitted.counts, fitted.plain, fitted.model))
     if estimates:
         echo()
-        echo(Estimates.of(fitted.model))
+        echo(Estimates.from_model(fitted.model))
     return None
 
 
@@ -271,6 +271,6 @@ def describe_model(fitted: "Fitted") -> dict[str, Any]:
         "left_out_log_loss": None if tuning is None else tuning.log_loss,
         "weights": weights,
         "correction_tables": None if tuning is None or tuning.corrections is None else len(tuning.corrections.tests),
-        "parameters": ParameterCount.of(counts, fitted.plain, fitted.model).to_dict(),
+        "parameters": ParameterCount.from_counts(counts, fitted.plain, fitted.model).to_dict(),
         "shards": list(shards_of(fitted)),
     }

@@ -214,7 +214,7 @@ def plan_examples(
     if not partial and (warning := check_class_count(sample.labels)):
         warn_user(warning)
     for name in schema.columns_like("identifier"):
-        warn_user((f"column {name!r} looks like an identifier; leave it out: ", Argument("ignore", name)))
+        warn_user((f"column {name!r} looks like an identifier; use ", Argument("ignore", name), " to leave it out"))
     draft = None
     if settings.tune is not None:
         table = schema.table_as_learned(sample.table)

@@ -44,12 +44,12 @@ class Choice:
     def _comparison(self) -> str:
         """How the family compares with the others, in words."""
         if not self.others:
-            return "the only family that suits it"
+            return "the only suitable family"
         family, loss = self.others[0]
         name = str(family).replace(", outside='ignore'", "").replace("outside='ignore'", "").removesuffix("()")
         if loss < self.loss:  # by less than a change has to gain
-            return f"kept, log-loss {self.loss:.4f} alone: {name} {loss:.4f} gains too little"
-        return f"best of {len(self.others) + 1} tried: log-loss {self.loss:.4f} alone, next {name} {loss:.4f}"
+            return f"kept (log-loss {self.loss:.4f}); {name} is hardly better ({loss:.4f})"
+        return f"log-loss {self.loss:.4f}, best of {len(self.others) + 1} (next: {name} {loss:.4f})"
 
     def __str__(self) -> str:
         runners_up = ", ".join(f"{family} {loss:.4f}" for family, loss in self.others[:3])
