@@ -27,7 +27,7 @@ from deciban import (
 from deciban.errors import DataError, SchemaError
 from deciban.families.base.contract import ColumnFamily
 from deciban.fitting.fit import count_examples
-from deciban.fitting.sql_counts.count import MAX_HINTS, bundles, count_in_engine
+from deciban.fitting.sql_counts.pushdown import MAX_HINTS, bundles, count_in_engine
 from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
@@ -85,9 +85,9 @@ def every_family(rows: int, once: bool) -> tuple[pa.Table, dict[Any, Any]]:
     rng = np.random.default_rng(0)
     columns, spec, counted = {}, {}, set()
     for case in CASES:
-        if isinstance(case.family, Text) or (once and case.family.counts in counted):
+        if isinstance(case.family, Text) or (once and case.family.statistic_key in counted):
             continue
-        counted.add(case.family.counts)
+        counted.add(case.family.statistic_key)
         drawn = case.draw(rng, rows)
         if not isinstance(drawn, pa.Table):
             array = drawn.toarray() if sparse.issparse(drawn) else drawn

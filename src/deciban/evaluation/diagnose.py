@@ -18,7 +18,7 @@ from deciban.errors import Argument, Part
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Calibration
 from deciban.families import Family, JointTable
-from deciban.fitting.tune.correct import few_levels, quantile_cuts
+from deciban.fitting.tune.boosting import few_levels, quantile_cuts
 from deciban.fitting.tune.rows import Rows
 from deciban.model.corrections import Corrections
 from deciban.model.model import Model, log_normalize
@@ -273,7 +273,7 @@ class Diagnosis:
         lines = ["leave-one-out, bits per row    plain" + ("   as tuned (given the tuning)" if tuned else "")]
         for name, before, after in (
             ("log-loss", self.before.log_loss * BITS, self.after.log_loss * BITS),
-            ("calibration error", self.calibration_before.error, self.calibration_after.error),
+            ("calibration error", self.before.expected_calibration_error, self.after.expected_calibration_error),
             ("accuracy", self.before.accuracy, self.after.accuracy),
         ):
             lines.append(f"  {name:26}  {before:6.4f}" + (f"   {after:6.4f}" if tuned else ""))
@@ -564,7 +564,7 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
     """The continuous columns whose cells of a class do not follow the distribution that was estimated from them."""
     found = []
     for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
-        if likelihood.cumulative(np.zeros(0), 0, 0) is None:
+        if likelihood.cdf(np.zeros(0), 0, 0) is None:
             continue
         cells = np.asarray(group.family.read(rows.table, group.columns), dtype=np.float64)
         varies = np.fmax.reduce(cells, initial=-np.inf) > np.fmin.reduce(cells, initial=np.inf)
@@ -574,7 +574,7 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
                 order = np.argsort(cells[here, j], kind="stable")
                 x, weight = cells[here, j][order], rows.weights[here][order]
                 total = weight.sum()
-                if total < SMALL_CLASS or (cumulative := likelihood.cumulative(x, j, c)) is None:
+                if total < SMALL_CLASS or (cumulative := likelihood.cdf(x, j, c)) is None:
                     continue
                 distance = _distance(cumulative, weight)
                 expected = 1.035 / np.sqrt(total)  # Lilliefors' bound at 1 %, for parameters found from the same cells

@@ -8,13 +8,13 @@ import numpy as np
 
 from deciban.errors import DataError, DecibanError, UsageError
 from deciban.evaluation.diagnose import interactions_of
-from deciban.evaluation.evaluate import sample_left_out
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import MIN_PROBABILITY
+from deciban.evaluation.validation import sample_left_out
 from deciban.explain.columns import column_evidence
 from deciban.families import Family, JointTable
-from deciban.families.base.contract import evidence_of_block, with_missing
-from deciban.fitting.tune.correct import few_levels
+from deciban.families.base.contract import mask_column, score_block
+from deciban.fitting.tune.boosting import few_levels
 from deciban.fitting.tune.rows import Rows, fold_amounts, left_out_evidence
 from deciban.fitting.tune.weights import centered, learn_weights
 from deciban.model.corrections import Bins, Corrections
@@ -69,7 +69,7 @@ class Importance:
     See Also
     --------
     BayesClassifier.explain : The same of single rows.
-    BayesClassifier.select : Columns that together tell most.
+    BayesClassifier.select_columns : Columns that together tell most.
 
     Examples
     --------
@@ -159,7 +159,11 @@ def _most_rows(fitted: Fitted) -> int:
     """How many rows are looked at: to share out a row of a large joint block takes the cube of its columns."""
     schema, classes = fitted.model.schema, max(fitted.classes.size, 1)
     numbers = MAX_NUMBERS_OF_IMPORTANCE // max(schema.width * classes, 1)
-    cubes = sum(len(group.columns) ** 3 for group in schema.groups if group.family.joint and not group.family.absorbs)
+    cubes = sum(
+        len(group.columns) ** 3
+        for group in schema.groups
+        if group.family.joint and not group.family.accepts_new_columns
+    )
     return max(
         MIN_ROWS_OF_IMPORTANCE, min(MAX_ROWS_OF_IMPORTANCE, numbers, MAX_SHARING_WORK // max(cubes * classes, 1))
     )
@@ -211,7 +215,7 @@ def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts:
     finite = np.where(impossible, 0.0, weighted)
     sums, endless = finite.sum(axis=1), impossible.sum(axis=1)
     cells = {p: group.family.read(table, group.columns) for p, group in enumerate(schema.groups) if group.family.joint}
-    shared = {p: _shares(model, p, cells[p]) for p in cells if schema.groups[p].family.absorbs}
+    shared = {p: _shares(model, p, cells[p]) for p in cells if schema.groups[p].family.accepts_new_columns}
     corrected = {} if model.corrections is None else {one.column: k for k, one in enumerate(model.corrections.columns)}
     bins, unknown = (
         None if model.corrections is None else model.corrections.read(table),
@@ -266,7 +270,7 @@ def _change_of_corrections(
 
 def _shares(model: Model, p: int, cells: Any) -> Floats:
     """What each column has of the evidence of a joint block of many counts: these add up."""
-    shares = model.likelihoods[p].shares(cells)
+    shares = model.likelihoods[p].shapley_values(cells)
     assert shares is not None, "a joint block is shared out"
     return shares.values
 
@@ -277,10 +281,10 @@ def _rest_of_block(model: Model, p: int, cells: Any, place: int, weighted: Float
 
     def new(cells: Any) -> Floats:
         out = np.zeros((len(weighted), len(model.schema.block_names), model.classes.size))
-        out[:, slot] = model.weights[slot] * evidence_of_block(likelihood, cells, model.classes.size)
+        out[:, slot] = model.weights[slot] * score_block(likelihood, cells, model.classes.size)
         return model.cap_weighted_evidence(out, model.cap)[:, slot]
 
-    whole, rest = new(cells), new(with_missing(cells, place))
+    whole, rest = new(cells), new(mask_column(cells, place))
     with np.errstate(invalid="ignore"):
         moved = weighted + (rest - whole)
     return np.where(np.isnan(moved), rest, moved)
@@ -363,7 +367,7 @@ def _candidates(rows: Rows, schema: Schema, corrections: Corrections | None) -> 
         if group.auxiliary and group.family.interaction:
             sets.append((group.family, group.columns))
         elif not group.auxiliary:
-            alone.update(dict.fromkeys(group.columns, group.family.alone()))
+            alone.update(dict.fromkeys(group.columns, group.family.marginal_family()))
     grouped: dict[Family, list[int]] = {}
     for column in sorted(alone):
         grouped.setdefault(alone[column], []).append(column)

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from deciban.errors import Argument, UsageError
 from deciban.families import Family
-from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settled
-from deciban.model.corrections import MissingAdjustment
-from deciban.model.counting import row_ranges
+from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settle
+from deciban.model.batches import row_ranges
 from deciban.model.model import Evidence, Model, log_normalize
+from deciban.model.partial_rows import MissingAdjustment
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
@@ -90,7 +90,7 @@ class ColumnEvidence:
         Its share of the corrections of a tuned model.
     log_prior : ndarray of shape (n_classes,) or (n_rows, n_classes)
         The log prior of each class.
-    rules : dict of str to str
+    sharing_rules : dict of str to str
         How the evidence of each joint block is shared out: the name of the block, and the rule.
 
     See Also
@@ -105,7 +105,7 @@ class ColumnEvidence:
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = BayesClassifier({(0, 1, 2, 3): JointGaussian()}, tune=None).fit(X, y)
     >>> found = clf.evidence(X[:2], by="column")
-    >>> found.values.shape, found.rules
+    >>> found.values.shape, found.sharing_rules
     ((2, 4, 3), {'x0+x1+x2+x3': 'Shapley values'})
     >>> bool(abs(found.log_joint - clf.log_joint(X[:2])).max() < 1e-12)
     True
@@ -117,7 +117,7 @@ class ColumnEvidence:
     joint: Floats
     correction: Floats
     log_prior: Floats
-    rules: dict[str, str]
+    sharing_rules: dict[str, str]
 
     @property
     def values(self) -> Floats:
@@ -174,14 +174,16 @@ def _share_out(
     group, block = model.schema.groups[p], int(model.schema.block_slots[p][0])
     rule = Rule.EXACT
     for rows in _pieces(group, table.rows, model.classes.size):
-        shares = model.likelihoods[p].shares(group.family.read(table.slice(rows.start, rows.stop), group.columns))
+        shares = model.likelihoods[p].shapley_values(
+            group.family.read(table.slice(rows.start, rows.stop), group.columns)
+        )
         assert shares is not None, "a joint block is shared out"
         rule = shares.rule
         limited = np.zeros(rows.stop - rows.start, dtype=np.bool_)
         if evidence.capped is not None:
             limited = evidence.capped[rows, block]
         values = shares.values if known is None else known.scale[rows, None, None] * shares.values
-        found = settled(values, evidence.values[rows, block], limited)
+        found = settle(values, evidence.values[rows, block], limited)
         for k, column in enumerate(group.columns):
             out[rows, column] += evidence.weights[block] * found[:, k]
     return rule
@@ -205,7 +207,7 @@ def _corrections(model: Model, table: Table, given: Floats, known: MissingAdjust
     shares = corrections.shares(corrections.read(table), model.unknown_corrected_cells(known))
     if known is not None:
         shares *= known.scale[:, None, None]
-    return settled(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))
+    return settle(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,7 @@ class Block:
     def to_dict(self, row: list[Any]) -> dict[str, Any]:
         """The block for programs, with the values of its columns in a row; of many counts, those that are not 0."""
         cells = [(name, row[column]) for name, column in zip(self.names, self.columns, strict=True)]
-        if self.family.absorbs:
+        if self.family.accepts_new_columns:
             cells = [cell for cell in cells if cell[1] != 0]
         return {
             "block": self.name,

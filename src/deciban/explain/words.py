@@ -32,7 +32,7 @@ class WordEvidence:
     """A word of a text: its amount, and its evidence for one class against another, in decibans."""
 
     word: str
-    format_amount: float
+    count: float
     decibans: float
 
     def __str__(self) -> str:
@@ -214,10 +214,10 @@ def tokenized_texts(model: Model, row: Table) -> Iterator[TokenizedText]:
     """The texts of one row, each cut into words."""
     schema = model.schema
     for group, slots, likelihood in zip(schema.groups, schema.block_slots, model.likelihoods, strict=True):
-        if not likelihood.texts:
+        if not likelihood.text_columns:
             continue
         cells = group.family.read(row, group.columns)
-        for place, block, cell, column in zip(group.columns, slots, cells, likelihood.texts, strict=True):
+        for place, block, cell, column in zip(group.columns, slots, cells, likelihood.text_columns, strict=True):
             text = decode_cells(cell)[0] or ""
             yield TokenizedText(int(block), schema.column_name(place), text, column.known_words(cell), column)
 
@@ -248,7 +248,7 @@ def top_words_of(model: Model, label: int, most: int, column: str | None = None)
     texts = {
         model.schema.column_name(place): text
         for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True)
-        for place, text in zip(group.columns, likelihood.texts, strict=False)
+        for place, text in zip(group.columns, likelihood.text_columns, strict=False)
     }
     if not texts or (column is not None and column not in texts):
         if column is None:

@@ -73,7 +73,7 @@ class MeantAs:
     if all are; of numbers with a unit any cell. decimal_comma: whether numbers do.
 
     >>> str(MeantAs("numbers", "many"))
-    "numbers but for cells like 'many'"
+    "looks like numbers, except for 'many'"
     """
 
     kind: LooksLike
@@ -82,16 +82,16 @@ class MeantAs:
 
     def __str__(self) -> str:
         if self.kind == "identifier":
-            return "which looks like an identifier"
+            return "looks like an identifier"
         if self.kind == "dates":
-            return f"dates written {self.detail}"
+            return f"looks like dates ({self.detail})"
         if self.kind == "thousands":
-            return f"numbers with thousands written {self.detail!r}"
+            return f"looks like numbers with {self.detail!r} between thousands"
         if self.kind == "units":
-            return f"numbers with a unit, such as {self.detail!r}"
+            return f"looks like numbers with a unit ({self.detail!r})"
         if self.detail is not None:
-            return f"numbers but for cells like {self.detail!r}"
-        return "numbers with decimal commas" if self.decimal_comma else "numbers written as text"
+            return f"looks like numbers, except for {self.detail!r}"
+        return "looks like numbers with decimal commas" if self.decimal_comma else "looks like numbers"
 
 
 # The most lines of a printed schema, and how many of them are its last ones.
@@ -161,7 +161,7 @@ class Schema(PickledFields):
         the latter (-1: none); None where nothing here counts that."""
         for p, host in enumerate(self.groups):
             same = set(host.columns) == set(group.columns)
-            if host.family.counts == group.family.counts and (
+            if host.family.statistic_key == group.family.statistic_key and (
                 same or (not group.family.joint and set(host.columns) > set(group.columns))
             ):
                 place = {column: k for k, column in enumerate(group.columns)}
@@ -403,13 +403,13 @@ def _with_group(groups: list[ColumnGroup], group: ColumnGroup, names: list[Any])
 def _may_join(group: ColumnGroup, host: ColumnGroup) -> bool:
     """Whether the columns of a group go with those of another one, of which they are none."""
     if group.family.joint:
-        return group.open and host.open and host.family.counts == group.family.counts
+        return group.open and host.open and host.family.statistic_key == group.family.statistic_key
     return host.family == group.family
 
 
 def _refuse_other_families(hosts: Sequence[ColumnGroup], group: ColumnGroup, names: list[Any]) -> None:
     for host in hosts:
-        if host.family.counts != group.family.counts:
+        if host.family.statistic_key != group.family.statistic_key:
             column = next(column for column in group.columns if column in host.columns)
             raise SchemaError(
                 f"column {names[column]!r} is {host.family} in one and {group.family} in the other",
@@ -435,7 +435,7 @@ def _shared_auxiliary(mine: list[ColumnGroup], theirs: list[ColumnGroup]) -> lis
     for group in mine:
         if not group.auxiliary:
             continue
-        alike = [set(p.columns) for p in theirs if p.auxiliary and p.family.counts == group.family.counts]
+        alike = [set(p.columns) for p in theirs if p.auxiliary and p.family.statistic_key == group.family.statistic_key]
         if group.family.joint:
             whole = set(group.columns) in alike or not known.issuperset(group.columns)
             held = list(range(len(group.columns))) if whole else []

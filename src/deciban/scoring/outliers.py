@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.errors import BadCell, DecibanError
-from deciban.families.base.contract import by_pattern
+from deciban.families.base.contract import group_by_missing
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model, log_normalize
 from deciban.scoring.predict import score_table
@@ -175,7 +175,7 @@ class OutlierDetector:
         known = without_cells(table, kinds == UNSEEN)
         density = log_density(self._model, known)
         judged = outliers = new = 0
-        patterns = sorted(by_pattern(kinds != 0), key=lambda found: -found[1].size)
+        patterns = sorted(group_by_missing(kinds != 0), key=lambda found: -found[1].size)
         for pattern, rows in patterns:
             key = np.packbits(pattern).tobytes()
             if key not in self._limits:

@@ -22,7 +22,7 @@ def sample_rows(
         if value is not None and (not isinstance(value, int | np.integer) or value < 0):
             raise UsageError("give a whole number that is at least 0", parameter=Argument(name, value))
     model = fitted.generative
-    if length is not None and not any(likelihood.takes_length for likelihood in model.likelihoods):
+    if length is not None and not any(likelihood.accepts_length for likelihood in model.likelihoods):
         raise UsageError(
             (
                 "no column is ",
@@ -38,7 +38,7 @@ def sample_rows(
     columns, labels = model.sample(int(n_samples), generator(random_state), place, length)
     names = model.schema.column_names
     types = model.schema.types or ("",) * len(names)
-    for column in (column for group in model.schema.groups if group.family.in_bins for column in group.columns):
+    for column in (column for group in model.schema.groups if group.family.is_binned for column in group.columns):
         if types[column].startswith(("int", "uint")):
             columns[column] = np.floor(columns[column])
     if model.schema.names is None and all(isinstance(column, np.ndarray) for column in columns):

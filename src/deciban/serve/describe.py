@@ -85,7 +85,7 @@ def kinds_and_levels(fitted: Fitted) -> tuple[dict[int, str], dict[int, pa.Array
         known = likelihood.known_values()
         for place, column in enumerate(group.columns):
             read_as = READ_AS.get(kind_of(types[column]), "number")
-            kinds[column] = "text" if group.family.holds_texts else read_as if read_as in ("date", "time") else "number"
+            kinds[column] = "text" if group.family.is_text else read_as if read_as in ("date", "time") else "number"
             if known is not None:
                 levels[column] = known[place]
                 if kinds[column] == "number":

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from deciban.fitting.tune.correct import FOLDS, MAX_COLUMNS_CORRECTED, correctable, corrected_columns
+from deciban.fitting.tune.boosting import FOLDS, MAX_COLUMNS_CORRECTED, correctable, corrected_columns
 from deciban.fitting.tune.propose import most_rows
 from deciban.fitting.tune.rows import Rows, fold_amounts
 from deciban.fitting.tune.weights import (
@@ -18,10 +18,11 @@ from deciban.fitting.tune.weights import (
     figures_of,
     with_prior_of_others,
 )
-from deciban.model.corrections import SCALED_SHARES, Bins, PartialRows
-from deciban.model.counting import Batch, count
+from deciban.model.batches import Batch, count
+from deciban.model.corrections import Bins
 from deciban.model.counts import Counts
 from deciban.model.model import Model, log_normalize
+from deciban.model.partial_rows import SCALED_SHARES, PartialRows
 from deciban.model.tuning import Tuning
 from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Frame, Matrix, SparseMatrix, Table, missing_cells
@@ -150,7 +151,7 @@ class _LeftOutRows:
         group, some = self.model.schema.groups[p], self.rows.some(ROWS_SHARED_OUT)
         size = np.ones(len(group.columns))
         if size.size > 1:
-            shares = self.model.likelihoods[p].shares(group.family.read(some.table, group.columns))
+            shares = self.model.likelihoods[p].shapley_values(group.family.read(some.table, group.columns))
             assert shares is not None, "a joint block is shared out"
             with np.errstate(invalid="ignore"):
                 values = shares.values - shares.values.mean(axis=2, keepdims=True)

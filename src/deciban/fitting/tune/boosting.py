@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.families.base.contract import LeftOut
+from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.tune.propose import most_rows
 from deciban.fitting.tune.rows import Rows, fold_amounts, is_number
 from deciban.fitting.tune.weights import MAX_BLOCKS_WEIGHED, centered, figures_of, learn_weights, maximize
@@ -260,7 +260,7 @@ def _work_of_a_row(columns: int, classes: int) -> float:
 
 def correctable(schema: Schema) -> list[int]:
     """The columns that may be corrected: all but texts and counts of words."""
-    groups = (group for group in schema.groups if not group.family.holds_texts and not group.family.absorbs)
+    groups = (group for group in schema.groups if not group.family.is_text and not group.family.accepts_new_columns)
     return sorted({column for group in groups for column in group.columns})
 
 
@@ -286,7 +286,7 @@ def _columns_a_table(columns: int) -> int:
     return max(min(columns, FEW_COLUMNS), int(np.ceil(SHARE_OF_COLUMNS * columns)))
 
 
-def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOut, fold: Integers) -> Floats:
+def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOutRows, fold: Integers) -> Floats:
     """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
     scored = counts.select_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
@@ -317,7 +317,7 @@ def finite_prior(rows: Rows) -> Floats:
     return np.maximum(rows.log_prior, MIN_LOG_PRIOR)
 
 
-def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOut, some: Integers) -> Floats:
+def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOutRows, some: Integers) -> Floats:
     """The left-out evidence of some rows, row by block by class."""
     table = rows.table if some.size == rows.labels.size else rows.table.take(some)
     return model.leave_one_out_evidence(counts, table, left_out[some])
@@ -391,7 +391,7 @@ class _Member:
         room = columns * most * slopes
         depth = max(1, min(DEPTH, 1 + int(np.log2(max(MAX_SUMS / room, 1.0)))))
         cells = 1 << depth
-        search = kernels.corrections.TableSearch(
+        search = kernels.correction_tables.TableSearch(
             slopes=np.empty((size, slopes)),
             posterior=np.empty((size, classes)),
             cell=np.empty(size, dtype=np.int32),
@@ -409,7 +409,7 @@ class _Member:
         learned, judged = np.where(held, 0.0, rows.weights), np.where(held, rows.weights, 0.0)
         labels = rows.labels.astype(np.int64)
         scores = np.array(start, dtype=np.float64, order="C")
-        part = kernels.corrections.CorrectedRows(searched.bins, labels, learned, judged, scores)
+        part = kernels.correction_tables.CorrectedRows(searched.bins, labels, learned, judged, scores)
         draw = np.random.default_rng(seed)
         return cls(part, search, searched.sizes, searched.chosen[fold], columns, depth, draw, [], [], np.zeros(0))
 
@@ -417,13 +417,15 @@ class _Member:
         """Grow some more tables."""
         drawn = [self.draw.permutation(self.chosen.size)[: self.columns] for _ in range(TABLES_A_LOOK)]
         columns = self.chosen[np.sort(np.stack(drawn), axis=1)].astype(np.int64)
-        grown = kernels.corrections.GrownTables(
+        grown = kernels.correction_tables.GrownTables(
             tests=np.full((TABLES_A_LOOK, self.depth, 2), -1, dtype=np.int64),
             values=np.zeros((TABLES_A_LOOK, 1 << self.depth, self.search.posterior.shape[1])),
             losses=np.empty(TABLES_A_LOOK),
         )
         mix = self._mixtures()
-        kernels.corrections.learn_corrections(self.rows, self.sizes, columns, mix, RIDGE, rate, self.search, grown)
+        kernels.correction_tables.learn_corrections(
+            self.rows, self.sizes, columns, mix, RIDGE, rate, self.search, grown
+        )
         self.tests.append(grown.tests)
         self.values.append(grown.values)
         self.losses = np.concatenate([self.losses, grown.losses])
