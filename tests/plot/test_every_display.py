@@ -25,7 +25,7 @@ from deciban.plot import (
     PairDisplay,
     ReliabilityDisplay,
 )
-from deciban.plot.display import class_styles, printed, write_picture
+from deciban.plot.display import escape_text, get_class_styles, write_picture
 
 from .cases import HOSTILE, drawn_rows, fitted, outside, overlapping
 
@@ -132,13 +132,13 @@ def test_a_name_of_dollars_is_no_formula() -> None:
 
 
 def test_names_are_cut_and_signs_that_cannot_be_drawn_are_written() -> None:
-    assert len(printed("x" * 200, 28)) == 28
-    assert printed("a\nb\x00\ud800") == "a\\nb\\x00\\ud800"
-    assert printed("\u202eright to left") == "right to left"
+    assert len(escape_text("x" * 200, 28)) == 28
+    assert escape_text("a\nb\x00\ud800") == "a\\nb\\x00\\ud800"
+    assert escape_text("\u202eright to left") == "right to left"
 
 
 def test_a_class_has_one_look_in_all_pictures() -> None:
-    looks = class_styles(range(20))
+    looks = get_class_styles(range(20))
     assert len({(one.color, one.line) for one in looks}) == 20
     clf = fitted(2, 3)
     column, decision = ColumnDisplay.from_estimator(clf, 0), DecisionDisplay.from_estimator(clf, 0)

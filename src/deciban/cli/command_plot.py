@@ -84,12 +84,12 @@ def plot(
     model: str, table: tuple[str, ...], kind: str, output: str, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
     """Draw a picture of MODEL, or of its predictions for TABLE."""
-    from deciban.plot.display import kind_of_picture, without_screen, write_picture
+    from deciban.plot.display import check_picture_path, use_headless_backend, write_picture
 
-    kind_of_picture(output)
+    check_picture_path(output)
     _check_options(kind, table, options)
     check_output(output, (model, *table, *filter(None, [options["costs"]])))
-    without_screen()
+    use_headless_backend()
     fitted = loaded(model)
     scan = opened(table, read, output) if table else None
     if scan is not None:

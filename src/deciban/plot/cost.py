@@ -14,11 +14,11 @@ from deciban.plot.display import (
     QUIET_COLOR,
     Axes,
     Display,
-    axes_for,
-    legend,
-    printed,
-    quiet,
-    shown_name,
+    add_legend,
+    escape_text,
+    format_name,
+    make_axes,
+    style_axes,
 )
 from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
 from deciban.util.arrays import Floats
@@ -179,7 +179,7 @@ class CostDisplay(Display):
         place = labels.index(wanted)
         costs = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
         if x_axis == "prior":
-            return cls(*costs_by_prior(rows, costs, place), wanted, x_axis, float(rows.prior[place]))
+            return cls(*compute_costs_by_prior(rows, costs, place), wanted, x_axis, float(rows.prior[place]))
         if x_axis != "threshold":
             raise UsageError("choose 'threshold' or 'prior'", parameter=Argument("x_axis", x_axis))
         if len(labels) != 2:
@@ -189,7 +189,7 @@ class CostDisplay(Display):
             )
         pair = (wanted, labels[1 - place])
         limit = Threshold.of(costs, float(rows.prior[place]), pair, (labels[0], labels[1]))
-        return cls(*costs_by_threshold(rows, costs, place), wanted, x_axis, limit.posterior)
+        return cls(*compute_costs_by_threshold(rows, costs, place), wanted, x_axis, limit.posterior)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
@@ -203,7 +203,7 @@ class CostDisplay(Display):
         -------
         CostDisplay
         """
-        ax = axes_for(ax, (6.4, 3.9))
+        ax = make_axes(ax, (6.4, 3.9))
         for k, (name, cost) in enumerate(self.costs.items()):
             best = int(np.argmin(cost))
             least = (
@@ -212,7 +212,7 @@ class CostDisplay(Display):
                 else ""
             )
             ax.plot(self.x, cost, color=CLASS_COLORS[k % 7], linestyle=CLASS_LINES[k % 4], linewidth=1.6,
-                    label=printed(name) + least)  # fmt: skip
+                    label=escape_text(name) + least)  # fmt: skip
         if self.reference is not None:
             there = float(np.interp(self.reference, self.x, next(iter(self.costs.values()))))
             what = "least risk" if self.x_axis == "threshold" else "prior of the model"
@@ -220,11 +220,11 @@ class CostDisplay(Display):
                        label=f"{what}: {format_digits(there)} at {self.reference:.3g}")  # fmt: skip
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(bottom=0.0)
-        name = shown_name(self.label)
+        name = format_name(self.label)
         along = f"decide {name} above this P({name})" if self.x_axis == "threshold" else f"prior of {name}"
-        quiet(ax, f"cost against the {self.x_axis}", along, "mean cost of a row")
-        legend(ax)
-        self._drawn(ax)
+        style_axes(ax, f"cost against the {self.x_axis}", along, "mean cost of a row")
+        add_legend(ax)
+        self._remember_axes(ax)
         return self
 
     def to_frame(self) -> Any:
@@ -238,7 +238,7 @@ class CostDisplay(Display):
         return data_frame({self.x_axis: self.x, **self.costs})
 
 
-def costs_by_threshold(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
+def compute_costs_by_threshold(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
     """Thresholds, and the mean cost of deciding for a class of two where its posterior is above each."""
     labels = rows.classes.tolist()
     own, other = (loss.place("decision", labels[k]) for k in (place, 1 - place))
@@ -252,7 +252,7 @@ def costs_by_threshold(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats
     return thresholds, {"above the threshold": float(weights @ matrix[other, rows.labels]) + above[start]}
 
 
-def costs_by_prior(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
+def compute_costs_by_prior(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
     """Priors of a class, and the mean cost of the decisions as they are, and as they are if the prior is told."""
     size = rows.classes.size
     present = np.bincount(rows.labels, rows.weights, size) > 0.0
@@ -264,7 +264,7 @@ def costs_by_prior(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, di
         share = present.astype(np.float64)
         share[place] = 0.0
     share /= share.sum()
-    now = _cost_by_truth(rows, rows.posterior, loss)
+    now = _compute_cost_by_class(rows, rows.posterior, loss)
     as_now, as_told = np.empty(PRIORS_TRIED.size), np.empty(PRIORS_TRIED.size)
     for k, prior in enumerate(PRIORS_TRIED):
         wanted = (1.0 - prior) * share
@@ -273,11 +273,11 @@ def costs_by_prior(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, di
         moved = rows.posterior * factor
         total = moved.sum(axis=1, keepdims=True)
         told = np.where(total > 0.0, moved / np.where(total > 0.0, total, 1.0), wanted)
-        as_now[k], as_told[k] = now @ wanted, _cost_by_truth(rows, told, loss) @ wanted
+        as_now[k], as_told[k] = now @ wanted, _compute_cost_by_class(rows, told, loss) @ wanted
     return PRIORS_TRIED.copy(), {"as the model decides": as_now, "if it is told the prior": as_told}
 
 
-def _cost_by_truth(rows: ScoredRows, posterior: Floats, loss: Loss) -> Floats:
+def _compute_cost_by_class(rows: ScoredRows, posterior: Floats, loss: Loss) -> Floats:
     """The mean cost of the rows of each class; 0 where there are none."""
     cost = incurred(least_risk_decisions(np.ascontiguousarray(posterior), loss), rows.labels)
     size = rows.classes.size

@@ -5,7 +5,7 @@ from typing import Any, Self
 from deciban.decisions.decide import CoverageCurve, incurred, least_risk_decisions
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
-from deciban.plot.display import Axes, Display, axes_for, legend, quiet
+from deciban.plot.display import Axes, Display, add_legend, make_axes, style_axes
 from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
 from deciban.util.frames import data_frame
 from deciban.util.text_tables import format_digits
@@ -149,7 +149,7 @@ class CoverageDisplay(Display):
         -------
         CoverageDisplay
         """
-        ax = axes_for(ax, (6.0, 3.8))
+        ax = make_axes(ax, (6.0, 3.8))
         there = self.curve.coverage > 0.0
         x, y = self.curve.coverage[there], self.curve.risk[there]
         ax.plot(x, y, color=FOR_COLOR, linewidth=1.6, drawstyle="steps-post")
@@ -163,9 +163,9 @@ class CoverageDisplay(Display):
         ax.set_xlim(0.0, 1.02)
         ax.set_ylim(bottom=0.0)
         what = "error" if self.zero_one else "mean cost"
-        quiet(ax, f"{what} of the rows that are decided", "share of rows that is decided", what)
-        legend(ax)
-        self._drawn(ax)
+        style_axes(ax, f"{what} of the rows that are decided", "share of rows that is decided", what)
+        add_legend(ax)
+        self._remember_axes(ax)
         return self
 
     def to_frame(self) -> Any:

@@ -20,12 +20,12 @@ from deciban.plot.display import (
     Axes,
     ClassStyle,
     Display,
-    axes_for,
-    class_styles,
-    fitted_of,
-    legend,
-    quiet,
-    shown_name,
+    add_legend,
+    format_name,
+    get_class_styles,
+    get_fitted,
+    make_axes,
+    style_axes,
 )
 from deciban.scoring.predict import loss_for
 from deciban.util.arrays import Flags, Floats, Integers
@@ -193,7 +193,7 @@ class DecisionDisplay(Display):
         -------
         DecisionDisplay or DecisionMapDisplay
         """
-        fitted = fitted_of(estimator if priors is None else estimator.with_prior(priors))
+        fitted = get_fitted(estimator if priors is None else estimator.with_prior(priors))
         wanted = places_of_columns(fitted, columns)
         costs = loss_for(fitted, loss)
         if wanted.size == 2:
@@ -222,7 +222,7 @@ class DecisionDisplay(Display):
         -------
         DecisionDisplay
         """
-        own, ax = ax is None, axes_for(ax, (7.5, 4.2))
+        own, ax = ax is None, make_axes(ax, (7.5, 4.2))
         self._draw_curves(ax)
         self._draw_errors(ax)
         self._draw_avoidable(ax)
@@ -238,20 +238,20 @@ class DecisionDisplay(Display):
         ax.set_ylim(bottom=0.0)
         what = "error" if self.loss.is_zero_one else "risk"
         avoidable = f", of which {format_digits(self.avoidable)} avoidable" if self._moved().any() else ""
-        quiet(ax, f"{what} {format_digits(self.risk)}{avoidable}", shown_name(self.name), "prior × density")
-        legend(ax, outside=True, own=own)
-        self._drawn(ax)
+        style_axes(ax, f"{what} {format_digits(self.risk)}{avoidable}", format_name(self.name), "prior × density")
+        add_legend(ax, outside=True, own=own)
+        self._remember_axes(ax)
         return self
 
     def _draw_curves(self, ax: Axes) -> None:
-        for c, style in enumerate(class_styles(self._classes)):
-            label = shown_name(self._classes[c])
+        for c, style in enumerate(get_class_styles(self._classes)):
+            label = format_name(self._classes[c])
             ax.plot(self.x, self.joint[:, c], color=style.color, linestyle=style.line, linewidth=1.6, label=label)
 
     def _draw_errors(self, ax: Axes) -> None:
         """The part of each class where something else is decided, shaded; of few classes, one decision at a time."""
-        styles = class_styles(self._classes)
-        names = [shown_name(label) for label in self._classes]
+        styles = get_class_styles(self._classes)
+        names = [format_name(label) for label in self._classes]
         decisions = list(self.loss.decisions or ())
         apart = len(names) <= MAX_TOLD_APART
         for c, style in enumerate(styles):
@@ -259,7 +259,7 @@ class DecisionDisplay(Display):
                 if decision == self._classes[c] or not self.areas[d, c] > 0.0:
                     continue
                 what = "taken for " if decision in self._classes else "and "
-                said = f"{names[c]} {what}{shown_name(decision)} {self.areas[d, c]:.5g}" if apart else None
+                said = f"{names[c]} {what}{format_name(decision)} {self.areas[d, c]:.5g}" if apart else None
                 for one in (one for one in self.regions if one.decision == d):
                     inside = (self.x >= one.low) & (self.x <= one.high)
                     hatched = apart and c % 2 == 1
@@ -273,7 +273,7 @@ class DecisionDisplay(Display):
         mistakes have costs, the cost itself."""
         moved = self._moved()
         label: str | None = f"avoidable {self.avoidable:.4g}"
-        for part in _runs(moved):
+        for part in _find_runs(moved):
             x, joint = self.x[part], self.joint[part]
             middle = np.array([0.5 * (x[0] + x[-1])])
             d, best = (int(decision_at(rule, middle)[0]) for rule in (self.regions, self.best_regions))
@@ -309,7 +309,7 @@ class DecisionDisplay(Display):
         return data_frame(columns)
 
 
-def _runs(moved: Flags) -> list[slice]:
+def _find_runs(moved: Flags) -> list[slice]:
     """The stretches of points between which something holds."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], moved, [False]]).astype(np.int8)))
     return [slice(int(a), int(b) + 1) for a, b in edges.reshape(-1, 2)]
@@ -406,12 +406,12 @@ class DecisionMapDisplay(Display):
         for one in found:
             if one.numbers is None or one.dates:
                 raise UsageError(f"the column {one.name!r} holds no numbers", remedy="choose two that do")
-        x, y = (_line(one) for one in found)
+        x, y = (_get_axis_points(one) for one in found)
         points = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
         joint = joint_of(fitted, found, points).reshape(y.size, x.size, -1)
         names = (found[0].name, found[1].name)
-        kind = _boundary(fitted) if all(one.kind == "continuous" for one in found) else None
-        return cls(x, y, joint, loss, names, _ellipses(fitted, names), kind).plot(ax)
+        kind = _find_boundary_kind(fitted) if all(one.kind == "continuous" for one in found) else None
+        return cls(x, y, joint, loss, names, _find_ellipses(fitted, names), kind).plot(ax)
 
     @classmethod
     def from_bayes_error(cls, result: BayesError, *, ax: Axes | None = None) -> Self:
@@ -455,15 +455,15 @@ class DecisionMapDisplay(Display):
         -------
         DecisionMapDisplay
         """
-        own, ax = ax is None, axes_for(ax, (6.6, 5.2))
+        own, ax = ax is None, make_axes(ax, (6.6, 5.2))
         handles = self._draw_regions(ax)
         self._draw_ellipses(ax)
         kind = {"linear": "linear boundary", "quadratic": "quadratic boundary"}.get(self.boundary or "", "regions")
-        quiet(ax, f"{kind}, standard deviations" if self.ellipses else kind, *map(shown_name, self.names))
+        style_axes(ax, f"{kind}, standard deviations" if self.ellipses else kind, *map(format_name, self.names))
         ax.set_xlim(self.x[0], self.x[-1])
         ax.set_ylim(self.y[0], self.y[-1])
-        legend(ax, handles, outside=True, own=own)
-        self._drawn(ax)
+        add_legend(ax, handles, outside=True, own=own)
+        self._remember_axes(ax)
         return self
 
     def _draw_regions(self, ax: Axes) -> list[Any]:
@@ -471,13 +471,13 @@ class DecisionMapDisplay(Display):
         from matplotlib.patches import Patch
 
         labels, classes = list(self.loss.decisions or ()), list(self.loss.classes or ())
-        styles, handles = class_styles(classes), []
+        styles, handles = get_class_styles(classes), []
         for d, label in enumerate(labels):
             inside = (self.decisions == d).astype(np.float64)
             style = styles[classes.index(label)] if label in classes else ClassStyle("white", "-", "", "o")
             hatch = style.hatch if len(classes) > len(CLASS_COLORS) else None  # where two have the same color
             look: dict[str, Any] = {"facecolor": style.color, "edgecolor": "black", "alpha": 0.4, "hatch": hatch}
-            handles.append(Patch(**look, label=shown_name(label)))
+            handles.append(Patch(**look, label=format_name(label)))
             if inside.any():
                 filled = {"levels": [0.5, 1.5], "colors": [style.color], "alpha": 0.25, "hatches": [hatch]}
                 ax.contourf(self.x, self.y, inside, **filled)
@@ -486,7 +486,7 @@ class DecisionMapDisplay(Display):
         return handles
 
     def _draw_ellipses(self, ax: Axes) -> None:
-        styles = class_styles(self.loss.classes or ())
+        styles = get_class_styles(self.loss.classes or ())
         turn = np.linspace(0.0, 2.0 * np.pi, 121)
         circle = np.stack([np.cos(turn), np.sin(turn)])
         for label, mean, covariance in self.ellipses:
@@ -512,14 +512,14 @@ class DecisionMapDisplay(Display):
         return data_frame({**columns, "decision": [decisions[place] for place in self.decisions.ravel()]})
 
 
-def _line(values: ColumnValues) -> Floats:
+def _get_axis_points(values: ColumnValues) -> Floats:
     assert values.numbers is not None, "checked before"
     if values.kind == "continuous":
         return values.numbers
     return values.numbers if values.numbers.size > 1 else values.numbers[0] + np.array([-0.5, 0.5])
 
 
-def _ellipses(fitted: Fitted, names: tuple[str, str]) -> list[Ellipse]:
+def _find_ellipses(fitted: Fitted, names: tuple[str, str]) -> list[Ellipse]:
     """The spread of each class in two columns, from a block that has both or from each by itself; none where a family
     has no mean and variance."""
     blocks = list(Estimates.of(fitted.model).values()) + list(Estimates.of(fitted.generative).values())
@@ -536,7 +536,7 @@ def _ellipses(fitted: Fitted, names: tuple[str, str]) -> list[Ellipse]:
     return [Ellipse(c, means[c], np.diag(variances[c])) for c in range(size)]
 
 
-def _boundary(fitted: Fitted) -> str | None:
+def _find_boundary_kind(fitted: Fitted) -> str | None:
     """The kind of the boundaries, where the model is a linear or a quadratic form."""
     for quadratic in (False, True):
         try:
