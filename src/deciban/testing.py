@@ -396,7 +396,7 @@ def left_out_is_a_fit_without_the_row(trial: Trial, seed: int, *, lonely: bool =
     counts = counted(schema, X, y, weights)
     model = model_of(counts)
     codes = np.searchsorted(counts.classes, y).astype(np.int32)
-    found = model.left_out_evidence_of(counts, schema.table_as_learned(open_table(X)), LeftOut(codes, weights))
+    found = model.leave_one_out_evidence(counts, schema.table_as_learned(open_table(X)), LeftOut(codes, weights))
     for i in range(1, ROWS):
         others = np.arange(ROWS) != i
         rest = counted(schema, rows_of(X, others), y[others], weights[others])

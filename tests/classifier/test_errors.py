@@ -86,6 +86,7 @@ def with_cell(value: float) -> np.ndarray:
         (lambda: BayesClassifier().fit(b"1,2", Y), ["b'1,2'", "name of a file"]),
         (lambda: BayesClassifier().fit(pa.table({"a": [[1], [2], [3]]}), Y), ["column 'a'", "list", "text or numbers"]),
         (lambda: dc.Categorical(alpha=-1), ["alpha=-1", "at least 0"]),
+        (lambda: dc.Gaussian(var_smoothing=-1.0), ["var_smoothing=-1.0", "at least 0"]),
         (lambda: dc.Categorical(unseen="skip"), ["'skip'", "'ignore'"]),
         (lambda: dc.Gaussian(floor=np.inf), ["floor=inf"]),
         (lambda: dc.Shrunk(2.0), ["amount=2.0", "between 0 and 1"]),

@@ -13,9 +13,9 @@ from tests.support.corpora import MAIL_LABELS, MAILS, many_words, words_of
 
 EXPLAINED = [
     Text(), Text("bernoulli"), Text("complement"), Text("lift"),
-    Text("lift", amounts="root", normalize=True, linear=0.4), Text(tempering=0.5), Text("bernoulli", tempering=0.3),
-    Text(amounts="log", normalize=True), Text(ngram_range=(1, 2)), Text(analyzer="char_wb", ngram_range=(2, 3)),
-    Text(most_words=16), Text(min_count=4, strip_accents=True),
+    Text("lift", term_counts="root", normalize=True, linear=0.4), Text(tempering=0.5), Text("bernoulli", tempering=0.3),
+    Text(term_counts="log", normalize=True), Text(ngram_range=(1, 2)), Text(analyzer="char_wb", ngram_range=(2, 3)),
+    Text(max_features=16), Text(min_count=4, strip_accents=True),
 ]  # fmt: skip
 
 

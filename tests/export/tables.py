@@ -116,7 +116,7 @@ def random_spec(rng: Rng) -> dict[Any, Any]:
     spreads = [PerClass(), Pooled(), Shrunk(0.4)]
     joint_spreads = [PerClass(shrinkage=0.1), Pooled(shrinkage="oas"), Shrunk(0.7), Pooled()]
     unseen = rng.choice(["ignore", "smooth", "error"], 3)
-    outside = rng.choice(["refuse", "ignore"], 3)
+    outside = rng.choice(["error", "ignore"], 3)
     alpha = rng.choice([0.0, 0.3, 1.0], 4)
     pick = lambda options: options[rng.integers(0, len(options))]  # noqa: E731 - a name for three words
     return {

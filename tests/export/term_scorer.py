@@ -34,7 +34,7 @@ def log_joint_of_terms(model: TermModel, table: Table) -> Floats:
         missing = {column: place_of(place, table) == 0 for column, place in model.presence.items()}
         share = sum(partial.shares[column] * ~gone for column, gone in missing.items()) + np.zeros(table.rows)
         for column, gone in missing.items():
-            unknown[column] = gone & (share < partial.least) if column in partial.informative else gone
+            unknown[column] = gone & (share < partial.min_share) if column in partial.informative else gone
             joint += np.where(unknown[column][:, None], 0.0, partial.offsets[column])
         scale = np.interp(share, *np.array(partial.scale_points).T)[:, None]
     for block in model.blocks:

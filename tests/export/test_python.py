@@ -160,7 +160,7 @@ def test_a_model_of_another_version_is_refused(days: BayesClassifier) -> None:
 
 def test_stop_words_and_short_words_are_left_out() -> None:
     """By hand: of "at lunch we met" only `lunch` is known, P(lunch | class) is (1 + 1)/(2 + 3) and (0 + 1)/(1 + 3)."""
-    family = Text(stop_words=("we",), shortest=3)
+    family = Text(stop_words=("we",), min_word_length=3)
     model = BayesClassifier({"text": family}, tune=None).fit({"text": ["lunch now", "win we at"]}, ["a", "b"]).model_
     evidence = DecibanScorer(model_as_json(model)).evidence({"text": "AT lunch we met"})
     assert evidence[0]["values"] == pytest.approx([np.log(2 / 5), np.log(1 / 4)], abs=1e-15)

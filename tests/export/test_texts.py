@@ -20,16 +20,16 @@ ODD = [
 ]  # fmt: skip
 
 FAMILIES_OF_TEXT = [
-    Text(strip_accents=True, lowercase=False, shortest=1),
+    Text(strip_accents=True, lowercase=False, min_word_length=1),
     Text(analyzer="char", ngram_range=(1, 2), strip_accents=True),
     Text(analyzer="char_wb", ngram_range=(3, 4)),
     Text(analyzer="char_wb", ngram_range=(6, 7)),  # longer than most words
-    Text(most_words=64),
-    Text(most_words=200, analyzer="char_wb", ngram_range=(3, 12)),
-    Text(ngram_range=(1, 3), stop_words=("qaaz", "QBBz"), shortest=3, most_words=1000),
-    Text("bernoulli", most_words=500),
+    Text(max_features=64),
+    Text(max_features=200, analyzer="char_wb", ngram_range=(3, 12)),
+    Text(ngram_range=(1, 3), stop_words=("qaaz", "QBBz"), min_word_length=3, max_features=1000),
+    Text("bernoulli", max_features=500),
     Text("bernoulli", alpha=0.0),
-    Text("complement", alpha=0.0, amounts="log"),
+    Text("complement", alpha=0.0, term_counts="log"),
     Text("lift", linear=1.0, normalize=True, tempering=0.25),
     Text(alpha=0.0, min_count=1.0),
 ]

@@ -141,6 +141,11 @@ CASES = [
     Case("text-bernoulli", _columns(Text("bernoulli", alpha=0.5, min_count=2.0)), _texts, True),
     Case("text-complement", _columns(Text("complement", ngram_range=(1, 2), stop_words=("red",))), _texts, True),
     Case("text-characters", _columns(Text(analyzer="char_wb", ngram_range=(2, 3), tempering=0.5)), _texts, True),
-    Case("text-lift", _columns(Text("lift", amounts="root", normalize=True, linear=0.4)), _texts, False),
-    Case("text-log", _columns(Text(amounts="log", normalize=True, strip_accents=True, min_count=1.5)), _texts, False),
+    Case("text-lift", _columns(Text("lift", term_counts="root", normalize=True, linear=0.4)), _texts, False),
+    Case(
+        "text-log",
+        _columns(Text(term_counts="log", normalize=True, strip_accents=True, min_count=1.5)),
+        _texts,
+        False,
+    ),
 ]  # fmt: skip

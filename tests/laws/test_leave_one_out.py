@@ -24,7 +24,7 @@ MORE = [
     Case("complement-norm", Complement(norm=True), draw_counts, True),
     Case("multinomial-alphas", Multinomial(alpha=(0.5, 1.0, 2.0, 3.0)), draw_counts, True),
     Case("gaussian-ddof", Gaussian(ddof=1.0, floor=0.3), draw_normal, False),
-    Case("gaussian-added", Gaussian(floor=0.0, added=0.1), draw_normal, False),
+    Case("gaussian-var-smoothing", Gaussian(floor=0.0, var_smoothing=0.1), draw_normal, False),
     Case("log-normal-pooled", LogNormal(variance=Pooled()), draw_positive, False),
     Case("joint-gaussian-rank-one", JointGaussian(), draw_normal, False),
     Case("joint-gaussian-ddof", JointGaussian(Pooled(), ddof=1.0), draw_normal, False),

@@ -90,7 +90,7 @@ def test_left_out_rows_are_corrected_by_the_tables_of_their_fold() -> None:
 
 def test_classes_and_columns_move() -> None:
     found = corrections()
-    moved = found.for_classes(np.array([2, 0, -1]), 4).for_columns([2, 1, 0])
+    moved = found.place_classes(np.array([2, 0, -1]), 4).place_columns([2, 1, 0])
     np.testing.assert_array_equal(moved.values[:, :, 2], found.values[:, :, 0])
     np.testing.assert_array_equal(moved.values[:, :, [1, 3]], 0.0)
     assert [column.column for column in moved.columns] == [2, 1, 0]
@@ -100,12 +100,12 @@ def test_the_effect_of_the_only_column_of_a_table_is_its_value() -> None:
     tests, values = np.array([[[0, 1], [0, 0]]]), RNG.normal(size=(1, 4, 2))
     found = Corrections(COLUMNS, tests, values, np.array([[3.0, 1.0, 2.0, 5.0]]), np.zeros(1, dtype=int), 2, 3)
     # bins 0, 1, 2, 3: above the cut at 1? above that at 0?
-    np.testing.assert_allclose(found.effect(0), values[0, [0, 1, 3, 3]], atol=1e-6)
-    np.testing.assert_array_equal(found.effect(1), 0.0)
+    np.testing.assert_allclose(found.column_effect(0), values[0, [0, 1, 3, 3]], atol=1e-6)
+    np.testing.assert_array_equal(found.column_effect(1), 0.0)
     assert found.importance[1] == 0.0 < found.importance[0]
     assert found.cells == 4
-    assert found.sets(2, 5) == []
-    assert corrections(30).sets(2, 1)[0] in {(0, 1), (0, 2), (1, 2)}
+    assert found.top_column_sets(2, 5) == []
+    assert corrections(30).top_column_sets(2, 1)[0] in {(0, 1), (0, 2), (1, 2)}
 
 
 @pytest.mark.parametrize("classes", [2, 5])

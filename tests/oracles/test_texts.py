@@ -40,8 +40,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"ngram_range": (2, 3), "lowercase": False, "strip_accents": True},
     {"analyzer": "char", "ngram_range": (1, 3)},
     {"analyzer": "char_wb", "ngram_range": (2, 4), "strip_accents": True},
-    {"shortest": 1},
-    {"shortest": 4},
+    {"min_word_length": 1},
+    {"min_word_length": 4},
 ]
 PEERS = {"multinomial": MultinomialNB, "complement": ComplementNB, "bernoulli": BernoulliNB}
 
@@ -121,7 +121,7 @@ def test_amounts_are_those_of_a_matrix_that_was_changed_by_hand(amounts: Any, no
         return matrix
 
     peer = MultinomialNB().fit(heard(X), Y)
-    clf = BayesClassifier(Text(amounts=amounts, normalize=normalize), tune=None).fit(X, Y)
+    clf = BayesClassifier(Text(term_counts=amounts, normalize=normalize), tune=None).fit(X, Y)
     assert_allclose(clf.predict_log_proba(NEW), peer.predict_log_proba(heard(NEW)), rtol=1e-9, atol=1e-9)
 
 
@@ -177,7 +177,7 @@ def test_a_text_has_the_likelihood_of_its_counts_of_words() -> None:
     assert_allclose(left[0][several], left[1][several], rtol=1e-9, atol=1e-9)
 
 
-LINEAR = [Text(), Text("bernoulli"), Text("complement"), Text("lift"), Text(amounts="log", normalize=True)]
+LINEAR = [Text(), Text("bernoulli"), Text("complement"), Text("lift"), Text(term_counts="log", normalize=True)]
 
 
 def by_class(joint: Any) -> Any:

@@ -30,7 +30,7 @@ def fitted(family: Family) -> Fitted:
 
 FAMILIES = [
     *(Bernoulli(), Binned(), Categorical(), Gaussian(), JointGaussian(), JointTable(), Poisson(), Text()),
-    Text(most_words=16),
+    Text(max_features=16),
 ]
 
 
@@ -46,7 +46,7 @@ def test_rows_of_odd_weights_are_forgotten_one_by_one(family: Family) -> None:
     ]
     total = sum(parts, start.counts)
     for k in np.random.default_rng(2).permutation(N):
-        total = total.without(parts[k], 1e-12 * N)
+        total = total.subtract(parts[k], 1e-12 * N)
     assert total.classes.tolist() == [0, 1, 2]
     assert total.class_weight == pytest.approx(start.counts.class_weight, rel=1e-12)
     known = update.with_counts(start, total).model.log_joint(start.counts.schema.table_as_learned(_table(rows)))
@@ -59,7 +59,7 @@ def test_more_than_was_counted_is_nothing_with_a_slack_and_refused_without() -> 
     more = start.counts * 1.5
     with pytest.raises(ForgetError):
         start.counts - more
-    left: Counts = start.counts.without(more, 0.0)
+    left: Counts = start.counts.subtract(more, 0.0)
     assert left.classes.size == 0
     assert not left.statistics[0].weight.any()
 

@@ -19,7 +19,7 @@ def test_a_bound_of_words(most: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(most)
     texts, labels = many_words(rng)
     full = BayesClassifier(Text(), tune=None).fit(texts, labels)
-    clf = BayesClassifier(Text(most_words=most), tune=None).fit(texts, labels)
+    clf = BayesClassifier(Text(max_features=most), tune=None).fit(texts, labels)
     words, table = words_of(clf)
     rare = [word for word in words if word.startswith("\0")]
     assert len(words) - len(rare) == most
@@ -32,7 +32,7 @@ def test_a_bound_of_words(most: int, tmp_path: Path) -> None:
     kept = sorted(counts.sum(axis=1))[-most:]
     assert_array_equal(np.sort(table[len(rare) :].sum(axis=1)), kept)
 
-    shards = [BayesClassifier(Text(most_words=most), tune=None).fit(texts[k::7], labels[k::7]) for k in range(7)]
+    shards = [BayesClassifier(Text(max_features=most), tune=None).fit(texts[k::7], labels[k::7]) for k in range(7)]
     merged = sum(shards[1:], shards[0])
     assert len(words_of(merged)[0]) <= most + merged.counts_.statistics[0].buckets
     assert_allclose(groups_of(merged), groups_of(clf))
@@ -43,7 +43,7 @@ def test_a_bound_of_words(most: int, tmp_path: Path) -> None:
         for shard in shards[:-1]:
             left = left - shard
         assert_allclose(groups_of(left), groups_of(shards[-1]), atol=1e-9)
-        again = BayesClassifier(Text(most_words=most), tune=None)
+        again = BayesClassifier(Text(max_features=most), tune=None)
         again.fitted_ = whole.fitted_
         for k in range(6):
             again.forget(texts[k::7], labels[k::7])
@@ -60,13 +60,13 @@ def test_rows_with_a_bound_are_forgotten_in_any_order(options: dict[str, Any]) -
     for seed in range(12):
         rng = np.random.default_rng(seed)
         parts = [many_words(rng, int(rng.integers(20, 60)), 5000) for _ in range(6)]
-        clf = BayesClassifier(Text(most_words=32, **options), tune=None)
+        clf = BayesClassifier(Text(max_features=32, **options), tune=None)
         for part in parts:
             clf.partial_fit(*part)
         *gone, last = rng.permutation(6)
         for k in gone:
             clf.forget(*parts[k])
-        left = BayesClassifier(Text(most_words=32, **options), tune=None).fit(*parts[last])
+        left = BayesClassifier(Text(max_features=32, **options), tune=None).fit(*parts[last])
         assert_allclose(groups_of(clf), groups_of(left), atol=1e-9)
         with pytest.raises(ForgetError, match="nothing would be left"):
             clf.forget(*parts[last])
@@ -74,7 +74,7 @@ def test_rows_with_a_bound_are_forgotten_in_any_order(options: dict[str, Any]) -
 
 def test_rows_with_a_bound_that_were_never_learned_are_not_forgotten() -> None:
     texts, labels = many_words(np.random.default_rng(5))
-    clf = BayesClassifier(Text(most_words=16), tune=None).fit(texts, labels)
+    clf = BayesClassifier(Text(max_features=16), tune=None).fit(texts, labels)
     with pytest.raises(ForgetError, match="give just the rows"):
         clf.forget([" ".join(["common"] * 10_000)], labels[:1])
 
@@ -82,7 +82,7 @@ def test_rows_with_a_bound_that_were_never_learned_are_not_forgotten() -> None:
 def test_unknown_words_are_heard_by_their_bucket() -> None:
     """The evidence of a word that is not kept is that of its bucket, by hand."""
     texts, labels = many_words(np.random.default_rng(6))
-    clf = BayesClassifier(Text(most_words=16), tune=None, prior="uniform").fit(texts, labels)
+    clf = BayesClassifier(Text(max_features=16), tune=None, prior="uniform").fit(texts, labels)
     words, table = words_of(clf)
     unknown = "wordthatneverwas"
     bucket = int(Vocabulary.of([unknown]).buckets(16)[0])

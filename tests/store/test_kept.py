@@ -54,7 +54,7 @@ MORE = [
     ),
     Case(
         "gaussian-all",
-        dc.Gaussian(dc.Shrunk(0.25), 1.0, 1e-3, added=0.1),
+        dc.Gaussian(dc.Shrunk(0.25), 1.0, 1e-3, var_smoothing=0.1),
         lambda rng, n: rng.normal(size=(n, 2)),
         False,
     ),

@@ -18,7 +18,7 @@ def of_texts() -> tuple[BayesClassifier, pa.Table]:
     """A model of texts, with buckets of rare words."""
     words = ["the cat sat", "a dog barked at the moon", "cats sit here", "the moon is out"] * 5
     rows = pa.table({"t": [f"{text} {k}x" for k, text in enumerate(words)], "u": words})
-    spec: Any = {"t": Text(most_words=16), "u": Text(kind="bernoulli")}
+    spec: Any = {"t": Text(max_features=16), "u": Text(kind="bernoulli")}
     return BayesClassifier(spec, tune=None).fit(rows, [k % 2 == 0 for k in range(len(words))]), rows.slice(0, 4)
 
 

@@ -18,7 +18,7 @@ from tests.support.model_files import changed, content, nodes, put_together, tak
 
 def model(most: int | None = 16, **options: Any) -> tuple[BayesClassifier, list[str]]:
     texts, labels = many_words(np.random.default_rng(4), 60, 200)
-    family = Text(most_words=most, stop_words=("often0", "über"), **options)
+    family = Text(max_features=most, stop_words=("often0", "über"), **options)
     return BayesClassifier(family).fit(texts, labels), [*texts[:5], *MAILS[:2], "", "über often0 common"]
 
 

@@ -65,8 +65,8 @@ TABLE, LABELS = mixed()
 
 
 FAMILIES = [
-    Text(), Text("bernoulli"), Text("complement"), Text("lift", linear=0.2), Text(amounts="log", normalize=True),
-    Text(most_words=16), Text(min_count=3.0), Text(analyzer="char_wb", ngram_range=(2, 2)), Text(ngram_range=(1, 2)),
+    Text(), Text("bernoulli"), Text("complement"), Text("lift", linear=0.2), Text(term_counts="log", normalize=True),
+    Text(max_features=16), Text(min_count=3.0), Text(analyzer="char_wb", ngram_range=(2, 2)), Text(ngram_range=(1, 2)),
 ]  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def vectorizer(options: dict[str, Any]) -> CountVectorizer:
     options = dict(options)
     options["strip_accents"] = "unicode" if options.get("strip_accents") else None
     options["stop_words"] = list(options.get("stop_words", ())) or None
-    shortest = options.pop("shortest", 2)
+    min_word_length = options.pop("min_word_length", 2)
     if options.get("analyzer", "word") == "word":
-        options["token_pattern"] = rf"(?u)\b\w{{{shortest},}}\b"
+        options["token_pattern"] = rf"(?u)\b\w{{{min_word_length},}}\b"
     return CountVectorizer(**options)

@@ -349,7 +349,7 @@ def top_words(model: str, label: str | None, column: str | None, count: int, as_
 
     fitted = loaded(model)
     chosen = fitted.classes.tolist() if label is None else [class_of(fitted, label)]
-    found = {format_class(one): top_words_of(fitted.plain, fitted.place_of(one), count, column) for one in chosen}
+    found = {format_class(one): top_words_of(fitted.plain, fitted.class_index(one), count, column) for one in chosen}
     if as_json:
         return say_json({one: [asdict(word) for word in some] for one, some in found.items()})
     for k, (one, some) in enumerate(found.items()):

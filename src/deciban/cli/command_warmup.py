@@ -117,7 +117,7 @@ def parts_of_texts() -> None:
     for family in (
         Text(ngram_range=(1, 2), stop_words=("the", "a")),
         Text(analyzer="char_wb", ngram_range=(2, 3)),
-        Text(most_words=50),
+        Text(max_features=50),
     ):
         BayesClassifier({"text": family}, tune=None).fit(table, "label").predict(table)
 

@@ -1274,7 +1274,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             A list of words with their evidence in decibans and their counts; print it.
         """
         fitted = self._fitted()
-        return top_words_of(fitted.plain, fitted.place_of(label), n, column)
+        return top_words_of(fitted.plain, fitted.class_index(label), n, column)
 
     def sample(
         self, rows: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None

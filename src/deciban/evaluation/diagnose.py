@@ -420,7 +420,11 @@ def _interactions_of_three(
     coded = {one.column: one for one in _coded(rows, range(schema.width), LEVELS_OF_A_TRIPLE)}
     sets: list[tuple[int, ...]] = list(combinations(coded, 3)) if comb(len(coded), 3) <= MAX_TRIPLES else []
     if not sets and corrections is not None:
-        sets = [found for found in corrections.sets(3, MAX_CORRECTED_SETS) if all(column in coded for column in found)]
+        sets = [
+            found
+            for found in corrections.top_column_sets(3, MAX_CORRECTED_SETS)
+            if all(column in coded for column in found)
+        ]
     dependent = {frozenset(pair.columns) for pair in pairs}
     triples = []
     for columns in sets:

@@ -243,7 +243,7 @@ def left_out(
     labels: the places of the true classes. copies: of these rows among all that were learned; None: these are all.
     """
     used = fitted.model if model is None else model
-    counts = fitted.counts.for_schema(used.schema)
+    counts = fitted.counts.select_schema(used.schema)
     tuned = model is None and fitted.is_tuned
     threads, prior = fitted.settings.threads, fitted.settings.prior
     return leave_one_out(used, counts, prior, table, labels, weights, threads, tuned, copies)
@@ -340,7 +340,7 @@ class _FoundOfPart:
     what: Finding
 
     def __call__(self, tables: Iterable[Any]) -> bytes:
-        fitted = self.fitted.on_one_core
+        fitted = self.fitted.single_threaded
         pieces = (open_examples(fitted, table, self.target, self.weight).whole() for table in tables)
         found = self.what(fitted, pieces)
         return pickle.dumps(found.compact if isinstance(found, Evaluation) else found)

@@ -138,7 +138,7 @@ def importance_left_out(fitted: Fitted, table: Table, found: LeaveOneOut) -> Imp
         hashed = corrections.columns[: corrections.hashed]
         amounts = fold_amounts(hashed, table, found.labels, model.classes, found.weights, corrections.folds)[kept]
     some = table.take(kept)
-    return _importance(model, some, found.evidence.rows(kept), found.labels[kept], found.weights[kept], amounts)
+    return _importance(model, some, found.evidence.take(kept), found.labels[kept], found.weights[kept], amounts)
 
 
 def importance_of_new(fitted: Fitted, X: Any) -> Importance:
@@ -204,7 +204,7 @@ def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts:
     its mean over the answers that are not known. The joint blocks of rows that are left out lose what they would lose
     if the rows were new.
     """
-    schema, known, missing = model.schema, model.known(table), missing_cells(table)
+    schema, known, missing = model.schema, model.adjust_for_missing(table), missing_cells(table)
     scale = np.ones(table.rows) if known is None else known.scale
     weighted = evidence.weighted / np.maximum(scale, 1e-300)[:, None, None]
     impossible = weighted == -np.inf
@@ -213,7 +213,10 @@ def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts:
     cells = {p: group.family.read(table, group.columns) for p, group in enumerate(schema.groups) if group.family.joint}
     shared = {p: _shares(model, p, cells[p]) for p in cells if schema.groups[p].family.absorbs}
     corrected = {} if model.corrections is None else {one.column: k for k, one in enumerate(model.corrections.columns)}
-    bins, unknown = None if model.corrections is None else model.corrections.read(table), model.unknown_corrected(known)
+    bins, unknown = (
+        None if model.corrections is None else model.corrections.read(table),
+        model.unknown_corrected_cells(known),
+    )
     for column in range(schema.width):
         joint, barred = sums.copy(), endless.copy()
         for p, (group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
@@ -235,7 +238,7 @@ def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts:
         if model.partial is not None:
             holes = np.zeros((table.rows, schema.width), dtype=np.bool_) if missing is None else missing.copy()
             holes[:, column] = True
-            rest_known = model.partial.known(holes)
+            rest_known = model.partial.adjust_for_missing(holes)
             counted_still = ~rest_known.unknown[:, [column]]  # a missing cell that was evidence in training
             joint += rest_known.bias - np.where(counted_still, model.partial.offsets[column], 0.0)
             joint *= rest_known.scale[:, None]
@@ -246,7 +249,7 @@ def _change_of_corrections(
     corrections: Corrections, place: int, bins: Bins, unknown: Flags | None, amounts: Floats | None
 ) -> Floats:
     """What the corrections of each row change, row by class, where one column more is unknown."""
-    asking = corrections.asking(place)
+    asking = corrections.select_column(place)
     before = np.zeros(bins.shape, dtype=np.bool_) if unknown is None else unknown
     after = before.copy()
     after[place] = True
@@ -275,7 +278,7 @@ def _rest_of_block(model: Model, p: int, cells: Any, place: int, weighted: Float
     def new(cells: Any) -> Floats:
         out = np.zeros((len(weighted), len(model.schema.block_names), model.classes.size))
         out[:, slot] = model.weights[slot] * evidence_of_block(likelihood, cells, model.classes.size)
-        return model.capped(out, model.cap)[:, slot]
+        return model.cap_weighted_evidence(out, model.cap)[:, slot]
 
     whole, rest = new(cells), new(with_missing(cells, place))
     with np.errstate(invalid="ignore"):
@@ -340,7 +343,7 @@ def _corrected_sets(rows: Rows, corrections: Corrections) -> list[tuple[Family, 
     """Tables of the pairs, and of the sets of three columns, that corrections ask most."""
     found: list[tuple[Family, tuple[int, ...]]] = []
     for size, levels in LEVELS_BY_SIZE.items():
-        for columns in corrections.sets(size, MAX_SETS_TRIED):
+        for columns in corrections.top_column_sets(size, MAX_SETS_TRIED):
             members = [few_levels(rows, column, levels) for column in columns]
             if all(member is not None for member in members):
                 cuts = tuple(member[1] for member in members if member is not None)

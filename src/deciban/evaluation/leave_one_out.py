@@ -13,7 +13,7 @@ from deciban.families.base.contract import LeftOut
 from deciban.fitting.tune.rows import Copies, find_copies, left_out_corrections
 from deciban.model.counting import row_ranges
 from deciban.model.counts import Counts
-from deciban.model.model import Evidence, Model, joined, log_normalize
+from deciban.model.model import Evidence, Model, concatenate_evidence, log_normalize
 from deciban.model.priors import log_prior
 from deciban.model.tuning import copies_in_words
 from deciban.tables.labels import LabelArray
@@ -196,7 +196,7 @@ def leave_one_out(
     priors = _priors_left_out(prior, counts, rows)
     names, block_weights, corrected = model.schema.block_names, model.weights, None
     if model.corrections is not None:
-        unknown = model.unknown_corrected(model.known(table))
+        unknown = model.unknown_corrected_cells(model.adjust_for_missing(table))
         corrected = left_out_corrections(model.corrections, table, labels, model.classes, weights, unknown)
         names, block_weights = (*names, "corrections"), np.append(block_weights, 1.0)
     blocks = len(names)
@@ -206,11 +206,11 @@ def leave_one_out(
     def batch(span: tuple[int, int]) -> tuple[Floats, Floats, Evidence | None]:
         here = slice(*span)
         with np.errstate(all="ignore"):  # of rows that were never learned
-            values = model.left_out_evidence_of(counts, table.slice(*span), rows[here], span[0])
-            values, capped = model.capped_evidence(values)
+            values = model.leave_one_out_evidence(counts, table.slice(*span), rows[here], span[0])
+            values, capped = model.cap_evidence(values)
         if corrected is not None:
             values = np.concatenate([values, corrected[here, None]], axis=1)
-        known, bias = model.known(table.slice(*span)), model.bias
+        known, bias = model.adjust_for_missing(table.slice(*span)), model.bias
         if known is not None:
             values, bias = known.scale[:, None, None] * values, known.scale[:, None] * known.bias
         evidence = Evidence(names, model.classes, values, block_weights, bias, priors[here], capped)
@@ -226,7 +226,7 @@ def leave_one_out(
             parts.append(part)
             advance(len(part[0]))
     joint, posterior = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-    kept = joined([part[2] for part in parts if part[2] is not None]) if keep else None
+    kept = concatenate_evidence([part[2] for part in parts if part[2] is not None]) if keep else None
     return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept, copies.extra)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from deciban.errors import Argument, UsageError
 from deciban.families import Family
 from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settled
-from deciban.model.corrections import Known
+from deciban.model.corrections import MissingAdjustment
 from deciban.model.counting import row_ranges
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import ColumnGroup
@@ -148,7 +148,7 @@ def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvi
     shape = (table.rows, model.schema.width, model.classes.size)
     alone, together, corrections = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     rules: dict[str, str] = {}
-    weighted, known = evidence.weighted, model.known(table)
+    weighted, known = evidence.weighted, model.adjust_for_missing(table)
     if model.partial is not None:
         offsets = model.partial.offsets[None]
         if known is not None:
@@ -169,7 +169,9 @@ def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvi
     )
 
 
-def _share_out(model: Model, p: int, table: Table, evidence: Evidence, out: Floats, known: Known | None) -> Rule:
+def _share_out(
+    model: Model, p: int, table: Table, evidence: Evidence, out: Floats, known: MissingAdjustment | None
+) -> Rule:
     """Add to out[row, column, class] what the columns of a joint block have of its weighted evidence."""
     group, block = model.schema.groups[p], int(model.schema.block_slots[p][0])
     rule = Rule.EXACT
@@ -195,14 +197,14 @@ def _pieces(group: ColumnGroup, rows: int, classes: int) -> Iterator[slice]:
         yield slice(*span)
 
 
-def _corrections(model: Model, table: Table, given: Floats, known: Known | None) -> Floats:
+def _corrections(model: Model, table: Table, given: Floats, known: MissingAdjustment | None) -> Floats:
     """What each corrected column has of the corrections: as given, or where these are given as a whole, by the shares
     of the tables that correct a new row."""
     corrections = model.corrections
     assert corrections is not None, "there are corrections"
     if given.shape[1] == len(corrections.columns):
         return given
-    shares = corrections.shares(corrections.read(table), model.unknown_corrected(known))
+    shares = corrections.shares(corrections.read(table), model.unknown_corrected_cells(known))
     if known is not None:
         shares *= known.scale[:, None, None]
     return settled(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))

@@ -377,7 +377,7 @@ class _Row:
         if self.order.size == 1 or self.whole._impossible[self.row] or not self.texts:
             return []
         best, other = int(self.order[0]), int(self.order[1])
-        known = model.known(self.table)
+        known = model.adjust_for_missing(self.table)
         scale = 1.0 if known is None else float(known.scale[0])
         found = []
         for block, text in self.texts.items():

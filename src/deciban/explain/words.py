@@ -92,7 +92,7 @@ class TextEvidence:
         units = [
             unit
             for unit in _words_in(text, self.tokens.lowercase, self.tokens.strip_accents)
-            if len(unit[0]) >= self.tokens.shortest and unit[0] not in self.tokens.stop_words
+            if len(unit[0]) >= self.tokens.min_word_length and unit[0] not in self.tokens.stop_words
         ]
         marked: set[int] = set()
         for word in self.words[:MAX_WORDS_NAMED]:  # of n-grams that overlap the one of most evidence is marked

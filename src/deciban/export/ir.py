@@ -71,7 +71,7 @@ class CorrectionTables:
     @cached_property
     def tables(self) -> tuple[AveragedTable, ...]:
         """The tables with their means over unknown columns."""
-        return tuple(self.corrections.averaged())
+        return tuple(self.corrections.average_tables())
 
 
 @dataclass(frozen=True)

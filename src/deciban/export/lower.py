@@ -109,7 +109,7 @@ def lower_model(fitted: Fitted | Model) -> TermModel:
 
 def _is_holed(fitted: Fitted, p: int) -> bool:
     """Whether a column group left out rows with missing cells when it was counted."""
-    counts = fitted.counts.for_schema(fitted.model.schema)
+    counts = fitted.counts.select_schema(fitted.model.schema)
     statistic = counts.statistics[p]
     return isinstance(statistic, Scatter) and bool(statistic.weight.sum() < (1.0 - 1e-9) * counts.class_weight.sum())
 

@@ -286,7 +286,7 @@ def _text(term: TextTerm, name: str) -> dict[str, Any]:
         raise UsageError(
             "Text(tokenizer=…) is a function of Python, which cannot be exported",
             place=Where(column=name),
-            remedy="leave it out (analyzer, ngram_range, stop_words and shortest can be), and fit again",
+            remedy="leave it out (analyzer, ngram_range, stop_words and min_word_length can be), and fit again",
         )
     scores, presence = term.scores, {}
     if term.absent is not None and term.zeros is not None and term.blocked is not None:
@@ -301,12 +301,12 @@ def _text(term: TextTerm, name: str) -> dict[str, Any]:
             "lowercase": tokens.lowercase,
             "strip_accents": tokens.strip_accents,
             "stop_words": list(tokens.stop_words),
-            "shortest": tokens.shortest,
+            "min_word_length": tokens.min_word_length,
         },
         "words": list(term.words),
         "buckets": term.buckets,
         "seeds": [str(seed) for seed in term.seeds],
-        "amounts": term.amounts,
+        "term_counts": term.term_counts,
         "normalize": term.normalize,
         "tempering": number(term.tempering),
         "presence": bool(presence),
@@ -323,7 +323,7 @@ def _partial(partial: PartialRows) -> dict[str, Any]:
         "shares": floats(partial.shares),
         "scales": partial.scale_points,
         "informative": integers(partial.informative),
-        "least": partial.least,
+        "least": partial.min_share,
     }
 
 

@@ -67,8 +67,8 @@ class Gamma(ColumnFamily):
         The least log(mean) - mean(log), which is about 1 / (2 shape), as a share of the column's own over all classes.
         At 0 there is none; a class whose n cells are all equal (but for rounding) then takes 1/(n+1) of the column's
         own.
-    outside : {"refuse", "ignore"}, default="refuse"
-        What is done with a cell outside the support. "refuse": a DataError when learning, probability 0 in every class
+    outside : {"error", "ignore"}, default="error"
+        What is done with a cell outside the support. "error": a DataError when learning, probability 0 in every class
         when scoring. "ignore": it is a missing cell.
 
     Raises
@@ -90,7 +90,7 @@ class Gamma(ColumnFamily):
     """
 
     floor: float = 0.0
-    outside: Outside = "refuse"
+    outside: Outside = "error"
 
     support = POSITIVE
 
@@ -268,7 +268,7 @@ class GammaLikelihood(BaseLikelihood):
     outside: Outside
 
     @classmethod
-    def of(cls, shape: Floats, mean: Floats, low: Floats, varies: Flags, outside: Outside = "refuse") -> Self:
+    def of(cls, shape: Floats, mean: Floats, low: Floats, varies: Flags, outside: Outside = "error") -> Self:
         """Columns that do not vary have no evidence."""
         used, scale = np.where(varies[:, None], 1.0, 0.0), mean / shape
         offset = -used * (scipy.special.gammaln(shape) + shape * np.log(scale))
@@ -292,11 +292,11 @@ class GammaLikelihood(BaseLikelihood):
             x = positive[:, j, None].astype(np.float64)
             found = log_density(x, self.shape[j], self.mean[j], self.mean_low[j])
             out[:, slot[j]] += weight[j] * np.where(np.isnan(x), 0.0, found)
-        if self.outside == "refuse":
+        if self.outside == "error":
             impossible(cells <= 0, weight, slot, out)
 
     def lower(self, columns: ExportedColumns) -> Lowered:
-        impossible, peak = self.outside == "refuse", log_peak(self.shape)
+        impossible, peak = self.outside == "error", log_peak(self.shape)
         blocks: list[list[Term]] = []
         for j, column in enumerate(columns.numbers):
             if self.narrow[j]:

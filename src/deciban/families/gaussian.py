@@ -84,9 +84,9 @@ class Gaussian(NormalShaped):
         The least variance, as a share of the column's variance over all classes. At 0 there is none; a class whose n
         cells are all equal (but for rounding) then takes 1/(n+1) of the column's variance, as if the next cell
         differed.
-    added : float, default=0.0
-        A share of the column's variance over all classes that is added to each variance: scikit-learn's
-        `var_smoothing`, by the column's own variance.
+    var_smoothing : float, default=0.0
+        Share of the column's variance over all classes that is added to each variance. scikit-learn's `GaussianNB`
+        adds a share of the largest variance of any column instead.
 
     Raises
     ------
@@ -111,9 +111,13 @@ class Gaussian(NormalShaped):
     variance  16  16
     """
 
-    added: float = 0.0
+    var_smoothing: float = 0.0
 
     support = FINITE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_amount("var_smoothing", self.var_smoothing)
 
     def alternatives(self, numbers: ColumnNumbers | None, others: Sequence[Any]) -> list[Any]:
         """Without this family where a class never varied: it would be certain of that, and no row left out would
@@ -133,10 +137,10 @@ class Gaussian(NormalShaped):
         return questions.moments([Number(column) for column in columns])
 
     def estimate(self, statistic: Moments) -> "Normal":
-        return estimate_normal(statistic, self.variance, self.ddof, self.floor, self.added)
+        return estimate_normal(statistic, self.variance, self.ddof, self.floor, self.var_smoothing)
 
     def score_left_out(self, statistic: Moments, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
-        score_normal_left_out(self, statistic, cells, rows, slot, out, self.added)
+        score_normal_left_out(self, statistic, cells, rows, slot, out, self.var_smoothing)
 
     def add_covariance(
         self, whole: "Normal", statistic: Moments, cells: Numbers, weight: Floats, out: Covariance
@@ -178,7 +182,7 @@ def score_normal_left_out(
     rows: LeftOut,
     slot: Integers,
     out: Floats,
-    added: float = 0.0,
+    var_smoothing: float = 0.0,
 ) -> None:
     """Score each row by the normal distributions of the other rows."""
     center = moments.over_classes().mean[0]
@@ -198,18 +202,20 @@ def score_normal_left_out(
     )
     own = np.divide(scatter, degrees, out=np.zeros_like(scatter), where=degrees > 0.0)
     varied = own > rounding_variance(center + mean, all_scatter / np.where(all_weight > 0.0, all_weight, 1.0))
-    stays = np.where(varied & (family.variance.share_pooled == 0.0) & (added == 0.0), own, 0.0)
+    stays = np.where(varied & (family.variance.share_pooled == 0.0) & (var_smoothing == 0.0), own, 0.0)
     safe = np.where(stays > 0.0, stays, 1.0)
     arrays = {"weight": weight, "mean": mean, "scatter": scatter, "variance": stays}
     arrays |= {"half_precision": 0.5 / safe, "log_root": 0.5 * np.log(2.0 * np.pi * safe)}
     by_class = kernels.left_out.NormalClasses(**{name: np.ascontiguousarray(array.T) for name, array in arrays.items()})
     rule = kernels.left_out.VarianceRule(
-        family.variance.share_pooled, float(family.ddof), float(family.floor), float(added)
+        family.variance.share_pooled, float(family.ddof), float(family.floor), float(var_smoothing)
     )
     kernels.left_out.score_normal(cells, rows.labels, rows.removed, columns, by_class, rule, slot, out)
 
 
-def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float, added: float = 0.0) -> "Normal":
+def estimate_normal(
+    moments: Moments, spread: Spread, ddof: float, floor: float, var_smoothing: float = 0.0
+) -> "Normal":
     """The normal distributions of the moments; a class without cells takes the column's overall distribution."""
     overall = moments.over_classes()
     overall_variance = overall.variance()
@@ -222,7 +228,7 @@ def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float,
     constant = variance <= rounding_variance(moments.mean, overall_variance)
     unspread = np.maximum(variance, overall_variance / (1.0 + moments.weight))
     variance = np.where(seen & ~constant, variance, np.where(seen, unspread, overall_variance))
-    variance = variance + added * overall_variance
+    variance = variance + var_smoothing * overall_variance
     center = overall.mean[0]
     mean = np.where(seen, (moments.mean - center) + moments.mean_low, overall.mean_low)
     variance = np.where(vary(overall_variance, overall.mean), variance, 0.0)

@@ -55,8 +55,8 @@ class LogNormal(NormalShaped):
     floor : float, default=0.0
         The least variance of log x, as a share of the column's over all classes. At 0 there is none; a class whose n
         cells are all equal (but for rounding) then takes 1/(n+1) of the column's.
-    outside : {"refuse", "ignore"}, default="refuse"
-        What is done with a cell outside the support. "refuse": a DataError when learning, probability 0 in every class
+    outside : {"error", "ignore"}, default="error"
+        What is done with a cell outside the support. "error": a DataError when learning, probability 0 in every class
         when scoring. "ignore": it is a missing cell.
 
     Raises
@@ -77,7 +77,7 @@ class LogNormal(NormalShaped):
     [9.21, 11.513]
     """
 
-    outside: Outside = "refuse"
+    outside: Outside = "error"
 
     support = POSITIVE
 
@@ -126,14 +126,14 @@ class LogNormalLikelihood(BaseLikelihood):
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         refuse_infinite(cells)
         self.normal.score(positive_log(cells), weight, slot, out)
-        if self.outside == "refuse":
+        if self.outside == "error":
             impossible(cells <= 0, weight, slot, out)
 
     def base(self, cells: Numbers) -> Floats:
         return -np.nan_to_num(positive_log(cells))
 
     def lower(self, columns: ExportedColumns) -> Lowered:
-        blocks = self.normal.normal_terms(columns, of_log=True, impossible=self.outside == "refuse")
+        blocks = self.normal.normal_terms(columns, of_log=True, impossible=self.outside == "error")
         return Lowered(blocks, [reject_infinite(column) for column in columns.numbers])
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
@@ -161,7 +161,7 @@ class LogNormalLikelihood(BaseLikelihood):
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if cells[row, column] <= 0:
-            return "outside the support" if self.outside == "refuse" else None
+            return "outside the support" if self.outside == "error" else None
         if np.isnan(cells[row, column]):
             return None
         x = format_number(cells[row, column])

@@ -45,8 +45,8 @@ class Poisson(ColumnFamily):
     alpha : float, default=0.0
         The smoothing: how many rows at the column's overall mean are added to each class. 0 is maximum likelihood,
         where a class that never saw an event gives it probability 0.
-    outside : {"refuse", "ignore"}, default="refuse"
-        What is done with a cell outside the support. "refuse": a DataError when learning, probability 0 in every class
+    outside : {"error", "ignore"}, default="error"
+        What is done with a cell outside the support. "error": a DataError when learning, probability 0 in every class
         when scoring. "ignore": it is a missing cell.
 
     Raises
@@ -70,7 +70,7 @@ class Poisson(ColumnFamily):
     """
 
     alpha: float = 0.0
-    outside: Outside = "refuse"
+    outside: Outside = "error"
 
     support = COUNTS
 
@@ -164,7 +164,7 @@ class PoissonLikelihood(BaseLikelihood):
         )
 
     def lower(self, columns: ExportedColumns) -> Lowered:
-        impossible, flat = self.outside == "refuse", np.zeros(self.rate.shape[1])
+        impossible, flat = self.outside == "error", np.zeros(self.rate.shape[1])
         blocks: list[list[Term]] = [
             [HalfLineTerm(column, -rate, flat, log_rate, True, impossible)]
             for column, rate, log_rate in zip(columns.numbers, self.rate, self.log_rate, strict=True)

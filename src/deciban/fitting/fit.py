@@ -97,7 +97,7 @@ class Plan:
     def start(self) -> Counts:
         """Nothing, counted by this plan."""
         counts = Counts.empty(self.schema)
-        return counts if self.declared is None else counts.declaring(self.declared)
+        return counts if self.declared is None else counts.declare_classes(self.declared)
 
     def count(self, tables: Iterable[Any]) -> bytes:
         """What was counted of tables that hold labels, such as Arrow batches: the bytes of a model file.

@@ -55,8 +55,8 @@ def learn_more(
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
     with examples.naming():
         schema, everything = _extended(fitted, examples)
-        known = known.extended_to(schema)
-        known = known if declared is None else known.declaring(declared_classes(declared))
+        known = known.extend_schema(schema)
+        known = known if declared is None else known.declare_classes(declared_classes(declared))
         counted = count_examples(schema, everything, settings.threads)
         _refuse_other_labels(examples, counted, known)
         warn_of_labels(examples, counted, fitted.counts)
@@ -78,7 +78,7 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: 
         if not remaining.class_weight.any():
             raise ForgetError("these are all the rows that were learned; nothing would be left of the model")
         left = with_counts(fitted, remaining)
-    return replace(left, origin=left.origin.without(name))
+    return replace(left, origin=left.origin.remove_shards(name))
 
 
 def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Fitted:
@@ -129,9 +129,9 @@ def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
 
     Models of different targets, or without a common column, raise a SchemaError unless `force`.
     """
-    if other.counts.adds_nothing_to(one.counts):
+    if other.counts.leaves_unchanged(one.counts):
         return one
-    if one.counts.adds_nothing_to(other.counts):
+    if one.counts.leaves_unchanged(other.counts):
         return other
     if not force:
         _refuse_other_question(one, other)
@@ -161,13 +161,13 @@ def _refuse_other_question(one: Fitted, other: Fitted) -> None:
 
 def subtract(one: Fitted, other: Fitted) -> Fitted:
     """What `one` would know had it not learned the rows of `other`."""
-    if other.counts.adds_nothing_to(one.counts):
+    if other.counts.leaves_unchanged(one.counts):
         return one
     absent = _columns_missing_from(one.counts.schema, other.counts.schema.names)
     if absent and not set(shards_of(other)) <= set(shards_of(one)):
         raise _half_forgotten(absent)
     left = with_counts(one, one.counts - other.counts)
-    return replace(left, origin=left.origin.without(*shards_of(other)))
+    return replace(left, origin=left.origin.remove_shards(*shards_of(other)))
 
 
 def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -> Fitted:
@@ -206,7 +206,7 @@ def with_counts(fitted: Fitted, counts: Counts) -> Fitted:
     """The same with other counts: the tuning is kept, and stale; the names of shards are kept."""
     if not counts.class_weight.any():
         raise DataError("no row is left: all that was learned would weigh nothing", remedy="fit anew instead")
-    tuning = None if fitted.tuning is None else fitted.tuning.after(counts, fitted.classes)
+    tuning = None if fitted.tuning is None else fitted.tuning.mark_stale(counts, fitted.classes)
     origin = fitted.origin.with_shards(shards_of(fitted))
     return Fitted(counts, prior_of(fitted.settings.class_prior, counts), tuning, origin, fitted.settings)
 

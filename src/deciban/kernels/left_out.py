@@ -162,13 +162,13 @@ class NormalClasses(NamedTuple):
 class VarianceRule(NamedTuple):
     """How variances are estimated: (1 - shared) of the class's own and `shared` of the pooled one.
 
-    floor, added: shares of the column's variance that a variance has at least, and that are added to it.
+    floor, var_smoothing: shares of the column's variance that a variance has at least, and that are added to it.
     """
 
     shared: float
     ddof: float
     floor: float
-    added: float
+    var_smoothing: float
 
 
 @inner
@@ -191,7 +191,7 @@ def _variance(weight: float, mean: float, scatter: float, pooled: float, spread:
         variance = rule.floor * spread
     if variance <= ROUNDING_VARIANCE * (mean * mean + spread):  # cells that do not vary
         variance = variance if variance > spread / (1.0 + weight) else spread / (1.0 + weight)
-    return variance + rule.added * spread
+    return variance + rule.var_smoothing * spread
 
 
 @compiled
@@ -234,7 +234,7 @@ def score_normal(
                 if c == y:
                     n, m, s = own_rest, own_mean, own_scatter
                 if n == 0.0:
-                    m, variance = all_mean, spread + rule.added * spread
+                    m, variance = all_mean, spread + rule.var_smoothing * spread
                 else:
                     variance = _variance(n, column.center[j] + m, s, pooled, spread, rule)
                 out[i, slot[j], c] -= half_log + 0.5 * (np.log(variance) + (value - m) * (value - m) / variance)

@@ -25,7 +25,7 @@ class WordRules(NamedTuple):
     folded: Codes
     pool: Codes
     lower: bool
-    shortest: int
+    min_word_length: int
 
 
 class CharacterRules(NamedTuple):

@@ -75,7 +75,7 @@ def _ascii_words(data: Array, i: int, end: int, rules: WordRules, spans: WordSpa
     The copy begins at byte `k` of `spans`, behind the words that are there. Letters are found 64 at a time, as bits.
     """
     scratch, begins, stops = spans
-    _, _, lower, shortest = rules
+    _, _, lower, min_word_length = rules
     carry, at = np.uint64(0), 0
     begun, stopped, kept = np.uint64(words), np.uint64(words), np.uint64(words)
     while at < end - i:
@@ -100,13 +100,13 @@ def _ascii_words(data: Array, i: int, end: int, rules: WordRules, spans: WordSpa
         while edges != 0:  # a word is kept by going on behind it
             begin, stop = begins[stopped], k + at + np.int64(lowest(edges))
             begins[kept], stops[kept] = begin, stop
-            kept += np.uint64(stop - begin >= shortest)
+            kept += np.uint64(stop - begin >= min_word_length)
             stopped += _ONE
             edges &= edges - _ONE
         at += 64
     if stopped < begun:
         begins[kept], stops[kept] = begins[stopped], k + end - i
-        kept += np.uint64(stops[kept] - begins[kept] >= shortest)
+        kept += np.uint64(stops[kept] - begins[kept] >= min_word_length)
     return np.int64(kept)
 
 
@@ -117,7 +117,7 @@ def _unicode_words(data: Array, i: int, end: int, rules: WordRules, spans: WordS
     A character becomes folded[c], none of a word if that is 0; if it is negative, several, which `pool` has.
     """
     scratch, begins, stops = spans
-    folded, pool, _, shortest = rules
+    folded, pool, _, min_word_length = rules
     begin, length = k, 0
     while i <= end:
         if k + ROOM > scratch.size or words + MAX_WORDS_OF_ONE > begins.size:
@@ -135,7 +135,7 @@ def _unicode_words(data: Array, i: int, end: int, rules: WordRules, spans: WordS
                 k = put_character(scratch, k, one)
                 length += 1
                 continue
-            if length >= shortest:
+            if length >= min_word_length:
                 begins[words], stops[words] = begin, k
                 words += 1
                 begin = k

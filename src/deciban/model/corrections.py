@@ -130,17 +130,17 @@ class Corrections(PickledFields):
         """
         total = amounts.sum(axis=1)
         for fold in range(self.folds):
-            here, own = np.flatnonzero(amounts[:, fold]), self.without(fold)
+            here, own = np.flatnonzero(amounts[:, fold]), self.select_fold(fold)
             part = np.zeros((here.size, out.shape[1]))
             holes = None if unknown is None else unknown[:, here]
             own.add_to(np.ascontiguousarray(bins[:, here]), part, holes)
             out[here] += (self.folds * amounts[here, fold] / total[here])[:, None] * part
 
-    def without(self, fold: int) -> "Corrections":
+    def select_fold(self, fold: int) -> "Corrections":
         """The tables that were learned without a fold."""
         return self._some(self.fold == fold)
 
-    def asking(self, place: int) -> "Corrections":
+    def select_column(self, place: int) -> "Corrections":
         """The tables that ask of a column."""
         return self._some((self.tests[:, :, 0] == place).any(axis=1))
 
@@ -178,18 +178,18 @@ class Corrections(PickledFields):
         """What each test has of the value of each cell, table by cell by test by class."""
         return cell_shares(self.tests, self.values, self.rows)
 
-    def averaged(self) -> "list[AveragedTable]":
+    def average_tables(self) -> "list[AveragedTable]":
         """Each table with its means over unknown columns."""
         return [
             _averaged(tests, values, weight)
             for tests, values, weight in zip(self.tests, self.values, self._cell_weights, strict=True)
         ]
 
-    def for_classes(self, positions: Integers, size: int) -> "Corrections":
+    def place_classes(self, positions: Integers, size: int) -> "Corrections":
         """The same with the classes at other positions among `size`; a class that it does not know is not corrected."""
         return replace(self, values=scatter_to(self.values, positions, size, axis=2))
 
-    def for_columns(self, positions: Sequence[int]) -> "Corrections":
+    def place_columns(self, positions: Sequence[int]) -> "Corrections":
         """The same where the columns of the table have moved to these positions."""
         return replace(self, columns=tuple(replace(one, column=positions[one.column]) for one in self.columns))
 
@@ -213,7 +213,7 @@ class Corrections(PickledFields):
             found += sum_at(asked[asked >= 0], each[asked >= 0], len(self.columns))
         return found
 
-    def sets(self, size: int, most: int) -> list[tuple[int, ...]]:
+    def top_column_sets(self, size: int, most: int) -> list[tuple[int, ...]]:
         """The sets of so many columns that tables ask together, by how much such tables move: the first ones of all."""
         found: dict[tuple[int, ...], float] = {}
         weight = self.rows / np.maximum(self.rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
@@ -224,7 +224,7 @@ class Corrections(PickledFields):
         best = sorted(found, key=lambda one: (-found[one], one))[:most]
         return [tuple(self.columns[place].column for place in one) for one in best]
 
-    def effect(self, place: int) -> Floats:
+    def column_effect(self, place: int) -> Floats:
         """What the cells of one column say by themselves, the others averaged over the rows: bin by class, in nats."""
         out = np.zeros((self.columns[place].bins, self.values.shape[2]))
         bins = np.arange(len(out))
@@ -379,7 +379,7 @@ SCALED_SHARES = (0.0, 0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
-class Known:
+class MissingAdjustment:
     """What is known of some rows.
 
     unknown: the cells that say nothing, row by column. bias: the sum of the offsets of the other columns, row by class.
@@ -401,7 +401,7 @@ class PartialRows:
     known. With nothing known the posterior is the prior.
 
     offsets: column by class; their sum over the columns is the bias of a complete row. shares: the share of each column
-    in the evidence of all; they add up to 1. least: the share of the evidence that is known of rows as complete as
+    in the evidence of all; they add up to 1. min_share: the share of the evidence that is known of rows as complete as
     those learned from; 1 where these had no missing cells. scales: the scale of less complete rows, where the known
     columns have SCALED_SHARES of that share. informative: the columns whose missing cells were evidence in training,
     and are evidence in rows that are as complete; such a cell counts as known.
@@ -411,7 +411,7 @@ class PartialRows:
     shares: Floats
     scales: Floats
     informative: Integers
-    least: float
+    min_share: float
 
     @classmethod
     def even(cls, bias: Floats, columns: Sequence[int], width: int) -> "PartialRows":
@@ -426,30 +426,30 @@ class PartialRows:
         """The bias of each class in a complete row."""
         return np.asarray(self.offsets.sum(axis=0))
 
-    def known(self, missing: Flags) -> Known:
+    def adjust_for_missing(self, missing: Flags) -> MissingAdjustment:
         """What is known of rows with these missing cells, row by column."""
         share = np.where(missing, 0.0, self.shares).sum(axis=1)
         unknown = missing.copy()
-        unknown[:, self.informative] &= (share < self.least)[:, None]
+        unknown[:, self.informative] &= (share < self.min_share)[:, None]
         bias = np.zeros((len(missing), self.offsets.shape[1]))
         for column in np.flatnonzero(
             self.offsets.any(axis=1)
         ):  # in a fixed order, so that a row alone has the same bits
             bias += np.where(unknown[:, column, None], 0.0, self.offsets[column])
         shares, scales = zip(*self.scale_points, strict=True)
-        return Known(unknown, bias, np.interp(share, shares, scales))
+        return MissingAdjustment(unknown, bias, np.interp(share, shares, scales))
 
     @property
     def scale_points(self) -> list[tuple[float, float]]:
         """The scale at some shares of the evidence, rising; it is interpolated between them, and 1 beyond."""
         points = zip((*SCALED_SHARES, 1.0), (*self.scales.tolist(), 1.0), strict=True)
-        return [(self.least * share, scale) for share, scale in points]
+        return [(self.min_share * share, scale) for share, scale in points]
 
-    def for_classes(self, positions: Integers, size: int) -> "PartialRows":
+    def place_classes(self, positions: Integers, size: int) -> "PartialRows":
         """The same with the classes at other positions among `size`; a class that it does not know has no offsets."""
         return replace(self, offsets=scatter_to(self.offsets, positions, size, axis=1))
 
-    def for_columns(self, positions: Sequence[int], width: int) -> "PartialRows":
+    def place_columns(self, positions: Sequence[int], width: int) -> "PartialRows":
         """The same where the columns of the table have moved to these positions among `width`."""
         places = np.asarray(positions, dtype=np.int64)
         return replace(

@@ -123,7 +123,7 @@ def count_batches(
     with one_blas_thread(), progress("counting", "rows", expected) as advance:
         for more in map_in_threads(add, items, threads):
             advance(more)
-    return tree.total(start).without_empty_classes()
+    return tree.total(start).drop_empty_classes()
 
 
 def add_up(parts: Iterable[Counts], start: Counts) -> Counts:
@@ -131,7 +131,7 @@ def add_up(parts: Iterable[Counts], start: Counts) -> Counts:
     tree = _Tree()
     for place, counts in enumerate(parts):
         tree.add(place, counts)
-    return tree.total(start).without_empty_classes()
+    return tree.total(start).drop_empty_classes()
 
 
 class _Tree:

@@ -104,7 +104,7 @@ class Counts:
             unlabeled=self.unlabeled + other.unlabeled,
         )
 
-    def adds_nothing_to(self, other: "Counts") -> bool:
+    def leaves_unchanged(self, other: "Counts") -> bool:
         """Whether no row here has a weight, and no class is declared that other counts do not have.
 
         Parameters
@@ -122,16 +122,16 @@ class Counts:
 
     def __sub__(self, other: "Counts") -> "Counts":
         """The counts without the rows of `other`, which must have been counted before."""
-        return self.without(other)
+        return self.subtract(other)
 
-    def without(self, other: "Counts", slack: float | None = None) -> "Counts":
+    def subtract(self, other: "Counts", tolerance: float | None = None) -> "Counts":
         """The counts without the rows of `other`, as `-` has them.
 
         Parameters
         ----------
         other : Counts
             The counts of rows that were counted before.
-        slack : float, default=None
+        tolerance : float, default=None
             For rows that are known to have been counted, at weights that are no whole numbers: what is left of a sum
             of weights below this is rounding, and 0. Nothing is refused then. None: what cannot have been counted is
             an error.
@@ -141,7 +141,7 @@ class Counts:
         Counts
         """
         mine, theirs = self._aligned(other)
-        new_class = slack is None and mine.classes.size > self.classes.size
+        new_class = tolerance is None and mine.classes.size > self.classes.size
         if mine.schema.width > self.schema.width or new_class:
             raise ForgetError(
                 "these rows cannot be forgotten: they have a column or a class that was never learned",
@@ -149,14 +149,14 @@ class Counts:
             )
         guard = Guard(mine.schema)
         pairs = enumerate(zip(mine.statistics, theirs.statistics, strict=True))
-        left = tuple(guard(p, a.remove, b, slack) for p, (a, b) in pairs)
+        left = tuple(guard(p, a.remove, b, tolerance) for p, (a, b) in pairs)
         return replace(
             mine,
-            class_weight=remaining(mine.class_weight, theirs.class_weight, slack),
+            class_weight=remaining(mine.class_weight, theirs.class_weight, tolerance),
             statistics=left,
             rows=max(self.rows - other.rows, 0),
             unlabeled=max(self.unlabeled - other.unlabeled, 0),
-        ).without_empty_classes()
+        ).drop_empty_classes()
 
     def __radd__(self, other: object) -> "Counts":
         """0 + counts, so that sum() adds counts up."""
@@ -167,11 +167,11 @@ class Counts:
         if not isinstance(factor, int | float | np.number) or not 0.0 <= factor < np.inf:
             raise UsageError(f"counts cannot be scaled by {factor!r}", remedy="give a finite number that is at least 0")
         scaled = tuple(statistic.scale(factor) for statistic in self.statistics)
-        return replace(self, class_weight=self.class_weight * factor, statistics=scaled).without_empty_classes()
+        return replace(self, class_weight=self.class_weight * factor, statistics=scaled).drop_empty_classes()
 
     __rmul__ = __mul__
 
-    def declaring(self, classes: LabelArray) -> "Counts":
+    def declare_classes(self, classes: LabelArray) -> "Counts":
         """The same counts with just these classes allowed.
 
         Parameters
@@ -198,7 +198,7 @@ class Counts:
             )
         return replace(self._with_classes(given if self.classes.size < given.size else self.classes), declared=True)
 
-    def without_empty_classes(self) -> "Counts":
+    def drop_empty_classes(self) -> "Counts":
         """The same counts without the classes that no row has, unless they were declared.
 
         Returns
@@ -212,7 +212,7 @@ class Counts:
         statistics = tuple(s.place_classes(positions, int(kept.sum())) for s in self.statistics)
         return replace(self, classes=self.classes[kept], class_weight=self.class_weight[kept], statistics=statistics)
 
-    def extended_to(self, schema: Schema) -> "Counts":
+    def extend_schema(self, schema: Schema) -> "Counts":
         """The same counts under a schema with more columns: in these, every row had missing cells.
 
         Parameters
@@ -242,7 +242,7 @@ class Counts:
             statistics.append(total)
         return replace(self, schema=schema, statistics=tuple(statistics))
 
-    def for_schema(self, schema: Schema) -> "Counts":
+    def select_schema(self, schema: Schema) -> "Counts":
         """The same counts with the statistics that another schema of the same columns needs.
 
         Parameters
@@ -271,8 +271,8 @@ class Counts:
         schema = union_schemas(self.schema, other.schema)
         classes = union_classes(self, other)
         declared = self.declared or other.declared
-        mine = replace(self.extended_to(schema)._with_classes(classes), declared=declared)
-        return mine, replace(other.extended_to(schema)._with_classes(classes), declared=declared)
+        mine = replace(self.extend_schema(schema)._with_classes(classes), declared=declared)
+        return mine, replace(other.extend_schema(schema)._with_classes(classes), declared=declared)
 
     def _with_classes(self, classes: LabelArray) -> "Counts":
         if self.classes.size == classes.size:

@@ -65,7 +65,7 @@ class Origin:
     def with_shards(self, shards: Iterable[str]) -> "Origin":
         return replace(self, shards=tuple(sorted(set(shards))))
 
-    def without(self, *shards: str) -> "Origin":
+    def remove_shards(self, *shards: str) -> "Origin":
         return replace(self, shards=tuple(known for known in self.shards if known not in shards))
 
 
@@ -82,14 +82,14 @@ class Fitted(PickledFields):
     @cached_property
     def model(self) -> Model:
         """What posteriors and decisions come from."""
-        refuse_no_weight(self.counts)
+        require_weight(self.counts)
         return self.plain if self.tuning is None else self.tuning.model(self.counts, self.log_prior)
 
     @cached_property
     def plain(self) -> Model:
         """Plain Bayes: each column once, by the family it was inferred or declared to have, with weight 1."""
-        refuse_no_weight(self.counts)
-        return estimate(self.counts.for_schema(self.counts.schema.plain), self.log_prior)
+        require_weight(self.counts)
+        return estimate(self.counts.select_schema(self.counts.schema.plain), self.log_prior)
 
     @cached_property
     def generative(self) -> Model:
@@ -102,11 +102,11 @@ class Fitted(PickledFields):
         """
         if self.tuning is None:
             return self.plain
-        refuse_no_weight(self.counts)
+        require_weight(self.counts)
         tuned = (group for group in self.tuning.schema.plain.groups if not group.family.holds_texts)
         texts = (group for group in self.counts.schema.plain.groups if group.family.holds_texts)
         schema = replace(self.tuning.schema, groups=(*tuned, *texts))
-        return estimate(self.counts.for_schema(schema), self.log_prior)
+        return estimate(self.counts.select_schema(schema), self.log_prior)
 
     @property
     def classes(self) -> LabelArray:
@@ -128,7 +128,7 @@ class Fitted(PickledFields):
         types = self.counts.schema.column_types
         return {**types, target: label_type(self.classes)} if target is not None else types
 
-    def place_of(self, label: Any) -> int:
+    def class_index(self, label: Any) -> int:
         """The place of a class among the classes; a UsageError where it is none of them."""
         labels = self.classes.tolist()
         if label not in labels:
@@ -144,12 +144,12 @@ class Fitted(PickledFields):
         return changed
 
     @property
-    def on_one_core(self) -> "Fitted":
+    def single_threaded(self) -> "Fitted":
         """The same for a task on another machine, which has one core."""
         return self.with_settings(replace(self.settings, threads=1))
 
 
-def refuse_no_weight(counts: Counts) -> None:
+def require_weight(counts: Counts) -> None:
     """Counts to make a model of have at least one row with a label and a weight."""
     if not counts.class_weight.any():
         raise DataError(

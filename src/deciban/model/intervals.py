@@ -36,7 +36,7 @@ def posterior_intervals(
     low, high = np.ones((table.rows, classes)), np.ones((table.rows, classes))
     if classes == 1:
         return low, high
-    step = max(1, min(INTERVAL_ROWS, INTERVAL_NUMBERS // (classes * model.score_blocks)))
+    step = max(1, min(INTERVAL_ROWS, INTERVAL_NUMBERS // (classes * model.n_slots)))
     width = float(scipy.special.ndtri(0.5 + level / 2.0))
     for first in range(0, table.rows, step):
         some = slice(first, min(first + step, table.rows))

@@ -56,7 +56,7 @@ class Form:
         table = open_table(X)
         cells = self._cells(table)
         missing = None if self.partial is None else missing_cells(self.schema.table_as_learned(table))
-        known = None if self.partial is None or missing is None else self.partial.known(missing)
+        known = None if self.partial is None or missing is None else self.partial.adjust_for_missing(missing)
         out = np.tile(self.bias, (table.rows, 1)) if known is None else known.bias.copy()
         for group, some in self.terms.items():
             for terms in some:

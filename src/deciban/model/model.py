@@ -11,7 +11,7 @@ from deciban import kernels
 from deciban.errors import BadCell
 from deciban.families import Likelihood
 from deciban.families.base.contract import LeftOut, Sampled, add_base
-from deciban.model.corrections import Bins, Corrections, Known, PartialRows
+from deciban.model.corrections import Bins, Corrections, MissingAdjustment, PartialRows
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
@@ -120,7 +120,7 @@ class Model:
         """What is added to the log joint of each class, in a row without missing cells."""
         return np.zeros(self.classes.size) if self.partial is None else self.partial.bias
 
-    def known(self, table: Table) -> Known | None:
+    def adjust_for_missing(self, table: Table) -> MissingAdjustment | None:
         """What is known of rows with missing cells.
 
         Parameters
@@ -130,13 +130,13 @@ class Model:
 
         Returns
         -------
-        Known or None
+        MissingAdjustment or None
             None: no cell is missing, or it does not matter beyond the evidence of its block.
         """
         if self.partial is None:
             return None
         missing = missing_cells(table)
-        return None if missing is None else self.partial.known(missing)
+        return None if missing is None else self.partial.adjust_for_missing(missing)
 
     def log_joint(self, table: Table, first_row: int = 0, full: bool = True) -> Floats:
         """log P(row, class), unnormalized.
@@ -154,7 +154,7 @@ class Model:
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        known = self.known(table)
+        known = self.adjust_for_missing(table)
         out = np.empty((table.rows, 1, self.classes.size))
         out[:, 0] = self.log_prior if self.partial is None else self.bias if known is None else known.bias
         if self.cap == np.inf:
@@ -162,11 +162,11 @@ class Model:
         else:
             apart = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
             self._score(table, first_row, self._part_weights, self.schema.block_slots, full, apart)
-            apart = self.capped(apart, self.cap)
+            apart = self.cap_weighted_evidence(apart, self.cap)
             for b in range(apart.shape[1]):  # in a fixed order, so that a row alone has the same bits
                 out[:, 0] += apart[:, b]
         if self.corrections is not None:
-            self.corrections.add_to(self._bins(table, first_row), out[:, 0], self.unknown_corrected(known))
+            self.corrections.add_to(self._bins(table, first_row), out[:, 0], self.unknown_corrected_cells(known))
         joint = out[:, 0]
         if known is not None:
             joint *= known.scale[:, None]
@@ -174,12 +174,12 @@ class Model:
             joint += self.log_prior
         return joint
 
-    def unknown_corrected(self, known: Known | None) -> Flags | None:
+    def unknown_corrected_cells(self, known: MissingAdjustment | None) -> Flags | None:
         """The unknown cells of the corrected columns.
 
         Parameters
         ----------
-        known : Known or None
+        known : MissingAdjustment or None
             What is known of some rows.
 
         Returns
@@ -199,7 +199,7 @@ class Model:
         except BadCell as bad:
             raise bad.as_error(self.schema.column_name(bad.column), first_row) from None
 
-    def capped(self, weighted: Floats, cap: float) -> Floats:
+    def cap_weighted_evidence(self, weighted: Floats, cap: float) -> Floats:
         """The weighted evidence, none of which is further below that of the best class than the cap.
 
         Where it would be, the evidence is relative to that of the best class; where every class has probability 0 it is
@@ -239,7 +239,7 @@ class Model:
         return found
 
     @property
-    def score_blocks(self) -> int:
+    def n_slots(self) -> int:
         """The numbers of evidence that are held for each row and class while it is scored."""
         return 1 if self.cap == np.inf else max(len(self.schema.block_names), 1)
 
@@ -264,14 +264,14 @@ class Model:
         out = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
         ones = tuple(np.ones(slot.size) for slot in self.schema.block_slots)
         self._score(table, first_row, ones, self.schema.block_slots, True, out)
-        values, capped = self.capped_evidence(out)
-        known, bias = self.known(table), self.bias
+        values, capped = self.cap_evidence(out)
+        known, bias = self.adjust_for_missing(table), self.bias
         if known is not None:
             values, bias = known.scale[:, None, None] * values, known.scale[:, None] * known.bias
         plain = Evidence(self.schema.block_names, self.classes, values, self.weights, bias, self.log_prior, capped)
         if self.corrections is None:
             return plain
-        shares = self.corrections.shares(self._bins(table, first_row), self.unknown_corrected(known))
+        shares = self.corrections.shares(self._bins(table, first_row), self.unknown_corrected_cells(known))
         if known is not None:
             shares *= known.scale[:, None, None]
         names = tuple(f"correction of {self.schema.column_name(one.column)}" for one in self.corrections.columns)
@@ -282,7 +282,7 @@ class Model:
             weights=np.concatenate([self.weights, np.ones(len(names))]),
         )
 
-    def capped_evidence(self, values: Floats) -> tuple[Floats, Flags | None]:
+    def cap_evidence(self, values: Floats) -> tuple[Floats, Flags | None]:
         """The evidence of each block within the cap after its weight, and where the cap made it smaller.
 
         Parameters
@@ -306,7 +306,7 @@ class Model:
         """The weights, 1 where one is 0, by block."""
         return np.where(self.weights > 0.0, self.weights, 1.0)[None, :, None]
 
-    def left_out_evidence_of(self, counts: "Counts", table: Table, rows: LeftOut, first_row: int = 0) -> Floats:
+    def leave_one_out_evidence(self, counts: "Counts", table: Table, rows: LeftOut, first_row: int = 0) -> Floats:
         """The leave-one-out evidence of rows that were counted: of each row as if it had not been counted.
 
         Parameters
@@ -352,14 +352,14 @@ class Model:
                 add_base(likelihood, cells, weights[p], slots[p], out)
 
     def sample(
-        self, rows: int, rng: np.random.Generator, label: int | None = None, length: int | None = None
+        self, n_samples: int, rng: np.random.Generator, label: int | None = None, length: int | None = None
     ) -> tuple[list[Sampled], Integers]:
         """Rows drawn from the model: a class from the prior, then each column group from its family.
 
         Parameters
         ----------
-        rows : int
-            How many rows.
+        n_samples : int
+            Number of rows.
         rng : numpy.random.Generator
             Where the random numbers come from.
         label : int, default=None
@@ -376,9 +376,9 @@ class Model:
             The position of the class of each row in `classes`.
         """
         prior = np.exp(self.log_prior)
-        labels = rng.choice(self.classes.size, size=rows, p=prior / prior.sum())
+        labels = rng.choice(self.classes.size, size=n_samples, p=prior / prior.sum())
         if label is not None:
-            labels = np.full(rows, label, dtype=np.int64)
+            labels = np.full(n_samples, label, dtype=np.int64)
         columns: dict[int, Sampled] = {}
         guard = Guard(self.schema)
         for p, group in enumerate(self.schema.groups):
@@ -386,7 +386,7 @@ class Model:
             given = (length,) if length is not None and likelihood.takes_length else ()
             drawn = guard(p, likelihood.sample, labels, rng, *given)
             columns.update(zip(group.columns, drawn, strict=True))
-        return [columns.get(column, pa.nulls(rows)) for column in range(self.schema.width)], labels
+        return [columns.get(column, pa.nulls(n_samples)) for column in range(self.schema.width)], labels
 
 
 @dataclass(frozen=True)
@@ -457,7 +457,7 @@ class Evidence:
         weights = self.weights[None, :, None]
         return np.multiply(weights, self.values, out=np.zeros_like(self.values), where=weights > 0.0)
 
-    def rows(self, places: Integers) -> "Evidence":
+    def take(self, places: Integers) -> "Evidence":
         """The evidence of some of the rows.
 
         Parameters
@@ -531,7 +531,7 @@ def _least(lesser: np.ufunc, weighted: Floats) -> Floats:
     return found
 
 
-def joined(parts: Sequence[Evidence]) -> Evidence:
+def concatenate_evidence(parts: Sequence[Evidence]) -> Evidence:
     """The evidence of some rows, then of others, by one model; each row has its own prior."""
     capped = [part.capped for part in parts if part.capped is not None]
     return replace(

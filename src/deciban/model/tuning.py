@@ -102,7 +102,7 @@ class Tuning:
         schema = counts.schema.plain
         return cls(schema, np.ones(len(schema.block_names)), np.zeros(counts.classes.size), 0)
 
-    def without_zero_weights(self) -> "Tuning":
+    def drop_zero_weights(self) -> "Tuning":
         """Without the blocks beside the columns that weigh nothing."""
         slots = self.schema.block_slots
         kept = [p for p, group in enumerate(self.schema.groups) if not group.auxiliary or self.weights[slots[p]].any()]
@@ -114,7 +114,7 @@ class Tuning:
 
     def model(self, counts: Counts, log_prior: Floats) -> Model:
         """The model that these counts support."""
-        scored = counts.for_schema(self.schema)
+        scored = counts.select_schema(self.schema)
         model = estimate(scored, log_prior, weights=self.weights)
         return replace(model, cap=self.cap, corrections=self.corrections, partial=self.scored_partial)
 
@@ -138,7 +138,7 @@ class Tuning:
         columns = sorted({column for group in self.schema.groups for column in group.columns})
         return PartialRows.even(self.bias, columns, self.schema.width)
 
-    def after(self, counts: Counts, classes: Any) -> "Tuning":
+    def mark_stale(self, counts: Counts, classes: Any) -> "Tuning":
         """The same, marked stale, for counts that have changed; `classes` are those of the bias.
 
         What is not counted any more is dropped: a column then takes its plain family with the weight it had. New
@@ -173,11 +173,13 @@ class Tuning:
         corrections = self.corrections
         if corrections is not None:
             places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
-            corrections = corrections.for_columns(place).for_classes(places.astype(np.int64), counts.classes.size)
+            corrections = corrections.place_columns(place).place_classes(places.astype(np.int64), counts.classes.size)
         partial = self.partial
         if partial is not None:
             places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
-            partial = partial.for_columns(place, schema.width).for_classes(places.astype(np.int64), counts.classes.size)
+            partial = partial.place_columns(place, schema.width).place_classes(
+                places.astype(np.int64), counts.classes.size
+            )
         kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections, partial=partial)
         return replace(kept, stale=True, accuracy=None, log_loss=None)
 
@@ -219,7 +221,7 @@ class Tuning:
         head = f"{count_noun(len(asked), 'table')} of corrections, of up to {count_noun(asked.max(), 'question')} each"
         return f"{head}\n{align_table(lines)}"
 
-    def effects(self, classes: Any) -> list[dict[str, Any]]:
+    def correction_effects(self, classes: Any) -> list[dict[str, Any]]:
         """What the corrections add to the log joint by the cells of each column alone, the others averaged: a record
         for each column, bin and class, in nats."""
         corrections = self.corrections
@@ -228,7 +230,7 @@ class Tuning:
         return [
             {"column": self.schema.column_name(column.column), "cell": cell, "class": label, "nats": nats}
             for place, column in enumerate(corrections.columns)
-            for cell, by_class in zip(column.bin_names, corrections.effect(place).tolist(), strict=True)
+            for cell, by_class in zip(column.bin_names, corrections.column_effect(place).tolist(), strict=True)
             for label, nats in zip(classes, by_class, strict=True)
         ]
 

@@ -141,8 +141,8 @@ class EvidenceDisplay(Display):
         one = table.slice(row, row + 1)
         found = column_evidence(fitted.model, one, fitted.model.evidence(one))
         order = np.argsort(-found.log_posterior[0], kind="stable")
-        best = int(order[0]) if label is None else fitted.place_of(label)
-        other = next((int(c) for c in order if c != best), None) if against is None else fitted.place_of(against)
+        best = int(order[0]) if label is None else fitted.class_index(label)
+        other = next((int(c) for c in order if c != best), None) if against is None else fitted.class_index(against)
         if other is None or other == best:
             raise UsageError("evidence speaks for one class against another", remedy="give two classes that differ")
         with np.errstate(invalid="ignore"):

@@ -160,10 +160,10 @@ class NomogramDisplay(Display):
         fitted = get_fitted(estimator)
         if fitted.classes.size == 1:
             raise UsageError("the model has one class, for which nothing speaks; a nomogram needs two")
-        place = fitted.classes.size - 1 if label is None else fitted.place_of(label)
+        place = fitted.classes.size - 1 if label is None else fitted.class_index(label)
         if against is None and fitted.classes.size == 2:
             against = fitted.classes.tolist()[1 - place]
-        other = None if against is None else fitted.place_of(against)
+        other = None if against is None else fitted.class_index(against)
         if other == place:
             raise UsageError((Argument("against", against), " is the class itself"), remedy="give another one")
         found = _list_column_values(fitted, columns)

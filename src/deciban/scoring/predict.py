@@ -46,7 +46,7 @@ def score_table(
     full: the log joint includes the terms that are the same for every class. first_row: the number that errors give the
     first row.
     """
-    scores = model.classes.size * model.score_blocks
+    scores = model.classes.size * model.n_slots
     most = min(rows_per_batch(table, SCORED_TEXT), max(1, SCORES_OF_A_BATCH // scores))
     if table.rows <= most:
         return finish(model.log_joint(table, first_row, full), model.log_prior)
@@ -95,7 +95,7 @@ def intervals(fitted: Fitted, X: Any, level: float) -> tuple[Floats, Floats]:
     if not 0.0 < level < 1.0:
         raise UsageError("give a probability between 0 and 1, such as 0.95", parameter=Argument("level", level))
     model = fitted.model
-    counts = fitted.counts.for_schema(model.schema)
+    counts = fitted.counts.select_schema(model.schema)
     variance = prior_variance(fitted.settings.prior, counts.class_weight)
     return posterior_intervals(model, counts, variance, aligned_table(fitted, X), level)
 

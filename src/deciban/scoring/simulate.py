@@ -34,7 +34,7 @@ def sample_rows(
             remedy="leave it out",
             parameter=Argument("length", length),
         )
-    place = None if label is None else fitted.place_of(label)
+    place = None if label is None else fitted.class_index(label)
     columns, labels = model.sample(int(rows), generator(random_state), place, length)
     names = model.schema.column_names
     types = model.schema.types or ("",) * len(names)

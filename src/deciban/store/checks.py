@@ -133,7 +133,7 @@ def check_partial(partial: PartialRows, tuning: Tuning) -> None:
     require((partial.scales > 0.0).all() and (partial.scales < VAST_CORRECTION).all(), "a scale is 0 or too large")
     require(informative.ndim == 1 and (np.diff(informative) > 0).all(), "its informative columns are not in order")
     require(((informative >= 0) & (informative < width)).all(), "a column that is not there is informative")
-    require(0.0 < partial.least <= 1.0 + 1e-9, "no share of the evidence is enough")
+    require(0.0 < partial.min_share <= 1.0 + 1e-9, "no share of the evidence is enough")
 
 
 def check_corrections(corrections: Corrections, counts: Counts) -> None:

@@ -148,7 +148,7 @@ def identity(counts: Counts) -> str:
 
     Sums of the same rows in other batches differ in their last digits, so numbers are rounded to seven.
     """
-    plain = replace(counts.for_schema(counts.schema.plain), declared=False).without_empty_classes()
+    plain = replace(counts.select_schema(counts.schema.plain), declared=False).drop_empty_classes()
     found = []
     for group, statistic in zip(plain.schema.groups, plain.statistics, strict=True):
         names = [plain.schema.column_name(column) for column in group.columns]

@@ -40,7 +40,7 @@ HALVES = ["a\ud800b win money", "lunch \0 noon"] * 10
     ids=["list", "tuple", "numpy", "objects", "series", "pandas", "dict", "dicts", "rows"],
 )  # fmt: skip
 def test_half_a_character_and_nul_are_no_part_of_a_word(texts: Any) -> None:
-    clf = BayesClassifier(Text(shortest=1), tune=None).fit(texts, ["spam", "ham"] * 10)
+    clf = BayesClassifier(Text(min_word_length=1), tune=None).fit(texts, ["spam", "ham"] * 10)
     assert vocabulary(clf) == ["a", "b", "lunch", "money", "noon", "win"]
     assert clf.predict(texts).tolist() == ["spam", "ham"] * 10
 

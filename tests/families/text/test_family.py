@@ -159,7 +159,7 @@ def test_texts_that_come_and_go(family: Text, tmp_path: Path) -> None:
     merged = merge([tmp_path / "one.dcb", tmp_path / "other.dcb"])
     both = BayesClassifier({"text": family}, tune=None).fit(whole, LABELS)
     grown = pickle.loads(pickle.dumps(one)).partial_fit(second, LABELS[45:])
-    if family.most_words is None:
+    if family.max_features is None:
         for clf in (one + other, merged, grown):
             assert_allclose(clf.predict_proba(TABLE), both.predict_proba(TABLE), rtol=1e-9)
         assert_allclose((both - other).predict_proba(TABLE), before, rtol=1e-9)
@@ -173,7 +173,7 @@ def test_texts_that_come_and_go(family: Text, tmp_path: Path) -> None:
     with pytest.raises(ForgetError, match="give just the rows"):
         both.forget({name: never if name == "text" else [None] * 11 for name in TABLE}, LABELS[:11])
     with pytest.raises(DecibanError, match="fit both with the same columns"):
-        one + BayesClassifier({"text": Text(lowercase=False, most_words=99)}, tune=None).fit(first, LABELS[:45])
+        one + BayesClassifier({"text": Text(lowercase=False, max_features=99)}, tune=None).fit(first, LABELS[:45])
 
 
 def test_columns_of_text_are_inferred() -> None:

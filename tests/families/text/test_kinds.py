@@ -22,7 +22,7 @@ def test_a_bucket_of_rare_words_is_in_a_text_or_not(alpha: float) -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 120)
     texts = [" ".join([*(f"r{k}" for k in rng.integers(0, 500, 40)), f"class{label}"]) for label in labels]
-    clf = BayesClassifier(Text("bernoulli", most_words=16, alpha=alpha), tune=None).fit(texts, labels)
+    clf = BayesClassifier(Text("bernoulli", max_features=16, alpha=alpha), tune=None).fit(texts, labels)
     evidence = clf.evidence([*texts, "class1", "never", ""]).values
     assert np.isfinite(evidence).all()
     assert (evidence < 0.0).all()
@@ -39,11 +39,11 @@ def _open(*options: Any) -> Any:
 @pytest.mark.parametrize(
     "family",
     [
-        Text(most_words=16),
-        Text("complement", most_words=16),
-        Text("lift", most_words=16),
-        _open(Text("bernoulli", most_words=16)),
-        _open(Text(amounts="root", normalize=True, most_words=16)),
+        Text(max_features=16),
+        Text("complement", max_features=16),
+        Text("lift", max_features=16),
+        _open(Text("bernoulli", max_features=16)),
+        _open(Text(term_counts="root", normalize=True, max_features=16)),
     ],
     ids=str,
 )

@@ -31,11 +31,11 @@ from tests.support.corpora import (
         ({"tokenizer": str.split, "analyzer": "char"}, "leave out analyzer"),
         ({"kind": "poisson"}, "choose one of"),
         ({"analyzer": "line"}, "choose one of"),
-        ({"amounts": "tf"}, "choose one of"),
+        ({"term_counts": "tf"}, "choose one of"),
         ({"alpha": -1.0}, "at least 0"),
         ({"linear": 1.5}, "between 0 and 1"),
-        ({"shortest": 0}, "whole number from 1"),
-        ({"most_words": 3}, "whole number from 16"),
+        ({"min_word_length": 0}, "whole number from 1"),
+        ({"max_features": 3}, "whole number from 16"),
         ({"min_count": math.nan}, "at least 0"),
         ({"tempering": "x"}, "at least 0"),
     ],
@@ -52,10 +52,10 @@ def test_stop_words_may_hold_half_a_character() -> None:
 
 def test_a_bound_and_a_least_count_are_one_too_many() -> None:
     with pytest.raises(UsageError, match="one of the two"):
-        Text(min_count=3.0, most_words=16)
+        Text(min_count=3.0, max_features=16)
 
 
-@pytest.mark.parametrize("options", [{"shortest": None}, {"most_words": 1 << 25}, {"shortest": 0}])
+@pytest.mark.parametrize("options", [{"min_word_length": None}, {"max_features": 1 << 25}, {"min_word_length": 0}])
 def test_sizes_that_cannot_be_meant(options: Any) -> None:
     with pytest.raises(UsageError, match="whole number"):
         Text(**options)

@@ -10,7 +10,7 @@ from deciban.errors import DataError, UsageError
 from tests.support.corpora import MAIL_LABELS, MAILS, vocabulary
 
 
-@pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text(amounts="root"), Text(alpha=0.0)])
+@pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text(term_counts="root"), Text(alpha=0.0)])
 def test_texts_drawn_from_a_class(family: Text) -> None:
     clf = BayesClassifier(family).fit([*MAILS, None], [*MAIL_LABELS, "spam"])
     table, labels = clf.sample(200, 3, label="ham", length=30)

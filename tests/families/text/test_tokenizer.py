@@ -45,7 +45,7 @@ def test_a_tokenizer_of_ones_own_counts_what_it_finds(tmp_path: Path) -> None:
 
 def test_a_tokenizer_may_find_empty_words() -> None:
     """They would come before the buckets of rare words."""
-    family = Text(tokenizer=lambda text: text.split(" "), most_words=16)
+    family = Text(tokenizer=lambda text: text.split(" "), max_features=16)
     texts = pa.array([f"a  b{k} c{k}  d{k % 3}" for k in range(60)])
     labels, weights = (np.arange(60) % 2).astype(np.int32), np.ones(60)
     with pytest.warns(UserWarning, match="slower"):

@@ -48,10 +48,10 @@ def test_stop_words_are_left_out_before_words_are_put_together(ngrams: tuple[int
     same({"ngram_range": ngrams, "lowercase": lowercase, "stop_words": STOP}, (*TEXTS, " ".join(TEXTS)))
 
 
-@pytest.mark.parametrize("shortest", [1, 3, 7])
-def test_words_have_at_least_so_many_characters(shortest: int) -> None:
-    same({"shortest": shortest}, TEXTS)
-    same({"shortest": shortest, "strip_accents": True, "ngram_range": (1, 2)}, TEXTS)
+@pytest.mark.parametrize("min_word_length", [1, 3, 7])
+def test_words_have_at_least_so_many_characters(min_word_length: int) -> None:
+    same({"min_word_length": min_word_length}, TEXTS)
+    same({"min_word_length": min_word_length, "strip_accents": True, "ngram_range": (1, 2)}, TEXTS)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,11 @@ UNICODE = st.one_of(
 )
 @example("A" * 63 + "Σ", "word", True, False, 1, 0, 2)
 def test_words_are_those_of_scikit_learn(
-    text: str, analyzer: str, lowercase: bool, accents: bool, least: int, more: int, shortest: int
+    text: str, analyzer: str, lowercase: bool, accents: bool, least: int, more: int, min_word_length: int
 ) -> None:  # fmt: skip
     options = {"analyzer": analyzer, "lowercase": lowercase, "strip_accents": accents}
     options["ngram_range"] = (least, least + more)
-    same(options | ({"shortest": shortest} if analyzer == "word" else {}), [text])
+    same(options | ({"min_word_length": min_word_length} if analyzer == "word" else {}), [text])
 
 
 def learned(tokens: Tokens, texts: pa.Array) -> tuple[Vocabulary, np.ndarray, np.ndarray]:
@@ -109,7 +109,7 @@ LABELED = st.lists(st.tuples(st.one_of(st.none(), UNICODE, st.text("aΣσ é", m
 
 
 @settings(max_examples=example_count(200))
-@given(LABELED, st.sampled_from([{}, {"lowercase": False}, {"shortest": 1}, {"ngram_range": (1, 2)}]))
+@given(LABELED, st.sampled_from([{}, {"lowercase": False}, {"min_word_length": 1}, {"ngram_range": (1, 2)}]))
 def test_words_are_counted_class_by_class(rows: list[tuple[str | None, int]], options: dict[str, Any]) -> None:
     """Of texts in any order of their classes, some of them in Greek, and of no texts."""
     tokens, texts = Text(**options).tokens, pa.array([text for text, _ in rows], pa.string())
@@ -150,14 +150,14 @@ def test_words_of_any_length_at_any_place(length: int) -> None:
         for letter in "aé日𐐨":
             word = (letter * length)[: max(1, length // len(letter.encode()))]
             texts = [" " * before + word, "-" * before + word + "-", "b " * (before // 2) + word + " cc " + word]
-            same({"shortest": 1}, texts)
+            same({"min_word_length": 1}, texts)
 
 
 def test_words_that_differ_in_one_byte_only() -> None:
     """Wherever it is, and whatever is the same before and behind it."""
     for size in (1, 7, 8, 9, 15, 16, 17, 24, 40):
         words = {"a" * k + "b" + "a" * (size - k - 1) for k in range(size)} | {"a" * size, "a" * (size + 1)}
-        found = Text(shortest=1).tokens.words(" ".join([*words, *words]))
+        found = Text(min_word_length=1).tokens.words(" ".join([*words, *words]))
         assert Counter(found) == Counter([*words, *words])
 
 
@@ -189,7 +189,7 @@ def test_a_character_that_becomes_several_words(monkeypatch: pytest.MonkeyPatch)
         assert bounds[1] == groups + 8
     monkeypatch.undo()
     same({"analyzer": "char_wb", "strip_accents": True}, ["a " * n + "\ufdfa \ufdfa b" for n in range(50, 75)])
-    same({"strip_accents": True, "shortest": 1}, ["\ufdfa" * 500, "½" * 500, "ﷺ " * 500])
+    same({"strip_accents": True, "min_word_length": 1}, ["\ufdfa" * 500, "½" * 500, "ﷺ " * 500])
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_the_report_names_columns_and_effects(fitted) -> None:
     text = str(clf.tuning_)
     assert "tables of corrections" in text
     assert "cross-fitted" in text
-    records = clf.tuning_.effects(clf.classes_.tolist())
+    records = clf.tuning_.correction_effects(clf.classes_.tolist())
     assert {record["column"] for record in records} == {"a", "b", "c", "noise", "more"}
     assert {record["cell"] for record in records if record["column"] == "a"} == {"missing", "others", "yes", "no"}
     assert all(np.isfinite(record["nats"]) for record in records)

@@ -227,7 +227,7 @@ def test_averaged_tables_have_the_same_values_and_shares() -> None:
     bins = rng.integers(0, 6, (4, 60)).astype(np.uint8)
     unknown = rng.random((4, 60)) < 0.4
     out, shares = np.zeros((60, 3)), np.zeros((60, 4, 3))
-    for table in corrections.averaged():
+    for table in corrections.average_tables():
         answers = tuple(
             np.where(unknown[column], 0, 1 + np.searchsorted(cuts, bins[column], side="left"))
             for column, cuts in zip(table.columns, table.cuts, strict=True)

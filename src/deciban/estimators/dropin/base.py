@@ -18,7 +18,7 @@ from deciban.families import Family
 from deciban.fitting.fit import refuse_empty, refuse_nothing_learned
 from deciban.model.counting import batches, count_batches
 from deciban.model.counts import Counts
-from deciban.model.fitted import Fitted, refuse_no_weight
+from deciban.model.fitted import Fitted, require_weight
 from deciban.model.model import Model, estimate, log_normalize, most_probable, posteriors
 from deciban.model.priors import log_prior
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema
@@ -46,7 +46,7 @@ class Learned(Fitted):
 
     @cached_property
     def model(self) -> Model:
-        refuse_no_weight(self.counts)
+        require_weight(self.counts)
         if self.covariance is None:
             return estimate(self.counts, self.log_prior)
         shared = self.covariance.ndim == 2
@@ -133,13 +133,13 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         mine, theirs = self._fitted(), other._fitted()
         self._refuse_unlike(other)
         for whole, nothing in ((self, theirs), (other, mine)):
-            if replace(nothing.counts, declared=nothing.declared).adds_nothing_to(whole._fitted().counts):
+            if replace(nothing.counts, declared=nothing.declared).leaves_unchanged(whole._fitted().counts):
                 return copy.copy(whole)
         counts = replace(mine.counts, declared=mine.declared) + replace(theirs.counts, declared=theirs.declared)
         both = copy.copy(self)
         kind = np.promote_types(mine.dtype, theirs.dtype)
         declared = mine.declared or theirs.declared
-        both.learned_ = both._knowing(counts.declaring(counts.classes), None, kind, declared)
+        both.learned_ = both._knowing(counts.declare_classes(counts.classes), None, kind, declared)
         return both
 
     def __radd__(self, other: object) -> Self:
@@ -297,7 +297,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             )
         rows = LabeledTable(table, labels, weights)
         try:
-            counts = count_batches(batches(rows, schema), Counts.empty(schema)).declaring(declared)
+            counts = count_batches(batches(rows, schema), Counts.empty(schema)).declare_classes(declared)
         except DataError:
             self._explain_refusal(table)
             raise

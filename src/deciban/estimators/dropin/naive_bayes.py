@@ -85,7 +85,7 @@ class GaussianNB(DropIn):
         self.var_smoothing = var_smoothing
 
     def _family(self, columns: int) -> Family:
-        return Gaussian(floor=0.0, added=float(self.var_smoothing))
+        return Gaussian(floor=0.0, var_smoothing=float(self.var_smoothing))
 
     def _log_prior(self, counts: Counts) -> Floats:
         if self.priors is None:

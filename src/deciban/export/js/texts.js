@@ -61,7 +61,7 @@ function wordsOf(points, tokens, tables, stop) {
       word.push(point);
       continue;
     }
-    if (word.length >= tokens.shortest) {
+    if (word.length >= tokens.min_word_length) {
       const text = textOf(word);
       if (!stop.has(text)) found.push(text);
     }
@@ -169,7 +169,7 @@ function scoreWords(encoded, { classes, characters }) {
   const numberOf = wordNumbers(encoded);
   const scores = decodedArray(encoded.scores);
   const row = decodedArray(encoded.row);
-  const plain = encoded.amounts === "count" && !encoded.normalize;
+  const plain = encoded.term_counts === "count" && !encoded.normalize;
 
   // The words that are known, each with its amount.
   function knownWords(text) {
@@ -177,7 +177,7 @@ function scoreWords(encoded, { classes, characters }) {
     if (plain && encoded.tempering === 0) return numbers.map((number) => [number, 1]);
     const times = new Map();
     for (const number of numbers) times.set(number, (times.get(number) || 0) + 1);
-    const found = Array.from(times, ([number, count]) => [number, AMOUNTS[encoded.amounts](count)]);
+    const found = Array.from(times, ([number, count]) => [number, AMOUNTS[encoded.term_counts](count)]);
     if (!encoded.normalize) return found;
     const length = Math.sqrt(found.reduce((sum, [, amount]) => sum + amount * amount, 0));
     return found.map(([number, amount]) => [number, amount / Math.max(length, 1e-300)]);

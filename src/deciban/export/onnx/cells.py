@@ -190,7 +190,7 @@ class KnownCells:
         present = (~missing).cast(np.float64)
         self.share = present @ partial.shares[self._order][:, None]
         evident = np.isin(self._order, partial.informative)[None, :]
-        self._unknown = missing & ~((self.share >= np.array(partial.least)) & evident) if evident.any() else missing
+        self._unknown = missing & ~((self.share >= np.array(partial.min_share)) & evident) if evident.any() else missing
 
     def unknown(self, columns: Sequence[int]) -> Tensor:
         """Whether cells of these columns are unknown, row by column; they all have a share of the evidence."""

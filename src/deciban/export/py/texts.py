@@ -30,7 +30,7 @@ def units_of(text: str, tokens: dict[str, Any]) -> list[list[str]]:
     They are one group; of characters in words there is a group for each word, with a space before and behind it.
     """
     if tokens["analyzer"] == "word":
-        words = (word for word in _WORD.findall(text) if len(word) >= tokens["shortest"])
+        words = (word for word in _WORD.findall(text) if len(word) >= tokens["min_word_length"])
         return [[word for word in words if word not in tokens["stop_words"]]]
     if tokens["analyzer"] == "char":
         return [list(_SPACES_THAT_CHANGE.sub(" ", text))]
@@ -88,11 +88,11 @@ def word_numbers(encoded: dict[str, Any]) -> Callable[[str], int | None]:
     return number_of
 
 
-def amount_of(amounts: str, count: int) -> float:
+def amount_of(term_counts: str, count: int) -> float:
     """What a word that is there so often amounts to."""
-    if amounts == "log":
+    if term_counts == "log":
         return 1.0 + math.log(count)
-    return math.sqrt(count) if amounts == "root" else 1.0 if amounts == "presence" else float(count)
+    return math.sqrt(count) if term_counts == "root" else 1.0 if term_counts == "presence" else float(count)
 
 
 class Words:
@@ -109,15 +109,15 @@ class Words:
 
     def known_words(self, text: str) -> list[tuple[int, float]]:
         """The words that are known, each with its amount."""
-        amounts, normalize = self.encoded["amounts"], self.encoded["normalize"]
+        term_counts, normalize = self.encoded["term_counts"], self.encoded["normalize"]
         found = [self.number_of(word) for word in tokens_of(text, self.tokens)]
         numbers = [number for number in found if number is not None]
-        if amounts == "count" and not normalize and self.tempering == 0:
+        if term_counts == "count" and not normalize and self.tempering == 0:
             return [(number, 1.0) for number in numbers]
         times: dict[int, int] = {}
         for number in numbers:
             times[number] = times.get(number, 0) + 1
-        words = [(number, amount_of(amounts, count)) for number, count in times.items()]
+        words = [(number, amount_of(term_counts, count)) for number, count in times.items()]
         if not normalize:
             return words
         length = max(math.sqrt(sum(amount * amount for _, amount in words)), 1e-300)

@@ -324,7 +324,7 @@ class KnownCells:
             ]
             self.share = cells.stages.name("h", cells.stages.sum("k", parts)) if parts else number(0.0)
             if self.partial.informative.size:
-                self.enough = cells.stages.name("h", f"{self.share} >= {number(self.partial.least)}")
+                self.enough = cells.stages.name("h", f"{self.share} >= {number(self.partial.min_share)}")
 
     def _is_missing(self, column: int) -> str:
         place = self.presence[column]

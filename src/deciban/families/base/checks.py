@@ -16,7 +16,7 @@ from deciban.util.sparse import SparseRows
 Unseen = Literal["ignore", "smooth", "error"]
 
 # What happens to a number outside the support of a family: it is refused, or taken for a missing cell.
-Outside = Literal["refuse", "ignore"]
+Outside = Literal["error", "ignore"]
 
 # A smoothing for all columns, or one for each.
 Alpha = float | tuple[float, ...]
@@ -47,8 +47,8 @@ def check_unseen(unseen: str) -> None:
 
 def check_outside(outside: str) -> None:
     """Refuse anything but one of the two choices."""
-    if outside not in ("refuse", "ignore"):
-        raise UsageError("choose 'refuse' or 'ignore'", parameter=Argument("outside", outside))
+    if outside not in ("error", "ignore"):
+        raise UsageError("choose 'error' or 'ignore'", parameter=Argument("outside", outside))
 
 
 def refuse_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -> None:

@@ -214,10 +214,10 @@ class TupleTerm:
 class TextTerm:
     """The sum of amount * score over the known words of a text, times max(sum of amounts, 1) ** -tempering.
 
-    words: the vocabulary. buckets, seeds: the number of buckets of rare words, and of their hash. amounts, normalize:
-    the amount of a word by how often it occurs. scores[row[word]]: the score of a word for each class. With `absent`
-    (word by class, by the same rows) the words are present or absent: the sum starts from all absent, `zeros`, with
-    `blocked` terms of -inf among them, and exchanges those that are present.
+    words: the vocabulary. buckets, seeds: the number of buckets of rare words, and the seeds of their hash.
+    term_counts, normalize: the rule that turns the count of a word into its amount. scores[row[word]]: the score of a
+    word for each class. With `absent` (word by class, by the same rows) only presence matters: the sum starts from all
+    words absent, `zeros`, with `blocked` terms of -inf among them, and replaces the scores of those present.
     """
 
     column: int
@@ -225,7 +225,7 @@ class TextTerm:
     words: Sequence[str]
     buckets: int
     seeds: tuple[int, ...]
-    amounts: str
+    term_counts: str
     normalize: bool
     tempering: float
     scores: Floats

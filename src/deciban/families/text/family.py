@@ -64,15 +64,15 @@ class Text(TextOptions):
         Words that are left out.
     tokenizer : callable or None, default=None
         A function from a text to its words. It runs in Python and is slow, and a model that has one cannot be saved.
-    shortest : int, default=2
+    min_word_length : int, default=2
         The characters that a word has at least.
-    amounts : {"count", "log", "root"}, default="count"
+    term_counts : {"count", "log", "root"}, default="count"
         What a word that is in a text n times counts: n, 1 + log n, or the root of n.
     normalize : bool, default=False
         Whether the amounts of a text are divided by their length, the root of the sum of their squares.
     min_count : float, default=0.0
         Words that were counted less than this are not in the vocabulary.
-    most_words : int or None, default=None
+    max_features : int or None, default=None
         How many words are kept; rarer ones share a count with others of the same hash. None keeps all.
     tempering : float, default=0.0
         The evidence of a text of n known words counts n ** -tempering times, because words repeat each other.
@@ -98,7 +98,7 @@ class Text(TextOptions):
 
     @property
     def counts(self) -> Hashable:
-        return type(self).__name__, self.tokens, self.term_weights, self.most_words
+        return type(self).__name__, self.tokens, self.term_weights, self.max_features
 
     @property
     def term_weights(self) -> TermWeights:
@@ -108,7 +108,7 @@ class Text(TextOptions):
     @property
     def has_default_evidence(self) -> bool:
         """Whether the user has left open what words count and how they are scored."""
-        chosen = "kind", "amounts", "normalize", "tempering"
+        chosen = "kind", "term_counts", "normalize", "tempering"
         return all(getattr(self, name) == getattr(Text, name) for name in chosen)
 
     def read(self, batch: Readable, columns: Sequence[int]) -> list[pa.Array]:
@@ -123,7 +123,7 @@ class Text(TextOptions):
         return [as_text(array, k) for k, array in enumerate(cells)]
 
     def empty(self, classes: int, columns: int) -> Words:
-        return Words.empty(classes, columns, self.most_words)
+        return Words.empty(classes, columns, self.max_features)
 
     def count(self, cells: list[pa.Array], labels: Codes, weights: Floats, classes: int) -> Words:
         columns = []
@@ -139,7 +139,7 @@ class Text(TextOptions):
             columns.append((words, counts_by_class(numbers, bounds, amounts, labeled, len(words), classes)))
             there = (labels >= 0) & present_texts(array)
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
-        return Words.of(columns, texts, self.most_words)
+        return Words.of(columns, texts, self.max_features)
 
     def estimate(self, statistic: Words) -> "TextLikelihood":
         columns = tuple(self._column(statistic, j) for j in range(len(statistic.counts)))
@@ -283,7 +283,7 @@ class TextColumn:
     @cached_property
     def _unknown(self) -> UnknownWords:
         """Words that are not known count as the bucket of rare words that they are in, if there is any."""
-        numbers = np.full(buckets_beyond(self.options.most_words), -1, dtype=np.int32)
+        numbers = np.full(buckets_beyond(self.options.max_features), -1, dtype=np.int32)
         for number in range(self.words.bucket_count):
             numbers[bucket_number(self.words[number])] = number
         return UnknownWords(numbers, BUCKET_SEEDS)
@@ -313,7 +313,7 @@ class TextColumn:
     def lower(self, column: int) -> TextTerm:
         """The term of the words of the column of this number."""
         options, weights, size = self.options, self.term_weights, len(self.words)
-        seeds = tuple(BUCKET_SEEDS.tolist()) if options.most_words is not None else ()
+        seeds = tuple(BUCKET_SEEDS.tolist()) if options.max_features is not None else ()
         present = self.kind.word_scores(np.arange(size), np.ones(size)).present
         absent = zeros = blocked = None
         if weights.presence:
@@ -327,9 +327,9 @@ class TextColumn:
             column,
             options.tokens,
             [str(word) for word in decoded_cells(self.words.array)],
-            buckets_beyond(options.most_words),
+            buckets_beyond(options.max_features),
             seeds,
-            weights.amounts,
+            weights.term_counts,
             weights.normalize,
             options.tempering,
             rows[:, :classes],

@@ -252,7 +252,7 @@ class _Amounts(ABC):
 
     @staticmethod
     def term_weights(options: TextOptions) -> TermWeights:
-        return TermWeights(options.amounts, options.normalize)
+        return TermWeights(options.term_counts, options.normalize)
 
     def prepare(self) -> None:
         _ = self.slope

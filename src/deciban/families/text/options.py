@@ -14,14 +14,14 @@ from deciban.families.text.tokens import Analyzer, Tokenizer, Tokens
 from deciban.util.arrays import Floats
 from deciban.util.sparse import SparseRows
 
-Amounts = Literal["count", "log", "root"]
+TermCounts = Literal["count", "log", "root"]
 
 KindName = Literal["multinomial", "bernoulli", "complement", "lift"]
 
 # The largest sizes that can be asked for.
 MAX_SIZE = 1 << 24
 
-AMOUNT_RULES: dict[str, Callable[[Floats], Floats]] = {
+TERM_COUNT_RULES: dict[str, Callable[[Floats], Floats]] = {
     "count": lambda times: times,
     "log": lambda times: 1.0 + np.log(times),
     "root": np.sqrt,
@@ -35,24 +35,24 @@ class TermWeights(NamedTuple):
     normalize: the amounts of a text are divided by their length, the root of the sum of their squares.
     """
 
-    amounts: Literal["count", "log", "root", "presence"]
+    term_counts: Literal["count", "log", "root", "presence"]
     normalize: bool = False
 
     @property
     def plain(self) -> bool:
         """Whether each word counts as often as it is there."""
-        return self.amounts == "count" and not self.normalize
+        return self.term_counts == "count" and not self.normalize
 
     @property
     def presence(self) -> bool:
         """Whether words are there or not."""
-        return self.amounts == "presence"
+        return self.term_counts == "presence"
 
     def of(self, rows: SparseRows) -> SparseRows:
         """The amounts of the words of texts, each a row, from how often they are there."""
         if self.plain:
             return rows
-        amounts = AMOUNT_RULES[self.amounts](rows.stored)
+        amounts = TERM_COUNT_RULES[self.term_counts](rows.stored)
         if self.normalize:
             length = np.sqrt(row_sums(rows.with_values(amounts**2)))
             amounts = amounts / np.repeat(np.maximum(length, 1e-300), np.diff(rows.indptr))
@@ -77,20 +77,20 @@ class TextOptions(ColumnFamily):
     strip_accents: bool = False
     stop_words: tuple[str, ...] = ()
     tokenizer: Tokenizer | None = None
-    shortest: int = 2
-    amounts: Amounts = "count"
+    min_word_length: int = 2
+    term_counts: TermCounts = "count"
     normalize: bool = False
     min_count: float = 0.0
-    most_words: int | None = None
+    max_features: int | None = None
     tempering: float = 0.0
     linear: float = 0.0
 
     def __post_init__(self) -> None:
         for name, checked in CHECKS.items():
             object.__setattr__(self, name, checked(name, getattr(self, name)))
-        if self.min_count > 0.0 and self.most_words is not None:
+        if self.min_count > 0.0 and self.max_features is not None:
             raise UsageError(
-                ("Text(min_count=, ", Argument("most_words"), "): a bound already drops rare words"),
+                ("Text(min_count=, ", Argument("max_features"), "): a bound already drops rare words"),
                 remedy="give one of the two",
             )
         if self.tokenizer is not None and self.analyzer != "word":
@@ -103,7 +103,7 @@ class TextOptions(ColumnFamily):
     def tokens(self) -> Tokens:
         """What of a text is a word."""
         return Tokens(
-            self.analyzer, self.ngram_range, self.lowercase, self.strip_accents, self.stop_words, self.shortest,
+            self.analyzer, self.ngram_range, self.lowercase, self.strip_accents, self.stop_words, self.min_word_length,
             self.tokenizer,
         )  # fmt: skip
 
@@ -176,13 +176,13 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "linear": _share,
     "kind": partial(_choice, get_args(KindName)),
     "analyzer": partial(_choice, get_args(Analyzer)),
-    "amounts": partial(_choice, get_args(Amounts)),
+    "term_counts": partial(_choice, get_args(TermCounts)),
     "lowercase": _flag,
     "strip_accents": _accents,
     "normalize": _flag,
     "stop_words": _words,
     "ngram_range": _range,
-    "shortest": partial(_size, 1),
-    "most_words": partial(_size_or_none, 16),
+    "min_word_length": partial(_size, 1),
+    "max_features": partial(_size_or_none, 16),
     "tokenizer": _function,
 }

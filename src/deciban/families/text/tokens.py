@@ -186,7 +186,7 @@ class Tokens:
     lowercase: bool = True
     strip_accents: bool = False
     stop_words: tuple[str, ...] = ()
-    shortest: int = 2
+    min_word_length: int = 2
     tokenizer: Tokenizer | None = None
 
     def learn(self, texts: pa.Array) -> tuple[Codes, Integers, Vocabulary]:
@@ -256,7 +256,7 @@ class Tokens:
             yield TextSlice(Texts(data, offsets[begin:], present[begin:]), plain)
 
     def _word_rules(self, ascii_only: bool) -> WordRules:
-        return WordRules(*self._folding(ascii_only), self.lowercase, self.shortest)
+        return WordRules(*self._folding(ascii_only), self.lowercase, self.min_word_length)
 
     def _folding(self, ascii_only: bool) -> Folding:
         characters = self.analyzer != "word"

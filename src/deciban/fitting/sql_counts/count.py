@@ -76,7 +76,7 @@ def count_in_engine(schema: Schema, examples: LabeledStream, read: Read) -> Coun
         found |= _read(schema, rest, examples, classes, read)
     statistics = tuple(found[place] for place in range(len(schema.groups)))
     counts = Counts(schema, classes.labels, classes.weight, statistics, classes.rows, classes.unlabeled)
-    return counts.without_empty_classes()
+    return counts.drop_empty_classes()
 
 
 def _ask(schema: Schema, examples: LabeledStream, careful: bool) -> tuple[Classes, dict[int, Any]]:

@@ -107,7 +107,7 @@ def least_spread(rows: Rows, column: int, few: float = np.inf) -> tuple[bool, bo
 
 # What texts are scored by instead of plain counts: the lifts of roots of them, normalized, so that long texts and words
 # that come again and again do not outweigh the others; and the weights that are expected of log lifts and of lifts.
-LIFT = {"kind": "lift", "alpha": 1.0, "amounts": "root", "normalize": True, "min_count": 0.0}
+LIFT = {"kind": "lift", "alpha": 1.0, "term_counts": "root", "normalize": True, "min_count": 0.0}
 EXPECTED_WEIGHTS = np.array([0.6, 0.5])
 
 # How much the evidence of long texts may be tempered, where the user chose what is counted.

@@ -288,7 +288,7 @@ def _columns_a_table(columns: int) -> int:
 
 def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOut, fold: Integers) -> Floats:
     """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
-    scored = counts.for_schema(tuning.schema)
+    scored = counts.select_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
     few = sampled_places(rows.labels.size, most_rows(tuning.schema, rows.classes))
     known = _evidence_of(model, scored, rows, left_out, few)
@@ -300,7 +300,7 @@ def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOu
         for f, (weight, bias) in enumerate(weights):
             here = np.flatnonzero(fold[some] == f)
             weighted = np.where(weight[:, None] > 0.0, evidence[here], 0.0) * weight[:, None]
-            weighted = model.capped(weighted, tuning.cap).sum(axis=1)
+            weighted = model.cap_weighted_evidence(weighted, tuning.cap).sum(axis=1)
             out[some[here]] = weighted + bias + finite_prior(rows)
 
     step = max(1, EVIDENCE_AT_A_TIME // (max(len(tuning.schema.block_names), 1) * rows.classes))
@@ -320,7 +320,7 @@ def finite_prior(rows: Rows) -> Floats:
 def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOut, some: Integers) -> Floats:
     """The left-out evidence of some rows, row by block by class."""
     table = rows.table if some.size == rows.labels.size else rows.table.take(some)
-    return model.left_out_evidence_of(counts, table, left_out[some])
+    return model.leave_one_out_evidence(counts, table, left_out[some])
 
 
 def _weights_by_fold(

@@ -74,7 +74,7 @@ def learn_partial_rows(tuning: Tuning, counts: Counts, rows: Rows, learned: bool
     model = replace(tuning, partial=None).model(counts, np.maximum(rows.log_prior, MIN_LOG_PRIOR))
     if model.partial is None:
         return tuning
-    left_out = _LeftOutRows.of(model, counts.for_schema(tuning.schema), rows, learned)
+    left_out = _LeftOutRows.of(model, counts.select_schema(tuning.schema), rows, learned)
     partial = left_out.with_informative(left_out.offsets())
     partial = replace(partial, scales=left_out.scales(partial))
     return replace(left_out.with_figures(tuning, partial), partial=partial)
@@ -99,8 +99,8 @@ class _LeftOutRows:
 
     @classmethod
     def of(cls, model: Model, counts: Counts, rows: Rows, learned: bool) -> "_LeftOutRows":
-        values = model.left_out_evidence_of(counts, rows.table, rows.rows_to_leave_out(learned))
-        values, _ = model.capped_evidence(values)
+        values = model.leave_one_out_evidence(counts, rows.table, rows.rows_to_leave_out(learned))
+        values, _ = model.cap_evidence(values)
         weight = model.weights[:, None]
         weighted = centered(np.where(weight > 0.0, weight * values, 0.0))
         missing = missing_cells(rows.table)
@@ -133,7 +133,7 @@ class _LeftOutRows:
         even = PartialRows.even(model.bias, columns, schema.width)
         shares = size / size.sum() if size.any() else even.shares
         offsets = shares[:, None] * (model.bias + mean.sum(axis=0)) - mean
-        return replace(even, offsets=offsets, shares=shares, least=self._least_known(shares))
+        return replace(even, offsets=offsets, shares=shares, min_share=self._least_known(shares))
 
     def _least_known(self, shares: Floats) -> float:
         """The share of the evidence that is known of all rows but the RARE_ROWS least complete ones."""
@@ -182,9 +182,9 @@ class _LeftOutRows:
 
     def _log_joint(self, partial: PartialRows, here: Integers) -> Floats:
         """The log joint of some rows, scored and corrected without them."""
-        known, joint = partial.known(self.missing[here]), self.weighted[here].sum(axis=1)
+        known, joint = partial.adjust_for_missing(self.missing[here]), self.weighted[here].sum(axis=1)
         if self.model.corrections is not None and self.bins is not None:
-            unknown = self.model.unknown_corrected(known)
+            unknown = self.model.unknown_corrected_cells(known)
             self.model.corrections.add_left_out(self.bins[:, here], self.amounts[here], joint, unknown)
         return np.asarray((joint + known.bias) * known.scale[:, None] + self.model.log_prior)
 
@@ -198,7 +198,7 @@ class _LeftOutRows:
             own, removed = self.counts.class_weight[rows.labels], rows.rows_to_leave_out(self.learned).removed
             accuracy, log_loss = figures_of(with_prior_of_others(joint, rows, own, removed), rows)
         else:  # the weights were cross-fitted there: what changes is told apart
-            before = replace(partial, informative=np.arange(self.model.schema.width), least=0.0)
+            before = replace(partial, informative=np.arange(self.model.schema.width), min_share=0.0)
             old, new = (figures_of(one, rows) for one in (self._log_joint(before, every), joint))
             accuracy, log_loss = tuning.accuracy + new[0] - old[0], tuning.log_loss + new[1] - old[1]
         return replace(tuning, accuracy=float(np.clip(accuracy, 0.0, 1.0)), log_loss=max(log_loss, 0.0))
@@ -222,14 +222,14 @@ class _LeftOutRows:
         sums, known, labels, weights = (np.concatenate([part[k] for part in found]) for k in range(4))
         with np.errstate(invalid="ignore"):  # a row that no class allows has no scale
             sums = np.nan_to_num(sums - sums.max(axis=1, keepdims=True), nan=0.0, neginf=-MAX_LOG_ODDS)
-        sums, known = np.maximum(sums, -MAX_LOG_ODDS), known / partial.least
+        sums, known = np.maximum(sums, -MAX_LOG_ODDS), known / partial.min_share
         return learned_scales(sums, known, labels, weights, self.model.log_prior)
 
     def _without(self, fold: int) -> Model:
         """The model as it were without the rows of a fold."""
         model, counts, rows, corrections = self.model, self.counts, self.rows, self.model.corrections
         if corrections is not None:
-            corrections = corrections.without(fold)
+            corrections = corrections.select_fold(fold)
             corrections = replace(corrections, values=corrections.folds * corrections.values)
         likelihoods = model.likelihoods
         here = np.flatnonzero(self.amounts[:, fold])

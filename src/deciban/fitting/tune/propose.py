@@ -89,16 +89,16 @@ def relearn_weights(
             remedy=f"give at least {MIN_ROWS}",
         )
     if len(tuning.schema.block_names) > MAX_BLOCKS_WEIGHED:
-        return with_shared_weight(tuning, rows, counts.for_schema(tuning.schema), learned), rows
+        return with_shared_weight(tuning, rows, counts.select_schema(tuning.schema), learned), rows
     return with_learned_weights(tuning, counts, rows, learned), rows
 
 
 def with_learned_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
     """The same groups with the weights that these rows support; they are among those counted if they were `learned`."""
-    scored = counts.for_schema(tuning.schema)
+    scored = counts.select_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
     left_out = rows.rows_to_leave_out(learned)
-    evidence = model.left_out_evidence_of(scored, rows.table, left_out)
+    evidence = model.leave_one_out_evidence(scored, rows.table, left_out)
     found = replace(tuning, rows=rows.labels.size, stale=False, note="")
     return with_weights(found, evidence, rows, counts.class_weight, left_out)
 
@@ -124,7 +124,7 @@ def choose(rows: Rows, base: Schema) -> Tuning:
     for slot, group in zip(schema.block_slots, scored, strict=True):
         evidence[:, slot] = group.evidence
     class_weight = np.bincount(rows.labels, rows.weights, rows.classes).astype(np.float64)
-    return with_weights(tuning, evidence, rows, class_weight, rows.left_out).without_zero_weights()
+    return with_weights(tuning, evidence, rows, class_weight, rows.left_out).drop_zero_weights()
 
 
 def most_rows(schema: Schema, classes: int) -> int:

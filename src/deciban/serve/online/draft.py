@@ -177,7 +177,7 @@ def applied(fitted: Fitted, delta: Delta, before: float, now: Numbers, labels: C
         some = counted(fitted, rows, now, labels)
         if some is None:
             continue
-        counts = counts + some if sign > 0 else counts.without(some, slack if sign else None)
+        counts = counts + some if sign > 0 else counts.subtract(some, slack if sign else None)
     return fitted if counts is fitted.counts else update.with_counts(fitted, counts)
 
 

@@ -46,7 +46,7 @@ def retuned(fitted: Fitted, rows: Sequence[Kept], now: Numbers, labels: ClassLab
         used = by_kinds(used, lambda row: row.record)[0]
         table = table_of_records(fitted.counts.schema, [row.record for row in used])
     names = labels.array([row.label for row in used])
-    tuned = update.retune(fitted.on_one_core, table, names, np.array([row.weight for row in used]))
+    tuned = update.retune(fitted.single_threaded, table, names, np.array([row.weight for row in used]))
     assert tuned.tuning is not None, "it was just made"
     return tuned.tuning
 

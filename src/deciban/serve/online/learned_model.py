@@ -429,7 +429,7 @@ class LearnedModel:
         """Show the model with a tuning that was found for what was known as `tuned`."""
         fitted, numbers = self.state.fitted, self._now()
         if fitted.counts is not tuned.counts:
-            tuning = tuning.after(fitted.counts, tuned.classes)
+            tuning = tuning.mark_stale(fitted.counts, tuned.classes)
         fitted = replace(fitted, tuning=tuning)
         with one_blas_thread():
             _ = fitted.model
