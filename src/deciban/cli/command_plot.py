@@ -36,7 +36,7 @@ OPTIONS_OF_KINDS = {
     "column": ("nomogram", "column", "pair", "decision"),
     "label": ("evidence", "nomogram", "cost"),
     "against": ("evidence", "nomogram"),
-    "target": OF_LABELED_ROWS,
+    "target": (*OF_LABELED_ROWS, "decision"),
     "costs": ("decision", "coverage", "cost"),
     "reject": ("coverage",),
     "prior": ("decision",),
@@ -57,6 +57,7 @@ Examples:
 \b
 These kinds need only MODEL: nomogram, column, pair, decision. `evidence` also needs TABLE.
 The other kinds need TABLE with the target column: reliability, coverage, cost, dependence, learning.
+`decision` draws the rows of TABLE as points, if TABLE is given.
 """)  # fmt: skip
 @MODEL
 @click.argument("table", nargs=-1, shell_complete=files)
@@ -108,7 +109,7 @@ def _check_options(kind: str, table: tuple[str, ...], options: dict[str, Any]) -
         if options[name] not in (None, (), False) and kind not in kinds:
             option = SPELLINGS.get(name, f"--{name}")
             raise click.UsageError(f"{option} is for --kind {', '.join(kinds)}, not for {kind}; leave it out")
-    if table and kind in OF_MODELS:
+    if table and kind in OF_MODELS and kind != "decision":
         raise click.UsageError(f"--kind {kind} needs only the model; leave the table out")
     if not table and kind not in OF_MODELS:
         raise click.UsageError(f"--kind {kind} needs a table: deciban plot MODEL TABLE")
@@ -169,6 +170,8 @@ def _draw_decision(fitted: "Fitted", scan: "Source | None", options: dict[str, A
         priors=None if options["prior"] is None else prior_of(options["prior"]),
         loss=costs(options["costs"], fitted),
         boundaries=list(options["boundary"]) or None,
+        X=scan,
+        y=None if scan is None else _target(fitted, options),
     )
 
 

@@ -120,7 +120,7 @@ class ColumnDisplay(Display):
         column : str or int, default=0
             The name of the column, or its place.
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
@@ -140,7 +140,7 @@ class ColumnDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
@@ -264,12 +264,12 @@ class ColumnDisplay(Display):
         return format_name(self.classes.tolist()[c]) + escape_text(rows)
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each value and class: evidence in decibans, density or share, and what was counted of the value.
+            A row for each value and class: evidence in decibans, density or share, and what was counted of the value.
         """
         values, labels = list(self.values.names), self.classes.tolist()
         known = self.counts is not None and self.counts.levels is not None and self.values.kind == "categories"

@@ -50,7 +50,7 @@ class DependenceDisplay(Display):
     Attributes
     ----------
     ax_, figure_ : Axes, Figure
-        Where it was drawn.
+        The axes and the figure.
 
     See Also
     --------
@@ -101,7 +101,7 @@ class DependenceDisplay(Display):
         kind : {"matrix", "bars"}, default="matrix"
             A matrix of columns by columns, or a bar for each of the strongest pairs.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class DependenceDisplay(Display):
         kind : {"matrix", "bars"}, default="matrix"
             A matrix of columns by columns, or a bar for each of the strongest pairs.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class DependenceDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
         kind : {"matrix", "bars"}, default="matrix"
             A matrix of columns by columns, or a bar for each of the strongest pairs.
 
@@ -202,12 +202,12 @@ class DependenceDisplay(Display):
         return ax
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each pair: the columns, bits, the share of the smaller entropy, what it costs in bits a row, p.
+            A row for each pair: the columns, bits, the share of the smaller entropy, what it costs in bits a row, p.
         """
         found = self.dependences
         return data_frame(

@@ -268,7 +268,9 @@ def style_axes(ax: Axes, title: str = "", x: str = "", y: str = "") -> None:
     ax.set_ylabel(y, fontsize=TEXT_SIZE)
 
 
-def add_legend(ax: Axes, handles: Sequence[Any] | None = None, *, outside: bool = False, own: bool = False) -> None:
+def add_legend(
+    ax: Axes, handles: Sequence[Any] | None = None, *, outside: bool = False, own: bool = False, loc: str = "best"
+) -> None:
     """Add a legend of the labeled artists, or of these handles.
 
     outside: place it beside the axes, as is done with long legends. own: the figure holds nothing else, so the legend
@@ -277,9 +279,9 @@ def add_legend(ax: Axes, handles: Sequence[Any] | None = None, *, outside: bool 
     entries = ax.get_legend_handles_labels()[0] if handles is None else list(handles)
     if not entries:
         return
-    options: dict[str, Any] = {"fontsize": SMALL_SIZE, "frameon": False, "ncols": -(-len(entries) // LEGEND_LINES)}
+    options: dict[str, Any] = {"fontsize": SMALL_SIZE, "edgecolor": "none", "ncols": -(-len(entries) // LEGEND_LINES)}
     if not outside and len(entries) <= MAX_IN_LEGEND:
-        ax.legend(handles=entries, **options)
+        ax.legend(handles=entries, loc=loc, **options)
     elif own:
         ax.figure.legend(handles=entries, loc="outside right upper", **options)
     else:

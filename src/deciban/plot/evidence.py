@@ -61,7 +61,7 @@ class EvidenceDisplay(Display):
     bars : list of (str, float, float)
         The name of each bar, where it starts, and where it ends.
     ax_, figure_ : Axes, Figure
-        Where it was drawn.
+        The axes and the figure.
 
     See Also
     --------
@@ -126,7 +126,7 @@ class EvidenceDisplay(Display):
         max_display : int, default=12
             How many columns have a bar of their own; the others have one together.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class EvidenceDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
@@ -242,12 +242,12 @@ class EvidenceDisplay(Display):
         upper.spines["top"].set_color(LINE_COLOR)
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each bar: its name, its decibans, where it starts and ends, and the probability of the class
+            A row for each bar: its name, its decibans, where it starts and ends, and the probability of the class
             among the two up to there.
         """
         bars = self.bars

@@ -108,7 +108,7 @@ class LearningDisplay(Display):
         y : array-like or str
             Their labels, or the name of the column that holds them.
         sample_weight : array-like or str, default=None
-            Their weights, or the name of the column that holds them.
+            Their weights, or the name of the weight column.
         X_test : table, default=None
             Rows to judge by. None: a fifth of X, which then is not learned.
         y_test : array-like or str, default=None
@@ -116,7 +116,7 @@ class LearningDisplay(Display):
         shards : int, default=8
             How many shards the rows are counted in: each doubles the rows.
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
@@ -144,7 +144,7 @@ class LearningDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
@@ -166,12 +166,12 @@ class LearningDisplay(Display):
         return self
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each model and number of rows, with accuracy and log-loss.
+            A row for each model and number of rows, with accuracy and log-loss.
         """
         names = list(self.metrics)
         return data_frame(

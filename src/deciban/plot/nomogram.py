@@ -151,7 +151,7 @@ class NomogramDisplay(Display):
         max_display : int, default=12
             How many columns are drawn, unless they are named.
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class NomogramDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
@@ -257,12 +257,12 @@ class NomogramDisplay(Display):
         return low - room, high + room
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each value of each column, with its worth in decibans.
+            A row for each value of each column, with its worth in decibans.
         """
         pairs = list(zip(self.columns, self.evidence, strict=True))
         return data_frame(

@@ -168,12 +168,12 @@ class PairDisplay(Display):
         return mesh
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each pair of values and class, with the evidence in decibans.
+            A row for each pair of values and class, with the evidence in decibans.
         """
         shape = self.evidence.shape
         places = np.indices(shape).reshape(3, -1)

@@ -164,15 +164,16 @@ class ReliabilityDisplay(Display):
             below.bar(middle + (k - (size - 1) / 2.0) * width, curve.weight, width=width, color=style.color)
         low = min((float(curve.claimed.min(initial=1.0)) for curve in self.calibrations.values()), default=0.0)
         low = max(low - 0.06, 0.0)
-        floor = min((float(wilson_interval(one)[0].min(initial=1.0)) for one in self.calibrations.values()), default=0.0)
+        intervals = [wilson_interval(curve) for curve in self.calibrations.values()]
+        floor = min((float(bounds[0].min(initial=1.0)) for bounds in intervals), default=0.0)
         for one in (above, below):
             one.set_xlim(low, 1.02)
             one.xaxis.set_major_formatter(_format_percent)
         above.set_ylim(max(min(floor, low) - 0.04, -0.02), 1.03)
         above.yaxis.set_major_formatter(_format_percent)
         above.tick_params(labelbottom=False)
-        above.annotate("perfect calibration", (low, low), (4.0, 0.0), textcoords="offset points", rotation=_slope(above),
-                       rotation_mode="anchor", fontsize=SMALL_SIZE, color=QUIET_COLOR, va="bottom")  # fmt: skip
+        angle = {"rotation": 45.0, "rotation_mode": "anchor", "transform_rotates_text": True}
+        above.text(low + 0.01, low + 0.03, "perfect calibration", fontsize=SMALL_SIZE, color=QUIET_COLOR, **angle)
         below.set_yscale("symlog", linthresh=1.0)
         below.yaxis.set_major_formatter(lambda rows, _: f"{rows:,.0f}")
         style_axes(above, "Calibration", y="observed frequency (correct predictions)")
@@ -232,13 +233,6 @@ def wilson_interval(curve: Calibration) -> tuple[Floats, Floats]:
     middle = (share + Z_95**2 / (2.0 * rows)) / (1.0 + Z_95**2 / rows)
     half = Z_95 * np.sqrt(share * (1.0 - share) / rows + Z_95**2 / (4.0 * rows**2)) / (1.0 + Z_95**2 / rows)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
-
-
-def _slope(ax: Axes) -> float:
-    """Return the angle of the diagonal on the screen, in degrees."""
-    box = ax.get_window_extent()
-    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
-    return float(np.degrees(np.arctan2(box.height / (high - low), box.width / (right - left))))
 
 
 def _format_percent(share: float, _: Any = None) -> str:
