@@ -11,7 +11,7 @@ from scipy import stats
 
 from deciban import BayesClassifier, Bernoulli, Binned, Gamma, Gaussian, ModelFileError, Poisson, UsageError, load
 from deciban.families import _REGISTERED, COUNTS, Likelihood, register
-from deciban.families.base.checks import impossible, refuse_infinite
+from deciban.families.base.checks import check_finite, score_impossible
 from deciban.families.gamma import GammaLikelihood
 from deciban.families.poisson import PoissonLikelihood
 from deciban.statistics import Moments, Totals
@@ -73,10 +73,10 @@ class Unlimited(PoissonLikelihood):
     lower = PoissonLikelihood.lower
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        refuse_infinite(cells)
-        impossible(~COUNTS.contains(cells) & ~np.isnan(cells), weight, slot, out)
+        check_finite(cells)
+        score_impossible(~COUNTS.contains(cells) & ~np.isnan(cells), weight, slot, out)
         for j in np.flatnonzero(weight):
-            x = COUNTS.keep(cells[:, j, None])
+            x = COUNTS.mask_outside(cells[:, j, None])
             out[:, slot[j]] += weight[j] * np.where(np.isnan(x), 0.0, x * self.log_rate[j] - self.rate[j])
 
 
@@ -127,7 +127,7 @@ def test_a_family_that_counts_in_its_own_way_does_not_inherit_how_sql_counts() -
     assert Sizes().count_in_sql(questions, [0]) is None
     assert Answers.count_in_sql is Bernoulli.count_in_sql
     assert TooWide.count_in_sql is Gaussian.count_in_sql
-    assert Sizes().counts != Gamma().counts
+    assert Sizes().statistic_key != Gamma().statistic_key
 
 
 def test_a_likelihood_that_scores_in_its_own_way_does_not_inherit_what_is_exported() -> None:
@@ -158,7 +158,7 @@ def test_the_report_names_the_laws_that_fail(registered: None) -> None:
 def test_a_registered_family_is_saved_and_loaded(registered: None, tmp_path: Path) -> None:
     rng, path = np.random.default_rng(0), tmp_path / "model.dcb"
     X, y = {"x": rng.integers(0, 2, 50)}, rng.integers(0, 2, 50)
-    clf = BayesClassifier(columns={"x": Answers(alpha=0.5)}, tune=None).fit(X, y)
+    clf = BayesClassifier(families={"x": Answers(alpha=0.5)}, tune=None).fit(X, y)
     with pytest.raises(UsageError, match=r"register one of your own with deciban\.families\.register"):
         clf.save(path)
     assert register(Answers) is Answers

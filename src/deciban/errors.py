@@ -29,10 +29,10 @@ NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: ""})()
 class Argument:
     """An argument of the library that a message mentions: Python shows ``alpha=3``, the command line ``--alpha 3``.
 
-    Without a value it is the name alone: ``columns=``. A family is mentioned as ``Argument("family", "Gamma")``.
+    Without a value it is the name alone: ``families=``. A family is mentioned as ``Argument("family", "Gamma")``.
 
-    >>> str(Argument("missing", "n/a")), str(Argument("columns")), str(Argument("family", "Gamma"))
-    ("missing='n/a'", 'columns=', 'Gamma()')
+    >>> str(Argument("missing", "n/a")), str(Argument("families")), str(Argument("family", "Gamma"))
+    ("missing='n/a'", 'families=', 'Gamma()')
     """
 
     name: str
@@ -254,7 +254,7 @@ class SchemaError(DataError):
     ...     numbers + words
     ... except SchemaError as error:
     ...     print(error)
-    column 'size' is Gaussian() in one and Categorical() in the other; fit both with the same columns=
+    column 'size' is Gaussian() in one and Categorical() in the other; fit both with the same families=
     """
 
 

@@ -20,7 +20,7 @@ from deciban.export.model_json import model_as_json
 from deciban.export.py.scorer import DecibanScorer
 from deciban.families import Family
 from deciban.families.base.checks import COUNTS, FINITE, FLAGS, POSITIVE, VALUES
-from deciban.families.base.contract import LeftOut
+from deciban.families.base.contract import LeftOutRows
 from deciban.model.counting import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.model import VAST_EVIDENCE, Model, estimate, log_normalize
@@ -31,7 +31,7 @@ from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals,
 from deciban.statistics.exact import ExactSums
 from deciban.store.layout import ArrayReader, packed, read_from
 from deciban.store.values import pack, unpack
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import encode_labels
 
 __all__ = ["check_family"]
@@ -224,7 +224,7 @@ def score(model: Model, cells: Any, rows: int) -> np.ndarray:
     likelihood, blocks = model.likelihoods[0], blocks_of(model)
     out = np.zeros((rows, blocks, CLASSES))
     likelihood.score(cells, np.ones(blocks), np.arange(blocks), out)
-    base = likelihood.base(cells)
+    base = likelihood.log_common_factor(cells)
     return out if base is None else out + base[:, :, None]
 
 
@@ -396,7 +396,7 @@ def left_out_is_a_fit_without_the_row(trial: Trial, seed: int, *, lonely: bool =
     counts = counted(schema, X, y, weights)
     model = model_of(counts)
     codes = np.searchsorted(counts.classes, y).astype(np.int32)
-    found = model.leave_one_out_evidence(counts, schema.table_as_learned(open_table(X)), LeftOut(codes, weights))
+    found = model.leave_one_out_evidence(counts, schema.table_as_learned(open_table(X)), LeftOutRows(codes, weights))
     for i in range(1, ROWS):
         others = np.arange(ROWS) != i
         rest = counted(schema, rows_of(X, others), y[others], weights[others])
@@ -424,7 +424,7 @@ def evidence_adds_up(trial: Trial, seed: int) -> None:
     np.testing.assert_allclose(evidence.log_joint, model.log_joint(rows), rtol=1e-12, atol=1e-12)
     assert np.isfinite(np.exp(evidence.log_posterior)).all()
     cells = cells_of(model, X)
-    shares = model.likelihoods[0].shares(cells)
+    shares = model.likelihoods[0].shapley_values(cells)
     if shares is not None:
         whole = score(model, cells, len(y))[:, 0]
         difference = shares.values.sum(axis=1) - whole  # up to a term that is the same for every class
@@ -435,7 +435,9 @@ def terms_add_up_to_the_evidence(trial: Trial, seed: int) -> None:
     """Up to a term that is the same for every class; rows of which a block has only some cells have no form."""
     X, y, model = fitted(trial, seed)
     cells = cells_of(model, X)
-    terms = model.likelihoods[0].score_terms([model.schema.column_name(k) for k in model.schema.groups[0].columns])
+    terms = model.likelihoods[0].discriminant_terms(
+        [model.schema.column_name(k) for k in model.schema.groups[0].columns]
+    )
     if terms is None:
         return
     assert len(terms) == blocks_of(model)
@@ -446,9 +448,9 @@ def terms_add_up_to_the_evidence(trial: Trial, seed: int) -> None:
     evidence = score(model, cells, int(whole.sum()))
     for b, term in enumerate(terms):
         assert term.weights.shape == (len(term.names), CLASSES)
-        difference = term.scores(cells) - evidence[:, b]
+        difference = term.evaluate(cells) - evidence[:, b]
         np.testing.assert_allclose(difference - difference[:, :1], 0.0, atol=1e-9)
-        expanded = term.expanded().scores(cells)
+        expanded = term.expand().evaluate(cells)
         np.testing.assert_allclose(expanded - expanded[:, :1], (evidence[:, b] - evidence[:, b, :1]), atol=1e-8)
 
 
@@ -477,7 +479,7 @@ def densities_add_up_to_one(trial: Trial, seed: int) -> None:
         row[0, column] = x
         return float(np.exp(score(model, row, 1)[0, column, label]))
 
-    if likelihood.cumulative(np.zeros(0), 0, 0) is None:
+    if likelihood.cdf(np.zeros(0), 0, 0) is None:
         if family.support is COUNTS and trial.samples and not family.joint:
             cells = np.repeat(np.arange(MAX_COUNT, dtype=np.float64)[:, None], blocks_of(model), axis=1)
             np.testing.assert_allclose(np.exp(score(model, cells, MAX_COUNT)).sum(axis=0), 1.0, atol=1e-6)
@@ -485,10 +487,10 @@ def densities_add_up_to_one(trial: Trial, seed: int) -> None:
     for j in range(blocks_of(model)):
         x = np.quantile(X[:, j][~np.isnan(X[:, j])].astype(np.float64), [0.05, 0.3, 0.7, 0.95])
         for c in range(CLASSES):
-            found: Any = likelihood.cumulative(x, j, c)
+            found: Any = likelihood.cdf(x, j, c)
             between = [quad(density, a, b, args=(j, c), epsabs=1e-10)[0] for a, b in pairwise(x)]
             np.testing.assert_allclose(np.diff(found), between, atol=1e-7)
-            ends: Any = likelihood.cumulative(np.array([-1e30, 1e30]), j, c)
+            ends: Any = likelihood.cdf(np.array([-1e30, 1e30]), j, c)
             np.testing.assert_allclose(ends, [0.0, 1.0], atol=1e-9)
             if trial.oracle is not None:
                 here = X[(y == c) & ~np.isnan(X[:, j]), j]
@@ -522,11 +524,11 @@ def there_are_estimates_of_each_block(trial: Trial, seed: int) -> None:
     """`estimates` and `parameters` describe each block."""
     _, _, model = fitted(trial, seed)
     likelihood = model.likelihoods[0]
-    parameters = likelihood.parameters()
+    parameters = likelihood.free_parameters()
     assert len(parameters.blocks) == len(likelihood.estimates()) == blocks_of(model)
     assert min(parameters.blocks) > 0
-    assert parameters.apart > 0
-    assert parameters.sizes or parameters.numbers > 0 or parameters.unbounded
+    assert parameters.independent > 0
+    assert parameters.n_values or parameters.n_continuous > 0 or parameters.unbounded
     for one in likelihood.estimates():
         assert all(len(array) == CLASSES for array in one.parameters.values())
 

@@ -78,7 +78,7 @@ def with_cell(value: float) -> np.ndarray:
         (lambda: BayesClassifier().fit(FRAME, Y) + BayesClassifier().fit(X, Y), ["do not fit together"]),
         (
             lambda: BayesClassifier().fit(FRAME, Y) + BayesClassifier({"age": dc.Categorical()}).fit(FRAME, Y),
-            ["column 'age'", "Gaussian()", "Categorical()", "columns="],
+            ["column 'age'", "Gaussian()", "Categorical()", "families="],
         ),
         (lambda: BayesClassifier().fit([[1.0, 2.0], [3.0]], Y[:2]), ["same number of cells"]),
         (lambda: BayesClassifier().fit({"a": [1, 2], "b": [1]}, Y), ["different lengths"]),

@@ -100,7 +100,7 @@ def test_bad_questions(arguments, message: str) -> None:
 
 def test_a_models_own_risk_and_the_left_out_one() -> None:
     clf = textbook().fit(X, Y)
-    found = clf.bayes_error(rows=20_000)
+    found = clf.bayes_error(n_samples=20_000)
     assert found.interval[0] < found.risk < found.interval[1]
     assert found.left_out == pytest.approx(1.0 - clf.leave_one_out().accuracy)
     assert "leave-one-out" in str(found)

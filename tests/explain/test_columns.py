@@ -60,7 +60,7 @@ def test_columns_add_up_in_a_mixed_table_with_overlapping_blocks() -> None:
     found = clf.evidence(table[:60], by="column")
     assert found.columns == tuple(table.columns)
     assert (found.values[:, 5] == 0.0).all()  # a column that does not vary says nothing
-    assert found.together.any()
+    assert found.joint.any()
     far = pa.table({"a": [1e9, None], "b": [-1e9, None], "c": [0.0, None], "kind": ["new", None], "note": ["", None]})
     check_sums(clf, far)
 
@@ -72,11 +72,11 @@ def test_a_column_that_the_model_ignores_has_no_share() -> None:
     noise = np.tile([-1.0, 1.0, 1.0, -1.0], 1_000) * np.repeat(rng.normal(size=2_000), 2)
     X = np.column_stack([a, b, noise])
     clf = textbook(JointGaussian(Pooled())).fit(X, y)
-    said = clf.evidence(X[:50], by="column").together
+    said = clf.evidence(X[:50], by="column").joint
     odds = said[:, :, 1] - said[:, :, 0]
     assert np.abs(odds[:, 2]).max() < 0.2 < np.abs(odds[:, :2]).max()
     words = {"a": np.where(y > 0, "u", "v"), "b": np.tile(["p", "p", "q", "q"], 1_000)}
-    table = textbook({("a", "b"): JointTable(alpha=0.5)}).fit(words, y).evidence(words, by="column").together
+    table = textbook({("a", "b"): JointTable(alpha=0.5)}).fit(words, y).evidence(words, by="column").joint
     np.testing.assert_allclose(table[:, 1, 0], table[:, 1, 1], atol=1e-12)
 
 
@@ -90,13 +90,13 @@ def test_what_is_printed_names_columns_and_adds_up() -> None:
         assert reasons["sum"] == pytest.approx(10 / np.log(10) * (odds[row, 1] - odds[row, 0]), abs=1e-9)
         for term in reasons["evidence"]:
             if term["term"] == "column":
-                parts = term["alone"] + term["with_others"] + term["correction"]
+                parts = term["own"] + term["joint"] + term["correction"]
                 assert term["decibans"] == pytest.approx(parts, abs=1e-12)
                 assert term["decibans"] == pytest.approx(10 / np.log(10) * term["nats"], abs=1e-12)
                 assert term["value"] == X.iloc[row][term["column"]]
         lines = found.summary(row).splitlines()
         assert "columns as JointGaussian" not in found.summary(row)
-        assert lines[2].split() == ["in", "all", "alone", "with", "others", "correction"]
+        assert lines[2].split() == ["total", "own", "joint", "correction"]
         label = next(term["column"] for term in reasons["evidence"] if term["column"])
         assert any(line.startswith(f"{label} = ") for line in lines)
     frame = found.to_frame()

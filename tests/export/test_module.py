@@ -19,7 +19,7 @@ from deciban.export.model_json import model_as_json
 from deciban.families.base.contract import BaseLikelihood
 from deciban.families.base.lowering import ExportedColumns
 from deciban.model.model import Model
-from deciban.web.scripts import embedded_json
+from deciban.web.scripts import embed_json
 from tests.export.agreement import assert_agree
 from tests.export.models import HOSTILE, hostile_model
 from tests.export.targets import everywhere, run_node
@@ -47,7 +47,7 @@ def test_the_json_is_strict_and_survives_being_written() -> None:
     found = model_as_json(clf.fit(np.column_stack([rng.normal(size=20), rng.integers(0, 9, 20)]), [0, 1] * 10).model_)
     assert found["log_prior"] == [0.0, "-inf"]
     assert [block["cap"] for block in found["blocks"]] == ["inf", "inf"]
-    assert json.loads(embedded_json(found)) == found
+    assert json.loads(embed_json(found)) == found
     assert (found["format"], found["version"]) == ("deciban model", 1)
 
 
@@ -83,7 +83,7 @@ def test_ties_go_to_the_first_class_and_impossible_rows_to_the_prior() -> None:
 def test_the_scorer_stands_in_a_page_as_a_plain_script() -> None:
     """Without modules: as a classic script it defines one name, and reads the JSON of a script beside it."""
     clf = BayesClassifier(tune=None).fit({"x": [0.0, 1.0, 5.0, 6.0]}, list("aabb"))
-    script = f"{scorer_source()}\nresult = decibanScorer({embedded_json(model_as_json(clf.model_))}).proba({{x: 2}});"
+    script = f"{scorer_source()}\nresult = decibanScorer({embed_json(model_as_json(clf.model_))}).proba({{x: 2}});"
     run = "const vm = require('vm'); const page = {atob, TextEncoder, result: null};"
     run += f"vm.runInNewContext({json.dumps(script)}, page); console.log(JSON.stringify(page.result))"
     assert NODE is not None
@@ -94,7 +94,7 @@ def test_the_scorer_stands_in_a_page_as_a_plain_script() -> None:
 @needs_node
 def test_a_model_of_another_format_is_refused() -> None:
     clf = BayesClassifier(tune=None).fit({"x": [0.0, 1.0]}, [0, 1])
-    found = embedded_json({**model_as_json(clf.model_), "version": 2})
+    found = embed_json({**model_as_json(clf.model_), "version": 2})
     assert NODE is not None
     done = subprocess.run(
         [NODE, "-"], input=f"{scorer_source()}\ndecibanScorer({found})", capture_output=True, text=True

@@ -107,9 +107,9 @@ def assert_same_shares(model: Model, evidence: ColumnEvidence, answer: Row, boun
     assert tuple(column["name"] for column in columns) == evidence.columns
     for name, expected in (
         ("values", evidence.values),
-        ("alone", evidence.alone),
-        ("together", evidence.together),
-        ("correction", evidence.corrections),
+        ("own", evidence.own),
+        ("joint", evidence.joint),
+        ("correction", evidence.correction),
     ):
         same_differences(np.array([column[name] for column in columns]), expected[0], bound)
     joint = np.array([column["values"] for column in columns]).sum(axis=0) + model.log_prior

@@ -12,7 +12,7 @@ from deciban import families, testing
 from deciban.cli.options import families_of
 from deciban.errors import UsageError
 from deciban.families import FAMILIES, SPREADS, register
-from deciban.families.base.contract import ColumnNumbers, cells_of as some_cells
+from deciban.families.base.contract import NumericSummary, take_rows as some_cells
 from deciban.model.intervals import LogOdds
 from deciban.model.linear_forms import form_of
 from deciban.sources.open import open_table
@@ -44,7 +44,7 @@ def test_terms_add_up_to_the_evidence(case: Case) -> None:
     testing.terms_add_up_to_the_evidence(case.trial, 3)
     X, _, model = fitted(case)
     cells, group = cells_of(model, X), model.schema.groups[0]
-    if model.likelihoods[0].score_terms([model.schema.column_name(column) for column in group.columns]) is None:
+    if model.likelihoods[0].discriminant_terms([model.schema.column_name(column) for column in group.columns]) is None:
         with pytest.raises(UsageError, match="no linear or quadratic form"):
             form_of(model, quadratic=True)
         return
@@ -85,13 +85,13 @@ def test_what_is_suggested_instead_can_be_learned(case: Case) -> None:
     """One column of a block alone, and what tuning tries in its place."""
     X, y, model = fitted(case)
     family, table = case.family, model.schema.table_as_learned(open_table(X))
-    alone = family.alone()
+    alone = family.marginal_family()
     assert not alone.joint
     suggested = [alone, *family.alternatives(None, [])]
     if isinstance(X, np.ndarray):
         values = np.unique(X[~np.isnan(X)]) if X.dtype.kind == "f" else np.unique(X)
-        numbers = ColumnNumbers(values.astype(np.float64), 90.0, "number", True, True)
-        suggested += type(family).suited_to(numbers)
+        numbers = NumericSummary(values.astype(np.float64), 90.0, "number", True, True)
+        suggested += type(family).candidates_for(numbers)
     for other in suggested:
         columns = range(model.schema.width) if other.joint else [0]
         cells = other.read(table, columns)
@@ -104,7 +104,7 @@ def test_what_is_suggested_instead_can_be_learned(case: Case) -> None:
 @every_family
 def test_the_errors_of_evidence_are_those_of_samples(case: Case) -> None:
     """The deviation of log-odds that `add_covariance` claims, and their deviation over samples drawn from the model."""
-    if case.name in SCORES or case.family.holds_texts:
+    if case.name in SCORES or case.family.is_text:
         pytest.skip("scores draw no samples, and rare words need many rows; see tests/model/test_intervals.py")
     _, _, model = fitted(case, rows=ROWS)
     family, rng, blocks = case.family, np.random.default_rng(5), blocks_of(model)

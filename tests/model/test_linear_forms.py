@@ -80,7 +80,7 @@ def test_forms_with_missing_cells_and_weights() -> None:
     assert (tuned.model_.weights != 1.0).any()
     same_posteriors(tuned.linear_form(), tuned, table)
     joint = textbook(dc.JointGaussian(dc.Pooled())).fit(POSITIVE, LABELS)
-    with pytest.raises(ValueError, match="belong together"):
+    with pytest.raises(ValueError, match="modeled together, and some of their cells are missing"):
         joint.linear_form().scores([[1.0, np.nan, 2.0]])
 
 

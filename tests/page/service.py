@@ -41,7 +41,7 @@ def serving(
     that of the weather, which is in the file. options: of the settings."""
     path = folder / f"{name or 'model'}.dcb"
     BayesClassifier(tune=None).fit(weather(), "play").save(path)  # some models cannot be saved
-    settings = ServeSettings.of(str(path if name is None else folder), check_every=0.0, **options)
+    settings = ServeSettings.of(str(path if name is None else folder), reload_interval=0.0, **options)
     service = Service(settings)
     service.open()
     listening = socket.create_server(("127.0.0.1", 0))

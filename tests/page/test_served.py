@@ -50,7 +50,7 @@ def test_it_follows_a_model_that_learns_and_keeps_what_is_entered(tmp_path: Path
     with serving(clf, tmp_path, learn=True, new_classes=True) as served, opened(served.url) as it:
         enter_row(it)
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
-        assert "14 rows" in it.page.locator("#service-said").text_content()
+        assert "14 rows" in it.page.locator("#service-status").text_content()
         tab(it, "Model")
         it.page.wait_for_selector("#report section")
         assert it.page.locator("#report .tiles dd").first.text_content() == "14"
@@ -74,7 +74,7 @@ def test_more_rows_of_the_same_kind_leave_the_form_as_it_is(tmp_path: Path) -> N
         it.page.get_by_label("wind", exact=True).focus()
         clf.partial_fit(weather(), "play")
         served.show(clf)
-        it.page.wait_for_function("() => document.querySelector('#service-said').textContent.includes('28 rows')")
+        it.page.wait_for_function("() => document.querySelector('#service-status').textContent.includes('28 rows')")
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
         assert it.page.evaluate("document.activeElement.tagName") == "SELECT"
         assert served.asked.count("/model/form") == 1
@@ -110,7 +110,7 @@ def test_it_asks_for_a_token_and_keeps_it_while_the_tab_is_open(tmp_path: Path) 
 @pytest.mark.filterwarnings("ignore:Text.tokenizer")
 def test_a_model_that_the_scorer_cannot_have_is_asked_of_the_service(tmp_path: Path) -> None:
     table = pd.DataFrame({"text": ["a b", "c d", "a c", "d d"] * 10, "x": [1.0, 2.0, 0.5, 2.5] * 10})
-    clf = BayesClassifier(columns={"text": Text(tokenizer=str.split)}, tune=None).fit(table, ["k", "l", "k", "l"] * 10)
+    clf = BayesClassifier(families={"text": Text(tokenizer=str.split)}, tune=None).fit(table, ["k", "l", "k", "l"] * 10)
     with serving(clf, tmp_path) as served, opened(served.url) as it:
         it.page.wait_for_selector("#posterior li")
         it.enter("text", "a d d")

@@ -169,7 +169,7 @@ def test_two_columns_of_many_are_drawn_with_the_others_missing() -> None:
 
 def test_known_distributions_of_two_dimensions_make_a_map() -> None:
     normal = stats.multivariate_normal
-    shown = DecisionDisplay.from_bayes_error(bayes_error([normal([0, 0]), normal([2, 0])], samples=200))
+    shown = DecisionDisplay.from_bayes_error(bayes_error([normal([0, 0]), normal([2, 0])], n_samples=200))
     assert isinstance(shown, DecisionMapDisplay)
     assert shown.boundary == "linear"
     x = np.broadcast_to(shown.x, shown.decisions.shape)

@@ -10,7 +10,7 @@ import pytest
 from deciban import BayesClassifier
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.sources.open import open_table
-from deciban.tables.row_sampling import sampled_places
+from deciban.tables.row_sampling import sample_places
 
 
 def test_text_and_numbers_in_one_list() -> None:
@@ -78,7 +78,7 @@ def test_numbered_rows_are_identifiers_however_many_there_are(first: int, shuffl
         np.random.default_rng(0).shuffle(numbers)
     amounts = np.random.default_rng(1).integers(0, rows, rows)
     wide = np.random.default_rng(2).integers(0, 100 * rows, rows)
-    some = sampled_places(rows, 1 << 14)
+    some = sample_places(rows, 1 << 14)
     table = open_table({"id": numbers[some], "amount": amounts[some], "wide": wide[some]})
     schema = infer_schema(table, None, Defaults(), rows=rows)
     assert list(schema.columns_like("identifier")) == ["id"]

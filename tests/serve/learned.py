@@ -37,7 +37,7 @@ ROWS = [dict(zip(DAYS, cells, strict=True)) for cells in zip(*DAYS.values(), str
 @cache
 def base() -> Fitted:
     """A model of eight days."""
-    settings = Settings(columns=COLUMNS, tune=None, threads=1)
+    settings = Settings(families=COLUMNS, tune=None, threads=1)
     return fit.fit(settings, pa.table(DAYS), PLAY)
 
 

@@ -21,9 +21,9 @@ from tests import PATIENCE
 from tests.serve.servers import Running, read_all, running, seconds_until_closed, statuses
 
 SETTINGS = ConnectionSettings(
-    head_limit=0.3, send_limit=0.4, max_head_bytes=4096, max_headers=20, max_url_bytes=1000, max_connections=200
+    head_timeout=0.3, send_timeout=0.4, max_head_bytes=4096, max_headers=20, max_url_bytes=1000, max_connections=200
 )
-GUARD = RequestSettings(max_body_bytes=100_000, time_limit=0.4, linger_limit=0.2)
+GUARD = RequestSettings(max_body_bytes=100_000, read_timeout=0.4, linger_timeout=0.2)
 HEAD = b"GET /echo HTTP/1.1\r\nHost: localhost\r\n"
 GET = HEAD + b"\r\n"
 LARGE = bytes(20_000_000)  # more than the buffers of two sockets hold

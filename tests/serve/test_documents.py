@@ -61,7 +61,7 @@ def test_bounds_have_the_defaults_that_are_told() -> None:
 
 def test_bounds_of_learning_are_those_that_are_told() -> None:
     text, settings = section("Learning on line"), LearnSettings()
-    for number in (settings.max_kept_rows, settings.max_pending, settings.max_waiting_rows, settings.snapshot_every):
+    for number in (settings.max_retained_rows, settings.max_pending, settings.max_queued_rows, settings.snapshot_every):
         assert f"{number:,}" in text
     assert f"each {settings.decay_every:,} learned rows" in text
     assert settings.max_journal_bytes == settings.max_model_bytes == 1 << 30
@@ -99,7 +99,7 @@ def test_the_proxy_lets_in_what_the_service_takes_and_waits_for_its_answer() -> 
     assert f"server 127.0.0.1:{settings.port};" in text
     waits = re.search(r"proxy_read_timeout (\d+)s;", text)
     assert waits
-    assert int(waits[1]) > settings.requests.answer_limit
+    assert int(waits[1]) > settings.requests.response_timeout
     for line in re.findall(r"```nginx\n(.*?)```", SERVING.read_text(), re.DOTALL)[0].splitlines():
         assert line.strip() in text, line
 

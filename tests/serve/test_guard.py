@@ -264,7 +264,7 @@ def test_memory_holds_no_more_than_the_limit() -> None:
 
     scope = {"type": "http", "path": "/predict", "http_version": "1.1",
              "headers": [(b"host", b"localhost"), (b"transfer-encoding", b"chunked")]}  # fmt: skip
-    behind = app(max_body_bytes=4 << 20, linger_limit=0.3)
+    behind = app(max_body_bytes=4 << 20, linger_timeout=0.3)
     tracemalloc.start()
     try:
         asyncio.run(behind(scope, endless, send))
@@ -278,7 +278,7 @@ def test_memory_holds_no_more_than_the_limit() -> None:
 
 
 def test_the_bodies_of_all_requests_together_are_bounded() -> None:
-    behind = app(max_held_bytes=100, time_limit=2.0, linger_limit=0.05)
+    behind = app(max_inflight_bytes=100, read_timeout=2.0, linger_timeout=0.05)
 
     async def main() -> list[Answer]:
         slow = [ask(behind, method="POST", body=[b"x" * 40, b"y"], pause=0.2) for _ in range(3)]
@@ -291,7 +291,7 @@ def test_the_bodies_of_all_requests_together_are_bounded() -> None:
 
 
 def test_a_slow_body_is_answered_408() -> None:
-    answer = run(ask(app(time_limit=0.1, linger_limit=0.05), method="POST", body=[b"x"] * 20, pause=0.03))
+    answer = run(ask(app(read_timeout=0.1, linger_timeout=0.05), method="POST", body=[b"x"] * 20, pause=0.03))
     assert answer.problem()["status"] == 408
     assert answer.headers["connection"] == "close"
 
@@ -315,7 +315,7 @@ def test_a_client_that_goes_away_is_not_answered() -> None:
 
 
 def test_an_answer_that_takes_too_long_is_given_up() -> None:
-    answer = run(ask(app(answer_limit=0.1), "/slow"))
+    answer = run(ask(app(response_timeout=0.1), "/slow"))
     assert answer.problem()["status"] == 503
     assert answer.headers["retry-after"]
 
@@ -325,7 +325,7 @@ def test_what_may_still_be_learned_is_not_said_to_be_undone(path: str) -> None:
     async def slow(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.sleep(5)
 
-    answer = run(ask(guarded(slow, RequestSettings(answer_limit=0.1)), path))
+    answer = run(ask(guarded(slow, RequestSettings(response_timeout=0.1)), path))
     assert answer.status == 503
     assert answer.problem()["remedy"] == "it may still be learned; send it again with the same ids"
     assert "retry-after" not in answer.headers
@@ -339,7 +339,7 @@ def test_an_error_of_time_within_the_application_is_a_fault() -> None:
 
 
 def test_requests_at_a_time_are_bounded_and_health_is_told_nevertheless() -> None:
-    behind = app(max_requests=2, answer_limit=0.3)
+    behind = app(max_requests=2, response_timeout=0.3)
 
     async def main() -> list[Answer]:
         working = [asyncio.create_task(ask(behind, "/slow")) for _ in range(2)]
@@ -489,7 +489,7 @@ def test_the_scheme_may_be_written_in_any_case(tokens: Tokens) -> None:
 
 
 def test_a_body_without_a_token_is_not_read(tokens: Tokens) -> None:
-    answer = run(ask(app(tokens=tokens, linger_limit=0.05), "/learn", "POST", body=[b"x"] * 1000, pause=0.01))
+    answer = run(ask(app(tokens=tokens, linger_timeout=0.05), "/learn", "POST", body=[b"x"] * 1000, pause=0.01))
     assert answer.status == 401
     assert answer.headers["connection"] == "close"
 

@@ -87,13 +87,13 @@ def test_rows_that_come_while_the_model_file_is_written_are_not_dropped_with_tho
         return write(path)
 
     monkeypatch.setattr(learned_model, "replacing", waiting)
-    with Open(model, snapshot_every=3, max_kept_rows=1) as service:
+    with Open(model, snapshot_every=3, max_retained_rows=1) as service:
         service.learner.learn(ROWS[:3], PLAY[:3], ["a", "b", "c"]).result(10)
         assert begun.wait(20)
         service.learner.learn(ROWS[3:5], PLAY[3:5], ["d", "e"]).result(10)
         go.set()
         wait_for(lambda: service.learner.status()["snapshots"] == 1 and not service.learner._housekeeping.busy)
-        assert (service.learner.status()["unsaved"], service.learner.status()["rows_kept"]) == (2, 2)
+        assert (service.learner.status()["unsaved_changes"], service.learner.status()["retained_rows"]) == (2, 2)
         killed = copied(model, tmp_path / "copy")
     with Open(killed) as service:
         assert same(service.counts, counts_of(some(*range(5))))
@@ -250,7 +250,7 @@ def test_a_model_file_that_cannot_be_written_is_told_and_tried_again(
         assert service.learner.status()["problems"] == ["the model file cannot be written: No space left on device"]
         assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
         monkeypatch.setattr(learned_model, "replacing", write)
-        wait_for(lambda: service.learner.status()["unsaved"] == 0)
+        wait_for(lambda: service.learner.status()["unsaved_changes"] == 0)
         assert service.learner.status()["problems"] == []
     assert same(model_file.load(model).counts, counts_of(some(0, 1, 2, 0)))
 
@@ -312,8 +312,8 @@ def test_the_journal_stays_within_its_bound_while_ten_times_as_much_is_learned(m
             largest = max(largest, os.stat(f"{model}.journal").st_size)
         assert largest <= bound
         assert service.learner.status()["problems"] == []
-        assert service.learner.forget_ids([0, start - 1]).result(10).results == ["not known", "forgotten"]
-        assert 50 < status["rows_kept"] < start / 5
+        assert service.learner.forget_ids([0, start - 1]).result(10).results == ["not found", "forgotten"]
+        assert 50 < status["retained_rows"] < start / 5
         assert service.counts.rows == 8 + start - 1
     with Open(model) as service:
         assert service.counts.rows == 8 + start - 1
@@ -330,12 +330,12 @@ def test_rows_without_ids_leave_nothing_behind_and_free_room_is_given_back(model
 
 
 def test_the_oldest_ids_are_dropped_beyond_a_number(model: Path) -> None:
-    with Open(model, max_kept_rows=5, snapshot_every=1) as service:
+    with Open(model, max_retained_rows=5, snapshot_every=1) as service:
         for k in range(8):
             service.learner.learn([ROWS[k]], [PLAY[k]], [k]).result(10)
-    with Open(model, max_kept_rows=5) as service:
-        assert service.learner.status()["rows_kept"] == 5
-        assert service.learner.forget_ids(list(range(8))).result(10).results == ["not known"] * 3 + ["forgotten"] * 5
+    with Open(model, max_retained_rows=5) as service:
+        assert service.learner.status()["retained_rows"] == 5
+        assert service.learner.forget_ids(list(range(8))).result(10).results == ["not found"] * 3 + ["forgotten"] * 5
         assert same(service.counts, counts_of(some(0, 1, 2)))
 
 
@@ -413,7 +413,7 @@ def test_readers_cannot_push_out_the_ids_of_learned_rows(model: Path) -> None:
         service.learner.learn(learned, ["no"] * 150, [f"l{k}" for k in range(150)]).result(10)
         service.learner._inbox.call(service.learner._housekeeping._save_here).result(10)
         until_quiet(service)
-        kept = service.learner.status()["rows_kept"]
+        kept = service.learner.status()["retained_rows"]
         for start in range(0, 200, 10):
             rows = [{"sky": "x" * 2_000}] * 10
             service.learner.keep([f"p{k}" for k in range(start, start + 10)], rows).result(10)
@@ -424,7 +424,7 @@ def test_readers_cannot_push_out_the_ids_of_learned_rows(model: Path) -> None:
             "SELECT sum(length(id) + length(record)) FROM pending"
         ).fetchone()
         assert learned_model.numbers.pending_bytes == found[0]
-        assert service.learner.status()["rows_kept"] == kept == 150
+        assert service.learner.status()["retained_rows"] == kept == 150
 
 
 def test_pending_rows_go_before_rows_with_ids(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -437,8 +437,8 @@ def test_pending_rows_go_before_rows_with_ids(model: Path, monkeypatch: pytest.M
             learned_model, "NEARLY_FULL", learned_model.used_bytes(service.learner._model.journal) / (1 << 19) - 0.02
         )
         service.learner._inbox.call(lambda: list(service.learner._model.tidy())).result(10)
-        assert service.learner.status()["pending"] < 30
-        assert service.learner.status()["rows_kept"] == 180
+        assert service.learner.status()["pending_rows"] < 30
+        assert service.learner.status()["retained_rows"] == 180
 
 
 def test_what_a_killed_process_did_not_shorten_is_shortened_at_the_next_start(
@@ -453,7 +453,7 @@ def test_what_a_killed_process_did_not_shorten_is_shortened_at_the_next_start(
         killed = copied(model, tmp_path / "copy")
         monkeypatch.undo()
     with Open(killed, max_journal_bytes=bound) as service:
-        assert service.learner.status()["unsaved"] == 0
+        assert service.learner.status()["unsaved_changes"] == 0
         assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
 
 
@@ -499,7 +499,7 @@ def test_a_chore_that_fails_costs_only_the_chore(model: Path, monkeypatch: pytes
             service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
             wait_for(lambda: len(service.learner.status()["problems"]) == 2)
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
-        wait_for(lambda: service.learner.status()["unsaved"] == 0 and not service.learner.status()["problems"])
+        wait_for(lambda: service.learner.status()["unsaved_changes"] == 0 and not service.learner.status()["problems"])
 
 
 def test_learning_that_ends_says_so_and_lets_nobody_wait(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -522,7 +522,7 @@ def test_learning_that_ends_says_so_and_lets_nobody_wait(model: Path, monkeypatc
         assert problem_of(learner.learn(ROWS[:1], PLAY[:1])).cause == "the service has stopped learning"
         assert problem_of(learner.keep(["a"], [ROWS[0]])).status == 503
         assert isinstance(learner._inbox.call(lambda: 7).exception(10), RuntimeError)
-        assert learner.status()["pending_lost"] >= 1
+        assert learner.status()["dropped_pending_rows"] >= 1
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_forgetting_by_id_and_by_row(model: Path) -> None:
     with Open(model) as service:
         learner = service.learner
         learner.learn(ROWS[:3], PLAY[:3], ["a", "b", None], [1.0, 2.5, 1.0]).result(10)
-        assert learner.forget_ids(["b", "b", "c"]).result(10).results == ["forgotten", "not known", "not known"]
+        assert learner.forget_ids(["b", "b", "c"]).result(10).results == ["forgotten", "not found", "not found"]
         assert learner.forget_rows([ROWS[2]], [PLAY[2]]).result(10).results == ["forgotten"]
         assert same(service.counts, counts_of(some(0)))
         problem = problem_of(learner.forget_rows([{"sky": "hail"}], ["no"]))
@@ -86,11 +86,11 @@ def test_labels_that_come_later(model: Path) -> None:
         assert learner.learn_later(["p"], ["no"]).result(10).results == ["learned"]
         assert learner.learn_later(["p", "p"], ["no", "yes"]).result(10).results == ["already learned", "relearned"]
         assert same(service.counts, counts_of(some(0, label="yes")))
-        assert learner.status()["pending"] == 1
+        assert learner.status()["pending_rows"] == 1
         problem = problem_of(learner.learn_later(["q", "r"], ["no", "no"]))
         assert (problem.status, problem.place) == (422, "ids[1]")
-        assert learner.status()["pending"] == 1, "all or nothing"
-        assert learner.forget_ids(["q", "q"]).result(10).results == ["forgotten", "not known"]
+        assert learner.status()["pending_rows"] == 1, "all or nothing"
+        assert learner.forget_ids(["q", "q"]).result(10).results == ["forgotten", "not found"]
         assert problem_of(learner.keep(["x"], ["text"])).place == "rows[0]"
 
 
@@ -98,7 +98,7 @@ def test_kept_rows_outlive_the_service_and_the_oldest_go_first(model: Path) -> N
     with Open(model, max_pending=3) as service:
         for k in range(5):
             service.learner.keep([k], [ROWS[k]]).result(10)
-        assert service.learner.status()["pending"] == 3
+        assert service.learner.status()["pending_rows"] == 3
     with Open(model, max_pending=3) as service:
         assert problem_of(service.learner.learn_later(["1"], ["no"])).place == "ids[0]"
         assert service.learner.learn_later(["2", "4"], ["no", "no"]).result(10).results == ["learned"] * 2
@@ -112,7 +112,7 @@ def test_rows_wait_for_labels_for_a_time_of_service(model: Path, monkeypatch: py
         assert service.learner.learn_later(["a"], ["no"]).result(10).results == ["learned"]
         service.learner.keep(["b"], [ROWS[0]]).result(10)
         end = time.monotonic() + 10
-        while service.learner.status()["pending"] and time.monotonic() < end:
+        while service.learner.status()["pending_rows"] and time.monotonic() < end:
             time.sleep(0.02)
         assert problem_of(service.learner.learn_later(["b"], ["no"])).place == "ids[0]"
 
@@ -178,7 +178,7 @@ def test_a_bad_request_fails_alone_among_others_that_are_written_together(model:
         go.set()
         assert [answer.result(10).results for answer in good] == [["learned"]] * 4
         assert [problem_of(answer).status for answer in bad] == [422] * 4
-        assert [answer.result(10).results for answer in more] == [["relearned"], ["forgotten", "not known"]]
+        assert [answer.result(10).results for answer in more] == [["relearned"], ["forgotten", "not found"]]
         assert len(service.states) == 2, "they were not taken together"
         assert same(service.counts, counts_of([*some(0, label="no"), *some(2, 3)]))
         assert learner.status()["sequence"] == 4 + 2 + 1
@@ -326,7 +326,7 @@ def test_many_threads_learn_at_once_and_every_answer_is_in_its_state(model: Path
 
 
 def test_too_many_rows_waiting_are_refused_and_what_waits_is_done_at_the_end(model: Path) -> None:
-    service = Open(model, max_waiting_rows=10)
+    service = Open(model, max_queued_rows=10)
     go = Event()
     service.learner._inbox.call(go.wait)
     first = service.learner.learn(ROWS, PLAY)
@@ -363,7 +363,7 @@ def test_tuning_is_learned_anew_from_rows_that_are_kept(tmp_path: Path, monkeypa
         old = service.states[0].fitted.tuning
         service.learner.learn(rows[:100], labels[:100].tolist(), list(range(100))).result(10)
         end = time.monotonic() + 30
-        while service.learner.status()["tunings"] == 0 and time.monotonic() < end:
+        while service.learner.status()["retunes"] == 0 and time.monotonic() < end:
             time.sleep(0.01)
         assert service.learner.status()["problems"] == []
         new = service.states[-1].fitted.tuning
@@ -407,16 +407,16 @@ def test_the_first_cells_of_an_id_are_those_that_wait_and_rows_of_no_column_do_n
         learner = service.learner
         learner.keep(["a"], [ROWS[0]]).result(10)
         learner.keep(["a", "b", "c"], [ROWS[1], {"skies": "sun"}, {}]).result(10)
-        assert learner.status()["pending"] == 1
+        assert learner.status()["pending_rows"] == 1
         assert learner.learn_later(["a"], ["no"]).result(10).results == ["learned"]
         assert problem_of(learner.learn_later(["b"], ["no"])).status == 422
         learner.keep(["a"], [ROWS[1]]).result(10)
-        assert learner.status()["pending"] == 0, "it is learned already"
+        assert learner.status()["pending_rows"] == 0, "it is learned already"
         assert same(service.counts, counts_of(some(0, label="no")))
 
 
 def test_rows_that_wait_to_be_kept_are_bounded_in_bytes_and_lost_ones_are_counted(model: Path) -> None:
-    with Open(model, max_waiting_bytes=1_000) as service:
+    with Open(model, max_queued_bytes=1_000) as service:
         go = Event()
         service.learner._inbox.call(go.wait)
         first = service.learner.keep(["a"], [{"sky": "x" * 900}])
@@ -424,7 +424,7 @@ def test_rows_that_wait_to_be_kept_are_bounded_in_bytes_and_lost_ones_are_counte
         go.set()
         first.result(10)
         assert (problem.status, "bytes are waiting" in problem.cause) == (503, True)
-        assert (service.learner.status()["pending"], service.learner.status()["pending_lost"]) == (1, 2)
+        assert (service.learner.status()["pending_rows"], service.learner.status()["dropped_pending_rows"]) == (1, 2)
 
 
 def test_a_fault_of_one_request_does_not_fail_the_others(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

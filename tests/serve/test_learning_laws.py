@@ -66,7 +66,7 @@ class Learning(RuleBasedStateMachine):
 
     @rule(given=st.lists(st.sampled_from("abcde"), min_size=1, max_size=3))
     def forget(self, given: list[str]) -> None:
-        expected = ["not known" if self.known.pop(name, None) is None else "forgotten" for name in given]
+        expected = ["not found" if self.known.pop(name, None) is None else "forgotten" for name in given]
         assert self.service.learner.forget_ids(given).result(20).results == expected
 
     @precondition(lambda self: self.nameless and self.every is None)

@@ -107,26 +107,26 @@ def test_rows_classes_and_cells_are_counted(metrics: Metrics, clf: BayesClassifi
     predicted(metrics, clf, state, frame)
     metrics.settle()
     found = figures(metrics)
-    assert found["rows_predicted_total", "mail"] == found["rows_watched_total", "mail"] == 500
+    assert found["predicted_rows_total", "mail"] == found["monitored_rows_total", "mail"] == 500
     for label, rows in Counter(clf.predict(frame)).items():
-        assert found["rows_by_class_total", "mail", label] == rows
-    assert found["cells_missing_total", "mail", "length"] == frame["length"].isna().sum()
-    assert found["cells_missing_total", "mail", "country"] == frame["country"].isna().sum()
-    assert found["cells_unseen_total", "mail", "country"] == (frame["country"] == "nowhere").sum()
-    assert ("cells_unseen_total", "mail", "length") not in found
+        assert found["monitored_predictions_total", "mail", label] == rows
+    assert found["missing_cells_total", "mail", "length"] == frame["length"].isna().sum()
+    assert found["missing_cells_total", "mail", "country"] == frame["country"].isna().sum()
+    assert found["unseen_cells_total", "mail", "country"] == (frame["country"] == "nowhere").sum()
+    assert ("unseen_cells_total", "mail", "length") not in found
     cells = UnknownCells(state.fitted.model)
     cells.add(table_of_records(state.fitted.model.schema, json.loads(frame.to_json(orient="records"))))
-    assert {name: found["cells_missing_total", "mail", name] for name in cells.missing} == cells.missing
-    assert {name: found["cells_unseen_total", "mail", name] for name in cells.unseen} == cells.unseen
+    assert {name: found["missing_cells_total", "mail", name] for name in cells.missing} == cells.missing
+    assert {name: found["unseen_cells_total", "mail", name] for name in cells.unseen} == cells.unseen
 
 
 def test_the_thread_works_rows_off_by_itself(metrics: Metrics, clf: BayesClassifier, state: State) -> None:
     predicted(metrics, clf, state, rows_of(np.random.default_rng(2), 50).drop(columns="label"))
     end = time.monotonic() + 10
-    while figures(metrics).get(("prior_estimated_rows", "mail")) != 50:
+    while figures(metrics).get(("estimated_prior_rows", "mail")) != 50:
         assert time.monotonic() < end
         time.sleep(0.02)
-    assert figures(metrics)["rows_watched_total", "mail"] == 50
+    assert figures(metrics)["monitored_rows_total", "mail"] == 50
 
 
 def test_under_overload_rows_are_left_out_and_counted_so(
@@ -137,8 +137,8 @@ def test_under_overload_rows_are_left_out_and_counted_so(
     predicted(metrics, clf, state, rows_of(np.random.default_rng(3), 100).drop(columns="label"), each=1)
     metrics.settle()
     found = figures(metrics)
-    assert (found["rows_predicted_total", "mail"], found["rows_watched_total", "mail"]) == (100, 10)
-    assert sum(value for key, value in found.items() if key[0] == "rows_by_class_total") == 10
+    assert (found["predicted_rows_total", "mail"], found["monitored_rows_total", "mail"]) == (100, 10)
+    assert sum(value for key, value in found.items() if key[0] == "monitored_predictions_total") == 10
 
 
 def test_few_bytes_wait(metrics: Metrics, clf: BayesClassifier, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_few_bytes_wait(metrics: Metrics, clf: BayesClassifier, state: State, mo
     monkeypatch.setattr(watch, "ROUND_SECONDS", 60.0)
     predicted(metrics, clf, state, rows_of(np.random.default_rng(3), 100).drop(columns="label"), each=10)
     metrics.settle()
-    assert 10 <= figures(metrics)["rows_watched_total", "mail"] < 100
+    assert 10 <= figures(metrics)["monitored_rows_total", "mail"] < 100
 
 
 def test_the_body_of_a_request_counts_as_bytes_that_wait(
@@ -158,7 +158,7 @@ def test_the_body_of_a_request_counts_as_bytes_that_wait(
         metrics.observe_rows("mail", state, table, np.array([[0.5, 0.5]]), body_bytes=watch.MAX_WAITING_BYTES // 4)
     metrics.settle()
     found = figures(metrics)
-    assert (found["rows_predicted_total", "mail"], found["rows_watched_total", "mail"]) == (10, 4)
+    assert (found["predicted_rows_total", "mail"], found["monitored_rows_total", "mail"]) == (10, 4)
 
 
 def test_rows_that_tell_nothing_leave_the_prior_and_take_no_time(metrics: Metrics, state: State) -> None:
@@ -170,7 +170,7 @@ def test_rows_that_tell_nothing_leave_the_prior_and_take_no_time(metrics: Metric
     start = time.thread_time()
     metrics.settle()
     assert time.thread_time() - start < 5
-    assert figures(metrics)["prior_estimated_ratio", "mail", "spam"] == pytest.approx(prior[1], abs=0.1)
+    assert figures(metrics)["estimated_prior_ratio", "mail", "spam"] == pytest.approx(prior[1], abs=0.1)
 
 
 def test_a_fault_in_the_watch_does_not_stop_it(
@@ -182,7 +182,7 @@ def test_a_fault_in_the_watch_does_not_stop_it(
     assert "a fault while watching" in caplog.text
     predicted(metrics, clf, state, rows_of(np.random.default_rng(4), 20).drop(columns="label"))
     metrics.settle()
-    assert figures(metrics)["rows_watched_total", "mail"] == 20
+    assert figures(metrics)["monitored_rows_total", "mail"] == 20
 
 
 @pytest.mark.filterwarnings("ignore:the target has 300 classes")
@@ -199,11 +199,15 @@ def test_names_of_columns_and_classes_are_bounded(metrics: Metrics) -> None:
     metrics.observe_rows("wide", state, table, clf.predict_proba(frame))
     metrics.settle()
     found = figures(metrics, Model("wide", state))
-    for name, total in (("cells_missing_total", 1200), ("rows_by_class_total", 604), ("prior_learned_ratio", 1.0)):
+    for name, total in (
+        ("missing_cells_total", 1200),
+        ("monitored_predictions_total", 604),
+        ("model_prior_ratio", 1.0),
+    ):
         mine = {key[2]: value for key, value in found.items() if key[0] == name}
         assert len(mine) <= MAX_LABELS + 1
         assert sum(mine.values()) == pytest.approx(total)
-    assert found["cells_missing_total", "wide", "other"] == 400
+    assert found["missing_cells_total", "wide", "other"] == 400
 
 
 # outliers
@@ -218,8 +222,8 @@ def share_of_outliers(clf: BayesClassifier, frame: pd.DataFrame) -> float:
     made.settle()
     made.close()
     found = figures(made)
-    assert found["rows_judged_total", "m"] == len(frame)
-    return found["rows_strange_total", "m"] / len(frame)
+    assert found["outlier_checked_rows_total", "m"] == len(frame)
+    return found["outlier_rows_total", "m"] / len(frame)
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +240,9 @@ def measured() -> BayesClassifier:
             "country": np.where(rng.random(4000) < 0.2 + 0.5 * center, "there", "here"),
         }
     )
-    return BayesClassifier(columns=dict.fromkeys(["length", "coarse", "fine"], Gaussian()), tune=None).fit(frame, label)
+    return BayesClassifier(families=dict.fromkeys(["length", "coarse", "fine"], Gaussian()), tune=None).fit(
+        frame, label
+    )
 
 
 LACKING = [[], ["length"], ["coarse"], ["fine"], ["coarse", "fine"], ["fine", "country"], ["length", "coarse"]]
@@ -315,8 +321,8 @@ def test_a_model_without_samples_has_no_outliers(
     predicted(metrics, clf, state, rows_of(np.random.default_rng(4), 20).drop(columns="label"))
     metrics.settle()
     found = figures(metrics)
-    assert found["rows_watched_total", "mail"] == 20
-    assert ("rows_judged_total", "mail") not in found
+    assert found["monitored_rows_total", "mail"] == 20
+    assert ("outlier_checked_rows_total", "mail") not in found
 
 
 def test_texts_and_columns_without_names(metrics: Metrics) -> None:
@@ -331,10 +337,10 @@ def test_texts_and_columns_without_names(metrics: Metrics) -> None:
     metrics.observe_rows("numbers", state, table, np.full((2, 2), 0.5))
     metrics.settle()
     found = figures(metrics)
-    assert found["cells_missing_total", "texts", "text"] == 1
-    assert found["cells_missing_total", "numbers", "x1"] == 1
-    assert found["rows_judged_total", "texts"] == found["rows_judged_total", "numbers"] == 2
-    assert found["rows_strange_total", "numbers"] == 1
+    assert found["missing_cells_total", "texts", "text"] == 1
+    assert found["missing_cells_total", "numbers", "x1"] == 1
+    assert found["outlier_checked_rows_total", "texts"] == found["outlier_checked_rows_total", "numbers"] == 2
+    assert found["outlier_rows_total", "numbers"] == 1
 
 
 def test_a_model_that_is_learned_on_line_is_judged_by_an_old_one_for_a_while(
@@ -348,7 +354,7 @@ def test_a_model_that_is_learned_on_line_is_judged_by_an_old_one_for_a_while(
     for one in states:
         predicted(metrics, clf, one, frame)
     metrics.settle()
-    assert (len(made), figures(metrics)["rows_watched_total", "mail"]) == (1, 150)
+    assert (len(made), figures(metrics)["monitored_rows_total", "mail"]) == (1, 150)
     monkeypatch.setattr(watch, "RENEW_SECONDS", 0.0)
     newest = State(state.fitted.with_settings(state.fitted.settings), "v5", 5, 0.0)
     predicted(metrics, clf, newest, frame)
@@ -364,8 +370,8 @@ def test_new_classes_begin_a_new_window(metrics: Metrics, clf: BayesClassifier, 
     predicted(metrics, other, State(other._fitted(), "v2", 1, 0.0), more.head(20).drop(columns="label"))
     metrics.settle()
     found = figures(metrics)
-    assert found["rows_watched_total", "mail"] == 80
-    assert found["rows_by_class_total", "mail", "news"] >= 0
+    assert found["monitored_rows_total", "mail"] == 80
+    assert found["monitored_predictions_total", "mail", "news"] >= 0
 
 
 # priors and costs
@@ -376,12 +382,12 @@ def test_the_estimated_prior_follows_a_shift(metrics: Metrics, clf: BayesClassif
     predicted(metrics, clf, state, frame.drop(columns="label"), each=100)
     metrics.settle()
     found = figures(metrics, Model("mail", state))
-    assert found["prior_learned_ratio", "mail", "spam"] == pytest.approx(np.exp(state.fitted.log_prior)[1])
+    assert found["model_prior_ratio", "mail", "spam"] == pytest.approx(np.exp(state.fitted.log_prior)[1])
     posterior = clf.predict_proba(frame.drop(columns="label"))
     by_hand = estimate_shares(posterior, np.exp(state.fitted.log_prior), clf.classes_, 0.95, 0.0)
-    assert found["prior_estimated_ratio", "mail", "spam"] == pytest.approx(by_hand.prior[1], abs=1e-6)
-    assert found["prior_estimated_ratio", "mail", "spam"] == pytest.approx(0.8, abs=0.02)
-    assert found["prior_estimated_rows", "mail"] == 5000
+    assert found["estimated_prior_ratio", "mail", "spam"] == pytest.approx(by_hand.prior[1], abs=1e-6)
+    assert found["estimated_prior_ratio", "mail", "spam"] == pytest.approx(0.8, abs=0.02)
+    assert found["estimated_prior_rows", "mail"] == 5000
 
 
 def test_only_the_last_rows_count_for_the_prior(
@@ -393,8 +399,8 @@ def test_only_the_last_rows_count_for_the_prior(
         predicted(metrics, clf, state, frame, each=30)
         metrics.settle()
     found = figures(metrics)
-    assert found["prior_estimated_ratio", "mail", "spam"] > 0.97
-    assert found["prior_estimated_rows", "mail"] == 500
+    assert found["estimated_prior_ratio", "mail", "spam"] > 0.97
+    assert found["estimated_prior_rows", "mail"] == 500
 
 
 def test_the_window_holds_the_last_rows_however_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -440,10 +446,10 @@ def test_a_class_keeps_its_label_when_others_come_and_go(metrics: Metrics, monke
         metrics.observe_rows("m", state, table, np.eye(rows))
         metrics.settle()
         found = figures(metrics, Model("m", state))
-        names = ("prior_learned_ratio", "prior_estimated_ratio")
+        names = ("model_prior_ratio", "estimated_prior_ratio")
         told += [{key[2] for key in found if key[0] == name} for name in names]
     assert told == [{"b", "c", "d"}] * 2 + [{"b", "c", "d", "other"}] * 2 + [{"c", "d"}] * 2
-    assert found["rows_by_class_total", "m", "other"] == 1
+    assert found["monitored_predictions_total", "m", "other"] == 1
 
 
 # requests, models, learners
@@ -453,22 +459,22 @@ def test_requests_and_cut_connections(metrics: Metrics) -> None:
     for seconds in (0.0001, 0.004, 0.2):
         metrics.observe_request("/predict", 200, seconds)
     metrics.observe_request("/predict", 422, 0.01)
-    metrics.observe_cut("head")
+    metrics.observe_drop("head")
     found = figures(metrics)
     assert found["request_duration_seconds_count", "/predict", "200"] == 3
     assert found["request_duration_seconds_sum", "/predict", "200"] == pytest.approx(0.2041)
     assert found["request_duration_seconds_bucket", "/predict", "200", "0.005"] == 2
     assert found["request_duration_seconds_count", "/predict", "422"] == 1
-    assert found["connections_cut_total", "head"] == 1
+    assert found["connections_dropped_total", "head"] == 1
 
 
 def test_models_and_learners(metrics: Metrics, state: State) -> None:
     status = {
         "sequence": 12,
         "journal_bytes": 4096,
-        "pending": 3,
+        "pending_rows": 3,
         "snapshots": 2,
-        "snapshot_age": 1.5,
+        "snapshot_age_seconds": 1.5,
         "problems": ["the disk is full"],
     }
     learner = SimpleNamespace(status=lambda: status)
@@ -493,7 +499,7 @@ def test_labels_of_any_kind_are_written_so_that_they_can_be_read(metrics: Metric
     metrics.observe_rows("m", state, table_of_records(clf.schema_, [{}]), np.array([[0.9, 0.1]]))
     metrics.settle()
     found = figures(metrics, Model("m", state))
-    assert {key[2] for key in found if key[0] == "cells_missing_total"} == set(names)
+    assert {key[2] for key in found if key[0] == "missing_cells_total"} == set(names)
 
 
 # workers, and what it costs

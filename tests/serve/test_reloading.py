@@ -46,7 +46,7 @@ def version(client: TestClient, path: str = "/predict") -> str:
 
 
 def test_a_changed_file_is_loaded(files: Path) -> None:
-    service = Service(ServeSettings.of(str(files / "served.dcb"), check_every=0.02))
+    service = Service(ServeSettings.of(str(files / "served.dcb"), reload_interval=0.02))
     service.open()
     try:
         client = TestClient(create_app(service))
@@ -61,7 +61,7 @@ def test_a_changed_file_is_loaded(files: Path) -> None:
 
 def test_a_damaged_file_leaves_the_old_model_and_is_told_of(files: Path) -> None:
     good = (files / "served.dcb").read_bytes()
-    service = Service(ServeSettings.of(str(files / "served.dcb"), check_every=0.02))
+    service = Service(ServeSettings.of(str(files / "served.dcb"), reload_interval=0.02))
     service.open()
     try:
         client = TestClient(create_app(service))
@@ -83,7 +83,7 @@ def test_a_damaged_file_leaves_the_old_model_and_is_told_of(files: Path) -> None
 
 
 def test_models_of_a_folder_come_and_go(files: Path) -> None:
-    service = Service(ServeSettings.of(str(files), check_every=0.02))
+    service = Service(ServeSettings.of(str(files), reload_interval=0.02))
     service.open()
     try:
         client = TestClient(create_app(service))
@@ -110,7 +110,7 @@ def test_a_folder_that_is_gone_leaves_its_models(files: Path, way: str) -> None:
     folder, away = files / "models", files / "away"
     folder.mkdir()
     shutil.copy(files / "served.dcb", folder)
-    service = Service(ServeSettings.of(str(folder), check_every=0.0))
+    service = Service(ServeSettings.of(str(folder), reload_interval=0.0))
     service.open()
     try:
         client = TestClient(create_app(service))
@@ -142,7 +142,7 @@ def test_what_is_wrong_with_a_file_is_logged_when_it_begins_and_when_it_ends(
 ) -> None:
     caplog.set_level("INFO", "deciban.serve")
     good = (files / "served.dcb").read_bytes()
-    service = Service(ServeSettings.of(str(files), check_every=0.0))
+    service = Service(ServeSettings.of(str(files), reload_interval=0.0))
     service.open()
     try:
         for content in (good[:100], good[:100], good, good):
@@ -157,7 +157,7 @@ def test_what_is_wrong_with_a_file_is_logged_when_it_begins_and_when_it_ends(
 def test_no_answer_is_of_two_models(files: Path) -> None:
     """While a model is replaced again and again, each answer has the numbers of the version that it names."""
     contents = [(files / name).read_bytes() for name in ("served.dcb", "other.bin")]
-    service = Service(ServeSettings.of(str(files / "served.dcb"), check_every=0.001))
+    service = Service(ServeSettings.of(str(files / "served.dcb"), reload_interval=0.001))
     service.open()
     client = TestClient(create_app(service))
     row = [{"outlook": "sunny", "wind": "strong"}]
@@ -192,7 +192,7 @@ def test_no_answer_is_of_two_models(files: Path) -> None:
 def test_models_of_a_folder_learn_each_by_itself(files: Path) -> None:
     row = {"outlook": "sunny", "play": "no"}
     shutil.copy(files / "served.dcb", files / "second.dcb")
-    service = Service(ServeSettings.of(str(files), learn=True, check_every=0.0))
+    service = Service(ServeSettings.of(str(files), learn=True, reload_interval=0.0))
     service.open()
     try:
         client = TestClient(create_app(service))
@@ -215,7 +215,7 @@ def test_models_of_a_folder_learn_each_by_itself(files: Path) -> None:
 
 
 def test_the_name_of_a_model_leads_to_its_page(files: Path) -> None:
-    service = Service(ServeSettings.of(str(files), check_every=0.0))
+    service = Service(ServeSettings.of(str(files), reload_interval=0.0))
     service.open()
     try:
         client = TestClient(create_app(service), follow_redirects=False)
@@ -237,7 +237,7 @@ def test_what_is_wrong_with_a_journal_is_told_without_folders(files: Path, tmp_p
         (folder / f"{name}.dcb").symlink_to(files / f"{name}.dcb")
     (files / "damaged.dcb.journal").write_bytes(b"something else" * 100)
     (files / "folder.dcb.journal").mkdir()
-    service = Service(ServeSettings.of(str(folder), learn=True, check_every=0.0))
+    service = Service(ServeSettings.of(str(folder), learn=True, reload_interval=0.0))
     service.open()
     try:
         told = TestClient(create_app(service)).get("/health/ready")
@@ -263,7 +263,7 @@ def test_a_fault_in_reading_one_model_does_not_end_the_watch(files: Path, monkey
         return load(path)
 
     monkeypatch.setattr(service_module, "loaded_state", loading)
-    service = Service(ServeSettings.of(str(files / "served.dcb"), check_every=0.01))
+    service = Service(ServeSettings.of(str(files / "served.dcb"), reload_interval=0.01))
     service.open()
     try:
         client = TestClient(create_app(service))
@@ -300,7 +300,7 @@ def test_a_model_of_another_question_is_refused_and_a_new_version_is_logged(
 ) -> None:
     caplog.set_level("INFO", "deciban.serve")
     good, other = ((files / name).read_bytes() for name in ("served.dcb", "other.bin"))
-    service = Service(ServeSettings.of(str(files / "served.dcb"), check_every=0.0))
+    service = Service(ServeSettings.of(str(files / "served.dcb"), reload_interval=0.0))
     service.open()
     try:
         client = TestClient(create_app(service))

@@ -203,7 +203,7 @@ def test_no_name_or_content_of_a_file_writes_lines_of_its_own_to_the_log(models:
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
-        assert "3 cannot be read: bad\\nFAKE: INFO ok\\x1b[2J" in line
+        assert "3 cannot be loaded: bad\\nFAKE: INFO ok\\x1b[2J" in line
         address = line.split()[-1]
         assert httpx.get(f"{address}/models?token=secret").status_code == 200
         assert httpx.get(f"{address}/a%0aFAKE%1b%5b2J").status_code == 400
@@ -324,7 +324,7 @@ def test_it_learns_and_knows_after_a_restart(models: Path, tmp_path: Path) -> No
             assert client.get("/model").json()["rows"] == before["rows"] + 3
             assert client.post("/forget", json={"ids": ["b", "c"]}).json()["rows"] == [
                 {"id": "b", "result": "forgotten"},
-                {"id": "c", "result": "not known"},
+                {"id": "c", "result": "not found"},
             ]
             for wrong in ([{"age": 3, "kind": "new"}], [{"age": 3, "color": 1, "kind": "low"}], [{"age": 3}]):
                 assert client.post("/learn", json=wrong).status_code == 422, wrong
@@ -423,9 +423,9 @@ def test_metrics_tell_of_rows_and_requests(models: Path) -> None:
         client.post("/predict", content=b"[")
         for _ in range(100):
             told = client.get("/metrics").text
-            if 'deciban_cells_unseen_total{column="outlook",model="weather"} 3.0' in told:
+            if 'deciban_unseen_cells_total{column="outlook",model="weather"} 3.0' in told:
                 break
             time.sleep(0.1)
-        assert 'deciban_cells_unseen_total{column="outlook",model="weather"} 3.0' in told
-        assert 'deciban_rows_predicted_total{model="weather"} 3.0' in told
+        assert 'deciban_unseen_cells_total{column="outlook",model="weather"} 3.0' in told
+        assert 'deciban_predicted_rows_total{model="weather"} 3.0' in told
         assert 'route="/predict",status="415"' in told

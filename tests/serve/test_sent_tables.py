@@ -76,7 +76,7 @@ def test_tables_of_ids_label_later_and_forget(tmp_path: Path, form: str) -> None
             assert status == 200, told
         assert client.get("/model").json()["rows"] == 16.0
         status, told = send(client, "/forget?id=day", table(day=["a", "c"]))
-        assert [row["result"] for row in told["rows"]] == ["forgotten", "not known"]  # type: ignore[attr-defined]
+        assert [row["result"] for row in told["rows"]] == ["forgotten", "not found"]  # type: ignore[attr-defined]
 
 
 def extreme_columns() -> dict[str, pa.Array]:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, load, scan
-from deciban.sources.write import written
+from deciban.sources.write import open_writer
 from tests.support.command import Deciban
 
 
@@ -238,7 +238,7 @@ def test_only_cells_that_need_quotes_get_them_and_all_cells_come_back(here: Path
         "flag": [True, False, None, True, True, False, True, False],
         "day": [date(2024, 1, k) for k in range(1, 9)],
     }
-    with written(name, safe=False) as write:
+    with open_writer(name, safe=False) as write:
         write(pa.table(rows))
         write(pa.table(rows).slice(5, 1))
     text = Path(name).read_bytes().decode()

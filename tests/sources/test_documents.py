@@ -16,7 +16,7 @@ from deciban.errors import DataError, UsageError
 from deciban.evaluation.evaluate import cross_validate
 from deciban.model.fitted import Settings
 from deciban.sources.documents import Documents
-from deciban.sources.labeled import LabeledStream
+from deciban.sources.streams import LabeledStream
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256)) * 4
 

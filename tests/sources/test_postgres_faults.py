@@ -233,7 +233,7 @@ def test_an_interrupt_while_connecting_leaves_no_connection(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(driver(), "connect", slow)
-    monkeypatch.setattr("deciban.sources.postgres.result_of", interrupted)
+    monkeypatch.setattr("deciban.sources.postgres.wait_for_result", interrupted)
     with pytest.raises(KeyboardInterrupt):
         scan(postgres.url, query="SELECT 1 AS a")
     left.set()

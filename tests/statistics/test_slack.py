@@ -25,7 +25,7 @@ def rows_of(family: Family) -> dict[str, object]:
 
 
 def fitted(family: Family) -> Fitted:
-    return fit.fit(Settings(columns=family, tune=None, threads=1), rows_of(family), np.arange(N) % 3)
+    return fit.fit(Settings(families=family, tune=None, threads=1), rows_of(family), np.arange(N) % 3)
 
 
 FAMILIES = [

@@ -114,7 +114,7 @@ def test_declared_levels_of_every_type_are_kept(kind: str, tmp_path: Path) -> No
     family = dc.Categorical(0.5, levels=tuple(LEVELS[kind]), unseen="smooth")
     X = pa.table({"x": pa.array([*LEVELS[kind][:2], None])})
     loaded = assert_kept(dc.BayesClassifier({"x": family}).fit(X, ["a", "b", "b"]), X, tmp_path)
-    assert loaded.columns == {"x": family}
+    assert loaded.families == {"x": family}
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_a_loaded_model_learns_on_as_the_one_that_was_saved(tune: Any, tmp_path:
         "forget": lambda c: c.forget(table.slice(3, 10), "kind"),
         "decay": lambda c: c.decay(0.5),
         "retune": lambda c: c.retune(table, "kind"),
-        "retune on others": lambda c: c.retune(more, "kind", learned=False),
+        "retune on others": lambda c: c.retune(more, "kind", already_learned=False),
         "add": lambda c: c + other,
         "add to": lambda c: other + c,
         "with_prior": lambda c: c.with_prior("uniform"),

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_diabetes, load_digits
 
 from deciban import BayesClassifier, DataError
-from deciban.tables.labels import Labels, too_many
+from deciban.tables.labels import Labels, check_class_count
 from tests.support.command import Deciban
 
 
@@ -43,10 +43,15 @@ def test_classes_of_digits_and_letters_are_not_warned_of() -> None:
 
 def test_the_rows_of_a_few_classes_are_not_looked_at_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor are those of many sorted: sorting a million labels takes longer than learning them."""
-    assert too_many(Labels(np.array([0, 1]), np.lib.stride_tricks.as_strided(np.int32(0), (1 << 50,), (0,)))) == ""
+    assert (
+        check_class_count(Labels(np.array([0, 1]), np.lib.stride_tricks.as_strided(np.int32(0), (1 << 50,), (0,))))
+        == ""
+    )
     monkeypatch.delattr(np, "unique")
     codes = np.array([*range(20), -1, 3], dtype=np.int32)
-    assert too_many(Labels(np.arange(25), codes)).startswith("the target has 20 classes in 21 rows: it looks like a n")
+    assert check_class_count(Labels(np.arange(25), codes)).startswith(
+        "the target has 20 classes in 21 rows: it looks like a n"
+    )
 
 
 def test_numbered_rows_of_a_long_file_are_warned_of(deciban: Deciban) -> None:

@@ -22,7 +22,7 @@ from deciban.cli.command_warmup import warmup
 from deciban.cli.messages import describe_error, describe_warning
 from deciban.cli.output import complain, flush
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
-from deciban.sources.addresses import passwords_among
+from deciban.sources.addresses import find_passwords
 from deciban.util import shutdown
 from deciban.util.version import __version__
 
@@ -98,7 +98,7 @@ def run(arguments: Sequence[str]) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, *rest, **more: complain("warning", describe_warning(message))
-        if passwords_among(arguments):
+        if find_passwords(arguments):
             complain("warning", PASSWORD_SEEN)
         try:
             result = app.main(list(arguments), prog_name="deciban", standalone_mode=False)

@@ -112,7 +112,7 @@ def _run(arguments: list[str]) -> None:
 
 def write_tables(folder: Path) -> list[str]:
     """Write the tables of the tour; their paths. Files that are there already and are others are refused."""
-    from deciban.sources.write import replacing
+    from deciban.sources.write import replace_file
 
     tables = {folder / name: text.encode() for name, text in tables_of_the_tour().items()}
     for path, content in tables.items():
@@ -121,7 +121,7 @@ def write_tables(folder: Path) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     for path, content in tables.items():
         if not path.exists():
-            with replacing(path) as file:
+            with replace_file(path) as file:
                 file.write(content)
     return list(map(str, tables))
 

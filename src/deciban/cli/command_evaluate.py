@@ -28,7 +28,7 @@ from deciban.util.text_tables import align_table, format_amount, format_class, i
 if TYPE_CHECKING:
     from deciban.evaluation.metrics import Evaluation
     from deciban.model.fitted import Fitted
-    from deciban.sources.labeled import LabeledStream
+    from deciban.sources.streams import LabeledStream
 
 
 @click.command(epilog="""\b
@@ -88,7 +88,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
         rows = labeled(fitted, scan, target)
         missing_columns(fitted, scan)
     else:
-        from deciban.sources.labeled import LabeledStream
+        from deciban.sources.streams import LabeledStream
 
         tell_markers(scan, target)
         if target is None:
@@ -105,7 +105,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
     elif options["leave_one_out"]:
         how, found = _left_out(fitted), evaluate_left_out(fitted, rows, loss)
     else:
-        with rows.naming():
+        with rows.locate_errors():
             how, found, as_new = _judged(fitted, rows, loss)
     if as_json:
         learned = {} if as_new is None else {"as_if_new": as_new.to_dict()}
@@ -169,7 +169,7 @@ def diagnose(
 
     fitted = loaded(model)
     rows = labeled(fitted, opened(table, read), target)
-    with rows.naming():
+    with rows.locate_errors():
         found = diagnose_rows(fitted, rows)
     if as_json:
         before, after = found.before, found.after

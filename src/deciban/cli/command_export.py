@@ -113,12 +113,12 @@ def export(
     _check_query(to, query)
     if to in BYTES and output is None and (as_json or sys.stdout.isatty()):
         raise UsageError(f"--to {to} writes bytes that are no text; name a file with --output")
-    from deciban.sources.write import replacing
+    from deciban.sources.write import replace_file
 
     source = TARGETS[to](loaded(model), query)
     written = source if isinstance(source, bytes) else source.encode()
     if output is not None:
-        with replacing(output) as file:
+        with replace_file(output) as file:
             file.write(written)
         if as_json:
             return say_json({"output": output, "to": to, "bytes": len(written)})

@@ -143,7 +143,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     again = again_from(table, read)
     scan = opened(table, read, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
-    settings = replace(settings, columns=families_of(options["family"], columns))
+    settings = replace(settings, families=families_of(options["family"], columns))
     fitted = fit.fit(settings, scan, target, options["weight"], pushdown=options["pushdown"])
     save(output, fitted)
     tell_markers(scan, target)
@@ -194,7 +194,7 @@ def learn(
         missing_columns(fitted, scan)
         tell_markers(scan, rows.target)
         new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
-        with rows.naming():
+        with rows.locate_errors():
             shard = update.shard(fitted, scan, rows.target, rows.weight, options["pushdown"])
             learned = update.merge([fitted, shard], [model, scan.name], options["force"])
             if options["retune"]:

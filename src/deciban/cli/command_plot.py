@@ -133,7 +133,7 @@ def _draw_evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, A
     assert scan is not None, "checked before"
     source, row = opened_rows(fitted, scan), (options["row"] or 1) - 1
     assert isinstance(source, Source), "a scan is one"
-    with scan.naming():
+    with scan.locate_errors():
         one = source.at([row])
         if not one.num_rows:
             raise click.UsageError(f"--row {row + 1}: the table has fewer rows")
@@ -206,7 +206,7 @@ def _draw_dependence(fitted: "Fitted", scan: "Source | None", options: dict[str,
     from deciban.plot import DependenceDisplay
 
     rows = open_examples(fitted, scan, _target(fitted, options), fitted.origin.weight)
-    with rows.naming():
+    with rows.locate_errors():
         return DependenceDisplay.from_diagnosis(
             diagnose_rows(fitted, rows), kind="bars" if options["bars"] else "matrix"
         )

@@ -25,7 +25,7 @@ from deciban.cli.options import (
 )
 from deciban.cli.output import check_table_output, clean, complain, flush, heading, say, say_json
 from deciban.errors import DataError, LossError, Place
-from deciban.sources.addresses import is_address, without_passwords
+from deciban.sources.addresses import is_address, mask_passwords
 from deciban.util.text_tables import count_noun, format_class, format_digits
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _kind(output: str | None, as_json: bool) -> "FileKind | None":
 def _write(
     output: str | None, tables: Iterable["pa.Table"], names: Sequence[str], as_json: bool, options: dict[str, Any]
 ) -> None:
-    from deciban.sources.write import to_stream, written
+    from deciban.sources.write import open_writer, to_stream
 
     kept = None if options["keep"] is None else names_in(options["keep"], names)
     if kept is not None and (unknown := [name for name in kept if name not in names]):
@@ -229,14 +229,14 @@ def _write(
         return
     into = options.get("into")
     if_exists: IfExists = options.get("if_exists", "fail")
-    with written(output, safe=not options["no_escape"], table=into, if_exists=if_exists) as write:
+    with open_writer(output, safe=not options["no_escape"], table=into, if_exists=if_exists) as write:
         for table in tables:
             write(_without(table, dropped))
             rows += table.num_rows
     if as_json:
-        say_json({"output": without_passwords(output), "rows": rows, **({} if into is None else {"into": into})})
+        say_json({"output": mask_passwords(output), "rows": rows, **({} if into is None else {"into": into})})
     else:
-        say(f"{without_passwords(output) if into is None else into}: {count_noun(rows, 'row')}")
+        say(f"{mask_passwords(output) if into is None else into}: {count_noun(rows, 'row')}")
 
 
 def _in_six_digits(table: "pa.Table", as_read: Collection[str]) -> "pa.Table":
@@ -311,7 +311,7 @@ def explain(
     if shown.num_rows < len(row):
         raise click.UsageError(f"--row {max(row)}: the table has fewer rows")
     wanted = [number - 1 for number in row] or list(range(min(rows, shown.num_rows)))
-    with scan.naming():
+    with scan.locate_errors():
         found = Explanation.of(fitted.model, aligned_table(fitted, shown.slice(0, len(wanted))), options["by"])
     if as_json:
         return say_json(

@@ -53,7 +53,7 @@ def report(
     if output is None and not as_json:
         raise click.UsageError("give --output, the page to write, or --json for the figures")
     check_output(output, [model, *([options["costs"]] if options["costs"] else [])])
-    from deciban.report.figures import report_figures
+    from deciban.report.data import collect_report_data
     from deciban.report.report import Report
 
     fitted = loaded(model)
@@ -65,11 +65,11 @@ def report(
         missing_columns(fitted, scan)
     title = options["title"] or f"{Path(model).stem}: report"
     with about_costs(options["costs"]):
-        found = Report(report_figures(fitted, title, rows, None, loss, options["examples"]))
+        found = Report(collect_report_data(fitted, title, rows, None, loss, options["examples"]))
     if output is not None:
         found.save(output)
     if as_json:
-        return say_json(found.figures if output is None else {"output": output, **found.figures})
+        return say_json(found.data if output is None else {"output": output, **found.data})
     return say(f"{output}: {Path(str(output)).stat().st_size:,} bytes")
 
 
@@ -89,18 +89,18 @@ def playground(model: str | None, title: str | None, output: str, as_json: bool)
     a test among a thousand people, and evidence on a pair of scales.
     """
     check_output(output, [] if model is None else [model])
-    from deciban.page.build import page_html
-    from deciban.sources.write import replacing
+    from deciban.page.build import render_page
+    from deciban.sources.write import replace_file
 
     fitted = None if model is None else loaded(model)
     told = title or (Path(model).stem if model is not None else "deciban: a playground")
-    page, _ = page_html(fitted, service=False, title=told)
+    page, _ = render_page(fitted, service=False, title=told)
     if 'id="model-json"' not in page:
         complain(
             "note",
             f"{model}: this model cannot be in a page, which says why; deciban serve {model} has a page to try it",
         )
-    with replacing(os.fspath(output)) as file:
+    with replace_file(os.fspath(output)) as file:
         file.write(page.encode())
     size = Path(output).stat().st_size
     return say_json({"output": output, "bytes": size}) if as_json else say(f"{output}: {size:,} bytes")

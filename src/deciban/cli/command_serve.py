@@ -1,4 +1,4 @@
-"""serve: a model, or a folder of them, over HTTP."""
+"""Command `serve`: serve a model, or a folder of models, over HTTP."""
 
 import os
 from contextlib import nullcontext
@@ -16,9 +16,9 @@ from deciban.util.text_tables import count_noun, escape_line
 
 @click.command(epilog="""\b
 Examples:
-  deciban serve wine.dcb                                     http://127.0.0.1:8000 and a page to play with
-  deciban serve wine.dcb --learn                             rows can be learned and forgotten
-  deciban serve models/ --port 9000                          every model of a folder, at /models/NAME/
+  deciban serve wine.dcb                                     http://127.0.0.1:8000, with a web page
+  deciban serve wine.dcb --learn                             with online learning
+  deciban serve models/ --port 9000                          all models in a folder, at /models/NAME/
   deciban serve wine.dcb --host 0.0.0.0 --token-file tokens  for other machines
 \b
   curl -H 'Content-Type: application/json' -d '[{"alcohol": 13.2}]' http://127.0.0.1:8000/predict
@@ -29,32 +29,36 @@ Examples:
     default=ServeSettings.host,
     show_default=True,
     metavar="ADDRESS",
-    help="Where to listen; another address than one of this machine alone needs --token-file.",
+    help="Address to listen on; anything but loopback requires --token-file.",
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65_535), default=ServeSettings.port, show_default=True, help="0 takes a free one."
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=ServeSettings.port,
+    show_default=True,
+    help="Port to listen on; 0 picks a free one.",
 )
 @click.option(
     "--token-file",
     metavar="FILE",
     shell_complete=files,
-    help="Who may ask: lines such as 'read TOKEN' and 'learn TOKEN'.",
+    help="Access tokens, one per line: 'read TOKEN' or 'learn TOKEN'.",
 )
 @click.option(
     "--allow-host",
     "allow_hosts",
     multiple=True,
     metavar="NAME",
-    help="Also answer requests for this name in the Host header, such as that of a proxy; may be repeated.",
+    help="Also accept this name in the Host header, e.g. that of a proxy; may be repeated.",
 )
-@click.option("--learn", is_flag=True, help="Rows can be learned and forgotten; each is on disk before it is answered.")
-@click.option("--new-classes", is_flag=True, help="With --learn: rows may have classes that are new to the model.")
+@click.option("--learn", is_flag=True, help="Enable online learning: /learn and /forget.")
+@click.option("--new-classes", is_flag=True, help="With --learn: accept labels that are not yet classes of the model.")
 @click.option(
     "--decay",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-    metavar="SHARE",
-    help="With --learn: after each 1,000 rows (--decay-every) all that was learned before weighs so many times as "
-    "much, such as 0.99.",
+    metavar="FACTOR",
+    help="With --learn: after every 1,000 learned rows (--decay-every), multiply all earlier counts by this factor, "
+    "e.g. 0.99.",
 )
 @click.option(
     "--decay-every",
@@ -62,113 +66,114 @@ Examples:
     default=LearnSettings.decay_every,
     show_default=True,
     metavar="ROWS",
-    help="With --decay.",
+    help="With --decay: number of learned rows between two steps.",
 )
 @click.option(
     "--retune-every",
     type=click.IntRange(1),
     metavar="ROWS",
-    help="With --learn: learn the weights anew after so many rows.",
+    help="With --learn: tune the evidence weights again after this number of learned rows.",
 )
 @click.option(
-    "--most-journal-bytes",
-    "max_journal_bytes",
+    "--max-journal-bytes",
     type=click.IntRange(1 << 18),
     default=LearnSettings.max_journal_bytes,
     show_default=True,
     metavar="BYTES",
-    help="With --learn: of what is kept beside the model file.",
+    help="With --learn: maximum size of the journal next to the model file.",
 )
 @click.option(
-    "--most-model-bytes",
-    "max_model_bytes",
+    "--max-model-bytes",
     type=click.IntRange(1),
     default=LearnSettings.max_model_bytes,
     show_default=True,
     metavar="BYTES",
-    help="With --learn: of the model file, beyond which nothing is learned.",
+    help="With --learn: maximum size of the model file; beyond it, learning stops.",
 )
-@click.option("--costs", metavar="FILE", shell_complete=files, help="What decisions cost; see deciban decide.")
-@click.option("--reject", type=click.FloatRange(0.0), metavar="COST", help="What it costs to leave a row undecided.")
+@click.option("--costs", metavar="FILE", shell_complete=files, help="Default costs for /decide; see deciban decide.")
+@click.option(
+    "--reject", type=click.FloatRange(0.0), metavar="COST", help="Default cost of leaving a row undecided, for /decide."
+)
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),
     default=ServeSettings.workers,
     show_default=True,
-    help="Processes that answer; one with --learn.",
+    help="Number of worker processes; must be 1 with --learn.",
 )
 @click.option(
-    "--most-body-bytes",
-    "max_body_bytes",
+    "--max-body-bytes",
     type=click.IntRange(1),
     default=RequestSettings.max_body_bytes,
     show_default=True,
-    help="Of a request.",
+    metavar="BYTES",
+    help="Maximum size of a request body.",
 )
 @click.option(
-    "--most-rows",
-    "max_rows",
+    "--max-rows",
     type=click.IntRange(1),
     default=RequestSettings.max_rows,
     show_default=True,
-    help="Of a request.",
+    help="Maximum number of rows per request.",
 )
 @click.option(
-    "--most-columns",
-    "max_columns",
+    "--max-columns",
     type=click.IntRange(1),
     default=RequestSettings.max_columns,
     show_default=True,
-    help="Of a request.",
+    help="Maximum number of columns per request.",
 )
 @click.option(
-    "--time-limit",
+    "--read-timeout",
     type=click.FloatRange(0.0, min_open=True),
-    default=RequestSettings.time_limit,
+    default=RequestSettings.read_timeout,
     show_default=True,
     metavar="SECONDS",
-    help="Within which a request must have come in.",
+    help="Time allowed to receive a request.",
 )
 @click.option(
-    "--answer-limit",
+    "--response-timeout",
     type=click.FloatRange(0.0, min_open=True),
-    default=RequestSettings.answer_limit,
+    default=RequestSettings.response_timeout,
     show_default=True,
     metavar="SECONDS",
-    help="Within which it is answered.",
+    help="Time allowed to process a request and respond.",
 )
 @click.option(
-    "--drain-limit",
+    "--shutdown-timeout",
     type=click.FloatRange(0.0, min_open=True),
-    default=ConnectionSettings.drain_limit,
+    default=ConnectionSettings.shutdown_timeout,
     show_default=True,
     metavar="SECONDS",
-    help="What requests under way have when the service ends.",
+    help="Time allowed for in-flight requests on shutdown.",
 )
 @click.option(
-    "--most-connections",
-    "max_connections",
+    "--max-connections",
     type=click.IntRange(1),
     default=ConnectionSettings.max_connections,
     show_default=True,
-    help="At a time.",
+    help="Maximum number of open connections per worker.",
 )
 @click.option(
     "--max-connections-per-address",
     type=click.IntRange(1),
     default=ConnectionSettings.max_connections_per_address,
     show_default=True,
-    help="Connections of one client address at a time.",
+    help="Maximum number of open connections per client address.",
 )
 @click.option("--access-log", is_flag=True, help="Log each request to standard error.")
 @common
 def serve(as_json: bool, **options: Any) -> None:
-    """Answer over HTTP what a model says of rows: predict, explain, decide, and learn; with a page to play with."""
+    """Serve a model over HTTP.
+
+    Clients can request predictions, explanations and decisions, and with --learn they can teach the model new rows. The
+    service includes a web page for trying out the model.
+    """
     from deciban.serve.worker_metrics import shared_folder
 
     settings = ServeSettings.of(**{**options, "allow_hosts": tuple(options["allow_hosts"])})
-    _refuse(settings, options)
-    # where there are several processes they share their metrics, which are told so before they are imported
+    _check_options(settings, options)
+    # prometheus_client must find the shared folder in the environment when it is imported
     with shared_folder() if settings.workers > 1 else nullcontext():
         _run(settings, as_json)
 
@@ -182,36 +187,37 @@ def _run(settings: ServeSettings, as_json: bool) -> None:
             raise
         raise missing_package("deciban serve", name, "serve") from None
 
-    def started(address: str, names: list[str], wrong: list[str]) -> None:
+    def announce(address: str, names: list[str], failed: list[str]) -> None:
         if as_json:
-            say_json({"address": address, "models": names, "not_read": wrong})
+            say_json({"address": address, "models": names, "failed": failed})
         elif os.path.isdir(settings.path):
-            without = f" ({len(wrong)} cannot be read: {escape_line(', '.join(wrong))})" if wrong else ""
-            say(f"serving {count_noun(len(names), 'model')}{without} at {address}")
+            note = f" ({len(failed)} cannot be loaded: {escape_line(', '.join(failed))})" if failed else ""
+            say(f"serving {count_noun(len(names), 'model')}{note} at {address}")
         else:
             say(f"serving {escape_line(os.path.basename(settings.path))} at {address}")
         flush()
 
-    run(settings, started)
+    run(settings, announce)
 
 
-def _refuse(settings: ServeSettings, options: dict[str, Any]) -> None:
-    """Refuse options that do not go together, before anything is loaded."""
+def _check_options(settings: ServeSettings, options: dict[str, Any]) -> None:
+    """Raise a UsageError for options that contradict each other, before anything is loaded."""
     if not os.path.exists(settings.path):
-        raise FileNotFoundError(f"{settings.path}: there is no such file; check the name")
+        raise FileNotFoundError(f"{settings.path}: no such file or folder; check the name")
     if not settings.on_loopback and settings.token_file is None:
         raise UsageError(
-            f"--host {settings.host}: anyone who can reach this address could ask, and with --learn change, the model",
-            remedy="give --token-file, or listen on 127.0.0.1",
+            f"--host {settings.host}: anyone who can reach this address could query the model and, with --learn, "
+            "change it",
+            remedy="pass --token-file, or listen on 127.0.0.1",
         )
     if settings.learning is None:
-        given = {"--new-classes": "new_classes", "--decay": "decay", "--retune-every": "retune_every"}
-        if option := next((option for option, name in given.items() if options[name]), None):
-            raise UsageError(f"{option} says how rows are learned", remedy="give --learn, or leave it out")
+        learning_options = {"--new-classes": "new_classes", "--decay": "decay", "--retune-every": "retune_every"}
+        if option := next((option for option, name in learning_options.items() if options[name]), None):
+            raise UsageError(f"{option} has no effect without --learn", remedy="add --learn, or omit it")
     if settings.learning is not None and settings.workers > 1:
-        remedy = "leave it out, or leave --learn out"
-        raise UsageError("--workers: one process owns a model that learns", remedy=remedy)
+        remedy = "omit --workers, or omit --learn"
+        raise UsageError("--workers: online learning uses a single process", remedy=remedy)
     if settings.costs is not None:
         costs(settings.costs, of_columns=True)
     if settings.token_file is not None and settings.on_loopback and settings.allow_hosts:
-        complain("note", "--allow-host does nothing where there are tokens: these say who may ask")
+        complain("note", "--allow-host has no effect with --token-file: the Host header is not checked then")

@@ -162,11 +162,11 @@ def files() -> None:
 def samples() -> None:
     """Samples of rows of numbers and texts."""
     from deciban.tables.convert import as_table
-    from deciban.tables.labeled import LabeledTable
-    from deciban.tables.row_sampling import sampled_places
+    from deciban.tables.examples import LabeledTable
+    from deciban.tables.row_sampling import sample_places
 
     numbers, labels = _numbers(5_000)
-    sampled_places(len(labels), 20)
+    sample_places(len(labels), 20)
     LabeledTable.of(as_table({"number": numbers[:, 0], "text": labels}), labels).sample(20)
 
 

@@ -93,10 +93,10 @@ def _expression(meant: "MeantAs") -> str:
 
 def _column(name: str) -> str:
     """A column as SQL writes it, in quotes where it needs them."""
-    from deciban.sources.duckdb import keywords, quoted
+    from deciban.sources.duckdb import keywords, quote_name
 
     plain = re.fullmatch(r"[A-Za-z_]\w*", name) and name.lower() not in keywords()
-    return name if plain else quoted(name)
+    return name if plain else quote_name(name)
 
 
 def _query(expressions: Mapping[str, str], table: Sequence[str]) -> str:

@@ -14,13 +14,13 @@ from click.shell_completion import CompletionItem
 
 from deciban.cli.output import check_output, complain, few
 from deciban.errors import Argument, UsageError
-from deciban.sources.addresses import HIDDEN, without_passwords
+from deciban.sources.addresses import HIDDEN, mask_passwords
 from deciban.util.text_tables import count_noun, format_class
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
-    from deciban.sources.labeled import LabeledStream
     from deciban.sources.source import Source
+    from deciban.sources.streams import LabeledStream
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -126,7 +126,7 @@ def again_from(table: Sequence[str], read: ReadOptions) -> list[str]:
     """What to give another command to read the same rows, without a password."""
     database = {"--query": read.query, "--table": read.database_table}
     given = [part for option, value in database.items() if value is not None for part in (option, value)]
-    return [*(without_passwords(one).replace(f":{HIDDEN}@", "@") for one in table), *given]
+    return [*(mask_passwords(one).replace(f":{HIDDEN}@", "@") for one in table), *given]
 
 
 def pair(text: str, option: str, form: str) -> tuple[str, str]:
@@ -150,7 +150,7 @@ def loaded(path: str) -> "Fitted":
 def labeled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabeledStream":
     """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
     from deciban.fitting.fit import open_examples
-    from deciban.sources.labeled import LabeledStream
+    from deciban.sources.streams import LabeledStream
 
     name = target if target is not None else fitted.origin.target
     if name is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import click
 
 from deciban.errors import Place, UsageError
-from deciban.sources.addresses import is_address, without_passwords
+from deciban.sources.addresses import is_address, mask_passwords
 from deciban.util.text_tables import align_table, shorten, text_width, to_json
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def heading(text: str) -> None:
 def complain(kind: str, text: str) -> None:
     """One line on standard error."""
     color = {"error": "red", "warning": "yellow"}.get(kind)
-    said = clean(without_passwords(" ".join(text.splitlines())))
+    said = clean(mask_passwords(" ".join(text.splitlines())))
     click.echo(f"deciban: {click.style(kind, fg=color, bold=True)}: {said}", err=True)
 
 

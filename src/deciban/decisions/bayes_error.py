@@ -140,7 +140,7 @@ def bayes_error(
     classes: Sequence[Any] | None = None,
     boundaries: Sequence[float] | None = None,
     decisions: Sequence[Any] | None = None,
-    samples: int = 200_000,
+    n_samples: int = 200_000,
     random_state: int = 0,
 ) -> BayesError:
     """The Bayes risk of known class-conditional distributions, or the risk of a rule under them.
@@ -162,7 +162,7 @@ def bayes_error(
         A rule to evaluate instead of the best one, in one dimension: the points at which its decision changes.
     decisions : sequence of labels, default=None
         The decision in each interval between the boundaries, from the left. None: the best one in each.
-    samples : int, default=200_000
+    n_samples : int, default=200_000
         How many rows are drawn where the risk is simulated, at least 100.
     random_state : int, default=0
         The seed of the simulation.
@@ -212,9 +212,11 @@ def bayes_error(
     if kinds == {"of several dimensions"}:
         if edges is not None:
             raise UsageError((Argument("boundaries"), " is for one dimension"))
-        if samples < MIN_SAMPLES:
-            raise UsageError(f"give at least {MIN_SAMPLES} to simulate with", parameter=Argument("samples", samples))
-        found = _simulated(distributions, prior, loss_for_classes, samples, random_state)
+        if n_samples < MIN_SAMPLES:
+            raise UsageError(
+                f"give at least {MIN_SAMPLES} to simulate with", parameter=Argument("n_samples", n_samples)
+            )
+        found = _simulated(distributions, prior, loss_for_classes, n_samples, random_state)
     else:
         exact = enumerated if kinds == {"discrete"} else integrated
         found = exact(distributions, prior, loss_for_classes, edges, decisions)
@@ -260,11 +262,11 @@ def _kind(distribution: Any) -> str:
     )
 
 
-def _simulated(distributions: Sequence[Any], prior: Floats, loss: Loss, samples: int, seed: int) -> BayesError:
+def _simulated(distributions: Sequence[Any], prior: Floats, loss: Loss, n_samples: int, seed: int) -> BayesError:
     """The mean of the least conditional risk of rows that are drawn from each class as often as its prior demands."""
     rng = np.random.default_rng(seed)
-    labels = rng.choice(prior.size, size=samples, p=prior)
-    joint = np.empty((samples, prior.size))
+    labels = rng.choice(prior.size, size=n_samples, p=prior)
+    joint = np.empty((n_samples, prior.size))
     for c, distribution in enumerate(distributions):
         here = np.flatnonzero(labels == c)
         if here.size:

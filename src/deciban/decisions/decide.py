@@ -197,8 +197,8 @@ def decide(
     >>> from deciban import decide
     >>> print(decide({"healthy": [0.98, 0.7], "sick": [0.02, 0.3]}, {"healthy": 1, "sick": 10}))
        decision  risk  second best  its risk
-    0  healthy   0.2   sick       0.98
-    1  sick      0.7   healthy    3
+    0  healthy   0.2   sick         0.98
+    1  sick      0.7   healthy      3
     """
     given = None if loss is None else Loss.of(loss)
     if isinstance(posterior, Mapping) and all(np.ndim(share) == 0 for share in posterior.values()):

@@ -52,14 +52,14 @@ from deciban.model.fitted import Fitted, Settings
 from deciban.model.linear_forms import Form, form_of
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.model.tuning import Tuning
-from deciban.report.figures import report_figures
+from deciban.report.data import collect_report_data
 from deciban.report.report import Report
 from deciban.schema.schema import ColumnSpec, Schema
 from deciban.scoring import predict as scoring
 from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labeled import Examples
-from deciban.sources.open import kind_of_rows, named_rows
+from deciban.sources.open import kind_of_rows, open_query_or_table
+from deciban.sources.streams import Examples
 from deciban.sources.write import FileKind, IfExists
 from deciban.store import model_file
 from deciban.store.model_file import shards_of
@@ -80,9 +80,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     Parameters
     ----------
-    columns : family, mapping or None, default=None
-        What the columns are. A family such as ``Gaussian()`` for every column, or a mapping from the name (or number)
-        of a column, or a tuple of columns that form one joint block, to its family. What it leaves out is inferred.
+    families : family, mapping or None, default=None
+        Families of the columns: one family such as ``Gaussian()`` for every column, or a mapping from a column (its
+        name or number), or from a tuple of columns that form one joint block, to its family. The family of every
+        other column is inferred.
     prior : str, mapping, sequence, Empirical or Uniform, default="empirical"
         The prior probability of each class: ``"empirical"`` (its share of the rows), ``"smoothed"`` (one row more in
         each class), ``"uniform"``, ``Empirical(alpha)``, ``Uniform()``, or probabilities: a mapping from class, or a
@@ -160,7 +161,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def __init__(
         self,
-        columns: ColumnSpec = None,
+        families: ColumnSpec = None,
         *,
         prior: Any = "empirical",
         classes: Any = None,
@@ -169,7 +170,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         threads: int | None = None,
         tune: Literal["auto", "weights"] | None = "auto",
     ) -> None:
-        self.columns = columns
+        self.families = families
         self.prior = prior
         self.classes = classes
         self.alpha = alpha
@@ -237,7 +238,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> BayesClassifier().fit(weather(), "play").classes_.tolist()
         ['no', 'yes']
         """
-        X = named_rows(X, query, table)
+        X = open_query_or_table(X, query, table)
         fitted = fit.fit(self._settings(), X, y, sample_weight, pushdown=pushdown)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
@@ -464,7 +465,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         forget : Unlearn rows.
         shard : Count rows elsewhere, to be added.
         """
-        X = named_rows(X, query, table)
+        X = open_query_or_table(X, query, table)
         if self.__sklearn_is_fitted__():
             return self._become(update.learn_more(self._fitted(), X, y, sample_weight, classes, pushdown))
         fitted = fit.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True, pushdown=pushdown)
@@ -507,7 +508,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ForgetError
             If these rows cannot have been learned, or nothing would be left; the classifier stays as it was.
         """
-        return self._become(update.forget(self._fitted(), named_rows(X, query, table), y, sample_weight, pushdown))
+        return self._become(
+            update.forget(self._fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
+        )
 
     def plan(self, X: Any, y: str, sample_weight: str | None = None) -> Plan:
         """Settle on a sample how rows are to be counted, so that they can be counted elsewhere.
@@ -576,7 +579,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         return self._become(update.with_counts(fitted, fitted.counts * factor))
 
-    def retune(self, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Self:
+    def retune(self, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Self:
         """Learn the weight of each block anew.
 
         Parameters
@@ -588,14 +591,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         sample_weight : array-like or str, default=None
             Their weights, or the name of the column that holds them; of rows that have faded by `decay`, what is left
             of it.
-        learned : bool, default=True
-            Whether the classifier has learned these rows, so that each is scored without itself.
+        already_learned : bool, default=True
+            True if the classifier has learned these rows: each row is then left out when it is scored.
 
         Returns
         -------
         self : BayesClassifier
         """
-        self.fitted_ = update.retune(self._fitted(), X, y, sample_weight, learned=learned)
+        self.fitted_ = update.retune(self._fitted(), X, y, sample_weight, learned=already_learned)
         return self
 
     def shard(
@@ -632,7 +635,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         BayesClassifier
             A classifier that has learned these rows alone.
         """
-        return self._copy(update.shard(self._fitted(), named_rows(X, query, table), y, sample_weight, pushdown))
+        return self._copy(
+            update.shard(self._fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
+        )
 
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are.
@@ -1052,7 +1057,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             error = 0.0  # tuned, and nothing to check it by
         return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
 
-    def bayes_error(self, loss: Any = None, rows: int = 100_000, random_state: int = 0) -> PlugInRisk:
+    def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> PlugInRisk:
         """The risk of the best rule if the model were true, beside the leave-one-out risk.
 
         Each column has the family that the model uses for it, with weight 1. Exact for one column of listed values, of
@@ -1062,8 +1067,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ----------
         loss : Loss, matrix, mapping, table or path, default=None
             As for `decide`; None is zero-one loss, under which the risk is the error.
-        rows : int, default=100_000
-            How many rows to simulate.
+        n_samples : int, default=100_000
+            Number of rows to simulate.
         random_state : int, default=0
             The seed.
 
@@ -1078,14 +1083,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         fitted = self._fitted()
         costs = loss_for(fitted, loss)
-        risk, interval = model_risk(fitted, costs, rows, random_state)
+        risk, interval = model_risk(fitted, costs, n_samples, random_state)
         known = self._training_rows() is not None
         return PlugInRisk(risk, interval, self.leave_one_out().expected_cost(costs) if known else None, costs)
 
     def report(
         self,
         path: str | os.PathLike[str] | None = None,
-        data: Any = None,
+        X: Any = None,
         y: Any = None,
         sample_weight: Any = None,
         *,
@@ -1095,14 +1100,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     ) -> Report:
         """A report as one HTML page: what the model is, how good it is, what each column says, and a form to try it.
 
-        Without `data` it is made from counts, with the rows of the last `fit` left out in turn where they are
+        Without `X` it is made from counts, with the rows of the last `fit` left out in turn where they are
         remembered, and no row is in it.
 
         Parameters
         ----------
         path : str or path-like, default=None
             The file to write, such as "churn.html". None: none is written.
-        data : table, default=None
+        X : table, default=None
             Rows that were held out, as for `fit`.
         y : array-like or str, default=None
             Their classes, or the name of the column that holds them; None is the column that `fit` was told.
@@ -1113,7 +1118,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         title : str, default=None
             The title of the page. None: what is predicted.
         examples : int, default=3
-            How many rows of `data` are shown with their evidence; 0 keeps all rows out of the page.
+            How many rows of `X` are shown with their evidence; 0 keeps all rows out of the page.
 
         Returns
         -------
@@ -1126,15 +1131,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> from deciban.datasets import weather
         >>> clf = BayesClassifier(tune=None).fit(weather(), "play")
         >>> report = clf.report()
-        >>> report.figures["model"]["rows"], report.figures["quality"]["source"]
+        >>> report.data["model"]["rows"], report.data["quality"]["source"]
         (14, 'rows that the model has learned, each left out in its turn')
         """
         fitted = self._fitted()
         target = fitted.origin.target if y is None else y
-        held_out = None if data is None else open_examples(fitted, data, target, sample_weight)
+        held_out = None if X is None else open_examples(fitted, X, target, sample_weight)
         training = None if self._training_rows() is None else self._examples(None, None, None)
         told = title or f"Report on {fitted.origin.target or 'a model'}"
-        found = Report(report_figures(fitted, told, held_out, training, loss, examples))
+        found = Report(collect_report_data(fitted, told, held_out, training, loss, examples))
         if path is not None:
             found.save(path)
         return found
@@ -1277,7 +1282,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return top_words_of(fitted.plain, fitted.class_index(label), n, column)
 
     def sample(
-        self, rows: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None
+        self, n_samples: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None
     ) -> tuple[Any, LabelArray]:
         """Draw rows from the model: a class by the prior, then each column by the family that the model uses for it.
 
@@ -1286,8 +1291,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         Parameters
         ----------
-        rows : int, default=1
-            How many rows.
+        n_samples : int, default=1
+            Number of rows to draw.
         random_state : int, RandomState, Generator or None, default=None
             The seed, or where random numbers come from.
         label : label, default=None
@@ -1302,7 +1307,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         y : ndarray of shape (rows,)
             Their classes.
         """
-        return sample_rows(self._fitted(), rows, random_state, label, length)
+        return sample_rows(self._fitted(), n_samples, random_state, label, length)
 
     def linear_form(self) -> Form:
         """The model as weights times features, with an offset for each class.

@@ -173,7 +173,7 @@ class Dependence:
     @property
     def block_argument(self) -> Argument:
         """The argument that models these columns together."""
-        return Argument("columns", {self.columns if self.named else self.places: self.block})
+        return Argument("families", {self.columns if self.named else self.places: self.block})
 
     @property
     def python(self) -> str:
@@ -564,7 +564,7 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
     """The continuous columns whose cells of a class do not follow the distribution that was estimated from them."""
     found = []
     for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
-        if likelihood.cumulative(np.zeros(0), 0, 0) is None:
+        if likelihood.cdf(np.zeros(0), 0, 0) is None:
             continue
         cells = np.asarray(group.family.read(rows.table, group.columns), dtype=np.float64)
         varies = np.fmax.reduce(cells, initial=-np.inf) > np.fmin.reduce(cells, initial=np.inf)
@@ -574,7 +574,7 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
                 order = np.argsort(cells[here, j], kind="stable")
                 x, weight = cells[here, j][order], rows.weights[here][order]
                 total = weight.sum()
-                if total < SMALL_CLASS or (cumulative := likelihood.cumulative(x, j, c)) is None:
+                if total < SMALL_CLASS or (cumulative := likelihood.cdf(x, j, c)) is None:
                     continue
                 distance = _distance(cumulative, weight)
                 expected = 1.035 / np.sqrt(total)  # Lilliefors' bound at 1 %, for parameters found from the same cells

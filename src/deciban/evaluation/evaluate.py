@@ -29,12 +29,12 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.model import Model
 from deciban.scoring.predict import loss_for, predict, predict_posteriors
-from deciban.sources.labeled import Examples, LabeledStream
 from deciban.sources.source import Source
+from deciban.sources.streams import Examples, LabeledStream
 from deciban.store.model_file import identity, shards_of
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import UNKNOWN_LABEL, Labels, encode_labels
-from deciban.tables.row_sampling import row_hashes, sampled_places
+from deciban.tables.row_sampling import row_hashes, sample_places
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats, Integers
 from deciban.util.parallel import map_in_threads
@@ -131,7 +131,7 @@ class Fold(Source):
 def refuse_few_rows(rows: Examples, folds: int) -> None:
     """Refuse a table in which no class has a row for each fold: then a fold is empty, or all rows are in one."""
     table_rows, times, most = 0, Counter[Any](), 0
-    with rows.naming():
+    with rows.locate_errors():
         for piece in rows.pieces():
             table_rows += piece.table.rows
             codes = piece.labels.codes if piece.weights is None else piece.labels.codes[piece.weights > 0.0]
@@ -196,7 +196,7 @@ def evaluate_and_recognize(
         recount.add(piece)
         return _posterior_of_new(fitted, piece)
 
-    with rows.naming(), progress("evaluating", "rows", rows.expected) as advance:
+    with rows.locate_errors(), progress("evaluating", "rows", rows.expected) as advance:
         found = _refuse_none(_summed(fitted, _advancing(rows.pieces(), advance), loss, posterior))
     return found, not found.unknown and recount.is_known
 
@@ -216,13 +216,13 @@ def cross_validate(
     total: Evaluation | None = None
     evaluated = folds if only is None else only
     given_before: set[str] = set()
-    with rows.naming(), stages("fold", evaluated) as begin:
+    with rows.locate_errors(), stages("fold", evaluated) as begin:
         refuse_few_rows(rows, folds if only is None else 2)
         rows = held_in_memory(rows)
         for fold in range(evaluated):
             begin(fold)
             inside, outside = split(rows, folds, fold)
-            with _warning_once(given_before), outside.naming():
+            with _warning_once(given_before), outside.locate_errors():
                 learned = fit_examples(settings, outside)
             one = evaluate_rows(learned, inside, loss)
             total = one if total is None else total + one
@@ -266,7 +266,7 @@ def sample_left_out(fitted: Fitted, rows: Examples, most: int) -> tuple[Table, L
     size = (1 + len(fitted.model.schema.block_names)) * fitted.classes.size
     table, labels, weights = table.take(kept), labels[kept], weights[kept]
     copies = find_copies(table, labels, weights)
-    drawn = sampled_places(kept.size, min(most, MAX_EVIDENCE // size))
+    drawn = sample_places(kept.size, min(most, MAX_EVIDENCE // size))
     some = table.take(drawn)
     found = left_out(fitted, some, labels[drawn], weights[drawn], copies=copies.take(drawn))
     return fitted.model.schema.table_as_learned(some), found
@@ -323,7 +323,7 @@ def _figures(fitted: Fitted, rows: Examples, loss: Any, posterior: Posterior) ->
 
 def _of_each_part(fitted: Fitted, rows: Examples, what: Finding) -> list[Any]:
     """What is found of each part of the rows, where they are; of rows that are here, they are one part."""
-    with rows.naming(), progress("evaluating", "rows", rows.expected) as advance:
+    with rows.locate_errors(), progress("evaluating", "rows", rows.expected) as advance:
         if isinstance(rows, LabeledStream) and rows.elsewhere:
             work = _FoundOfPart(fitted, rows.target, rows.weight, what)
             return [pickle.loads(part) for part in rows.stream.each_part(work)]

@@ -13,7 +13,7 @@ from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import MIN_PROBABILITY
 from deciban.explain.columns import column_evidence
 from deciban.families import Family, JointTable
-from deciban.families.base.contract import evidence_of_block, with_missing
+from deciban.families.base.contract import mask_column, score_block
 from deciban.fitting.tune.correct import few_levels
 from deciban.fitting.tune.rows import Rows, fold_amounts, left_out_evidence
 from deciban.fitting.tune.weights import centered, learn_weights
@@ -23,8 +23,8 @@ from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import Schema
 from deciban.scoring.predict import aligned_table
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labeled import Examples
-from deciban.tables.row_sampling import sampled_places
+from deciban.sources.streams import Examples
+from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.frames import data_frame
@@ -132,7 +132,7 @@ def importance_of_learned(fitted: Fitted, examples: Examples) -> Importance:
 def importance_left_out(fitted: Fitted, table: Table, found: LeaveOneOut) -> Importance:
     """The same, of rows that were left out already; of many, some of them."""
     model = fitted.model
-    kept = sampled_places(table.rows, _most_rows(fitted))
+    kept = sample_places(table.rows, _most_rows(fitted))
     amounts = None
     if (corrections := model.corrections) is not None:
         hashed = corrections.columns[: corrections.hashed]
@@ -159,7 +159,11 @@ def _most_rows(fitted: Fitted) -> int:
     """How many rows are looked at: to share out a row of a large joint block takes the cube of its columns."""
     schema, classes = fitted.model.schema, max(fitted.classes.size, 1)
     numbers = MAX_NUMBERS_OF_IMPORTANCE // max(schema.width * classes, 1)
-    cubes = sum(len(group.columns) ** 3 for group in schema.groups if group.family.joint and not group.family.absorbs)
+    cubes = sum(
+        len(group.columns) ** 3
+        for group in schema.groups
+        if group.family.joint and not group.family.accepts_new_columns
+    )
     return max(
         MIN_ROWS_OF_IMPORTANCE, min(MAX_ROWS_OF_IMPORTANCE, numbers, MAX_SHARING_WORK // max(cubes * classes, 1))
     )
@@ -168,7 +172,7 @@ def _most_rows(fitted: Fitted) -> int:
 def _unlabeled(fitted: Fitted, table: Table, source: str) -> Importance:
     if not table.rows:
         raise DataError("there are no rows", remedy="give at least one, or none at all")
-    some = table.take(sampled_places(table.rows, _most_rows(fitted)))
+    some = table.take(sample_places(table.rows, _most_rows(fitted)))
     found = _importance(fitted.model, some, fitted.model.evidence(some), None, np.ones(some.rows), None)
     return replace(found, source=source)
 
@@ -211,7 +215,7 @@ def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts:
     finite = np.where(impossible, 0.0, weighted)
     sums, endless = finite.sum(axis=1), impossible.sum(axis=1)
     cells = {p: group.family.read(table, group.columns) for p, group in enumerate(schema.groups) if group.family.joint}
-    shared = {p: _shares(model, p, cells[p]) for p in cells if schema.groups[p].family.absorbs}
+    shared = {p: _shares(model, p, cells[p]) for p in cells if schema.groups[p].family.accepts_new_columns}
     corrected = {} if model.corrections is None else {one.column: k for k, one in enumerate(model.corrections.columns)}
     bins, unknown = (
         None if model.corrections is None else model.corrections.read(table),
@@ -266,7 +270,7 @@ def _change_of_corrections(
 
 def _shares(model: Model, p: int, cells: Any) -> Floats:
     """What each column has of the evidence of a joint block of many counts: these add up."""
-    shares = model.likelihoods[p].shares(cells)
+    shares = model.likelihoods[p].shapley_values(cells)
     assert shares is not None, "a joint block is shared out"
     return shares.values
 
@@ -277,10 +281,10 @@ def _rest_of_block(model: Model, p: int, cells: Any, place: int, weighted: Float
 
     def new(cells: Any) -> Floats:
         out = np.zeros((len(weighted), len(model.schema.block_names), model.classes.size))
-        out[:, slot] = model.weights[slot] * evidence_of_block(likelihood, cells, model.classes.size)
+        out[:, slot] = model.weights[slot] * score_block(likelihood, cells, model.classes.size)
         return model.cap_weighted_evidence(out, model.cap)[:, slot]
 
-    whole, rest = new(cells), new(with_missing(cells, place))
+    whole, rest = new(cells), new(mask_column(cells, place))
     with np.errstate(invalid="ignore"):
         moved = weighted + (rest - whole)
     return np.where(np.isnan(moved), rest, moved)
@@ -363,7 +367,7 @@ def _candidates(rows: Rows, schema: Schema, corrections: Corrections | None) -> 
         if group.auxiliary and group.family.interaction:
             sets.append((group.family, group.columns))
         elif not group.auxiliary:
-            alone.update(dict.fromkeys(group.columns, group.family.alone()))
+            alone.update(dict.fromkeys(group.columns, group.family.marginal_family()))
     grouped: dict[Family, list[int]] = {}
     for column in sorted(alone):
         grouped.setdefault(alone[column], []).append(column)

@@ -9,7 +9,7 @@ import numpy as np
 from deciban.decisions.loss import Loss
 from deciban.errors import DataError, UsageError
 from deciban.evaluation.metrics import MIN_PROBABILITY, Calibration, Evaluation
-from deciban.families.base.contract import LeftOut
+from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.tune.rows import Copies, find_copies, left_out_corrections
 from deciban.model.counting import row_ranges
 from deciban.model.counts import Counts
@@ -190,7 +190,7 @@ def leave_one_out(
     table = table if known.size == labels.size else table.take(known)
     labels, weights = labels[known], weights[known]
     copies = find_copies(table, labels, weights) if copies is None else copies.take(known)
-    rows = LeftOut(labels, copies.removed)
+    rows = LeftOutRows(labels, copies.removed)
     if (np.bincount(labels, weights, counts.classes.size) > counts.class_weight * (1.0 + 1e-9)).any():
         raise DataError(NOT_LEARNED)
     priors = _priors_left_out(prior, counts, rows)
@@ -230,7 +230,7 @@ def leave_one_out(
     return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept, copies.extra)
 
 
-def _priors_left_out(prior: Any, counts: Counts, rows: LeftOut) -> Floats:
+def _priors_left_out(prior: Any, counts: Counts, rows: LeftOutRows) -> Floats:
     """The log prior of each row, from the classes of the others."""
     amounts, amount = np.unique(rows.removed, return_inverse=True)
     classes = counts.classes.size

@@ -39,17 +39,17 @@ class PlugInRisk:
         return found + ("" if self.left_out is None else f"; leave-one-out {self.left_out:.4f}")
 
 
-def model_risk(fitted: Fitted, loss: Loss, rows: int, random_state: Any) -> tuple[float, tuple[float, float]]:
+def model_risk(fitted: Fitted, loss: Loss, n_samples: int, random_state: Any) -> tuple[float, tuple[float, float]]:
     """The risk of the best decisions if the generative model were true, and its 95 % interval.
 
     Exact, with an interval without width, for one column whose distribution is known exactly; else simulated.
     """
-    if not isinstance(rows, int | np.integer) or rows < 100:
-        raise UsageError("give at least 100 rows to simulate", parameter=Argument("rows", rows))
+    if not isinstance(n_samples, int | np.integer) or n_samples < 100:
+        raise UsageError("give at least 100 rows to simulate", parameter=Argument("n_samples", n_samples))
     _ = loss.matrix  # refuses costs that differ from row to row, which simulated rows do not have
     if (exact := exact_risk(fitted, loss)) is not None:
         return exact, (exact, exact)
-    drawn, _ = sample_rows(fitted, rows, random_state)
+    drawn, _ = sample_rows(fitted, n_samples, random_state)
     model = fitted.generative
     table = model.schema.table_as_learned(as_table(drawn))
     posterior = score_table(model, table, posteriors, False, fitted.settings.threads)

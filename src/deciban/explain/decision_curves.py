@@ -91,7 +91,7 @@ def curves_of_column(
     room = WIDER * float(values.numbers[-1] - values.numbers[0])
     home = home_of(fitted.generative, column)
     assert home is not None, "it has values"
-    marks = home[1].landmarks(home[2])  # those of bins are all that has a density
+    marks = home[1].curve_points(home[2])  # those of bins are all that has a density
     ends = (min(values.numbers[0] - room, *marks), max(values.numbers[-1] + room, *marks))
     x = np.unique(np.concatenate([np.linspace(*ends, CURVE_POINTS), values.numbers, marks]))
     x = x[allowed(fitted.model, column, x)]
@@ -122,7 +122,7 @@ def exact_areas(rule: Sequence[Interval], model: Model, column: int, decisions: 
     edges = np.array([one.low for one in rule[1:]])
     found = np.zeros((decisions, model.classes.size))
     for c, prior in enumerate(np.exp(model.log_prior)):
-        below = likelihood.cumulative(edges, place, c)
+        below = likelihood.cdf(edges, place, c)
         if below is None:
             return None
         mass = np.diff(np.concatenate([[0.0], below, [1.0]]))

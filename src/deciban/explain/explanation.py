@@ -259,11 +259,12 @@ class Explanation:
         Returns
         -------
         dict
-            ``evidence`` has the prior, the bias where there is one, and each column with its value, what it says in
-            ``decibans`` and ``nats``, and what of that (in decibans) it says ``alone``, ``with_others`` in joint blocks
-            and by ``correction``; by block, each block with its columns, their values and its weight. The most telling
-            first. ``sum``: of the decibans. ``words``: what the texts say, word by word. ``shared_out``: the rule by
-            which each joint block is shared out.
+            ``predicted`` and ``against`` are the two most probable classes, ``posterior`` the probability of each
+            class. ``evidence`` lists the terms of the sum, largest first: the prior, the bias (if any), and each
+            column with its ``value`` and its evidence in ``decibans`` and ``nats``; ``own``, ``joint`` (its share of
+            joint blocks) and ``correction`` are the parts, in decibans. By block, each term has the columns of the
+            block, their values and its weight. ``sum`` is the sum of the decibans. ``words`` holds the evidence of
+            each word of a text. ``shared_out`` gives the rule by which each joint block is shared among its columns.
         """
         evidence = self.evidence
         order, posterior = self._order(row), self._log_posterior[row]
@@ -334,9 +335,11 @@ class Explanation:
         """The evidence for the best class against the next, as terms of a sum; `short`: without columns that say 0."""
         best, against = map(format_class, self.evidence.classes[self._order(row)[:2]].tolist())
         text = f"evidence for {best} against {against}, in decibans:\n" + sum_table(terms, width, short)
-        if any(term.parts.get("with_others") for term in terms):
+        if any(term.parts.get("joint") for term in terms):
             rules = ", ".join(sorted(set(self.columns.rules.values())))
-            text += "\n" + "\n".join(wrap(f"(with others: the share of joint blocks, by {rules})", width))
+            text += "\n" + "\n".join(
+                wrap(f"(joint: its share of blocks of columns modeled together, by {rules})", width)
+            )
         return "\n".join([text, *map(str, self.words(row))])
 
 

@@ -11,7 +11,7 @@ from deciban.errors import Argument, Labels, UsageError
 from deciban.families.text.family import KnownWords, TextColumn
 from deciban.families.text.tokens import Tokens, folded_text
 from deciban.model.model import Model
-from deciban.tables.table import Table, decoded_cells
+from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, align_table, count_noun, format_amount
 
@@ -214,11 +214,11 @@ def tokenized_texts(model: Model, row: Table) -> Iterator[TokenizedText]:
     """The texts of one row, each cut into words."""
     schema = model.schema
     for group, slots, likelihood in zip(schema.groups, schema.block_slots, model.likelihoods, strict=True):
-        if not likelihood.texts:
+        if not likelihood.text_columns:
             continue
         cells = group.family.read(row, group.columns)
-        for place, block, cell, column in zip(group.columns, slots, cells, likelihood.texts, strict=True):
-            text = decoded_cells(cell)[0] or ""
+        for place, block, cell, column in zip(group.columns, slots, cells, likelihood.text_columns, strict=True):
+            text = decode_cells(cell)[0] or ""
             yield TokenizedText(int(block), schema.column_name(place), text, column.known_words(cell), column)
 
 
@@ -248,7 +248,7 @@ def top_words_of(model: Model, label: int, most: int, column: str | None = None)
     texts = {
         model.schema.column_name(place): text
         for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True)
-        for place, text in zip(group.columns, likelihood.texts, strict=False)
+        for place, text in zip(group.columns, likelihood.text_columns, strict=False)
     }
     if not texts or (column is not None and column not in texts):
         if column is None:

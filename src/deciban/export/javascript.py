@@ -6,7 +6,7 @@ from deciban.export.model_json import model_as_json
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.util.version import __version__
-from deciban.web.scripts import embedded_json
+from deciban.web.scripts import embed_json
 
 # The files that the scorer is made of, in their order: each defines functions that the next ones use.
 SCORER_PARTS = ("cells", "terms", "texts", "scorer")
@@ -55,7 +55,7 @@ def to_javascript(fitted: Fitted | Model) -> str:
     >>> module.splitlines()[-1]
     'export const { columns, classes, predict, proba, logProba, logJoint, evidence, columnEvidence } = scorer;'
     """
-    model = embedded_json(model_as_json(fitted))
+    model = embed_json(model_as_json(fitted))
     return (
         f"// A model of deciban {__version__}: import {{ proba }} from it, and call proba({{column: value, ...}}).\n"
         f"{scorer_source()}\n"

@@ -9,7 +9,7 @@ import numpy as np
 
 from deciban.errors import Place as Where, UsageError
 from deciban.export.ir import Block, Column, CorrectionTables, ExpandedTerm, Kind, ReadAs, TermModel, term_places
-from deciban.families.base.contract import by_pattern
+from deciban.families.base.contract import group_by_missing
 from deciban.families.base.lowering import (
     OTHER_PLACE,
     SUMMED_OVER,
@@ -31,7 +31,7 @@ from deciban.families.base.lowering import (
     level_place,
     reject_other_than_flags,
 )
-from deciban.families.base.smoothing import smoothed
+from deciban.families.base.smoothing import smooth_shares
 from deciban.model.corrections import Corrections, PartialRows
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
@@ -81,7 +81,7 @@ def lower_model(fitted: Fitted | Model) -> TermModel:
     for p, (group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
         names = [schema.column_name(column) for column in group.columns]
         lowered = model.likelihoods[p].lower(ExportedColumns(group.family, group.columns, names))
-        cap = math.inf if group.family.holds_texts or group.family.absorbs else float(model.cap)
+        cap = math.inf if group.family.is_text or group.family.accepts_new_columns else float(model.cap)
         for k, (slot, terms) in enumerate(zip(slots.tolist(), lowered.blocks, strict=True)):
             if isinstance(fitted, Fitted) and _is_holed(fitted, p):
                 terms = [replace(term, holed=True) if isinstance(term, JointNormalTerm) else term for term in terms]
@@ -331,14 +331,14 @@ def all_codes(term: TupleTerm) -> Integers:
 def tuple_evidence(term: TupleTerm, codes: Integers) -> Floats:
     """The evidence of tuples of codes (tuple by member), tuple by class."""
     out, sizes = np.zeros((len(codes), len(term.counts))), np.array(term.sizes, dtype=np.float64)
-    for pattern, rows in by_pattern(codes == SUMMED_OVER):
+    for pattern, rows in group_by_missing(codes == SUMMED_OVER):
         kept = np.flatnonzero(~pattern)
         if not kept.size:
             continue
         known, place = np.unique(term.tuples[:, kept], axis=0, return_inverse=True)
         counts = np.zeros((len(known) + 1, out.shape[1]))  # the last one is of tuples that do not occur
         np.add.at(counts, place.ravel(), term.counts.T)
-        shares = smoothed(counts.T, term.alpha * sizes[pattern].prod(), sizes[kept].prod())
+        shares = smooth_shares(counts.T, term.alpha * sizes[pattern].prod(), sizes[kept].prod())
         number = {tuple(one): k for k, one in enumerate(known.tolist())}
         found = [number.get(tuple(one), len(known)) for one in codes[np.ix_(rows, kept)].tolist()]
         out[rows] = log(shares)[:, found].T

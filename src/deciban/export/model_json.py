@@ -30,7 +30,7 @@ from deciban.families.base.lowering import (
     TextTerm,
     TupleTerm,
 )
-from deciban.families.base.shapley import MAX_ENUMERATED, orders_tried
+from deciban.families.base.shapley import MAX_ENUMERATED, sample_orders
 from deciban.families.text.tokens import CASED, COMPOSED, POINTS, folding
 from deciban.model.corrections import PartialRows
 from deciban.model.fitted import Fitted
@@ -188,7 +188,7 @@ class _Writer:
             "tuples": integers(term.tuples),
             "counts": amounts(term.counts),
             "alpha": number(term.alpha),
-            "orders": integers(list(orders_tried(width))) if width > MAX_ENUMERATED else None,
+            "orders": integers(list(sample_orders(width))) if width > MAX_ENUMERATED else None,
         }
 
     def _refusals(self) -> list[dict[str, Any]]:

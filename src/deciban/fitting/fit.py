@@ -25,12 +25,12 @@ from deciban.model.priors import Given, prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, check_columns, infer_schema
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import Examples, LabeledStream, open_labeled
 from deciban.sources.open import open_table
 from deciban.sources.source import Work
+from deciban.sources.streams import Examples, LabeledStream, open_labeled
 from deciban.store.model_file import content, from_content
-from deciban.tables.labeled import LabeledTable
-from deciban.tables.labels import LabelArray, cut_off, encode_labels, spellings, too_many
+from deciban.tables.examples import LabeledTable
+from deciban.tables.labels import LabelArray, check_class_count, check_spellings, check_truncation, encode_labels
 from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Integers
 
@@ -115,13 +115,13 @@ class Plan:
             raise UsageError(
                 "the plan was made with labels apart", remedy="make it by the name of the column that holds them"
             )
-        pieces = self._labeled(tables, self.origin.target)
+        pieces = self._add_labels(tables, self.origin.target)
         rows = (batch for piece in pieces for batch in batches(piece, self.schema))
         counts = self.start + count_batches(rows, Counts.empty(self.schema), self.settings.threads)
         settings = replace(self.settings, prior="empirical")  # a part may lack classes that a given prior names
         return content(Fitted(counts, prior_of("uniform", counts), None, self.origin, settings))
 
-    def _labeled(self, tables: Iterable[Any], target: str) -> Iterator[LabeledTable]:
+    def _add_labels(self, tables: Iterable[Any], target: str) -> Iterator[LabeledTable]:
         """Rows with their labels, numbered on, their cells read as those of the sample were."""
         first = 0
         for table in tables:
@@ -143,7 +143,7 @@ def fit(
     """Return what is known after these rows alone; see `fit_examples`."""
     settings.check()
     examples = open_examples(None, X, y, sample_weight, pushdown)
-    with examples.naming():
+    with examples.locate_errors():
         fitted = fit_examples(settings, examples, classes=classes, partial=partial)
     return replace(fitted, origin=_named(fitted.origin, y, sample_weight))
 
@@ -152,7 +152,7 @@ def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> "Plan
     """Return how rows like these, with labels and weights in columns of these names, are to be counted."""
     settings.check()
     examples = open_examples(None, X, y, sample_weight)
-    with examples.naming():
+    with examples.locate_errors():
         found, _ = plan_examples(settings, examples)
     return replace(found, origin=_named(found.origin, y, sample_weight))
 
@@ -197,21 +197,21 @@ def plan_examples(
     """
     declared = settings.classes if classes is None else classes
     if examples.names is not None:
-        check_columns(examples.names, settings.columns, partial)
+        check_columns(examples.names, settings.families, partial)
     if isinstance(examples, LabeledStream) and declared is None:
         _check_prior_before_reading(settings, examples)
     sample, everything = _sampled(settings, examples)
     notes = everything.notes or examples.notes
     schema = infer_schema(
         sample.table,
-        settings.columns,
+        settings.families,
         Defaults(settings.alpha, settings.unseen),
         partial,
         sample.weights,
         everything.expected,
         _different(sample),
     ).with_notes(notes)
-    if not partial and (warning := too_many(sample.labels)):
+    if not partial and (warning := check_class_count(sample.labels)):
         warn_user(warning)
     for name in schema.columns_like("identifier"):
         warn_user((f"column {name!r} looks like an identifier; leave it out: ", Argument("ignore", name)))
@@ -234,12 +234,12 @@ def _check_prior_before_reading(settings: Settings, examples: LabeledStream) -> 
 
 def _sampled(settings: Settings, examples: Examples) -> tuple[LabeledTable, Examples]:
     """Rows to infer the schema from and to tune on, and all rows, whose columns have types by then."""
-    given = settings.tune is None and settings.columns is not None and not isinstance(settings.columns, Mapping)
+    given = settings.tune is None and settings.families is not None and not isinstance(settings.families, Mapping)
     sample, everything = examples.peek() if given else examples.sample()
     if isinstance(examples, LabeledStream) and not sample.table.rows:
         raise DataError("the table has no rows; there is nothing to learn from")
     refuse_empty(sample.table)
-    return sample.weighing(), everything
+    return sample.drop_zero_weights(), everything
 
 
 def _different(sample: LabeledTable) -> Integers:
@@ -328,9 +328,9 @@ def warn_of_labels(examples: Examples, counts: Counts, known: Counts | None = No
     """Warn of labels that are probably not meant as they stand; `known` was learned before these were counted."""
     old = [] if known is None else known.classes.tolist()
     new = set(counts.classes.tolist()).difference(old)
-    if new and (warning := spellings([*old, *sorted(new, key=str)])):
+    if new and (warning := check_spellings([*old, *sorted(new, key=str)])):
         warn_user(warning)
-    unfinished = examples.unfinished_labels if isinstance(examples, LabeledStream) else ()
+    unfinished = examples.labels_without_newline if isinstance(examples, LabeledStream) else ()
     before = None if known is None else known.classes
-    if warning := cut_off(unfinished, counts.classes, counts.class_weight, before):
+    if warning := check_truncation(unfinished, counts.classes, counts.class_weight, before):
         warn_user(warning)

@@ -26,9 +26,9 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
 from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
-from deciban.schema.infer import Defaults, extended
+from deciban.schema.infer import Defaults, extend_schema
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import Examples, LabeledStream
+from deciban.sources.streams import Examples, LabeledStream
 from deciban.store import model_file
 from deciban.store.model_file import identity, shards_of
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
@@ -53,7 +53,7 @@ def learn_more(
         return fit(settings, X, y, sample_weight, classes=declared, partial=True, pushdown=pushdown)
     settings.check()
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
-    with examples.naming():
+    with examples.locate_errors():
         schema, everything = _extended(fitted, examples)
         known = known.extend_schema(schema)
         known = known if declared is None else known.declare_classes(declared_classes(declared))
@@ -68,7 +68,7 @@ def learn_more(
 def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Fitted:
     """What would be known had these rows not been learned."""
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
-    with examples.naming():
+    with examples.locate_errors():
         rows = count_examples(fitted.counts.schema, examples, fitted.settings.threads)
         name = identity(rows)
         absent = _columns_missing_from(fitted.counts.schema, examples.names)
@@ -84,7 +84,7 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: 
 def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Fitted:
     """The same counts with weights learned anew from these rows, which are among those counted if `learned`."""
     examples = open_examples(fitted, X, y, sample_weight)
-    with examples.naming():
+    with examples.locate_errors():
         rows, everything = examples.sample()
         labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
         tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
@@ -100,7 +100,7 @@ def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: b
     settings = fitted.settings
     settings.check()
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
-    with examples.naming():
+    with examples.locate_errors():
         schema, everything = _extended(fitted, examples)
         counts = count_examples(schema, everything, settings.threads)
         _refuse_other_labels(examples, counts, fitted.counts)
@@ -232,9 +232,9 @@ def _extended(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples]:
     if schema.names is None or examples.names is None or set(examples.names) <= schema.columns_with_family:
         return schema, examples
     sample, everything = examples.sample()
-    sample = sample.weighing()
-    return extended(
-        schema, sample.table, settings.columns, Defaults(settings.alpha, settings.unseen), sample.weights
+    sample = sample.drop_zero_weights()
+    return extend_schema(
+        schema, sample.table, settings.families, Defaults(settings.alpha, settings.unseen), sample.weights
     ), everything
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import Examples
-from deciban.tables.labeled import LabeledTable
+from deciban.sources.streams import Examples
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Codes, Floats, even_part

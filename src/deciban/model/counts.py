@@ -232,7 +232,7 @@ class Counts:
             at = {column: k for k, column in enumerate(group.columns)}
             total: Statistic = group.family.empty(self.classes.size, len(group.columns))
             for old, statistic in zip(self.schema.groups, self.statistics, strict=True):
-                if old.auxiliary != group.auxiliary or old.family.counts != group.family.counts:
+                if old.auxiliary != group.auxiliary or old.family.statistic_key != group.family.statistic_key:
                     continue
                 positions = np.array([at.get(place[column], -1) for column in old.columns])
                 if np.array_equal(positions, np.arange(len(group.columns))):

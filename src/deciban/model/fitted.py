@@ -21,7 +21,7 @@ from deciban.util.arrays import Floats, PickledFields
 class Settings:
     """How to learn: the parameters of `BayesClassifier`, which documents them."""
 
-    columns: ColumnSpec = None
+    families: ColumnSpec = None
     prior: Any = "empirical"
     classes: Any = None
     alpha: float = 1.0
@@ -103,8 +103,8 @@ class Fitted(PickledFields):
         if self.tuning is None:
             return self.plain
         require_weight(self.counts)
-        tuned = (group for group in self.tuning.schema.plain.groups if not group.family.holds_texts)
-        texts = (group for group in self.counts.schema.plain.groups if group.family.holds_texts)
+        tuned = (group for group in self.tuning.schema.plain.groups if not group.family.is_text)
+        texts = (group for group in self.counts.schema.plain.groups if group.family.is_text)
         schema = replace(self.tuning.schema, groups=(*tuned, *texts))
         return estimate(self.counts.select_schema(schema), self.log_prior)
 

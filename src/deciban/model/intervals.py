@@ -105,18 +105,18 @@ class LogOdds:
 
     def no_errors(self) -> Covariance:
         """The covariance of log joints that have no errors as yet, along all that `variance` looks at."""
-        return Covariance.along(self.posterior, self.slope)
+        return Covariance.zeros_along(self.posterior, self.slope)
 
     def variance(self, covariance: Covariance) -> Floats:
         """The variance of the errors, row by class: infinite where it overflows, and not below what is left of it by
         rounding where classes have nearly all of their errors in common."""
         rows, posterior, slope = np.arange(len(self.value)), self.posterior, self.slope
         rest = 1.0 - np.minimum(posterior, 0.5)
-        along, deviation = covariance.times(0), np.sqrt(covariance.own)
+        along, deviation = covariance.multiply(0), np.sqrt(covariance.own)
         common = (along * posterior).sum(axis=1, keepdims=True)
         variance = (covariance.own - 2.0 * along + common) / rest**2
         size = (deviation + (deviation * posterior).sum(axis=1, keepdims=True)) / rest
-        variance[rows, self.best] = (covariance.times(1) * slope).sum(axis=1)
+        variance[rows, self.best] = (covariance.multiply(1) * slope).sum(axis=1)
         size[rows, self.best] = (deviation * np.abs(slope)).sum(axis=1)
         variance = np.maximum(variance, CANCELLED_SHARE * size**2)
         return np.where(np.isnan(variance), np.inf, variance)

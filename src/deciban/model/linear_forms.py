@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.families.base.contract import Terms
+from deciban.families.base.contract import DiscriminantTerms
 from deciban.model.corrections import PartialRows
 from deciban.model.counts import Guard
 from deciban.model.model import Model
@@ -42,7 +42,7 @@ class Form:
     log_prior: Floats
     bias: Floats
     partial: PartialRows | None
-    terms: dict[int, list[Terms]]  # of each group of the schema that has any
+    terms: dict[int, list[DiscriminantTerms]]  # of each group of the schema that has any
     schema: Schema
 
     def features(self, X: Any) -> Floats:
@@ -60,7 +60,7 @@ class Form:
         out = np.tile(self.bias, (table.rows, 1)) if known is None else known.bias.copy()
         for group, some in self.terms.items():
             for terms in some:
-                out += terms.scores(cells[group])
+                out += terms.evaluate(cells[group])
         return self.log_prior + (out if known is None else known.scale[:, None] * out)
 
     def _cells(self, table: Table) -> dict[int, Any]:
@@ -122,7 +122,7 @@ def form_of(model: Model, quadratic: bool) -> Form:
             "a model with corrections, or a cap on what a block is worth, has no linear or quadratic form",
             remedy=("fit with ", Argument("tune", "weights"), ", or ", Argument("tune", None), " for plain Bayes"),
         )
-    every = [term.expanded() for some in terms.values() for term in some]
+    every = [term.expand() for some in terms.values() for term in some]
     names = tuple(name for term in every for name in term.names)
     classes = model.classes.size
     prior = model.log_prior + model.bias
@@ -133,7 +133,7 @@ def form_of(model: Model, quadratic: bool) -> Form:
     return Form(model.classes, names, weights, offset, quadratic_terms, *start, terms, model.schema)
 
 
-def _group_terms(model: Model, group: int, quadratic: bool) -> list[Terms]:
+def _group_terms(model: Model, group: int, quadratic: bool) -> list[DiscriminantTerms]:
     """The terms of the blocks of a group that have a weight."""
     columns, family = model.schema.groups[group].columns, model.schema.groups[group].family
     weights = model.weights[model.schema.block_slots[group]]
@@ -141,10 +141,10 @@ def _group_terms(model: Model, group: int, quadratic: bool) -> list[Terms]:
     if not used:
         return []
     names = [model.schema.column_name(column) for column in columns]
-    found = model.likelihoods[group].score_terms(names)
+    found = model.likelihoods[group].discriminant_terms(names)
     if found is None:
         raise UsageError(f"{names[used[0]]}: {family} has no linear or quadratic form")
-    terms = [found[b].weighted(float(weights[b])) for b in used if found[b].names]
+    terms = [found[b].scale(float(weights[b])) for b in used if found[b].names]
     for term in terms:
         if term.quadratic is not None and not quadratic:
             raise UsageError(
@@ -152,14 +152,14 @@ def _group_terms(model: Model, group: int, quadratic: bool) -> list[Terms]:
                 "without rows has that of all): the score is quadratic",
                 remedy=("use quadratic_form() or ", Argument("family", "Pooled"), " variances"),
             )
-        if not term.finite:
+        if not term.is_finite:
             raise UsageError(
                 f"{', '.join(term.names[:4])}: a probability of 0 has no finite weight", remedy="use alpha > 0"
             )
     return terms
 
 
-def _block_diagonal(terms: Sequence[Terms], classes: int) -> Floats | None:
+def _block_diagonal(terms: Sequence[DiscriminantTerms], classes: int) -> Floats | None:
     """The quadratic terms of all blocks in one matrix for each class; None where there are none."""
     if all(term.quadratic is None for term in terms):
         return None

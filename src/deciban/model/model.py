@@ -10,7 +10,7 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.errors import BadCell
 from deciban.families import Likelihood
-from deciban.families.base.contract import LeftOut, Sampled, add_base
+from deciban.families.base.contract import LeftOutRows, Sampled, add_common_factor
 from deciban.model.corrections import Bins, Corrections, MissingAdjustment, PartialRows
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
@@ -235,7 +235,7 @@ class Model:
     def _word_blocks(self) -> Flags:
         found = np.zeros(len(self.schema.block_names), dtype=np.bool_)
         for slot, group in zip(self.schema.block_slots, self.schema.groups, strict=True):
-            found[slot] = group.family.holds_texts or group.family.absorbs
+            found[slot] = group.family.is_text or group.family.accepts_new_columns
         return found
 
     @property
@@ -306,7 +306,7 @@ class Model:
         """The weights, 1 where one is 0, by block."""
         return np.where(self.weights > 0.0, self.weights, 1.0)[None, :, None]
 
-    def leave_one_out_evidence(self, counts: "Counts", table: Table, rows: LeftOut, first_row: int = 0) -> Floats:
+    def leave_one_out_evidence(self, counts: "Counts", table: Table, rows: LeftOutRows, first_row: int = 0) -> Floats:
         """The leave-one-out evidence of rows that were counted: of each row as if it had not been counted.
 
         Parameters
@@ -315,7 +315,7 @@ class Model:
             What the model was estimated from.
         table : Table
             The rows, with the columns of the schema, in its order.
-        rows : LeftOut
+        rows : LeftOutRows
             The class of each row, and the weight of it that is taken out.
         first_row : int, default=0
             The number of the first row, for messages.
@@ -349,7 +349,7 @@ class Model:
             except BadCell as bad:
                 raise Guard(self.schema, first_row).named(p, bad) from None
             if full:
-                add_base(likelihood, cells, weights[p], slots[p], out)
+                add_common_factor(likelihood, cells, weights[p], slots[p], out)
 
     def sample(
         self, n_samples: int, rng: np.random.Generator, label: int | None = None, length: int | None = None
@@ -383,7 +383,7 @@ class Model:
         guard = Guard(self.schema)
         for p, group in enumerate(self.schema.groups):
             likelihood = self.likelihoods[p]
-            given = (length,) if length is not None and likelihood.takes_length else ()
+            given = (length,) if length is not None and likelihood.accepts_length else ()
             drawn = guard(p, likelihood.sample, labels, rng, *given)
             columns.update(zip(group.columns, drawn, strict=True))
         return [columns.get(column, pa.nulls(n_samples)) for column in range(self.schema.width)], labels

@@ -20,9 +20,9 @@ export function answersOfScorer(model, form) {
 }
 
 // The terms that the service told of the evidence of a row, in decibans.
-function termsOf({ term, column, decibans, alone, with_others: together, correction }) {
+function termsOf({ term, column, decibans, own, joint, correction }) {
   if (term !== "column") return { name: term, value: decibans, isStart: true };
-  return { name: column, value: decibans, isStart: false, alone, together, correction };
+  return { name: column, value: decibans, isStart: false, own, joint, correction };
 }
 
 const turned = (term) => Object.fromEntries(

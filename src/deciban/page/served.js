@@ -43,7 +43,7 @@ export function followService(place, tab, { changed, restored }) {
   let [version, form, panel, signature, timer, isLooking, wasTold] = [null, null, null, null, null, false, false];
   const report = modelReport(byId("report"));
   const said = (text, isProblem = false) => {
-    const [one, other] = isProblem ? ["service-problem", "service-said"] : ["service-said", "service-problem"];
+    const [one, other] = isProblem ? ["service-problem", "service-status"] : ["service-status", "service-problem"];
     if (byId(one).textContent !== text) byId(one).textContent = text;
     byId(other).textContent = "";
   };

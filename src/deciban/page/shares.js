@@ -3,7 +3,7 @@
 import { element, signed } from "../web/dom.js";
 
 const MAX_COLUMNS = 12;
-const PARTS = [["alone", "alone"], ["with others", "together"], ["correction", "correction"]];
+const PARTS = [["own", "own"], ["joint", "joint"], ["correction", "correction"]];
 
 const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 

@@ -359,7 +359,7 @@ class DecisionDisplay(Display):
                         ha="center", va="center_baseline", fontsize=SMALL_SIZE)  # fmt: skip
 
     def _draw_avoidable(self, ax: Axes) -> None:
-        """Hatch the avoidable risk: the area between the curves of two classes, or the extra cost if costs are given."""
+        """Hatch the avoidable risk: the area between the curves of two classes, or the extra cost."""
         moved = self._find_moved()
         label: str | None = f"avoidable: {self._format(self.avoidable)}"
         for part in _find_runs(moved):

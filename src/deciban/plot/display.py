@@ -13,7 +13,7 @@ from deciban.errors import Argument, Place, UsageError, missing_package
 from deciban.explain.calculation import signed
 from deciban.explain.column_values import ColumnValues
 from deciban.model.fitted import Fitted
-from deciban.sources.write import replacing
+from deciban.sources.write import replace_file
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import format_class, shorten
 from deciban.web.palette import class_colors

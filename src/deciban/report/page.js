@@ -38,7 +38,7 @@ function update() {
     showPosterior(answer.posterior);
     if (other !== undefined) showEvidence(answer, best, other);
     const said = `${data.classes[best]}: ${digits(answer.posterior[best])}`;
-    byId("what-if-said").textContent = data.loss ? `${said}; ${decisionOf(answer.posterior)}` : said;
+    byId("what-if-result").textContent = data.loss ? `${said}; ${decisionOf(answer.posterior)}` : said;
   } catch (error) {
     problem.textContent = error.message;
   }

@@ -18,7 +18,7 @@ from deciban.families.base.checks import Unseen
 from deciban.schema.schema import GIVEN, ChosenBy, ColumnGroup, ColumnSpec, MeantAs, Reason, Schema, union_schemas
 from deciban.tables.cells import DATE_ORIGIN, LEADING_ZERO, NUMBER_PATTERN, TIME_ORIGIN, are_dates, is_text
 from deciban.tables.row_sampling import places_by_content
-from deciban.tables.table import Frame, Matrix, Table, decoded_cells, take_cells
+from deciban.tables.table import Frame, Matrix, Table, decode_cells, take_cells
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import count_noun, list_names
 
@@ -114,10 +114,14 @@ class _Members(NamedTuple):
     def group(self, open_: bool) -> ColumnGroup:
         """The group of these columns, in the order of the table unless the family was given for them in another."""
         whole = ColumnGroup(self.family, tuple(self.columns), tuple(self.reasons), open_)
-        return whole if self.family.ordered else whole.subset(np.argsort(self.columns, kind="stable").tolist())
+        return (
+            whole
+            if self.family.column_order_matters
+            else whole.subset(np.argsort(self.columns, kind="stable").tolist())
+        )
 
 
-def extended(
+def extend_schema(
     schema: Schema, table: Table, spec: ColumnSpec, defaults: Defaults, weights: Floats | None = None
 ) -> Schema:
     """The schema and, behind it, the columns of `table` that it does not know yet."""
@@ -145,20 +149,22 @@ def infer_schema(
     different: the places of the rows without copies of others, which identifiers are known by; None: all.
     """
     groups: dict[Any, _Members] = {}
-    given = _given(table.names, table.width, spec, partly)
+    given = _resolve_families(table.names, table.width, spec, partly)
     for k, (columns, family) in enumerate(given):
         key = (k, family) if family.joint else family
         groups.setdefault(key, _Members(family, [], [])).add(columns, GIVEN)
     free = sorted(set(range(table.width)).difference(*(columns for columns, _ in given)))
     looks_like: list[MeantAs | None] = [None] * table.width
-    for columns, found in _inferred(table, free, defaults, weights, rows or table.rows, different):
+    for columns, found in _infer_families(table, free, defaults, weights, rows or table.rows, different):
         groups.setdefault(found.family, _Members(found.family, [], [])).add(columns, found.reason)
         for column in columns:
             looks_like[column] = found.meant_as
     return Schema(
         names=table.names,
         width=table.width,
-        groups=tuple(one.group(one.family.absorbs and not isinstance(spec, Mapping)) for one in groups.values()),
+        groups=tuple(
+            one.group(one.family.accepts_new_columns and not isinstance(spec, Mapping)) for one in groups.values()
+        ),
         types=table.types if isinstance(table, Frame | Matrix) else None,
         looks_like=tuple(looks_like) if any(looks_like) else None,
     )
@@ -166,15 +172,17 @@ def infer_schema(
 
 def check_columns(names: tuple[str, ...], spec: ColumnSpec, partly: bool) -> None:
     """A UsageError where the user names columns that are not there, or gives what is no family."""
-    _given(names, len(names), spec, partly)
+    _resolve_families(names, len(names), spec, partly)
 
 
-def _given(known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: bool) -> list[tuple[list[int], Family]]:
+def _resolve_families(
+    known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: bool
+) -> list[tuple[list[int], Family]]:
     """The columns whose family the user gives, by their positions, with the family: a pair for each key of `spec`."""
     if spec is None:
         return []
     if not isinstance(spec, Mapping):
-        _check_family(spec, "columns=")
+        _check_family(spec, "families=")
         return [(list(range(width)), spec)]
     names = known if known is not None else tuple(f"x{j}" for j in range(width))
     place: dict[Any, int] = {name: j for j, name in enumerate(names)}
@@ -184,31 +192,31 @@ def _given(known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: 
     seen = set[int]()
     for key, family in spec.items():
         _check_family(family, f"columns[{key!r}]")
-        members = _named_columns(key, place, names, partly)
+        members = _resolve_columns(key, place, names, partly)
         for member in members:
             if place[member] in seen:
-                raise UsageError((Argument("columns"), f" names {member!r} twice; a column belongs to one block"))
+                raise UsageError((Argument("families"), f" names {member!r} twice; a column belongs to one block"))
             seen.add(place[member])
         if members or not partly:
             given.append(([place[member] for member in members], family))
     return given
 
 
-def _named_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], partly: bool) -> list[Any]:
-    """The columns that a key of `columns=` names: one, or those of a block; none if all are still to come."""
+def _resolve_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], partly: bool) -> list[Any]:
+    """The columns that a key of `families=` names: one, or those of a block; none if all are still to come."""
     members = [member if member in place else str(member) for member in (key if isinstance(key, tuple) else (key,))]
     absent = [member for member in members if member not in place]
     if partly and len(absent) == len(members):
         return []
     if partly and absent:
         raise UsageError(
-            (Argument("columns"), f" names the block {key!r}, of which only a part is in the table"),
+            (Argument("families"), f" names the block {key!r}, of which only a part is in the table"),
             remedy="give it whole",
         )
     if absent:
         raise UsageError(
             (
-                Argument("columns"),
+                Argument("families"),
                 f" names {absent[0]!r}, which is not in the table; it has {list_names(names)} "
                 "(columns that come later are for partial_fit)",
             )
@@ -231,7 +239,7 @@ def _check_family(family: Any, place: str) -> None:
         )
 
 
-def _inferred(
+def _infer_families(
     table: Table,
     columns: list[int],
     defaults: Defaults,
@@ -251,15 +259,19 @@ def _inferred(
             return [(columns, Inferred(Bernoulli(defaults.alpha), "true or false"))]
         own = np.arange(table.rows) if different is None else different
         numbers = table.array
-        return [([j], _of_integers(np.asarray(numbers[:, j]), times.sum(), defaults, rows, own)) for j in columns]
+        return [
+            ([j], _infer_from_integers(np.asarray(numbers[:, j]), times.sum(), defaults, rows, own)) for j in columns
+        ]
     if isinstance(table, Frame):
         own = np.arange(table.rows) if different is None else different
-        found = [([j], _of_arrow(table.values([j])[0], times, defaults, rows, own)) for j in columns]
+        found = [([j], _infer_from_column(table.values([j])[0], times, defaults, rows, own)) for j in columns]
         return [(column, what) for column, what in found if what is not None]
     return [(columns, Inferred(Multinomial(defaults.alpha), "sparse counts"))]
 
 
-def _of_integers(cells: np.ndarray, times: float, defaults: Defaults, rows: int, different: Integers) -> Inferred:
+def _infer_from_integers(
+    cells: np.ndarray, times: float, defaults: Defaults, rows: int, different: Integers
+) -> Inferred:
     """What whole numbers suggest.
 
     times: how often they occur in all, more than the cells if rows have weights. rows, different: as for
@@ -267,17 +279,17 @@ def _of_integers(cells: np.ndarray, times: float, defaults: Defaults, rows: int,
     """
     values = np.unique(cells)
     text = f"{count_noun(values.size, 'distinct integer')} in {count_noun(cells.size, 'row')}"
-    if number_things(cells[different], values, rows * different.size // max(cells.size, 1)):
+    if are_identifiers(cells[different], values, rows * different.size // max(cells.size, 1)):
         return Inferred(Gaussian(), text, MeantAs("identifier"))
     if values.size <= min(MAX_CODES, times // 2):
         return Inferred(Categorical(defaults.alpha, unseen=defaults.unseen), text)
     return Inferred(Gaussian(), text)
 
 
-def _as_text(array: pa.Array, defaults: Defaults) -> Inferred | None:
+def _infer_from_texts(array: pa.Array, defaults: Defaults) -> Inferred | None:
     """The family Text, where cells are texts of several words; None where they are rather names of categories."""
     filled = take_cells(array, np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)))
-    some = [(cell or "")[:10_000] for cell in decoded_cells(take_cells(filled, places_by_content(filled, LOOKED_AT)))]
+    some = [(cell or "")[:10_000] for cell in decode_cells(take_cells(filled, places_by_content(filled, LOOKED_AT)))]
     if 2 * len(set(some)) <= len(some):
         return None
     words = float(np.mean([len(cell.split()) for cell in some]))
@@ -290,7 +302,9 @@ def _as_text(array: pa.Array, defaults: Defaults) -> Inferred | None:
     return None
 
 
-def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int, different: Integers) -> Inferred | None:
+def _infer_from_column(
+    array: pa.Array, times: Floats, defaults: Defaults, rows: int, different: Integers
+) -> Inferred | None:
     """What the cells of a column suggest; None as long as none is filled."""
     kind = array.type
     if array.null_count == len(array) and not pa.types.is_floating(kind):
@@ -303,7 +317,7 @@ def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int, dif
     if pa.types.is_integer(kind):
         filled = array.is_valid().to_numpy(zero_copy_only=False)
         cells, own = array.drop_null().to_numpy(zero_copy_only=False), (np.cumsum(filled) - 1)[different]
-        return _of_integers(cells, times[filled].sum(), defaults, rows, own[filled[different]])
+        return _infer_from_integers(cells, times[filled].sum(), defaults, rows, own[filled[different]])
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Inferred(Gaussian(), "floating point" if pa.types.is_floating(kind) else "decimal numbers")
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -313,11 +327,11 @@ def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int, dif
     if pa.types.is_duration(kind):
         return Inferred(Gaussian(), "durations, in seconds")
     if is_text(kind):
-        return _as_text(array, defaults) or _of_categories(array, categorical, different.size)
+        return _infer_from_texts(array, defaults) or _infer_from_short_texts(array, categorical, different.size)
     return Inferred(categorical, str(kind))
 
 
-def _of_categories(array: pa.Array, categorical: Categorical, different: int) -> Inferred:
+def _infer_from_short_texts(array: pa.Array, categorical: Categorical, different: int) -> Inferred:
     """What short texts suggest: categories, though they may be meant as something else."""
     values = pc.unique(array.cast(pa.string()).drop_null())
     text = f"text, {len(values):,} distinct in {count_noun(len(array), 'row')}"
@@ -340,7 +354,7 @@ def texts_meant_as(values: pa.Array, cells: int) -> MeantAs | None:
     return MeantAs("identifier") if len(values) >= max(NAMES_SHARE * cells, MIN_NAMES) else None
 
 
-def number_things(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
+def are_identifiers(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
     """Whether whole numbers, with these distinct values and drawn by lot from so many rows, number things: one by one,
     or of many digits.
 
@@ -373,7 +387,7 @@ def mostly_numbers(values: pa.Array) -> MeantAs | None:
 def date_form(values: pa.Array) -> str:
     """The form in which nearly all of these texts are dates, as strptime has it; nothing if they are none."""
     for pattern, forms in DATE_FORMS.items():
-        if _share(values, pattern) >= MEANT_SHARE:
+        if _matching_share(values, pattern) >= MEANT_SHARE:
             known = values.filter(pc.match_substring_regex(values, pattern))
             return next((form for form in forms if are_dates(known, form)), forms[0])
     return ""
@@ -384,7 +398,7 @@ def thousands_sign(values: pa.Array) -> str:
     for sign, point in ((",", "."), (".", ","), ("'", "."), (" ", ".")):
         apart = rf"^\s*[-+]?[1-9]\d{{0,2}}({re.escape(sign)}\d{{3}})+({re.escape(point)}\d*)?\s*$"
         plain = rf"^\s*[-+]?\d+({re.escape(point)}\d*)?\s*$"
-        if _share(values, apart) > 0.0 and _share(values, f"{apart}|{plain}") >= MEANT_SHARE:
+        if _matching_share(values, apart) > 0.0 and _matching_share(values, f"{apart}|{plain}") >= MEANT_SHARE:
             return sign
     return ""
 
@@ -406,6 +420,6 @@ def _example(cells: pa.Array) -> str:
     return cell if len(cell) <= EXAMPLE_LENGTH else cell[: EXAMPLE_LENGTH - 1] + "…"
 
 
-def _share(values: pa.Array, pattern: str) -> float:
+def _matching_share(values: pa.Array, pattern: str) -> float:
     """The share of the texts that match a pattern."""
     return float(pc.mean(pc.match_substring_regex(values, pattern).cast(pa.float64())).as_py() or 0.0)

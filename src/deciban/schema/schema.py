@@ -161,7 +161,7 @@ class Schema(PickledFields):
         the latter (-1: none); None where nothing here counts that."""
         for p, host in enumerate(self.groups):
             same = set(host.columns) == set(group.columns)
-            if host.family.counts == group.family.counts and (
+            if host.family.statistic_key == group.family.statistic_key and (
                 same or (not group.family.joint and set(host.columns) > set(group.columns))
             ):
                 place = {column: k for k, column in enumerate(group.columns)}
@@ -211,14 +211,14 @@ class Schema(PickledFields):
     @cached_property
     def block_names(self) -> tuple[str, ...]:
         """The name of each block: that of its column, or those of its columns joined; with the family if need be."""
-        names = [self._joined(columns) for _, _, columns in self._block_columns]
+        names = [self._join_names(columns) for _, _, columns in self._block_columns]
         times = Counter(names)
-        return _numbered(
+        return _number_duplicates(
             name if times[name] == 1 else f"{name} as {self.groups[p].family}"
             for name, (p, _, _) in zip(names, self._block_columns, strict=True)
         )
 
-    def _joined(self, columns: tuple[int, ...]) -> str:
+    def _join_names(self, columns: tuple[int, ...]) -> str:
         """The names of columns that form a block, as one."""
         if len(columns) > 6:
             first, second, last = (self.column_name(column) for column in (*columns[:2], columns[-1]))
@@ -249,13 +249,13 @@ class Schema(PickledFields):
         overlapping = []
         for group in sorted(self.groups, key=lambda group: group.auxiliary):
             if group.auxiliary and group.family.joint and not found.keys().isdisjoint(group.columns):
-                overlapping.append((self._joined(group.columns), str(group.family), str(group.reasons[0])))
+                overlapping.append((self._join_names(group.columns), str(group.family), str(group.reasons[0])))
                 continue
             for column, reason in zip(group.columns, group.reasons, strict=True):
                 found[column] = (self.column_name(column), self._family(group, column), str(reason))
         for column in range(self.width):
             found.setdefault(column, (self.column_name(column), "undecided", "no cell is filled yet"))
-        names = _numbered(name for name, _, _ in overlapping)
+        names = _number_duplicates(name for name, _, _ in overlapping)
         return [found[column] for column in range(self.width)] + [
             (name, family, reason) for name, (_, family, reason) in zip(names, overlapping, strict=True)
         ]
@@ -320,7 +320,7 @@ class Schema(PickledFields):
         return Frame(pa.table(columns, names=names), table.named)
 
 
-def _numbered(names: Iterable[str]) -> tuple[str, ...]:
+def _number_duplicates(names: Iterable[str]) -> tuple[str, ...]:
     """The names, with numbers behind those that are there more than once."""
     given = tuple(names)
     times, met = Counter(given), Counter[str]()
@@ -339,13 +339,13 @@ def union_schemas(one: Schema, other: Schema) -> Schema:
     mine, theirs = _keys(one), _keys(other)
     place: dict[Any, int] = {key: k for k, key in enumerate(dict.fromkeys([*mine, *theirs]))}
     groups = list(one.plain.groups)
-    for group in _moved(other.plain.groups, theirs, place):
+    for group in _move_groups(other.plain.groups, theirs, place):
         groups = _with_group(groups, group, list(place))
-    ours, more = _moved(one.groups, mine, place), _moved(other.groups, theirs, place)
-    kept = _counted_by_both(ours, more)
-    groups += kept + [group for group in _counted_by_both(more, ours) if group not in kept]
-    types = _known_of_either(place, NO_TYPE, (mine, one.types), (theirs, other.types))
-    looks = _known_of_either(place, None, (mine, one.looks_like), (theirs, other.looks_like))
+    ours, more = _move_groups(one.groups, mine, place), _move_groups(other.groups, theirs, place)
+    kept = _shared_auxiliary(ours, more)
+    groups += kept + [group for group in _shared_auxiliary(more, ours) if group not in kept]
+    types = _merge_facts(place, NO_TYPE, (mine, one.types), (theirs, other.types))
+    looks = _merge_facts(place, None, (mine, one.looks_like), (theirs, other.looks_like))
     return Schema(tuple(place) if one.names is not None else None, len(place), tuple(groups), types, looks)
 
 
@@ -363,12 +363,12 @@ def _keys(schema: Schema) -> list[Any]:
     return list(schema.names) if schema.names is not None else list(range(schema.width))
 
 
-def _moved(groups: Iterable[ColumnGroup], keys: list[Any], place: dict[Any, int]) -> list[ColumnGroup]:
+def _move_groups(groups: Iterable[ColumnGroup], keys: list[Any], place: dict[Any, int]) -> list[ColumnGroup]:
     """The groups with the places that their columns have in the union."""
     return [replace(group, columns=tuple(place[keys[column]] for column in group.columns)) for group in groups]
 
 
-def _known_of_either(
+def _merge_facts(
     keys: Iterable[Any], unknown: Fact, *known: tuple[list[Any], tuple[Fact, ...] | None]
 ) -> tuple[Fact, ...] | None:
     """What is known of each column, by the first of the schemas that knows something of it; None if neither does."""
@@ -403,17 +403,17 @@ def _with_group(groups: list[ColumnGroup], group: ColumnGroup, names: list[Any])
 def _may_join(group: ColumnGroup, host: ColumnGroup) -> bool:
     """Whether the columns of a group go with those of another one, of which they are none."""
     if group.family.joint:
-        return group.open and host.open and host.family.counts == group.family.counts
+        return group.open and host.open and host.family.statistic_key == group.family.statistic_key
     return host.family == group.family
 
 
 def _refuse_other_families(hosts: Sequence[ColumnGroup], group: ColumnGroup, names: list[Any]) -> None:
     for host in hosts:
-        if host.family.counts != group.family.counts:
+        if host.family.statistic_key != group.family.statistic_key:
             column = next(column for column in group.columns if column in host.columns)
             raise SchemaError(
                 f"column {names[column]!r} is {host.family} in one and {group.family} in the other",
-                remedy=("fit both with the same ", Argument("columns")),
+                remedy=("fit both with the same ", Argument("families")),
             )
 
 
@@ -423,11 +423,11 @@ def _refuse_other_blocks(hosts: Sequence[ColumnGroup], group: ColumnGroup, known
         shown = ", ".join(repr(names[column]) for column in group.columns[:6])
         raise SchemaError(
             f"the columns {shown} form one block in one and not in the other",
-            remedy=("use the same ", Argument("columns")),
+            remedy=("use the same ", Argument("families")),
         )
 
 
-def _counted_by_both(mine: list[ColumnGroup], theirs: list[ColumnGroup]) -> list[ColumnGroup]:
+def _shared_auxiliary(mine: list[ColumnGroup], theirs: list[ColumnGroup]) -> list[ColumnGroup]:
     """The auxiliary groups of one schema, as far as the other has counted them too: a column that the other does not
     know counts as missing there."""
     known = {column for group in theirs for column in group.columns}
@@ -435,7 +435,7 @@ def _counted_by_both(mine: list[ColumnGroup], theirs: list[ColumnGroup]) -> list
     for group in mine:
         if not group.auxiliary:
             continue
-        alike = [set(p.columns) for p in theirs if p.auxiliary and p.family.counts == group.family.counts]
+        alike = [set(p.columns) for p in theirs if p.auxiliary and p.family.statistic_key == group.family.statistic_key]
         if group.family.joint:
             whole = set(group.columns) in alike or not known.issuperset(group.columns)
             held = list(range(len(group.columns))) if whole else []

@@ -19,10 +19,10 @@ from deciban.model.model import Model, most_probable, posteriors
 from deciban.model.priors import prior_variance
 from deciban.sources.open import open_rows, open_table
 from deciban.sources.source import Source
-from deciban.sources.write import FileKind, IfExists, kind_of_output, refuse_inputs, written
+from deciban.sources.write import FileKind, IfExists, kind_of_output, open_writer, refuse_inputs
 from deciban.tables.cells import as_whole
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Frame, Table, with_columns, with_each
+from deciban.tables.table import Frame, Table, map_columns, with_columns
 from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import progress
@@ -174,7 +174,7 @@ def write_tables(
     if isinstance(source, Source):
         refuse_inputs(path, source.inputs)
     rows = 0
-    with written(path, table=table, if_exists=if_exists) as write:
+    with open_writer(path, table=table, if_exists=if_exists) as write:
         for one in tables:
             write(one)
             rows += one.num_rows
@@ -292,7 +292,7 @@ def _each_piece(
         return
     if others_as_text:
         source = source.as_text([name for name in source.names if name not in types])
-    with source.naming(), progress("reading", "rows", source.expected) as advance:
+    with source.locate_errors(), progress("reading", "rows", source.expected) as advance:
         first_row = 1  # as people count the rows of a file
         for table, shown in _with_shown(source, output_format):
             yield action(Frame(table), first_row, Frame(shown))
@@ -306,4 +306,4 @@ def _with_shown(source: Source, output_format: FileKind | None) -> Iterator[tupl
         yield from source.beside_text()
         return
     for table in source.tables():
-        yield table, with_each(table, as_whole) if output_format == "json" and not source.typed else table
+        yield table, map_columns(table, as_whole) if output_format == "json" and not source.typed else table

@@ -80,7 +80,7 @@ def reasons_as_json(
 def reasons_as_table(reasons: list[dict[str, Any]], by: str, ids: Sequence[str] | None = None) -> pa.Table:
     """A line for each row and term of its sum; values are text, for columns have one type."""
     keys = COLUMN_KEYS if by == "column" else BLOCK_KEYS
-    numbers = {"row", "decibans", "nats", "weight", "alone", "with_others", "correction"}
+    numbers = {"row", "decibans", "nats", "weight", "own", "joint", "correction"}
     columns: dict[str, list[Any]] = {name: [] for name in ("id", "row", "predicted", "against", *keys)}
     for row, found in enumerate(reasons):
         for term in found["evidence"]:
@@ -154,7 +154,7 @@ def _text(value: Any) -> str | None:
 Result = TypeVar("Result")
 
 # The header that names the columns that were ignored, where the answer has no other place for them; its longest value.
-IGNORED_HEADER, MAX_IGNORED_LENGTH = "Deciban-Ignored", 4_096
+IGNORED_HEADER, MAX_IGNORED_LENGTH = "Deciban-Ignored-Columns", 4_096
 
 # What a charset may be called.
 UTF_8 = ("utf-8", "utf8")

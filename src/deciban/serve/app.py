@@ -39,7 +39,7 @@ def create_guarded_app(service: Service) -> Any:
     tokens = None if settings.token_file is None else Tokens.open(settings.token_file)
     hosts = settings.hosts if tokens is None else None
     app = create_app(service)
-    return guarded(app, settings.requests, metrics.observe_request, metrics.observe_cut, hosts=hosts, tokens=tokens)
+    return guarded(app, settings.requests, metrics.observe_request, metrics.observe_drop, hosts=hosts, tokens=tokens)
 
 
 def _starlette_route(service: Service, path: str, route: Route) -> StarletteRoute:

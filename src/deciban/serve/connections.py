@@ -84,7 +84,7 @@ class GuardedProtocol(HttpToolsProtocol):
     a deadline is an assignment, so that requests in time cost next to nothing.
 
     observe: is called with the reason when a connection is cut ("head", "answer", "connections") or a request is
-    refused ("malformed"); unless it is given, it is `observe_cut` of the application, if that has such an attribute.
+    refused ("malformed"); unless it is given, it is `observe_drop` of the application, if that has such an attribute.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._open = open_connections
         self._settings = open_connections.settings
         self._address = ""
-        self._observe = observe or getattr(self.app, "observe_cut", None)
+        self._observe = observe or getattr(self.app, "observe_drop", None)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = math.inf
         self._head_due: float | None = None
@@ -135,7 +135,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 self._cut_unless_read()
                 return
             self._head_due = (
-                now + self._settings.head_limit
+                now + self._settings.head_timeout
             )  # it is we who do not read: an earlier request is worked on
         if self._send_due is not None and now >= self._send_due:
             if self.transport.get_write_buffer_size() > 0:
@@ -172,7 +172,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._address = network_of(self.client)
         self._open.enter(self, self._address)
         if not self._is_over:
-            self._head_due = self._due(self._settings.head_limit)
+            self._head_due = self._due(self._settings.head_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -186,7 +186,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         if self._send_due is None:
-            self._send_due = self._due(self._settings.send_limit)
+            self._send_due = self._due(self._settings.send_timeout)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -198,7 +198,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._is_over:
             return
         if self._head_due is None and not self._in_body:
-            self._head_due = self._due(self._settings.head_limit)
+            self._head_due = self._due(self._settings.head_timeout)
         self._silent_bytes += len(data)
         super().data_received(data)
         if self._silent_bytes > self._settings.max_head_bytes and not self._is_over:
@@ -315,7 +315,7 @@ class GuardedProtocol(HttpToolsProtocol):
         headers, body = problem_answer(self._refusal, (b"connection", b"close"))
         lines = [b"%s: %s\r\n" % header for header in (*self.server_state.default_headers, *headers)]
         self.transport.write(b"".join([STATUS_LINE[self._refusal.status], *lines, b"\r\n", body]))
-        self._send_due = self._due(self._settings.send_limit)
+        self._send_due = self._due(self._settings.send_timeout)
         self.transport.close()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
@@ -324,7 +324,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._send_due = self._due(self._settings.send_limit)
+        self._send_due = self._due(self._settings.send_timeout)
         if self.transport.is_closing() or not self._is_answered:
             return
         if self._is_over:

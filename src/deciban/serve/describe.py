@@ -13,10 +13,10 @@ from deciban.errors import DecibanError
 from deciban.export.lower import READ_AS
 from deciban.export.model_json import model_as_json
 from deciban.model.fitted import Fitted
-from deciban.page.build import folder_html, page_html
-from deciban.report.figures import ReportFigures, report_figures
+from deciban.page.build import render_folder_page, render_page
+from deciban.report.data import ReportData, collect_report_data
 from deciban.report.form import form_data
-from deciban.report.report import report_sections
+from deciban.report.report import render_sections
 from deciban.serve.predictions import Reader
 from deciban.serve.service import ServedModel
 from deciban.tables.cells import kind_of
@@ -40,8 +40,8 @@ def described_model(served: ServedModel, reader: Reader) -> dict[str, Any]:
         "columns": described_columns(fitted),
         "tuning": described_tuning(fitted),
         "learning": None if served.learner is None else to_json(served.learner.status()),
-        "loaded": datetime.fromtimestamp(state.loaded, UTC).isoformat(timespec="seconds"),
-        "age": max(0.0, time.time() - state.loaded),
+        "loaded_at": datetime.fromtimestamp(state.loaded, UTC).isoformat(timespec="seconds"),
+        "age_seconds": max(0.0, time.time() - state.loaded),
     }
 
 
@@ -70,7 +70,7 @@ def described_columns(fitted: Fitted) -> list[dict[str, Any]]:
         if column in levels:
             known = levels[column]
             one["levels"] = [to_json(level) for level in known.slice(0, MAX_LEVELS_SHOWN).to_pylist()]
-            one["levels_in_all"] = len(known)
+            one["level_count"] = len(known)
         found.append(one)
     return found
 
@@ -85,7 +85,7 @@ def kinds_and_levels(fitted: Fitted) -> tuple[dict[int, str], dict[int, pa.Array
         known = likelihood.known_values()
         for place, column in enumerate(group.columns):
             read_as = READ_AS.get(kind_of(types[column]), "number")
-            kinds[column] = "text" if group.family.holds_texts else read_as if read_as in ("date", "time") else "number"
+            kinds[column] = "text" if group.family.is_text else read_as if read_as in ("date", "time") else "number"
             if known is not None:
                 levels[column] = known[place]
                 if kinds[column] == "number":
@@ -120,18 +120,18 @@ KEEPS_NO_ROWS = (
 @lru_cache(maxsize=256)
 def model_page(name: str) -> tuple[str, str]:
     """The page of a model, which asks for all that changes, and its Content-Security-Policy."""
-    return page_html(None, service=True, title=name)
+    return render_page(None, service=True, title=name)
 
 
 @lru_cache(maxsize=1)
 def folder_page() -> tuple[str, str]:
     """The page of a folder, which asks for the names of its models, and its Content-Security-Policy."""
-    return folder_html("Models")
+    return render_folder_page("Models")
 
 
 def report_fragment(reader: Reader, title: str, loss: Loss | None) -> str:
     """The sections of the report of a model, from its counts alone."""
-    return str(report_sections(_figures(reader, title, loss)))
+    return str(render_sections(_figures(reader, title, loss)))
 
 
 def form_of(reader: Reader, title: str, loss: Loss | None) -> dict[str, Any]:
@@ -146,5 +146,5 @@ def form_of(reader: Reader, title: str, loss: Loss | None) -> dict[str, Any]:
     return found
 
 
-def _figures(reader: Reader, title: str, loss: Loss | None) -> ReportFigures:
-    return report_figures(reader.state.fitted, title, loss=loss, keeps_no_rows=KEEPS_NO_ROWS)
+def _figures(reader: Reader, title: str, loss: Loss | None) -> ReportData:
+    return collect_report_data(reader.state.fitted, title, loss=loss, keeps_no_rows=KEEPS_NO_ROWS)

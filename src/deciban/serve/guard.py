@@ -202,18 +202,18 @@ def guarded(
     app: Application,
     settings: RequestSettings,
     observe: ObserveRequest | None = None,
-    observe_cut: Callable[[str], None] | None = None,
+    observe_drop: Callable[[str], None] | None = None,
     *,
     hosts: frozenset[str] | None = None,
     tokens: Tokens | None = None,
 ) -> Application:
     """Return the application behind a guard.
 
-    observe: is called with the route, the status and the seconds of each request. observe_cut: is called by
+    observe: is called with the route, the status and the seconds of each request. observe_drop: is called by
     `GuardedProtocol` with the reason when a connection is cut. hosts: the names that requests may have in their Host
     header; None: any. tokens: who may ask; None: anyone.
     """
-    return _Guard(app, settings, observe, observe_cut, Access(hosts, tokens))
+    return _Guard(app, settings, observe, observe_drop, Access(hosts, tokens))
 
 
 class _Guard:
@@ -222,13 +222,13 @@ class _Guard:
         app: Application,
         settings: RequestSettings,
         observe: ObserveRequest | None,
-        observe_cut: Callable[[str], None] | None,
+        observe_drop: Callable[[str], None] | None,
         access: Access,
     ) -> None:
         self._app = app
         self.settings = settings
         self._observe = observe
-        self.observe_cut = observe_cut
+        self.observe_drop = observe_drop
         self._access = access
         self._working = 0
         self._held = 0
@@ -288,7 +288,7 @@ class _Guard:
                 raise Problem(503, f"{self._working} requests are being worked on", "try again later")
             self._working += 1
             answer.release = self._release
-        deadline = self.deadlines.within(self.settings.answer_limit)
+        deadline = self.deadlines.within(self.settings.response_timeout)
         try:
             with deadline:
                 await self._app(scope, receive, answer.send)
@@ -312,7 +312,7 @@ class _Guard:
             await answer.tell(FAULT)
 
     def _late(self, request: Request) -> Problem:
-        cause = f"found no answer within {self.settings.answer_limit:g} s"
+        cause = f"found no answer within {self.settings.response_timeout:g} s"
         if request.learns:
             return Problem(503, cause, "it may still be learned; send it again with the same ids", undone=False)
         return Problem(503, cause, "ask for fewer rows at a time")
@@ -323,13 +323,13 @@ class _Guard:
     def hold(self, size: int) -> None:
         """Count bytes that are in memory; a Problem where there are too many."""
         self._held += size
-        if self._held > self.settings.max_held_bytes:
+        if self._held > self.settings.max_inflight_bytes:
             raise Problem(503, "the bodies of other requests fill the memory that is set aside", "try again later")
 
     async def _linger(self, receive: Receive) -> None:
         """Throw away what the client still sends, for a while: closed at once, it might not get to read its answer."""
         try:
-            with self.deadlines.within(self.settings.linger_limit):
+            with self.deadlines.within(self.settings.linger_timeout):
                 while True:
                     message = await receive()
                     if message["type"] != "http.request" or not message.get("more_body", False):
@@ -357,11 +357,11 @@ class _Body:
         if (self._request.length or 0) > self._settings.max_body_bytes:
             raise self._too_large()
         try:
-            with self._guard.deadlines.within(self._settings.time_limit):
+            with self._guard.deadlines.within(self._settings.read_timeout):
                 while await self._read_part():
                     pass
         except TimeoutError:
-            cause = f"the body did not come in within {self._settings.time_limit:g} s"
+            cause = f"the body did not come in within {self._settings.read_timeout:g} s"
             raise Problem(408, cause, "send it faster, or in smaller requests") from None
         self._answer.closes = False
 

@@ -1,12 +1,12 @@
-"""Metrics of a service for Prometheus, by its own client.
+"""Prometheus metrics of a service.
 
-Metrics of models and of learning (ages, priors, journals, problems) are read from them when they are collected. With
-several worker processes each writes its metrics to a folder that all of them read (`worker_metrics`), so that whichever
-worker answers gives the metrics of all: counters and histograms are summed; the estimated prior is that of the worker
-that estimated last; metrics of models and of learning are those of the worker that answers.
+Metrics of models and learners (ages, priors, journals, problems) are read when they are collected. With several worker
+processes, each writes its metrics to a shared folder (`worker_metrics`), so any worker can report for all of them:
+counters and histograms are summed; the estimated prior comes from the worker that estimated last; metrics of models and
+learners come from the worker that responds.
 
-The number of labels is bounded: routes, columns and models are known beforehand, and columns and classes beyond the
-first `MAX_LABELS` of a model are counted as "other" (`ClassLabels`).
+The number of time series is bounded: routes, columns and models are known beforehand, and columns and classes beyond
+the first `MAX_LABELS` of a model are counted as "other" (`ClassLabels`).
 """
 
 import os
@@ -29,40 +29,45 @@ from deciban.tables.table import Table
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import format_class, shorten
 
-# Columns, and classes, of a model that are told one by one, the first; the rest together, as "other".
-MAX_LABELS, REST_OF_LABELS = 200, "other"
+# Columns and classes of a model with a label of their own; the others share one label.
+MAX_LABELS = 200
 
-# Characters of the name of a column or class.
+# Label of the columns and classes beyond the first `MAX_LABELS`.
+REST_OF_LABELS = "other"
+
+# Characters in the label of a column or class; longer names are truncated.
 MAX_LABEL_LENGTH = 100
 
-# What is told of a learner: its name in `Learner.status`, the name of the figure, and what it is.
+# Gauges of a learner: (key in `Learner.status`, description).
 LEARNER_GAUGES = (
-    ("sequence", "sequence", "Number of the last change that was learned on line"),
-    ("unsaved", "unsaved_changes", "Changes that are in the journal and not yet in the model file"),
-    ("waiting", "waiting_rows", "Rows that wait to be learned or forgotten"),
-    ("journal_bytes", "journal_bytes", "Bytes of the journal on disk"),
-    ("model_bytes", "model_bytes", "Bytes of the model file when it was last written"),
-    ("rows_kept", "kept_rows", "Learned rows that are known by their ids"),
-    ("pending", "pending_rows", "Predicted rows that are kept to be labeled later"),
-    ("snapshot_age", "snapshot_age_seconds", "Seconds since the model file was last written"),
-    ("rows_since_retune", "rows_since_retune", "Rows learned since the weights were last learned anew"),
+    ("sequence", "Sequence number of the last online change"),
+    ("unsaved_changes", "Changes in the journal that are not yet in the model file"),
+    ("queued_rows", "Rows waiting to be learned or forgotten"),
+    ("journal_bytes", "Size of the journal on disk"),
+    ("model_bytes", "Size of the model file when it was last written"),
+    ("retained_rows", "Learned rows retained by id"),
+    ("pending_rows", "Predicted rows retained until they are labeled"),
+    ("snapshot_age_seconds", "Time since the model file was last written"),
+    ("rows_since_retune", "Rows learned since the evidence weights were last tuned"),
 )
+
+# Counters of a learner, in the same form.
 LEARNER_COUNTERS = (
-    ("snapshots", "snapshots", "How often the model file was written"),
-    ("tunings", "tunings", "How often the weights were learned anew"),
-    ("pending_lost", "pending_lost", "Predicted rows with ids that were to be kept and were not"),
+    ("snapshots", "Model files written"),
+    ("retunes", "Online retunes of the evidence weights"),
+    ("dropped_pending_rows", "Predicted rows with ids that could not be retained for labeling"),
 )
 
 
 class Learns(Protocol):
-    """Who changes a model on line."""
+    """Online learner of a model."""
 
     def status(self) -> Mapping[str, Any]:
-        """Where learning stands."""
+        """Return the state of the learner by metric name."""
 
 
 class Served(Protocol):
-    """A model that is served. problem: why the file that is there now is not what is served; empty if it is."""
+    """Served model. problem: why the current file is not the served model; empty if it is."""
 
     @property
     def name(self) -> str: ...
@@ -78,7 +83,7 @@ class Served(Protocol):
 
 
 def labels_of(names: Iterable[object]) -> list[str]:
-    """The label of each column, by its place.
+    """Return the label of each column, in order.
 
     >>> labels_of(["age", 3, "x" * 200])[:2], len(labels_of(["x" * 200])[0]), labels_of(map(str, range(500)))[499]
     (['age', '3'], 100, 'other')
@@ -90,15 +95,17 @@ def labels_of(names: Iterable[object]) -> list[str]:
 
 
 class ClassLabels:
-    """The labels of the classes of models: those of the first classes that were seen, which stay what they are when
-    others come or go, so that no time series changes its meaning."""
+    """Labels of the classes of each model.
+
+    The first `MAX_LABELS` classes keep their labels when other classes come or go, so no time series changes meaning.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[object, str]] = {}
         self._lock = Lock()
 
     def of(self, model: str, classes: Sequence[object]) -> list[str]:
-        """The label of each class of a model, by its place."""
+        """Return the label of each class of a model, in order."""
         with self._lock:
             seen = self._seen.setdefault(model, {})
             for name in classes[: None if len(seen) < MAX_LABELS else 0]:
@@ -107,31 +114,31 @@ class ClassLabels:
             return [seen.get(name, REST_OF_LABELS) for name in classes]
 
 
-class OfModels(Collector):
-    """The figures of models, read from them when they are collected."""
+class ModelCollector(Collector):
+    """Collector of metrics that are read from the models on demand."""
 
     def __init__(self, models: Iterable[Served], classes: ClassLabels) -> None:
         self._models = list(models)
         self._classes = classes
 
     def collect(self) -> Iterator[Metric]:
-        yield from self._of_files()
-        yield from self._of_states()
-        yield from self._of_learners()
+        yield from self._collect_files()
+        yield from self._collect_states()
+        yield from self._collect_learners()
 
-    def _of_files(self) -> Iterator[Metric]:
+    def _collect_files(self) -> Iterator[Metric]:
         failed = _gauge(
-            "model_reload_failed", "1 if the model file that is there now could not be read, and an older one goes on"
+            "model_reload_failed", "1 if the current model file cannot be loaded and an older model is served"
         )
         for model in self._models:
             failed.add_metric([model.name], float(bool(model.problem)))
         yield failed
 
-    def _of_states(self) -> Iterator[Metric]:
-        age = _gauge("model_age_seconds", "Seconds since the model was read from its file")
-        rows = _gauge("model_rows", "Rows that the model has learned, by their weight")
+    def _collect_states(self) -> Iterator[Metric]:
+        age = _gauge("model_age_seconds", "Time since the model was loaded")
+        rows = _gauge("model_rows", "Training rows of the model, by weight")
         prior = _gauge(
-            "prior_learned_ratio", "Share of each class that the model expects: compare with the estimated", "class"
+            "model_prior_ratio", "Prior of each class in the model; compare with deciban_estimated_prior_ratio", "class"
         )
         for model in self._models:
             if (state := model.state) is None:
@@ -146,44 +153,46 @@ class OfModels(Collector):
                 prior.add_metric([model.name, label], share)
         yield from (age, rows, prior)
 
-    def _of_learners(self) -> Iterator[Metric]:
-        told = {model.name: model.learner.status() for model in self._models if model.learner is not None}
-        for key, name, what in LEARNER_GAUGES:
-            yield from _told(_gauge(f"learner_{name}", what), told, key)
-        for key, name, what in LEARNER_COUNTERS:
-            yield from _told(CounterMetricFamily(f"deciban_learner_{name}", what, labels=["model"]), told, key)
-        problems = _gauge("learner_problems", "Problems of learning, which /health/ready names")
-        for model, status in told.items():
+    def _collect_learners(self) -> Iterator[Metric]:
+        statuses = {model.name: model.learner.status() for model in self._models if model.learner is not None}
+        for key, help_text in LEARNER_GAUGES:
+            yield from _collect_status(_gauge(f"learner_{key}", help_text), statuses, key)
+        for key, help_text in LEARNER_COUNTERS:
+            family = CounterMetricFamily(f"deciban_learner_{key}", help_text, labels=["model"])
+            yield from _collect_status(family, statuses, key)
+        problems = _gauge("learner_problems", "Current problems of the learner, listed in /health/ready")
+        for model, status in statuses.items():
             problems.add_metric([model], float(len(status.get("problems", ()))))
-        if told:
+        if statuses:
             yield problems
 
 
-def _told(
-    family: GaugeMetricFamily | CounterMetricFamily, told: Mapping[str, Mapping[str, Any]], key: str
+def _collect_status(
+    family: GaugeMetricFamily | CounterMetricFamily, statuses: Mapping[str, Mapping[str, Any]], key: str
 ) -> Iterator[Metric]:
-    for model, status in told.items():
+    """Yield the family if any learner reports this key."""
+    for model, status in statuses.items():
         if isinstance(status.get(key), int | float):
             family.add_metric([model], float(status[key]))
     if family.samples:
         yield family
 
 
-def _gauge(name: str, what: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"deciban_{name}", what, labels=["model", *labels])
+def _gauge(name: str, help_text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"deciban_{name}", help_text, labels=["model", *labels])
 
 
-# The bounds between which the times of requests are counted, in seconds.
+# Buckets of the histogram of request durations, in seconds.
 REQUEST_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
-# when a figure was first there, beside each figure, is what nobody asks for
+# omit the time at which each metric was created: it would double the number of time series
 disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
 
 
 class Metrics:
-    """What a service counts. All `observe_…` may be called from any thread and take a few microseconds."""
+    """Metrics of a service. All `observe_…` methods are thread-safe and take a few microseconds."""
 
-    # What `text` gives, for the header Content-Type.
+    # Content type of what `text` returns.
     content_type = "text/plain; version=0.0.4; charset=utf-8"
 
     def __init__(self) -> None:
@@ -191,94 +200,91 @@ class Metrics:
         self._children: dict[tuple[Any, ...], Any] = {}
         self._watch = Watch(self)
         self._classes = ClassLabels()
-        self._priors_told: dict[str, set[str]] = {}
+        self._prior_labels: dict[str, set[str]] = {}
         self._requests = Histogram(
             "deciban_request_duration_seconds",
-            "How long requests took, from when their head was there until their answer was handed over",
+            "Time from the last header of a request until its response was handed over",
             ["route", "status"],
             buckets=REQUEST_SECONDS,
             registry=self._registry,
         )
-        self._cut = self._counter(
-            "connections_cut", "Connections that were cut off, and heads that were refused", "reason"
-        )
+        self._dropped = self._counter("connections_dropped", "Connections dropped and request heads rejected", "reason")
         of_model = "model"
-        self._predicted = self._counter("rows_predicted", "Rows that were predicted or decided", of_model)
+        self._predicted = self._counter("predicted_rows", "Rows predicted or decided", of_model)
         self._watched = self._counter(
-            "rows_watched", "Rows of these that the figures below are of; fewer when the service is busy", of_model
+            "monitored_rows", "Predicted rows included in the metrics below; fewer than all under load", of_model
         )
-        self._by_class = self._counter("rows_by_class", "Rows watched, by the class predicted", of_model, "class")
-        self._missing = self._counter("cells_missing", "Cells of rows watched that were missing", of_model, "column")
+        self._by_class = self._counter("monitored_predictions", "Monitored rows by predicted class", of_model, "class")
+        self._missing = self._counter("missing_cells", "Missing cells in monitored rows", of_model, "column")
         self._unseen = self._counter(
-            "cells_unseen", "Cells of rows watched that held a value never seen in training", of_model, "column"
+            "unseen_cells", "Cells in monitored rows with a value not seen in training", of_model, "column"
         )
-        self._judged = self._counter(
-            "rows_judged", "Rows watched of which it is known whether they are outliers", of_model
-        )
+        self._judged = self._counter("outlier_checked_rows", "Monitored rows checked for being outliers", of_model)
         self._outliers = self._counter(
-            "rows_strange",
-            "Outliers: rows less probable than all but 1 in 1,000 drawn from the model; real rows have more of them, "
-            "so compare their share of deciban_rows_judged_total with what it was before",
+            "outlier_rows",
+            "Outliers: rows less likely than 99.9% of rows drawn from the model. Compare their share of "
+            "deciban_outlier_checked_rows_total with its usual value",
             of_model,
         )
         self._prior = self._gauge(
-            "prior_estimated_ratio", "Share of each class that the last rows watched show", "mostrecent", "class"
+            "estimated_prior_ratio", "Share of each class estimated from recent rows", "mostrecent", "class"
         )
-        self._prior_rows = self._gauge("prior_estimated_rows", "Rows it was estimated from", "mostrecent")
+        self._prior_rows = self._gauge("estimated_prior_rows", "Rows used to estimate the prior", "mostrecent")
         self._decisions = self._counter("decisions", "Decisions made", of_model)
         self._cost = self._gauge(
             "decisions_expected_cost",
-            "Expected costs of all decisions together; divide by deciban_decisions_total for their mean",
+            "Sum of the expected costs of all decisions; divide by deciban_decisions_total for the mean",
             "sum",
         )
 
-    def _counter(self, name: str, what: str, *labels: str) -> Counter:
-        return Counter(f"deciban_{name}", what, labels, registry=self._registry)
+    def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
+        return Counter(f"deciban_{name}", help_text, labels, registry=self._registry)
 
-    def _gauge(self, name: str, what: str, together: Any, *labels: str) -> Gauge:
-        """together: what becomes of the figures of several workers."""
-        every = ("model", *labels)
-        return Gauge(f"deciban_{name}", what, every, registry=self._registry, multiprocess_mode=together)
+    def _gauge(self, name: str, help_text: str, mode: Any, *labels: str) -> Gauge:
+        """Return a new gauge. mode: how the values of several workers are combined."""
+        names = ("model", *labels)
+        return Gauge(f"deciban_{name}", help_text, names, registry=self._registry, multiprocess_mode=mode)
 
     def _child(self, metric: Any, *labels: str) -> Any:
-        """The figure with these labels; finding it by prometheus_client itself takes longer."""
+        """Return the child of a metric with these labels, from a cache faster than that of prometheus_client."""
         key = (metric, labels)
         child = self._children.get(key)
         if child is None:
             child = self._children[key] = metric.labels(*labels)
         return child
 
-    # what requests tell
+    # called for requests
 
     def observe_request(self, route: str, status: int, seconds: float) -> None:
-        """A request was answered. route: one of a known set."""
+        """Count a finished request. route: one of a fixed set."""
         self._child(self._requests, route, str(status)).observe(seconds)
 
-    def observe_cut(self, reason: str) -> None:
-        """A connection was cut off, or what it said was no request. reason: one of a known set."""
-        self._child(self._cut, reason).inc()
+    def observe_drop(self, reason: str) -> None:
+        """Count a dropped connection or a malformed request. reason: one of a fixed set."""
+        self._child(self._dropped, reason).inc()
 
     def observe_rows(
         self, name: str, state: State, table: Table, posterior: Floats, body_bytes: int | None = None
     ) -> None:
-        """Rows were predicted. table: as the model reads it; posterior: row by class. Neither is changed by anyone.
+        """Count predicted rows and hand them to the monitor.
 
-        body_bytes: of the request that they came in. Where it is not given the table is measured, which takes far
-        longer than all else here: a microsecond for each column.
+        table: the rows as the model reads them; posterior: row by class. Neither may be changed afterwards.
+        body_bytes: size of the request body. Without it the table is measured, which takes far longer than the rest: a
+        microsecond per column.
         """
         self._child(self._predicted, name).inc(len(posterior))
         self._watch.add_rows(name, state, table, posterior, body_bytes)
 
     def observe_decisions(self, name: str, risks: Floats) -> None:
-        """Decisions were made. risks: the expected cost of each."""
+        """Count decisions. risks: the expected cost of each."""
         known = risks[np.isfinite(risks)]
         self._child(self._decisions, name).inc(known.size)
         self._child(self._cost, name).inc(float(known.sum()))
 
-    # what the watch tells
+    # called by the monitor
 
     def rows_seen(self, model: str, seen: Seen) -> None:
-        """Rows were looked at."""
+        """Count what was found in monitored rows."""
         self._child(self._watched, model).inc(seen.rows)
         classes = seen.state.fitted.classes.tolist()
         known = dict(zip(classes, self._classes.of(model, classes), strict=True))
@@ -293,36 +299,38 @@ class Metrics:
             self._child(self._outliers, model).inc(seen.outliers)
 
     def prior_estimated(self, model: str, found: EstimatedNow) -> None:
-        """The last rows show this prior."""
+        """Set the prior estimated from recent rows."""
         shares: dict[str, float] = {}
         classes = self._classes.of(model, found.classes.tolist())
         for label, share in zip(classes, found.shares.tolist(), strict=True):
             shares[label] = shares.get(label, 0.0) + share
-        for label in self._priors_told.get(model, set()) - shares.keys():
-            self._child(self._prior, model, label).set(0.0)  # the class is gone; what workers share is not removed
+        for label in self._prior_labels.get(model, set()) - shares.keys():
+            self._child(self._prior, model, label).set(
+                0.0
+            )  # the class is gone; values shared by workers cannot be removed
             del self._children[self._prior, (model, label)]
             self._prior.remove(model, label)
-        self._priors_told[model] = set(shares)
+        self._prior_labels[model] = set(shares)
         for label, share in shares.items():
             self._child(self._prior, model, label).set(share)
         self._child(self._prior_rows, model).set(found.rows)
 
-    # what Prometheus asks
+    # called by the endpoint
 
     def text(self, models: Iterable[Served]) -> bytes:
-        """All figures as Prometheus reads them. models: those that are served."""
-        asked = CollectorRegistry()
+        """Return all metrics in the text format of Prometheus. models: the served models."""
+        registry = CollectorRegistry()
         if FOLDER_VARIABLE in os.environ:
-            MultiProcessCollector(asked)  # type: ignore[no-untyped-call]  # it has no types
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # it has no types
         else:
-            asked.register(self._registry)  # a registry has `collect`, which is all that is asked of a collector
-        asked.register(OfModels(models, self._classes))
-        return generate_latest(asked)
+            registry.register(self._registry)  # a registry has `collect`, so it serves as a collector
+        registry.register(ModelCollector(models, self._classes))
+        return generate_latest(registry)
 
     def settle(self) -> None:
-        """Look at all rows that wait, now: for whoever cannot wait for the thread."""
+        """Process all waiting rows now, without waiting for the thread."""
         self._watch.settle()
 
     def close(self) -> None:
-        """End the thread that looks at rows."""
+        """Stop the monitoring thread."""
         self._watch.close()

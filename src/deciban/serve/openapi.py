@@ -90,14 +90,25 @@ COMMON_SCHEMAS: Json = {
         _object(
             {
                 "id": {"type": "string"},
-                "result": {"enum": ["learned", "already learned", "relearned", "forgotten", "not known"]},
+                "result": {"enum": ["learned", "already learned", "relearned", "forgotten", "not found"]},
             },
             ("id",),
         )
     ),
     "Model": {
         "type": "object",
-        "required": ["model", "version", "target", "rows", "classes", "columns", "tuning", "learning", "loaded", "age"],
+        "required": [
+            "model",
+            "version",
+            "target",
+            "rows",
+            "classes",
+            "columns",
+            "tuning",
+            "learning",
+            "loaded_at",
+            "age_seconds",
+        ],
     },
     "Models": _object(
         {

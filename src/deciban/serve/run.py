@@ -139,7 +139,7 @@ def _config(app: Any, settings: ServeSettings, **more: Any) -> uvicorn.Config:
         host=settings.host,
         port=settings.port,
         loop="uvloop" if _has_uvloop() else "asyncio",
-        http=guarded_protocol(replace(limits, head_limit=min(settings.requests.time_limit, limits.head_limit))),
+        http=guarded_protocol(replace(limits, head_timeout=min(settings.requests.read_timeout, limits.head_timeout))),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -147,8 +147,8 @@ def _config(app: Any, settings: ServeSettings, **more: Any) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        timeout_keep_alive=max(1, int(limits.idle_limit)),
-        timeout_graceful_shutdown=max(1, int(limits.drain_limit)),
+        timeout_keep_alive=max(1, int(limits.idle_timeout)),
+        timeout_graceful_shutdown=max(1, int(limits.shutdown_timeout)),
         **more,
     )
 

@@ -238,13 +238,13 @@ class Models:
         """Look at the files again and again, in a thread of its own, until `close`."""
         learns = self.settings.learning is not None
         owned = learns and not self.is_folder and all(model.learner is not None for model in self)
-        if owned or self.settings.check_every <= 0.0:
+        if owned or self.settings.reload_interval <= 0.0:
             return
         self._thread = threading.Thread(target=self._watch, name="deciban-models", daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
-        while not self._ended.wait(self.settings.check_every):
+        while not self._ended.wait(self.settings.reload_interval):
             try:
                 self.refresh()
             except Exception:  # of our own making: the next look may go well

@@ -20,7 +20,7 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Origin, Settings
 from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
-from deciban.sources.write import replacing
+from deciban.sources.write import replace_file
 from deciban.statistics import Statistic, Vocabulary
 from deciban.store import layout
 from deciban.store.checks import check
@@ -44,7 +44,7 @@ def save(path: str | os.PathLike[str], fitted: Fitted) -> None:
         raise UsageError(
             "a model file cannot hold text that is not UTF-8", remedy="correct the column and fit anew"
         ) from None
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.write(data)
 
 

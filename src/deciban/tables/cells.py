@@ -175,7 +175,7 @@ class CellFormat:
             return cells
         cells = pc.utf8_trim_whitespace(cells)
         if self.markers:
-            cells = _without(cells, marked(cells))
+            cells = _without(cells, is_missing_word(cells))
         cells = _without(cells, pc.equal(cells, ""))
         if self.kind == "TIMESTAMP" and self.date_format:
             return self._dates(cells)
@@ -274,7 +274,7 @@ def _in_utc(cells: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(zoned, moments.cast(pa.string()), cells)
 
 
-def marked(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+def is_missing_word(cells: pa.ChunkedArray) -> pa.ChunkedArray:
     """Where cells are words that mean a missing one."""
     small = pc.utf8_lower(pc.utf8_trim_whitespace(cells))
     return pc.is_in(small, value_set=pa.array(MARKERS, pa.string()))
@@ -284,18 +284,20 @@ def _without(cells: pa.ChunkedArray, missing: pa.ChunkedArray) -> pa.ChunkedArra
     return pc.if_else(missing, pa.scalar(None, pa.string()), cells)
 
 
-def sniffed_format(cells: pa.ChunkedArray, decimal: str, thousands: str, date_format: str) -> CellFormat | None:
+def sniff_format(cells: pa.ChunkedArray, decimal: str, thousands: str, date_format: str) -> CellFormat | None:
     """How cells of text are written that are numbers or dates but for words that mean a missing one, or in such forms.
 
     None where they are text, or numbers or dates that DuckDB reads by itself.
     """
     there = cells.drop_null()
     some = there.slice(0, 100)
-    if not len(there) or (len(there) > len(some) and sniffed_format(some, decimal, thousands, date_format) is None
-                          and text_type(some, decimal) == "VARCHAR" and not pc.all(marked(some)).as_py()):  # fmt: skip
+    if not len(there):
+        return None
+    words = text_type(some, decimal) == "VARCHAR" and not pc.all(is_missing_word(some)).as_py()
+    if words and len(there) > len(some) and sniff_format(some, decimal, thousands, date_format) is None:
         return None
     values = pc.unique(there)
-    rest = values.filter(pc.invert(marked(values)))
+    rest = values.filter(pc.invert(is_missing_word(values)))
     if not len(rest):
         return None
     if date_format and are_dates(rest, date_format):
@@ -321,7 +323,7 @@ def are_dates(values: pa.Array, date_format: str) -> bool:
 
 def marker_note(cells: pa.ChunkedArray, written: CellFormat) -> str:
     """What is to be said of the words that are read as missing cells; nothing where there are none."""
-    words = cells.filter(marked(cells))
+    words = cells.filter(is_missing_word(cells))
     if not len(words):
         return ""
     number = f"{len(words):,} cells" if len(words) > 1 else "1 cell"
@@ -340,7 +342,7 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
         if not len(filled):
             return np.full(len(array), np.nan)
         row = filled[0].as_py()
-        problem = f"found {_shown(array[row].as_py())} ({kind}), expected a number"
+        problem = f"found {_show_cell(array[row].as_py())} ({kind}), expected a number"
         raise BadCell(
             column,
             row,
@@ -400,7 +402,7 @@ def _ticks(array: pa.Array) -> Floats:
     return np.asarray(array.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
 
 
-def _shown(value: object) -> str:
+def _show_cell(value: object) -> str:
     """A cell as error messages quote it."""
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."

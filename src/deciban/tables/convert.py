@@ -11,7 +11,7 @@ import scipy
 
 from deciban.errors import DataError, Place, UsageError
 from deciban.tables.cells import is_text, plain_type
-from deciban.tables.table import NO_COLUMN, Frame, Matrix, SparseMatrix, Table, repeated
+from deciban.tables.table import NO_COLUMN, Frame, Matrix, SparseMatrix, Table, find_duplicate
 from deciban.util.sparse import SparseRows
 
 # Half of a pair that would be a character; no file can hold it.
@@ -88,7 +88,7 @@ def _texts(data: Any) -> Frame | None:
     if not is_text(plain_type(cells.type)):
         return None
     named = isinstance(name, str) and name != ""
-    return _named([str(name) if named else "x0"], [cells], named)
+    return _make_frame([str(name) if named else "x0"], [cells], named)
 
 
 def _is_pandas_series(data: Any) -> bool:
@@ -123,7 +123,7 @@ def _pandas(data: Any) -> Frame:
     names = [str(name) for name in data.columns]
     arrays = [_series(data.iloc[:, j], name) for j, name in enumerate(names)]
     unnamed = [name for name in data.columns if isinstance(name, int)] == list(range(len(names)))
-    return _named(names, arrays, named=not unnamed)
+    return _make_frame(names, arrays, named=not unnamed)
 
 
 def _series(column: Any, name: str) -> pa.Array:
@@ -158,7 +158,7 @@ def _frame(data: Any) -> Frame:
         raise DataError(
             f"a column cannot be read: {_first_line(error)}", remedy="give every column one type"
         ) from error
-    return _named(table.column_names, table.columns)
+    return _make_frame(table.column_names, table.columns)
 
 
 def _columns(data: Mapping[Any, Any]) -> Frame:
@@ -175,12 +175,12 @@ def _columns(data: Mapping[Any, Any]) -> Frame:
     if len(lengths) > 1:
         raise DataError(f"the columns have different lengths: {sorted(lengths)}", remedy="give one cell a row in each")
     names = [str(name) for name in data]
-    return _named(names, [_arrow(column, name) for name, column in zip(names, data.values(), strict=True)])
+    return _make_frame(names, [_arrow(column, name) for name, column in zip(names, data.values(), strict=True)])
 
 
-def _named(names: Sequence[str], arrays: Sequence[Any], named: bool = True) -> Frame:
+def _make_frame(names: Sequence[str], arrays: Sequence[Any], named: bool = True) -> Frame:
     """A frame of columns with these names, each of which may be there once."""
-    if (twice := repeated(names)) is not None:
+    if (twice := find_duplicate(names)) is not None:
         raise DataError(f"column {twice!r} is there more than once", remedy="give every column its own name")
     return Frame(pa.table(list(arrays), names=list(names)), named)
 
@@ -227,7 +227,7 @@ def _array(data: Any) -> Matrix | Frame:
             f"an array of type {array.dtype} is not a table of numbers or values", remedy="convert it first"
         )
     names = [f"x{j}" for j in range(array.shape[1])]
-    return _named(names, [_arrow(array[:, j], name) for j, name in enumerate(names)], named=False)
+    return _make_frame(names, [_arrow(array[:, j], name) for j, name in enumerate(names)], named=False)
 
 
 def _from_lists(data: Any) -> np.ndarray:

@@ -59,7 +59,7 @@ class Labels:
 def encode_labels(labels: Any, rows: int) -> Labels:
     """The labels of `rows` rows; None and NaN are missing labels."""
     if isinstance(labels, pa.ChunkedArray) and pa.types.is_string(labels.type) and len(labels) == rows:
-        return _encoded(labels.combine_chunks().dictionary_encode(), np.dtype(object))
+        return _from_dictionary(labels.combine_chunks().dictionary_encode(), np.dtype(object))
     array = _label_array(labels)
     if array.ndim != 1:
         raise DataError(
@@ -80,7 +80,7 @@ def encode_labels(labels: Any, rows: int) -> Labels:
         return _objects(array)
     if array.dtype.kind not in "Mm":
         raise DataError(f"Unknown label type: {array.dtype}", remedy="turn the labels into text or whole numbers")
-    return _sorted(array, ~np.isnat(array))
+    return _encode_sorted(array, ~np.isnat(array))
 
 
 def _label_array(labels: Any) -> LabelArray:
@@ -140,7 +140,7 @@ def _integers(array: npt.NDArray[Any], kind: np.dtype[Any]) -> Labels:
         return Labels(array.astype(kind), np.zeros(0, dtype=np.int32))
     low, high = int(array.min()), int(array.max())
     if high - low > max(1 << 16, array.size):
-        return _sorted(array, np.ones(array.size, dtype=np.bool_))
+        return _encode_sorted(array, np.ones(array.size, dtype=np.bool_))
     if low and array.dtype.kind == "i":
         array = array.astype(np.int64) - low  # a narrow type would wrap
     elif low:
@@ -158,7 +158,7 @@ def _narrow(offsets: npt.NDArray[Any], kind: np.dtype[Any], low: int = 0) -> Lab
     return Labels(classes if offsets.size else np.zeros(0, kind), place.take(offsets))
 
 
-def _sorted(array: npt.NDArray[Any], known: npt.NDArray[np.bool_]) -> Labels:
+def _encode_sorted(array: npt.NDArray[Any], known: npt.NDArray[np.bool_]) -> Labels:
     """The labels, by sorting, where they are `known`; the others are missing."""
     classes, found = np.unique(array[known], return_inverse=True)
     codes = np.full(array.size, -1, dtype=np.int32)
@@ -179,7 +179,7 @@ def _floats(array: npt.NDArray[Any]) -> Labels:
             remedy="turn them into classes (text or whole numbers) first",
         )
     if float(np.abs(values).max(initial=0.0)) >= 2.0**53:
-        return _sorted(array, known)
+        return _encode_sorted(array, known)
     found = _integers(values.astype(np.int64), array.dtype)
     codes = np.full(array.size, -1, dtype=np.int32)
     codes[known] = found.codes
@@ -200,10 +200,10 @@ def _objects(array: LabelArray) -> Labels:
     if pa.types.is_floating(encoded.type.value_type):
         numbers = _floats(array.astype(np.float64))
         return Labels(numbers.classes.astype(array.dtype), numbers.codes)
-    return _encoded(encoded, array.dtype)
+    return _from_dictionary(encoded, array.dtype)
 
 
-def _encoded(encoded: Any, kind: np.dtype[Any]) -> Labels:
+def _from_dictionary(encoded: Any, kind: np.dtype[Any]) -> Labels:
     """The labels of an Arrow dictionary array, of type `kind`, in sorted order."""
     values = np.array(encoded.dictionary.to_pylist(), dtype=kind)
     found = encoded.type.value_type
@@ -254,7 +254,7 @@ def check_weights(weights: Any, rows: int, first_row: int = 0) -> Floats | None:
     return array
 
 
-def too_many(labels: Labels) -> str:
+def check_class_count(labels: Labels) -> str:
     """A warning of labels of which hardly one is there twice; an empty text where they are classes."""
     if labels.classes.size < MANY_CLASSES:
         return ""
@@ -270,7 +270,7 @@ def too_many(labels: Labels) -> str:
     return f"{shown}: it looks like an identifier; name the column that holds the classes"
 
 
-def spellings(classes: Iterable[Any]) -> str:
+def check_spellings(classes: Iterable[Any]) -> str:
     """A warning of classes that differ only in case or in spaces; an empty text where none do."""
     alike: dict[str, list[str]] = {}
     for label in classes:
@@ -285,7 +285,9 @@ def spellings(classes: Iterable[Any]) -> str:
     return f"classes differ only in case or spaces ({shown}) and are learned apart; write each in one way"
 
 
-def cut_off(unfinished: Sequence[str], classes: LabelArray, class_weight: Floats, known: LabelArray | None) -> str:
+def check_truncation(
+    unfinished: Sequence[str], classes: LabelArray, class_weight: Floats, known: LabelArray | None
+) -> str:
     """A warning of the label of a last line that has no end, if no other row has it; else an empty text.
 
     unfinished: the labels of such lines. known: the classes of the model before these rows.

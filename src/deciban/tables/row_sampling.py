@@ -5,7 +5,7 @@ in which u is the hash as a number from 0 to 1. The rows with the lowest priorit
 drawn with the same probability, a content that many rows share has its share of the sample, and neither the order of
 the rows nor the way in which they are stored matters.
 
-Rows that are alike are told from others by a hash table of at most 262,144 contents. If there are more, those that
+Rows that are alike are told from others by a hash table of at max_rows 262,144 contents. If there are more, those that
 are furthest from being drawn are forgotten: copies of a row that are far apart in a longer table may then count as
 fewer than they are.
 """
@@ -48,22 +48,22 @@ def row_hashes(first: int, rows: int) -> RowHashes:
     return hashes
 
 
-def sampled_places(size: int, most: int) -> Integers:
-    """At most so many of the places 0 .. size - 1, the same ones each time, in order."""
-    if size <= most:
+def sample_places(size: int, max_rows: int) -> Integers:
+    """At most `max_rows` of the places 0 .. size - 1, the same ones each time, in order."""
+    if size <= max_rows:
         return np.arange(size)
     places, hashes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
     for first in range(0, size, HASHED_ROWS):
         more = row_hashes(first, min(HASHED_ROWS, size - first))
         hashes, places = np.append(hashes, more), np.append(places, np.arange(first, first + more.size))
-        lowest = np.argpartition(hashes, most - 1)[:most] if hashes.size > most else np.arange(hashes.size)
+        lowest = np.argpartition(hashes, max_rows - 1)[:max_rows] if hashes.size > max_rows else np.arange(hashes.size)
         hashes, places = hashes[lowest], places[lowest]
     return np.sort(places)
 
 
-def rows_that_fit(most: int, row_bytes: float) -> int:
-    """How many rows of so many bytes a sample has, if it has `most` of short ones."""
-    return min(most, max(LONG_ROWS, int(SAMPLE_BYTES / max(row_bytes, 1.0))))
+def rows_that_fit(max_rows: int, row_bytes: float) -> int:
+    """How many rows of so many bytes a sample has, if it has `max_rows` of short ones."""
+    return min(max_rows, max(LONG_ROWS, int(SAMPLE_BYTES / max(row_bytes, 1.0))))
 
 
 # hashes of contents
@@ -134,34 +134,34 @@ def _hash_cells(column: pa.ChunkedArray | pa.Array, out: RowHashes) -> None:
 # samples
 
 
-def lowest_priorities(hashes: RowHashes, counts: Integers, most: int) -> tuple[Integers, Floats]:
+def lowest_priorities(hashes: RowHashes, counts: Integers, max_rows: int) -> tuple[Integers, Floats]:
     """The contents of the rows with the lowest priorities, one for each row, and these, in their order.
 
     counts: how many rows have each content.
     """
     lots = ((hashes >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    enough = (most + hashes.size) / counts.sum()  # at least so many rows have a priority of at most this
+    enough = (max_rows + hashes.size) / counts.sum()  # at least so many rows have a priority of at most this
     copies = np.minimum(np.maximum(np.floor(counts * enough - lots) + 1, 0), counts).astype(np.int64)
     content = np.repeat(np.arange(hashes.size), copies)
     copy = np.arange(content.size) - np.repeat(np.cumsum(copies) - copies, copies)
     priority = (copy + lots[content]) / counts[content]
-    order = np.lexsort((copy, hashes[content], priority))[:most]
+    order = np.lexsort((copy, hashes[content], priority))[:max_rows]
     return content[order], priority[order]
 
 
-def places_by_content(cells: pa.Array, most: int) -> Integers:
-    """At most so many places of cells: of those with the lowest priorities, in their order."""
-    if len(cells) <= most:
+def places_by_content(cells: pa.Array, max_rows: int) -> Integers:
+    """At most `max_rows` places of cells: of those with the lowest priorities, in their order."""
+    if len(cells) <= max_rows:
         return np.arange(len(cells))
     known, first, counts = np.unique(content_hashes([cells], len(cells)), return_index=True, return_counts=True)
-    return np.asarray(first[lowest_priorities(known, counts, most)[0]])
+    return np.asarray(first[lowest_priorities(known, counts, max_rows)[0]])
 
 
 class RowSampler:
     """Samples the rows of a stream of tables; `rows` is how many it has seen."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, max_rows: int) -> None:
+        self.max_rows = max_rows
         self.rows = 0
         self._waiting: list[tuple[pa.Table, Callable[[], RowHashes]]] = []  # while they are no more than the sample
         self._pieces: list[pa.Table] = []
@@ -175,16 +175,16 @@ class RowSampler:
         """The next rows, and what makes the hashes of their contents, if these are needed."""
         self.rows += table.num_rows
         self._waiting.append((table, hashes))
-        if self.rows > self.most:
+        if self.rows > self.max_rows:
             self._count_waiting()
 
     def table(self) -> pa.Table:
         """The rows of the sample in the order of their priorities; all rows as they came, if there are no more."""
-        if self.rows <= self.most and not self._pieces:
+        if self.rows <= self.max_rows and not self._pieces:
             return pa.concat_tables([table for table, _ in self._waiting])
         self._count_waiting()
-        hashes, counts = self._drawn()
-        content, _ = lowest_priorities(hashes, counts, self.most)
+        hashes, counts = self._count_held()
+        content, _ = lowest_priorities(hashes, counts, self.max_rows)
         return pa.concat_tables(self._pieces).take(pa.array(content))
 
     def _count_waiting(self) -> None:
@@ -206,10 +206,10 @@ class RowSampler:
             self._pieces.append(table if kept.size == table.num_rows else table.take(pa.array(kept)))
             self._hashes.append(hashes[kept])
             self._held += kept.size
-        if self._held > 2 * self.most:
+        if self._held > 2 * self.max_rows:
             self._thin()
 
-    def _drawn(self) -> tuple[RowHashes, Integers]:
+    def _count_held(self) -> tuple[RowHashes, Integers]:
         """The contents that rows are held of, and how many rows of the stream have each."""
         hashes = np.concatenate(self._hashes)
         counts = np.empty(hashes.size, dtype=np.int64)
@@ -218,8 +218,8 @@ class RowSampler:
 
     def _thin(self) -> None:
         """Hold only the contents with the lowest priorities of those that are held."""
-        hashes, counts = self._drawn()
-        content, priority = lowest_priorities(hashes, counts, self.most)
+        hashes, counts = self._count_held()
+        content, priority = lowest_priorities(hashes, counts, self.max_rows)
         self._limit = float(priority[-1])
         kept = np.zeros(hashes.size, dtype=np.bool_)
         kept[content] = True
@@ -231,7 +231,7 @@ class RowSampler:
     def _make_room(self) -> None:
         """A larger table of contents; at its largest, one with those that are nearest to being drawn."""
         room, furthest = 4 * self._known, np.inf
-        if room > max(MAX_CONTENTS, 8 * self.most):
+        if room > max(MAX_CONTENTS, 8 * self.max_rows):
             keys, counts = (part[:LOOKED_AT_SLOTS] for part in self._contents)
             some = np.flatnonzero(keys)
             room = max(self._known, 2 * int(np.count_nonzero(self._contents.counts < 0)))

@@ -200,7 +200,7 @@ class Frame:
             """Arrow can take no views."""
             return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
-        return Frame(with_each(self.table, takeable).take(pa.array(rows)), self.named)
+        return Frame(map_columns(self.table, takeable).take(pa.array(rows)), self.named)
 
     def hashes(self) -> RowHashes:
         return content_hashes(self.table.columns, self.rows)
@@ -275,7 +275,7 @@ def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
     return pa.Table.from_arrays(columns, names=names)
 
 
-def with_each(table: pa.Table, change: Callable[[pa.ChunkedArray], Any]) -> pa.Table:
+def map_columns(table: pa.Table, change: Callable[[pa.ChunkedArray], Any]) -> pa.Table:
     """The table with `change` of each column, made at once: setting a single one takes as long as there are columns."""
     before = table.columns
     after = [change(column) for column in before]
@@ -284,7 +284,7 @@ def with_each(table: pa.Table, change: Callable[[pa.ChunkedArray], Any]) -> pa.T
     return pa.Table.from_arrays(after, names=table.column_names)
 
 
-def like_first(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
+def cast_like_first(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
     """A table with the types of the first one, for what it is written to, in which a column has one type."""
     if table.schema == schema:
         return table
@@ -304,13 +304,13 @@ def take_cells(array: pa.Array, rows: Any) -> pa.Array:
     return array.take(pa.array(rows))
 
 
-def decoded_cells(array: pa.Array) -> list[str | None]:
+def decode_cells(array: pa.Array) -> list[str | None]:
     """Cells of text as Python has them; bytes that are no UTF-8, which Arrow does not refuse, are replaced."""
     cells = array.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
     return [None if cell is None else cell.decode(errors="replace") for cell in cells]
 
 
-def repeated(names: Iterable[Name]) -> Name | None:
+def find_duplicate(names: Iterable[Name]) -> Name | None:
     """The first of the names that is there more than once."""
     seen = set[Name]()
     for name in names:

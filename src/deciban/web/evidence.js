@@ -12,8 +12,8 @@ export function scorerAnswer(scorer, row) {
     terms(best, other) {
       const start = [{ name: "prior", value: difference(scorer.logPrior, best, other), isStart: true }];
       const said = (values) => difference(values, best, other);
-      return [...start, ...found.map(({ name, values, alone, together, correction }) => ({ name, value: said(values),
-        isStart: false, alone: said(alone), together: said(together), correction: said(correction) }))];
+      return [...start, ...found.map(({ name, values, own, joint, correction }) => ({ name, value: said(values),
+        isStart: false, own: said(own), joint: said(joint), correction: said(correction) }))];
     },
   };
 }

@@ -128,7 +128,7 @@ def test_what_is_decided_and_expected_of_texts(family: Text, tune: Any) -> None:
         prior = re.findall(r"^\d: (\S+)", str(clf.estimate_prior(TABLE)), re.MULTILINE)
     assert sum(map(float, prior)) == pytest.approx(1.0, abs=1e-3)
     if family.kind in ("multinomial", "bernoulli"):
-        assert 0.0 <= clf.bayes_error(rows=200).risk <= 1.0
+        assert 0.0 <= clf.bayes_error(n_samples=200).risk <= 1.0
         drawn, labels = clf.sample(50, 0)
         assert drawn.column_names == ["text", "n", "c"]
         assert clf.predict(drawn).shape == labels.shape

@@ -487,7 +487,7 @@ def test_retuning_many_blocks_with_other_rows() -> None:
     X = RNG.normal(size=(200, 600)) + 0.1 * y[:, None]
     clf = BayesClassifier().fit(X, y)
     left_out = clf.retune(X, y).tuning_.weights[0]
-    assert clf.retune(X, y, learned=False).tuning_.weights[0] > left_out
+    assert clf.retune(X, y, already_learned=False).tuning_.weights[0] > left_out
     assert clf.tuning_.rows == 200
 
 

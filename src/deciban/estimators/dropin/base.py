@@ -24,7 +24,7 @@ from deciban.model.priors import log_prior
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema
 from deciban.scoring.predict import score_table
 from deciban.tables.convert import as_table
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import LabelArray, check_weights, encode_labels
 from deciban.tables.table import Matrix, SparseMatrix
 from deciban.util.arrays import Floats

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from deciban.errors import UsageError
-from deciban.families.base.spread import vary
+from deciban.families.base.spread import find_varying
 from deciban.families.joint_gaussian import JointNormal, joint_normal, units
 from deciban.statistics import Scatter
 from deciban.util.arrays import Floats
@@ -90,7 +90,7 @@ class Within:
         overall, seen = statistic.over_classes(), statistic.weight > 0.0
         center, unit = overall.mean[0], units(overall)
         varies, variance = np.isfinite(unit), np.diag(covariance)
-        unit = np.sqrt(variance, out=unit, where=varies & vary(variance, center))
+        unit = np.sqrt(variance, out=unit, where=varies & find_varying(variance, center))
         mean = np.where(seen[:, None], (statistic.mean - center) + statistic.mean_low, 0.0) / unit
         matrix = covariance / np.outer(unit, unit) + np.diag(~varies)
         values, vectors = np.linalg.eigh(matrix)

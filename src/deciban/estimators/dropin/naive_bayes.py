@@ -16,7 +16,7 @@ from deciban import kernels
 from deciban.errors import DataError, UsageError
 from deciban.estimators.dropin.base import DropIn, empirical, given
 from deciban.families import Bernoulli, Categorical, Complement, Family, Gaussian, Multinomial
-from deciban.families.base.checks import refuse_unless
+from deciban.families.base.checks import raise_unless
 from deciban.families.categorical import CategoricalLikelihood
 from deciban.model.counts import Counts
 from deciban.statistics import Levels, Moments
@@ -467,7 +467,7 @@ class CodesFromZero(Categorical):
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
         cells = super().read(batch, columns)
         if isinstance(cells, np.ndarray) and not kernels.counting.all_within(cells.ravel(), 0.0, MAX_AMOUNT):
-            refuse_unless((cells >= 0) & (cells <= MAX_AMOUNT), cells, "a category 0, 1, ...", "number the categories")
+            raise_unless((cells >= 0) & (cells <= MAX_AMOUNT), cells, "a category 0, 1, ...", "number the categories")
         return cells
 
     def estimate(self, statistic: Levels) -> CategoricalLikelihood:

@@ -318,7 +318,7 @@ class DecibanScorer:
         return self._evidence(self._row(row))
 
     def column_evidence(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Of each column: values, which are alone + together + correction, after weights and cap."""
+        """Of each column: values, which are own + joint + correction, after weights and cap."""
         return self._column_evidence(self._row(row))
 
     def _best(self, joint: list[float]) -> Any:
@@ -406,24 +406,24 @@ class DecibanScorer:
         return [{**block, "values": [known.scale * value for value in block["values"]]} for block in found]
 
     def _column_evidence(self, row: Row) -> list[dict[str, Any]]:
-        alone, together, correction = ([zeros(len(self.classes)) for _ in self._columns] for _ in range(3))
+        own, joint, correction = ([zeros(len(self.classes)) for _ in self._columns] for _ in range(3))
         evidence, known = self._evidence(row), self._known(row)
         if self._partial is not None:
-            for values, gone, offset in zip(alone, known.unknown, self._offsets):
+            for values, gone, offset in zip(own, known.unknown, self._offsets):
                 if not gone:
                     add_to(values, known.scale, offset)
         for block, shown in zip(self._blocks, evidence):
             if len(block.columns) > 1:
                 for column, share in zip(block.columns, block.shares(row, shown, known.scale)):
-                    add_to(together[column.number], 1.0, share)
+                    add_to(joint[column.number], 1.0, share)
             elif block.weight > 0:
-                add_to(alone[block.columns[0].number], block.weight, shown["values"])
+                add_to(own[block.columns[0].number], block.weight, shown["values"])
         if self._corrections is not None:
             for column, shown in zip(self._corrections.columns, evidence[len(self._blocks) :]):
                 add_to(correction[column.number], 1.0, shown["values"])
         found = []
-        for column, *parts in zip(self._columns, alone, together, correction):
-            named = dict(zip(("alone", "together", "correction"), parts))
+        for column, *parts in zip(self._columns, own, joint, correction):
+            named = dict(zip(("own", "joint", "correction"), parts))
             found.append({"name": column.name, "values": [sum(each) for each in zip(*parts)], **named})
         return found
 

@@ -24,7 +24,7 @@ from deciban.export.sql.terms import (
     sum_of_terms,
 )
 from deciban.families.base.lowering import SUMMED_OVER, JointNormalTerm, LinearTerm, LookupTerm
-from deciban.families.base.shapley import settled, shapley
+from deciban.families.base.shapley import settle, shapley
 from deciban.families.joint_gaussian import JointNormal
 from deciban.model.model import VAST_EVIDENCE, Model
 from deciban.util.arrays import Flags, Floats
@@ -55,7 +55,7 @@ def table_shares(model: Model, block: Block, term: LookupTerm) -> Floats:
     top = weighted.max(axis=1)
     limited = np.asarray(~(weighted.min(axis=1) >= top - model.cap) | (top < -VAST_EVIDENCE)) & (model.cap < np.inf)
     evidence = np.where(limited[:, None], capped(weighted, model.cap) / block.weight, evidence)
-    return block.weight * settled(shapley(evidence_of, len(tuples.members)).values, evidence, limited)
+    return block.weight * settle(shapley(evidence_of, len(tuples.members)).values, evidence, limited)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _polynomials(term: JointNormalTerm, kept: tuple[int, ...]) -> Polynomials:
         steps[row, list(pair)] = 1.0
     cells = np.full((len(steps), width), np.nan)
     cells[:, kept] = steps
-    found = term.weight * normals.shares(cells).values[:, list(kept)]
+    found = term.weight * normals.shapley_values(cells).values[:, list(kept)]
     found = found - found[:, :, :1]
     middle, up, down = found[0], found[1 : 1 + size], found[1 + size : 1 + 2 * size]
     linear = np.moveaxis((up - down) / 2.0, 0, 1)
@@ -127,7 +127,7 @@ def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTe
     number, away = cells.dialect.number, distances(cells, term)
     units = term.unit.tolist()
     scaled = [f"({z} / {number(unit)})" for z, unit in zip(away, units, strict=True)]
-    steps = [cells.stages.name("s", cells.dialect.nudged(cells.dialect.within(one, 1e100), 1e-50)) for one in scaled]
+    steps = [cells.stages.name("s", cells.dialect.nudge(cells.dialect.within(one, 1e100), 1e-50)) for one in scaled]
     forms = normal_shares(model, block, term)
     pattern = _pattern(cells, away) if len(forms) > 1 else None
     plain = [

@@ -93,7 +93,7 @@ def to_sql(
         named += answers.explanation(sums.columns())
     names = Names(write, [*(keep or ()), *model.schema.column_names])
     shown = [f"{expression} AS {names.new(name)}" for name, expression in named]
-    statement = cells.stages.statement(f"{write.qualified(table)} AS {SCORED_TABLE}", [*kept, *shown])
+    statement = cells.stages.statement(f"{write.quote_table(table)} AS {SCORED_TABLE}", [*kept, *shown])
     return f"{_head(cells, terms)}{statement}"
 
 
@@ -112,7 +112,7 @@ def _head(cells: Cells, terms: TermModel) -> str:
 def _kept(cells: Cells, keep: Sequence[str] | None) -> list[str]:
     """The columns of the table that are passed on: all, or some."""
     if keep is None:
-        return [cells.dialect.expanded(cells.stages.read("row", cells.dialect.whole_row(SCORED_TABLE)))]
+        return [cells.dialect.expand(cells.stages.read("row", cells.dialect.whole_row(SCORED_TABLE)))]
     quoted = [cells.dialect.identifier(name) for name in keep]
     return [f"{cells.stages.read('row', f'{SCORED_TABLE}.{one}')} AS {one}" for one in quoted]
 

@@ -101,7 +101,7 @@ def _normal(cells: Cells, term: NormalTerm) -> Evidence:
         if not root:  # a class without values: infinity times 0 would be NaN
             found.append(f"CASE WHEN {x} IS NOT NULL THEN {number(offset)} END")
             continue
-        distance = cells.dialect.nudged(f"({x} - {number(term.center)} - {number(mean)})", root)
+        distance = cells.dialect.nudge(f"({x} - {number(term.center)} - {number(mean)})", root)
         z = f"({distance} * {number(root)})"
         found.append(f"{number(offset)} - {z} * {z}")
     if not term.impossible:
@@ -171,7 +171,7 @@ def distances(cells: Cells, term: JointNormalTerm) -> list[str]:
     for k, (column, center) in enumerate(zip(term.columns, term.center.tolist(), strict=True)):
         largest = float(np.abs(term.form.whiten[:, :, k]).max())
         x = cells.bounded(column, 1e152 / (len(term.columns) ** 1.5 * largest))
-        found.append(cells.stages.name("z", cells.dialect.nudged(f"({x} - {number(center)})", largest)))
+        found.append(cells.stages.name("z", cells.dialect.nudge(f"({x} - {number(center)})", largest)))
     return found
 
 

@@ -37,7 +37,7 @@ from deciban.fitting.sql_counts.statements import (
 )
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import LabeledStream
+from deciban.sources.streams import LabeledStream
 from deciban.statistics import Scatter
 from deciban.statistics.bins import Column
 from deciban.statistics.levels import distinct

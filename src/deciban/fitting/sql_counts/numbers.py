@@ -280,7 +280,7 @@ class Grouping:
 
     def key(self, dialect: Dialect, value: str) -> Keys:
         """The cell itself, or the number of the bin that it is in."""
-        return (value if self.by_value else dialect.floor(dialect.scaled(value, -self.exponent)),)
+        return (value if self.by_value else dialect.floor(dialect.scale(value, -self.exponent)),)
 
     def column(self, rows: DistinctRows) -> Column:
         """The bins of a column, of which cells are grouped; coarser where these are too many."""

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from deciban.errors import DataError, Place
 from deciban.families.base.sql_questions import DistinctRows
 from deciban.sources.dialects import Dialect
-from deciban.sources.labeled import LabeledStream
 from deciban.sources.source import SqlRows
+from deciban.sources.streams import LabeledStream
 from deciban.tables.labels import MAX_REPETITIONS, UNKNOWN_LABEL, LabelArray, Labels
 from deciban.tables.table import Frame
 from deciban.util.arrays import Codes, Flags, Floats, sum_at

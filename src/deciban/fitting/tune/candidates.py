@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from deciban.families import Family, JointGaussian, Text, known_families
-from deciban.families.base.contract import ColumnNumbers
+from deciban.families.base.contract import NumericSummary
 from deciban.families.base.spread import Pooled, Shrunk
 from deciban.fitting.tune.rows import MIN_ROWS, Rows, is_number, left_out_evidence, measure_of
 from deciban.fitting.tune.weights import GROUP_ROWS, centered, maximize
@@ -37,7 +37,7 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
     inferred_as: dict[int, Family] = {}
     kept = []
     for group in base.groups:
-        if group.family.holds_texts:
+        if group.family.is_text:
             continue  # see choose_texts
         inferred = [] if group.family.joint else group.inferred_columns
         inferred_as.update(dict.fromkeys(inferred, group.family))
@@ -83,15 +83,17 @@ def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
     numbers = numbers_of(rows, column) if is_number(rows.table, column) else None
     if numbers is not None and numbers.values.size < 2:
         return [family]
-    others = [other for kind in known_families() for other in kind.suited_to(numbers)] if numbers is not None else []
+    others = (
+        [other for kind in known_families() for other in kind.candidates_for(numbers)] if numbers is not None else []
+    )
     return list(dict.fromkeys(family.alternatives(numbers, others)))
 
 
-def numbers_of(rows: Rows, column: int) -> ColumnNumbers:
+def numbers_of(rows: Rows, column: int) -> NumericSummary:
     """The numbers of a column, as families ask for them."""
     cells = np.asarray(rows.table.numbers([column])[:, 0], dtype=np.float64)
     values = np.unique(cells[~np.isnan(cells)])
-    return ColumnNumbers(values, rows.total, measure_of(rows.table, column), *least_spread(rows, column))
+    return NumericSummary(values, rows.total, measure_of(rows.table, column), *least_spread(rows, column))
 
 
 def least_spread(rows: Rows, column: int, few: float = np.inf) -> tuple[bool, bool]:
@@ -137,7 +139,7 @@ def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Cho
 def _texts(base: Schema) -> Iterator[tuple[Text, int]]:
     """The columns of texts, each with its family."""
     for group in base.groups:
-        if group.family.holds_texts:
+        if group.family.is_text:
             for column in group.columns:
                 yield cast(Text, group.family), column
 
@@ -195,7 +197,7 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
     some = rows.some(max(MIN_ROWS, int(SHRINKAGE_WORK / (rows.classes * len(columns) ** 3 / 6))))
     any_of_them = POOLED[0]  # they all count the same
     statistic = any_of_them.count(any_of_them.read(rows.table, columns), rows.labels, rows.weights, rows.classes)
-    counted: dict[Any, Any] = {(any_of_them.counts, tuple(columns)): statistic}
+    counted: dict[Any, Any] = {(any_of_them.statistic_key, tuple(columns)): statistic}
     scored = []
     for families in (POOLED, PER_CLASS):
         losses = [float(some.losses(left_out_evidence(some, family, columns, counted))[0]) for family in families]

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.families.base.contract import LeftOut
+from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.tune.propose import most_rows
 from deciban.fitting.tune.rows import Rows, fold_amounts, is_number
 from deciban.fitting.tune.weights import MAX_BLOCKS_WEIGHED, centered, figures_of, learn_weights, maximize
@@ -25,7 +25,7 @@ from deciban.model.model import Model, estimate
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
 from deciban.statistics.levels import distinct
-from deciban.tables.row_sampling import sampled_places
+from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import SparseMatrix, Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers, sum_at
 from deciban.util.parallel import map_in_threads, one_blas_thread
@@ -260,7 +260,7 @@ def _work_of_a_row(columns: int, classes: int) -> float:
 
 def correctable(schema: Schema) -> list[int]:
     """The columns that may be corrected: all but texts and counts of words."""
-    groups = (group for group in schema.groups if not group.family.holds_texts and not group.family.absorbs)
+    groups = (group for group in schema.groups if not group.family.is_text and not group.family.accepts_new_columns)
     return sorted({column for group in groups for column in group.columns})
 
 
@@ -286,11 +286,11 @@ def _columns_a_table(columns: int) -> int:
     return max(min(columns, FEW_COLUMNS), int(np.ceil(SHARE_OF_COLUMNS * columns)))
 
 
-def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOut, fold: Integers) -> Floats:
+def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOutRows, fold: Integers) -> Floats:
     """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
     scored = counts.select_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
-    few = sampled_places(rows.labels.size, most_rows(tuning.schema, rows.classes))
+    few = sample_places(rows.labels.size, most_rows(tuning.schema, rows.classes))
     known = _evidence_of(model, scored, rows, left_out, few)
     weights = _weights_by_fold(tuning, known, rows, few, fold)
     out = np.empty((rows.labels.size, rows.classes))
@@ -317,7 +317,7 @@ def finite_prior(rows: Rows) -> Floats:
     return np.maximum(rows.log_prior, MIN_LOG_PRIOR)
 
 
-def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOut, some: Integers) -> Floats:
+def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOutRows, some: Integers) -> Floats:
     """The left-out evidence of some rows, row by block by class."""
     table = rows.table if some.size == rows.labels.size else rows.table.take(some)
     return model.leave_one_out_evidence(counts, table, left_out[some])

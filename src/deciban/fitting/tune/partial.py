@@ -23,7 +23,7 @@ from deciban.model.counting import Batch, count
 from deciban.model.counts import Counts
 from deciban.model.model import Model, log_normalize
 from deciban.model.tuning import Tuning
-from deciban.tables.row_sampling import sampled_places
+from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Frame, Matrix, SparseMatrix, Table, missing_cells
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.parallel import one_blas_thread
@@ -150,7 +150,7 @@ class _LeftOutRows:
         group, some = self.model.schema.groups[p], self.rows.some(ROWS_SHARED_OUT)
         size = np.ones(len(group.columns))
         if size.size > 1:
-            shares = self.model.likelihoods[p].shares(group.family.read(some.table, group.columns))
+            shares = self.model.likelihoods[p].shapley_values(group.family.read(some.table, group.columns))
             assert shares is not None, "a joint block is shared out"
             with np.errstate(invalid="ignore"):
                 values = shares.values - shares.values.mean(axis=2, keepdims=True)
@@ -209,7 +209,7 @@ class _LeftOutRows:
         drawn = np.random.default_rng(0).random((len(MASKED_SHARES), rows.table.width))
         masks = drawn < np.array(MASKED_SHARES)[:, None]
         copied = np.zeros(rows.labels.size, dtype=np.bool_)
-        copied[sampled_places(rows.labels.size, MAX_COPIED)] = True
+        copied[sample_places(rows.labels.size, MAX_COPIED)] = True
         for fold in np.flatnonzero((self.amounts[copied] > 0.0).any(axis=0)).tolist():
             model = replace(self._without(fold), partial=partial)
             here = np.flatnonzero(copied & (self.amounts[:, fold] > 0.0))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deciban.errors import BadCell, DataError
-from deciban.families.base.contract import LeftOut
+from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.tune.candidates import choose_families, choose_joint_gaussians, choose_texts
 from deciban.fitting.tune.rows import MIN_ROWS, Rows
 from deciban.fitting.tune.weights import MAX_BLOCKS_WEIGHED, learn_weights, left_out_figures
@@ -103,7 +103,7 @@ def with_learned_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bo
     return with_weights(found, evidence, rows, counts.class_weight, left_out)
 
 
-def with_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Floats, left_out: LeftOut) -> Tuning:
+def with_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Floats, left_out: LeftOutRows) -> Tuning:
     """With the weights that this evidence supports, and how good they make it."""
     weights, bias = learn_weights(evidence, rows, tuning.weight_groups)
     accuracy, log_loss = left_out_figures(evidence, rows, weights, bias, class_weight, left_out.removed)

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.families import Family
-from deciban.families.base.contract import LeftOut, Measure, cells_of
+from deciban.families.base.contract import LeftOutRows, Measure, take_rows
 from deciban.model.corrections import CorrectedColumn, Corrections
 from deciban.model.counts import Counts
 from deciban.model.model import log_normalize
 from deciban.tables.cells import is_numeric
 from deciban.tables.labels import LabelArray, Labels
-from deciban.tables.row_sampling import sampled_places
+from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Matrix, SparseMatrix, Table
 from deciban.util.arrays import CORES, Codes, Flags, Floats, Integers, log, sum_at
 from deciban.util.parallel import map_in_threads
@@ -272,7 +272,7 @@ class Rows:
         usable = np.flatnonzero((labels >= 0) & (every > 0.0))
         if usable.size < labels.size:
             table, labels, every = table.take(usable), labels[usable], every[usable]
-        kept, removed = sampled_places(usable.size, most), None
+        kept, removed = sample_places(usable.size, most), None
         if kept.size < usable.size:
             removed = find_copies(table, labels, every).removed[kept]
             table, labels, every = table.take(kept), labels[kept], every[kept]
@@ -301,20 +301,20 @@ class Rows:
         return find_copies(self.table, self.labels, self.weights)
 
     @property
-    def left_out(self) -> LeftOut:
+    def left_out(self) -> LeftOutRows:
         """Each row to be left out of counts of these rows, with its copies."""
-        return LeftOut(self.labels, self.copies.removed)
+        return LeftOutRows(self.labels, self.copies.removed)
 
-    def rows_to_leave_out(self, learned: bool) -> LeftOut:
+    def rows_to_leave_out(self, learned: bool) -> LeftOutRows:
         """Each row to be left out of counts of all rows if it was `learned`, or to be scored as it is."""
         if not learned:
-            return LeftOut(self.labels, np.zeros(self.labels.size))
-        return LeftOut(self.labels, self.copies.removed if self.removed is None else self.removed)
+            return LeftOutRows(self.labels, np.zeros(self.labels.size))
+        return LeftOutRows(self.labels, self.copies.removed if self.removed is None else self.removed)
 
     def some(self, most: int) -> "Rows":
         if self.labels.size <= most:
             return self
-        kept = sampled_places(self.labels.size, most)
+        kept = sample_places(self.labels.size, most)
         removed = None if self.removed is None else self.removed[kept]
         some = replace(self, table=self.table.take(kept), labels=self.labels[kept], weights=self.weights[kept])
         return replace(some, removed=removed)
@@ -340,7 +340,7 @@ class Rows:
 def left_out_evidence(rows: Rows, family: Family, columns: Sequence[int], counted: dict[Any, Any]) -> Floats:
     """The evidence of each row by the statistic of the other rows; `counted` keeps statistics for the next family."""
     cells = family.read(rows.table, columns)
-    key = family.counts, tuple(columns)
+    key = family.statistic_key, tuple(columns)
     if key not in counted:
         counted[key] = family.count(cells, rows.labels, rows.weights, rows.classes)
     blocks = 1 if family.joint else len(columns)
@@ -350,7 +350,7 @@ def left_out_evidence(rows: Rows, family: Family, columns: Sequence[int], counte
     def score(start: int) -> None:
         some = np.arange(start, min(start + step, size))
         family.score_left_out(
-            counted[key], cells_of(cells, some), rows.left_out[some], np.arange(blocks), out[start : start + step]
+            counted[key], take_rows(cells, some), rows.left_out[some], np.arange(blocks), out[start : start + step]
         )
 
     step = max(CHUNK_ROWS, -(-size // (rows.threads or CORES)))

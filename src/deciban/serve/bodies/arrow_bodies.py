@@ -14,7 +14,7 @@ from deciban.serve.bodies.checks import refuse_columns, refuse_rows
 from deciban.serve.problems import Problem, place_of
 from deciban.serve.settings import RequestSettings
 from deciban.tables.cells import is_numeric, is_text
-from deciban.tables.table import repeated
+from deciban.tables.table import find_duplicate
 
 # The seconds of the years 1 to 9999, and those that a duration may have; a zone moves a time by a day at most.
 FIRST_SECOND, LAST_SECOND, DAY_SECONDS = -62_135_596_800, 253_402_300_799, 86_400
@@ -128,7 +128,7 @@ def table_of_arrow(body: bytes, settings: RequestSettings) -> pa.Table:
 
 
 def _check_schema(schema: pa.Schema) -> None:
-    if (twice := repeated(schema.names)) is not None:
+    if (twice := find_duplicate(schema.names)) is not None:
         raise Problem(422, f"column {twice!r} is there more than once", "give every column its own name", THE_BODY)
     for one in schema:
         kind = one.type.value_type if pa.types.is_dictionary(one.type) else one.type

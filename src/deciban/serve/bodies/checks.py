@@ -12,7 +12,7 @@ from deciban.serve.problems import Problem, place_of
 from deciban.serve.settings import RequestSettings
 from deciban.tables.cells import kind_of
 from deciban.tables.labels import MAX_REPETITIONS
-from deciban.tables.table import repeated
+from deciban.tables.table import find_duplicate
 
 # A row as JSON has it: cells by the names of columns, or, where columns have no names, in their order.
 Record = Mapping[str, Any] | Sequence[Any]
@@ -126,7 +126,7 @@ def _checked_ids(ids: list[Any]) -> list[str]:
         if type(one) is float and one.is_integer() and abs(one) < 2.0**53:
             one = int(one)  # a CSV file knows no other numbers
         found.append(row_id(one, f"ids[{place}]"))
-    if (twice := repeated(found)) is not None:
+    if (twice := find_duplicate(found)) is not None:
         place = len(found) - 1 - found[::-1].index(twice)
         raise Problem(422, f"the id {twice!r} is there twice", "send each row once", f"ids[{place}]")
     return found

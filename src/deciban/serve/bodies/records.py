@@ -15,7 +15,7 @@ from deciban.schema.schema import NO_TYPE, Schema
 from deciban.serve.bodies.checks import CELL_REMEDIES, JSON_KINDS, Record, refuse_other_kinds
 from deciban.serve.problems import Problem, RowPlace, place_of, problem_of
 from deciban.tables.cells import as_learned, as_numbers, as_whole, fits, is_text, kind_of, plain_type
-from deciban.tables.table import Frame, decoded_cells
+from deciban.tables.table import Frame, decode_cells
 from deciban.util.arrays import Floats
 
 # How cells that JSON does not have are written in it, so that they are read again as what they are.
@@ -49,7 +49,7 @@ def cells_of_column(column: pa.ChunkedArray, place: str) -> list[Any]:
         column = column.cast(kind.value_type)
     if (coarse := COARSER_TYPES.get(str(column.type).partition(",")[0].rstrip("]"))) is not None:
         column = column.cast(pa.timestamp("us", column.type.tz) if coarse is pa.timestamp else coarse("us"), safe=False)
-    cells = decoded_cells(column.combine_chunks()) if is_text(plain_type(column.type)) else column.to_pylist()
+    cells = decode_cells(column.combine_chunks()) if is_text(plain_type(column.type)) else column.to_pylist()
     found = [WRITTEN[type(cell)](cell) if type(cell) in WRITTEN else cell for cell in cells]
     for row, cell in enumerate(found):
         if type(cell) is float and cell - cell != 0.0:  # NaN and infinity

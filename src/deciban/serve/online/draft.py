@@ -25,7 +25,7 @@ from deciban.serve.online.journal import Journal, KeptRow, Numbers, as_json, pen
 from deciban.serve.predictions import State
 from deciban.serve.problems import Problem, problem_of
 from deciban.serve.settings import LearnSettings
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import LabelArray, encode_labels
 from deciban.util.text_tables import list_names
 
@@ -223,7 +223,7 @@ def by_kinds(rows: Sequence[T], record: Callable[[T], Record]) -> list[list[T]]:
 
 LEARNED, ALREADY, RELEARNED, FORGOTTEN, NOT_KNOWN = (
     *("learned", "already learned", "relearned"),
-    *("forgotten", "not known"),
+    *("forgotten", "not found"),
 )
 
 INFINITY = float("inf")

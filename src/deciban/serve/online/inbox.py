@@ -55,7 +55,7 @@ class Inbox:
         self._most = most
         self._most_bytes = most_bytes
         self.lost = 0
-        self._changed = Condition()
+        self._change_error = Condition()
         self._requests: deque[Request] = deque()
         self._pending: deque[PendingRows] = deque()
         self._calls: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
@@ -71,16 +71,16 @@ class Inbox:
 
     def put(self, request: Request) -> None:
         """Let a request wait; a Problem where too many do. One alone may be as large as it likes."""
-        with self._changed:
+        with self._change_error:
             self._refuse(self._waiting, request.size)
             self._waiting += request.size
             self._requests.append(request)
-            self._changed.notify()
+            self._change_error.notify()
 
     def keep(self, rows: Sequence[tuple[str, str]]) -> "Future[None]":
         """Let rows wait to be kept; a Problem where too many do."""
         answer: Future[None] = Future()
-        with self._changed:
+        with self._change_error:
             size = sum(pending_bytes(*row) for row in rows)
             self._refuse(self._pending_waiting, len(rows))
             if self._pending_bytes and self._pending_bytes + size > self._most_bytes:
@@ -88,12 +88,12 @@ class Inbox:
             self._pending_waiting += len(rows)
             self._pending_bytes += size
             self._pending.append(PendingRows(rows, size, answer, time.monotonic()))
-            self._changed.notify()
+            self._change_error.notify()
         return answer
 
     def lose(self, rows: int) -> None:
         """Count rows that were to be kept and were not."""
-        with self._changed:
+        with self._change_error:
             self.lost += rows
 
     def _refuse(self, waiting: int, more: int) -> None:
@@ -105,12 +105,12 @@ class Inbox:
     def call(self, action: Callable[[], Any]) -> "Future[Any]":
         """Have the thread that learns call this, also after the box is closed; what comes of it, for who asks."""
         answer: Future[Any] = Future()
-        with self._changed:
+        with self._change_error:
             if self._ended:
                 answer.set_exception(RuntimeError("learning has ended"))
             else:
                 self._calls.append((action, answer))
-            self._changed.notify()
+            self._change_error.notify()
         return answer
 
     def post(self, action: Callable[[], Any]) -> None:
@@ -119,13 +119,13 @@ class Inbox:
 
     def close(self, why: Problem = STOPPING) -> None:
         """Take no more, and say why; what waits is still to be done."""
-        with self._changed:
+        with self._change_error:
             self._closed = self._closed or why
-            self._changed.notify()
+            self._change_error.notify()
 
     def end(self) -> None:
         """Nobody takes anything out any more: calls fail, so that nobody waits for them."""
-        with self._changed:
+        with self._change_error:
             self._ended = True
             left = [answer for _, answer in self._calls]
             self._calls.clear()
@@ -135,9 +135,9 @@ class Inbox:
     def take(self, longest: float, calls_only: bool = False) -> Work:
         """What is to be done now; wait for it for at most so many seconds."""
         end = time.monotonic() + longest
-        with self._changed:
+        with self._change_error:
             while not self._ready(calls_only) and (left := self._patience(end)) > 0.0:
-                self._changed.wait(left)
+                self._change_error.wait(left)
             calls: list[Callable[[], Any]] = [
                 partial(_answer_call, *self._calls.popleft()) for _ in range(len(self._calls))
             ]

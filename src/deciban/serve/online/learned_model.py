@@ -38,7 +38,7 @@ from deciban.serve.online.journal import (
 from deciban.serve.predictions import State
 from deciban.serve.problems import Problem, problem_of
 from deciban.serve.settings import LearnSettings
-from deciban.sources.write import replacing
+from deciban.sources.write import replace_file
 from deciban.store import layout, model_file
 from deciban.store.lock import journal_of, owned
 from deciban.util.parallel import one_blas_thread
@@ -105,7 +105,7 @@ class ModelOnDisk:
             )
         lock = None
         try:
-            with replacing(self.path) as file:
+            with replace_file(self.path) as file:
                 file.write(data)
                 lock = self._lock_on(file.fileno())
         except BaseException:
@@ -399,7 +399,7 @@ class LearnedModel:
 
     def _surplus(self, most: float) -> int:
         """How many of the oldest rows to drop now, so that the journal has no more than so many bytes."""
-        surplus = self.numbers.kept - self.settings.max_kept_rows
+        surplus = self.numbers.kept - self.settings.max_retained_rows
         if used_bytes(self.journal) > most:
             surplus = max(surplus, self.numbers.kept // 4 + 1)
         return min(surplus, DROPPED_AT_ONCE)

@@ -32,7 +32,7 @@ class Learner:
     def __init__(self, learned_model: LearnedModel, publish: Callable[[State], None]) -> None:
         self._model = learned_model
         self._publish = publish
-        self._inbox = Inbox(learned_model.settings.max_waiting_rows, learned_model.settings.max_waiting_bytes)
+        self._inbox = Inbox(learned_model.settings.max_queued_rows, learned_model.settings.max_queued_bytes)
         self._housekeeping = Housekeeping(learned_model, self._inbox, self._show)
         self._closing = Lock()
         publish(learned_model.state)
@@ -53,7 +53,7 @@ class Learner:
         return self._put(Request(rows))
 
     def forget(self, rows: LearnableRows) -> "Future[Learned]":
-        """Forget rows: "forgotten" or "not known"."""
+        """Forget rows: "forgotten" or "not found"."""
         return self._put(Request(rows, forgets=True))
 
     def keep(self, ids: Sequence[str], records: Sequence[Record]) -> "Future[None]":
@@ -79,16 +79,16 @@ class Learner:
         learned_model, numbers = self._model, self._model.numbers
         return {
             "sequence": numbers.sequence,
-            "unsaved": learned_model.unsaved,
-            "waiting": self._inbox.waiting,
+            "unsaved_changes": learned_model.unsaved,
+            "queued_rows": self._inbox.waiting,
             "journal_bytes": sum(_size(learned_model.journal.path + end) for end in ("", "-wal")),
             "model_bytes": learned_model.file.size,
-            "rows_kept": numbers.kept,
-            "pending": numbers.pending,
-            "pending_lost": self._inbox.lost,
+            "retained_rows": numbers.kept,
+            "pending_rows": numbers.pending,
+            "dropped_pending_rows": self._inbox.lost,
             "snapshots": self._housekeeping.snapshots,
-            "snapshot_age": time.monotonic() - self._housekeeping.saved_at,
-            "tunings": learned_model.tunings,
+            "snapshot_age_seconds": time.monotonic() - self._housekeeping.saved_at,
+            "retunes": learned_model.tunings,
             "rows_since_retune": numbers.untuned,
             "problems": list(self._housekeeping.problems.values()),
         }
@@ -199,14 +199,14 @@ class Learner:
         settings, learned_model = self._model.settings, self._model
         if learned_model.file.size > settings.max_model_bytes:
             cause = f"the model has reached its bound of {settings.max_model_bytes:,} bytes"
-            return Problem(507, cause, "forget rows, or raise --most-model-bytes")
+            return Problem(507, cause, "forget rows, or raise --max-model-bytes")
         if learned_model.full:
             self._housekeeping.make_room()
         if not learned_model.full:
             return None
         cause = f"the journal has reached its bound of {settings.max_journal_bytes:,} bytes"
         return Problem(
-            507, cause, "see which problem keeps the model file from being written, or raise --most-journal-bytes"
+            507, cause, "see which problem keeps the model file from being written, or raise --max-journal-bytes"
         )
 
 

@@ -40,13 +40,13 @@ class LabeledTable:
     def of(cls, table: Table, y: Any, sample_weight: Any = None, first_row: int = 0) -> "LabeledTable":
         """The rows of a table with their labels and weights: arrays, or the names of columns of the table."""
         if isinstance(y, str):
-            table, y = _split(table, y, "y")
+            table, y = _pop_column(table, y, "y")
         if isinstance(sample_weight, str):
-            table, sample_weight = _split(table, sample_weight, "sample_weight")
+            table, sample_weight = _pop_column(table, sample_weight, "sample_weight")
         weights = check_weights(sample_weight, table.rows, first_row)
         return cls(table, encode_labels(y, table.rows), weights, first_row)
 
-    def weighing(self) -> "LabeledTable":
+    def drop_zero_weights(self) -> "LabeledTable":
         """The rows that have a weight; all of them where none has."""
         if self.weights is None or (self.weights > 0.0).all() or not self.weights.any():
             return self
@@ -92,14 +92,14 @@ class LabeledTable:
         """All rows, piece by piece."""
         yield self
 
-    def sample(self, most: int | None = None) -> tuple["LabeledTable", "LabeledTable"]:
+    def sample(self, max_rows: int | None = None) -> tuple["LabeledTable", "LabeledTable"]:
         """A sample of at most so many rows, or all where they are few; and all rows."""
-        most = rows_to_sample(self.table.width) if most is None else most
+        max_rows = rows_to_sample(self.table.width) if max_rows is None else max_rows
         if isinstance(self.table, Frame):
-            most = rows_that_fit(most, self.table.text_bytes / max(self.table.rows, 1))
-        if self.table.rows <= most:
+            max_rows = rows_that_fit(max_rows, self.table.text_bytes / max(self.table.rows, 1))
+        if self.table.rows <= max_rows:
             return self, self
-        sampler = RowSampler(most)
+        sampler = RowSampler(max_rows)
         for start in range(0, self.table.rows, HASHED_ROWS):
             stop = min(start + HASHED_ROWS, self.table.rows)
             sampler.add(pa.table({"place": np.arange(start, stop)}), partial(self._hashes, start, stop))
@@ -124,7 +124,7 @@ class LabeledTable:
         """All rows in one piece."""
         return self
 
-    def naming(self) -> AbstractContextManager[None]:
+    def locate_errors(self) -> AbstractContextManager[None]:
         """While it lasts, errors name the source of the rows, and every pass reads the same rows."""
         return nullcontext()
 
@@ -134,7 +134,7 @@ def rows_to_sample(width: int) -> int:
     return max(1_000, min(SAMPLE_ROWS, SAMPLE_CELLS // max(width, 1)))
 
 
-def find_column(names: tuple[str, ...], name: str, role: str) -> None:
+def check_column(names: tuple[str, ...], name: str, role: str) -> None:
     """A SchemaError that lists the columns where there is none of this name."""
     if name not in names:
         near = get_close_matches(name, names, 1)
@@ -144,11 +144,11 @@ def find_column(names: tuple[str, ...], name: str, role: str) -> None:
         )
 
 
-def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
+def _pop_column(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
     """The table without the column of this name, and that column."""
     if not isinstance(table, Frame) or table.names is None:
         raise UsageError(
             (Argument(role, name), " names a column, but the table's columns have no names"), remedy="give an array"
         )
-    find_column(table.names, name, f"{role}={name!r}")
+    check_column(table.names, name, f"{role}={name!r}")
     return Frame(table.table.drop_columns([name])), table.table[name]
