@@ -257,12 +257,16 @@ def test_one_decision_for_all_values_is_stated() -> None:
     loss = {("a", "b"): 1, ("b", "a"): 1e6}
     shown = DecisionDisplay.from_estimator(letters_model(), loss=loss)
     texts = [text.get_text() for text in shown.ax_.texts]
-    assert texts in (["always decide a"], ["always decide b"])
+    assert texts == ["decide a for all values shown"]
+    shown = DecisionDisplay.from_bayes_error(
+        bayes_error([stats.norm(0, 1), stats.norm(0, 1)], [0.9, 0.1], classes="ab")
+    )
+    assert [text.get_text() for text in shown.ax_.texts] == ["always decide a"]
 
 
 def test_the_axis_of_an_area_does_not_start_below_zero() -> None:
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     clf = BayesClassifier(Gaussian(), tune=None).fit(X[["worst area"]], y)
-    shown = DecisionDisplay.from_estimator(clf)
+    shown = DecisionDisplay.from_estimator(clf, X=X[["worst area"]], y=y)
     assert shown.x[0] < 0.0
     assert shown.ax_.get_xlim()[0] == 0.0

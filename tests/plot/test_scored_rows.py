@@ -116,7 +116,7 @@ def test_costs_against_the_prior_are_those_of_rows_drawn_so(plain: BayesClassifi
     weights = wanted / np.bincount(Y[TEST])[Y[TEST]]
     now = plain.decide(X[TEST], LOSS)
     told = plain.with_prior({0: 1.0 - prior, 1: prior}).decide(X[TEST], LOSS)
-    for name, decisions in (("as the model decides", now), ("if it is told the prior", told)):
+    for name, decisions in (("current decisions", now), ("decisions adapted to the prior", told)):
         costs = [Loss.of(LOSS).for_classes([0, 1])[d, t] for d, t in zip(decisions.decision, Y[TEST], strict=True)]
         assert shown.costs[name][k] == pytest.approx(np.dot(weights, costs), rel=1e-9), name
     assert shown.reference == pytest.approx((Y[TRAIN] == 1).mean())

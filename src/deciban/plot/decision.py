@@ -243,7 +243,10 @@ class DecisionDisplay(Display):
         curves = curves_of_column(fitted, int(wanted[0]), costs, boundaries, decisions)
         name = fitted.counts.schema.column_name(int(wanted[0]))
         numbers = values_of(fitted, int(wanted[0])).numbers
-        x_min = 0.0 if numbers is not None and numbers[0] >= 0.0 else None  # of a column without negative values
+        lowest = np.nan if numbers is None else float(numbers[0])
+        if points is not None and np.isfinite(points.values).any():
+            lowest = float(np.nanmin(points.values))
+        x_min = 0.0 if lowest >= 0.0 else None  # no negative values were seen
         shown = cls(
             curves.x, curves.joint, costs, curves.rule, curves.best, name, curves.discrete, x_min=x_min, points=points
         )
@@ -343,14 +346,15 @@ class DecisionDisplay(Display):
         """Draw a strip on top with the decision in each region."""
         decisions, classes = list(self.loss.decisions or ()), self._classes
         styles = get_class_styles(classes)
-        for region in self.regions:
+        visible = [region for region in self.regions if max(region.low, low) < min(region.high, high)]
+        for region in visible:
             left, right = max(region.low, low), min(region.high, high)
-            if not left < right:
-                continue
             decision = decisions[region.decision]
             color = styles[classes.index(decision)].color if decision in classes else QUIET_COLOR
             ax.axvspan(left, right, 1.0 - STRIP, 1.0, facecolor=color, alpha=0.3, edgecolor="white")
-            text = f"{'always ' if len(self.regions) == 1 else ''}decide {format_name(decision)}"
+            text = f"decide {format_name(decision)}"
+            if len(visible) == 1:
+                text = f"always {text}" if len(self.regions) == 1 else f"{text} for all values shown"
             share = (right - left) / (high - low)
             if LETTER * len(text) > share:  # no room for the verb
                 text = format_name(decision)

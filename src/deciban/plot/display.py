@@ -134,7 +134,7 @@ def check_picture_path(path: str | os.PathLike[str]) -> str:
 def write_picture(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure to a PNG, SVG or PDF file. The old file is replaced only if drawing succeeds."""
     ending = check_picture_path(path)
-    with replacing(path) as file, warnings.catch_warnings():
+    with replace_file(path) as file, warnings.catch_warnings():
         ignore_missing_glyphs()
         figure.savefig(file, format=ending[1:], dpi=PICTURE_DPI, metadata=PICTURE_METADATA[ending])
 

@@ -21,7 +21,7 @@ from deciban.plot.display import (
     make_panels,
     style_axes,
 )
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import data_frame
 
