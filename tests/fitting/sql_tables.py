@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deciban.errors import DataError
 from deciban.fitting.sql_counts.count import count_in_engine
-from deciban.model.counting import batches, count_batches
+from deciban.model.batches import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.schema.schema import Schema
 from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect

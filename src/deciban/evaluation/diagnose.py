@@ -273,7 +273,7 @@ class Diagnosis:
         lines = ["leave-one-out, bits per row    plain" + ("   as tuned (given the tuning)" if tuned else "")]
         for name, before, after in (
             ("log-loss", self.before.log_loss * BITS, self.after.log_loss * BITS),
-            ("calibration error", self.calibration_before.error, self.calibration_after.error),
+            ("calibration error", self.before.expected_calibration_error, self.after.expected_calibration_error),
             ("accuracy", self.before.accuracy, self.after.accuracy),
         ):
             lines.append(f"  {name:26}  {before:6.4f}" + (f"   {after:6.4f}" if tuned else ""))

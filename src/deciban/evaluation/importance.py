@@ -69,7 +69,7 @@ class Importance:
     See Also
     --------
     BayesClassifier.explain : The same of single rows.
-    BayesClassifier.select : Columns that together tell most.
+    BayesClassifier.select_columns : Columns that together tell most.
 
     Examples
     --------

@@ -187,7 +187,7 @@ class CostDisplay(Display):
         if wanted not in labels:
             raise UsageError(f"unknown class {wanted!r}", remedy=("choose one of ", Labels(labels)))
         place = labels.index(wanted)
-        costs = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
+        costs = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
         if x_axis == "prior":
             return cls(*compute_costs_by_prior(rows, costs, place), wanted, x_axis, float(rows.prior[place]))
         if x_axis != "threshold":
@@ -198,7 +198,7 @@ class CostDisplay(Display):
                 remedy=("use ", Argument("x_axis", "prior")),
             )
         pair = (wanted, labels[1 - place])
-        limit = Threshold.of(costs, float(rows.prior[place]), pair, (labels[0], labels[1]))
+        limit = Threshold.from_loss(costs, float(rows.prior[place]), pair, (labels[0], labels[1]))
         return cls(*compute_costs_by_threshold(rows, costs, place), wanted, x_axis, limit.posterior)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -284,7 +284,7 @@ class CostDisplay(Display):
 def compute_costs_by_threshold(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
     """Return thresholds, and the mean cost of deciding for one of two classes if its posterior is above each."""
     labels = rows.classes.tolist()
-    own, other = (loss.place("decision", labels[k]) for k in (place, 1 - place))
+    own, other = (loss.decision_index(labels[k]) for k in (place, 1 - place))
     matrix, weights = loss.matrix, rows.weights / rows.weights.sum()
     odds = np.exp(np.linspace(-MAX_LOG_ODDS, MAX_LOG_ODDS, N_THRESHOLDS))
     thresholds = np.unique(np.concatenate([np.linspace(0.0, 1.0, N_THRESHOLDS), odds / (1.0 + odds)]))

@@ -182,7 +182,7 @@ class DecisionDisplay(Display):
             return DecisionMapDisplay.from_bayes_error(result, ax=ax)
         curves = curves_of_result(result)
         shown = cls(curves.x, curves.joint, result.loss, curves.rule, curves.best, name, curves.discrete)
-        shown.areas, shown.risk, shown.min_risk = result.areas, result.risk, result.least  # to the last digit
+        shown.areas, shown.risk, shown.min_risk = result.areas, result.risk, result.bayes_risk  # to the last digit
         return shown.plot(ax)
 
     @classmethod
@@ -684,7 +684,7 @@ def _find_ellipses(fitted: Fitted, names: tuple[str, str]) -> list[Ellipse]:
 
     The list is empty if a family has no mean and variance.
     """
-    blocks = list(Estimates.of(fitted.model).values()) + list(Estimates.of(fitted.generative).values())
+    blocks = list(Estimates.from_model(fitted.model).values()) + list(Estimates.from_model(fitted.generative).values())
     size = fitted.classes.size
     for block in blocks:
         if "covariance" in block.parameters and set(names) <= set(block.columns):

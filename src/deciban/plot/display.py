@@ -200,7 +200,7 @@ def get_curve_styles(size: int) -> list[ClassStyle]:
 def escape_text(text: object, max_width: int | None = None) -> str:
     """Escape a text so that matplotlib prints it literally, truncated to `max_width` characters.
 
-    >>> printed("$x_1$"), printed("a\\nb"), printed("a long name", 7)
+    >>> escape_text("$x_1$"), escape_text("a\\nb"), escape_text("a long name", 7)
     ('\\\\$x_1\\\\$', 'a\\\\nb', 'a long…')
     """
     visible = "".join(map(_make_visible, format_class(text)))

@@ -156,13 +156,13 @@ class ReliabilityDisplay(Display):
         size, few = len(self.calibrations), False
         styles = get_curve_styles(size)
         for k, ((name, curve), style) in enumerate(zip(self.calibrations.items(), styles, strict=True)):
-            few |= bool((curve.weight < MIN_ROWS_PER_BIN).any())
-            error = f"expected calibration error {format_three(curve.error)}"
+            few |= bool((curve.rows < MIN_ROWS_PER_BIN).any())
+            error = f"expected calibration error {format_three(curve.expected_calibration_error)}"
             self._draw_curve(above, curve, style, escape_text(name) + f": {error}")
             width = 0.8 / (N_BINS * size)
-            middle = (np.floor(np.minimum(curve.claimed, 1.0 - 1e-9) * N_BINS) + 0.5) / N_BINS
-            below.bar(middle + (k - (size - 1) / 2.0) * width, curve.weight, width=width, color=style.color)
-        low = min((float(curve.claimed.min(initial=1.0)) for curve in self.calibrations.values()), default=0.0)
+            middle = (np.floor(np.minimum(curve.predicted, 1.0 - 1e-9) * N_BINS) + 0.5) / N_BINS
+            below.bar(middle + (k - (size - 1) / 2.0) * width, curve.rows, width=width, color=style.color)
+        low = min((float(curve.predicted.min(initial=1.0)) for curve in self.calibrations.values()), default=0.0)
         low = max(low - 0.06, 0.0)
         intervals = [wilson_interval(curve) for curve in self.calibrations.values()]
         floor = min((float(bounds[0].min(initial=1.0)) for bounds in intervals), default=0.0)
@@ -194,14 +194,14 @@ class ReliabilityDisplay(Display):
 
     def _draw_curve(self, ax: Axes, curve: Calibration, style: ClassStyle, label: str) -> None:
         """Draw the points of a model, their intervals, and a line through the bins of many rows."""
-        many = curve.weight >= MIN_ROWS_PER_BIN
+        many = curve.rows >= MIN_ROWS_PER_BIN
         low, high = wilson_interval(curve)
-        area = MIN_POINT + MAX_POINT * curve.weight / max(float(curve.weight.sum()), 1e-300)
-        ax.vlines(curve.claimed, low, high, color=style.color, linewidth=1.0, alpha=0.6, zorder=2)
-        ax.plot(np.where(many, curve.claimed, np.nan), np.where(many, curve.right, np.nan), color=style.color,
+        area = MIN_POINT + MAX_POINT * curve.rows / max(float(curve.rows.sum()), 1e-300)
+        ax.vlines(curve.predicted, low, high, color=style.color, linewidth=1.0, alpha=0.6, zorder=2)
+        ax.plot(np.where(many, curve.predicted, np.nan), np.where(many, curve.observed, np.nan), color=style.color,
                 linestyle=style.line, linewidth=1.4, zorder=2)  # fmt: skip
         fill = np.where(many, style.color, "white")
-        ax.scatter(curve.claimed, curve.right, area, c=fill, edgecolors=style.color, marker=style.marker, zorder=3,
+        ax.scatter(curve.predicted, curve.observed, area, c=fill, edgecolors=style.color, marker=style.marker, zorder=3,
                    clip_on=False)  # fmt: skip
         ax.plot([], [], color=style.color, linestyle=style.line, marker=style.marker, markersize=5, label=label)
 
@@ -217,19 +217,19 @@ class ReliabilityDisplay(Display):
         intervals = [wilson_interval(curve) for _, curve in curves]
         return data_frame(
             {
-                "model": [name for name, curve in curves for _ in curve.weight],
-                "predicted": np.concatenate([curve.claimed for _, curve in curves]),
-                "observed": np.concatenate([curve.right for _, curve in curves]),
+                "model": [name for name, curve in curves for _ in curve.rows],
+                "predicted": np.concatenate([curve.predicted for _, curve in curves]),
+                "observed": np.concatenate([curve.observed for _, curve in curves]),
                 "low": np.concatenate([low for low, _ in intervals]),
                 "high": np.concatenate([high for _, high in intervals]),
-                "rows": np.concatenate([curve.weight for _, curve in curves]),
+                "rows": np.concatenate([curve.rows for _, curve in curves]),
             }
         )
 
 
 def wilson_interval(curve: Calibration) -> tuple[Floats, Floats]:
     """Return the 95% Wilson interval of the observed frequency of each bin."""
-    rows, share = curve.weight, curve.right
+    rows, share = curve.rows, curve.observed
     middle = (share + Z_95**2 / (2.0 * rows)) / (1.0 + Z_95**2 / rows)
     half = Z_95 * np.sqrt(share * (1.0 - share) / rows + Z_95**2 / (4.0 * rows**2)) / (1.0 + Z_95**2 / rows)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
