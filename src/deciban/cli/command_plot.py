@@ -207,7 +207,7 @@ def _draw_cost(fitted: "Fitted", scan: "Source | None", options: dict[str, Any])
 
 
 def _draw_dependence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.evaluation.evaluate import diagnose_rows
+    from deciban.evaluation.validation import diagnose_rows
     from deciban.fitting.fit import open_examples
     from deciban.plot import DependenceDisplay
 
@@ -229,7 +229,7 @@ def _draw_labeled_rows(
     display: Any, fitted: "Fitted", scan: "Source | None", options: dict[str, Any], **more: Any
 ) -> Any:
     """Draw labeled rows. Rows that the model was trained on are each scored by the model without them."""
-    from deciban.evaluation.evaluate import evaluate_and_recognize
+    from deciban.evaluation.validation import evaluate_and_recognize
     from deciban.fitting.fit import open_examples
 
     target, weight = _target(fitted, options), fitted.origin.weight

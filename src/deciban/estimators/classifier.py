@@ -21,7 +21,7 @@ from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.estimators.spark import decide_in_spark, explain_in_spark, predict_in_spark
-from deciban.evaluation import evaluate
+from deciban.evaluation import validation as evaluate
 from deciban.evaluation.diagnose import Diagnosis
 from deciban.evaluation.importance import (
     Importance,

@@ -9,7 +9,6 @@ import numpy as np
 from deciban.decisions.loss import Loss
 from deciban.decisions.threshold import Threshold
 from deciban.errors import DataError, Labels, UsageError
-from deciban.evaluation.evaluate import diagnose_rows, evaluate_and_recognize, evaluate_left_out, sample_left_out
 from deciban.evaluation.importance import (
     Importance,
     importance_left_out,
@@ -18,6 +17,7 @@ from deciban.evaluation.importance import (
     importance_of_new,
 )
 from deciban.evaluation.metrics import Evaluation
+from deciban.evaluation.validation import diagnose_rows, evaluate_and_recognize, evaluate_left_out, sample_left_out
 from deciban.explain.calculation import rolled_up
 from deciban.explain.column_values import ColumnValues, density_of_each, evidence_of_each, values_of
 from deciban.explain.columns import form_cell, values_of_row

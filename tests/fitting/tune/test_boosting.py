@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 import deciban
 from deciban import BayesClassifier, Text
 from deciban.errors import UsageError
-from deciban.fitting.tune.correct import associations, corrected_columns
+from deciban.fitting.tune.boosting import associations, corrected_columns
 from deciban.fitting.tune.rows import Rows, find_copies, fold_amounts
 from deciban.tables.table import Frame, Matrix
 
