@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from deciban.errors import BadCell, DataError, UsageError, render_message
 from deciban.export.model_json import model_as_json
-from deciban.export.py.scorer import DecibanScorer
+from deciban.export.python_runtime.scorer import DecibanScorer
 from deciban.families import Family
 from deciban.families.base.checks import COUNTS, FINITE, FLAGS, POSITIVE, VALUES
 from deciban.families.base.contract import LeftOutRows
-from deciban.model.counting import batches, count_batches
+from deciban.model.batches import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.model import VAST_EVIDENCE, Model, estimate, log_normalize
 from deciban.schema.infer import Defaults, infer_schema
@@ -571,7 +571,7 @@ def check_exports_score_the_same(trial: Trial, seed: int) -> None:
         with suppress(DataError):
             joint = model.log_joint(model.schema.table_as_learned(open_table(cells)), full=False)
         with suppress(ValueError):
-            found = scorer.log_proba(row)
+            found = scorer.predict_log_proba(row)
         assert (joint is None) == (found is None), f"only one of model and export rejects {row}"
         if joint is not None and found is not None:
             expected = log_normalize(joint, model.log_prior, logarithm=True)[0][0]

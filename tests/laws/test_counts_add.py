@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from deciban import Binned, Counts, Gamma, Gaussian, JointGaussian, LogNormal, testing
-from deciban.model.counting import Batch, _Tree, count
+from deciban.model.batches import Batch, _Tree, count
 from deciban.schema.schema import Schema
 from deciban.sources.open import open_table
 from deciban.testing import (
@@ -95,7 +95,7 @@ def test_batches_far_from_zero(case: Case) -> None:
 def test_threads_change_no_bit(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = table(case, 9, rows=500)
     schema = infer_trial_schema(case, X)
-    monkeypatch.setattr("deciban.model.counting.BATCH_ROWS", 32)
+    monkeypatch.setattr("deciban.model.batches.BATCH_ROWS", 32)
     one = count_rows(schema, X, y, threads=1)
     for threads in (2, 3, 8):
         assert_same_counts(count_rows(schema, X, y, threads=threads), one, exact=True)
@@ -177,8 +177,8 @@ def test_nobody_waits_for_another_to_add_two(monkeypatch: pytest.MonkeyPatch) ->
             third_is_counted.set()
         return counts
 
-    monkeypatch.setattr("deciban.model.counting.BATCH_ROWS", 15)
-    monkeypatch.setattr("deciban.model.counting.count", slowly)
+    monkeypatch.setattr("deciban.model.batches.BATCH_ROWS", 15)
+    monkeypatch.setattr("deciban.model.batches.count", slowly)
     case = next(case for case in CASES if case.name == "gaussian")
     X, y, _ = table(case, 0)
     assert count_rows(infer_trial_schema(case, X), X, y, threads=2).rows == 60

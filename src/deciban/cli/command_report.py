@@ -42,7 +42,7 @@ Examples:
     "-o",
     metavar="FILE",
     shell_complete=complete_files,
-    help="HTML file to write. Required unless --json is used.",
+    help="HTML file to write (required without --json).",
 )
 @input_options
 @common_options

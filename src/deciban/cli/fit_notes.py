@@ -46,24 +46,25 @@ def warn_about_model(
         )
     if not any(schema.looks_like or ()):
         return
-    reasons = {name: reason for name, _, reason in schema.descriptions()}
     expressions = {}
     for kind in TEXTS_MEANT_AS:
         for name, meant in schema.columns_like(kind).items():
             remedy = _reading_option(name, meant, typed)
             if not remedy and (expression := _sql_expression(meant)):
                 expressions[name] = expression
-            notify("warning", f"column {name!r} was read as categories: {reasons[name]}{remedy}")
+            notify("warning", f"column {name!r} {meant}, but was read as text{remedy}")
     if expressions:
-        table_to_read = "casts in --query" if table and is_address(table[0]) else _replacing_query(expressions, table)
-        notify("warning", f"to read {list_first(list(expressions))} as numbers or dates, use {table_to_read}")
+        query = "casts in --query" if table and is_address(table[0]) else _replacing_query(expressions, table)
+        notify("warning", f"to read {list_first(list(expressions))} as numbers or dates, use {query}")
 
 
 def note_missing_words(source: "Source", target: str | None) -> None:
     """Print a note for each column with words that are read as missing cells."""
     for name, note in source.notes.items():
         if name != target:
-            notify("note", f"column {name!r}: {note}; use {quote_option('--type', f'{name}=text')} to keep them")
+            notify(
+                "note", f"column {name!r}: {note}; use {quote_option('--type', f'{name}=text')} to keep them as text"
+            )
 
 
 def quote_option(flag: str, value: str) -> str:
@@ -74,14 +75,14 @@ def quote_option(flag: str, value: str) -> str:
 def _reading_option(name: str, meant: "MeantAs", typed: bool) -> str:
     """Return advice on the option that reads a column as intended; empty if there is no such option."""
     if meant.kind == "numbers" and meant.detail is None and not meant.decimal_comma:
-        return f"; use {quote_option('--type', f'{name}=number')} to read numbers"
+        return f"; use {quote_option('--type', f'{name}=number')} to read it as numbers"
     if typed or meant.detail is None or meant.kind == "units":
         return ""
     if meant.kind == "numbers":
         return f"; use {quote_option('--missing', meant.detail)} to treat such cells as missing"
     if meant.kind == "dates":
-        return f"; use {quote_option('--date-format', meant.detail)} to read dates"
-    return f"; use {quote_option('--thousands', meant.detail)} to read numbers"
+        return f"; use {quote_option('--date-format', meant.detail)} to read it as dates"
+    return f"; use {quote_option('--thousands', meant.detail)} to read it as numbers"
 
 
 def _sql_expression(meant: "MeantAs") -> str:

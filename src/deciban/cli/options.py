@@ -65,11 +65,11 @@ SECTIONS = {
     "Limits": ("max_body_bytes", "max_rows", "max_columns", "read_timeout", "response_timeout", "shutdown_timeout",
                "max_connections", "max_connections_per_address"),
     "Input options": tuple(field.name for field in fields(ReadOptions)),
-    "General options": ("as_json", "debug", "help"),
+    "General options": ("as_json", "debug"),
 }  # fmt: skip
 
-# What click adds to the description of an option: its default, its range, and whether it is required.
-EXTRA = re.compile(r"  \[(?:default: \(?(?P<default>.*?)\)?)?(?:; )?[-\d.<=]*x?[-\d.<>=]*(?P<required>required)?\]$")
+# The range of a number, as click shows it.
+RANGE = re.compile(r"[-\d.<=]*x[-\d.<>=]*")
 
 
 class Command(click.Command):
@@ -89,7 +89,8 @@ class Command(click.Command):
                 if name in ARGUMENTS:
                     sections["Arguments"].append((parameter.metavar or name.upper(), ARGUMENTS[name]))
             elif (record := parameter.get_help_record(ctx)) is not None:
-                sections[titles.get(name, "Options")].append((record[0], _tidy(record[1])))
+                title = "General options" if "--help" in parameter.opts else titles.get(name, "Options")
+                sections[title].append((record[0], _tidy(record[1])))
         for title, records in sections.items():
             if records:
                 with formatter.section(title):
@@ -104,11 +105,12 @@ def _tidy(text: str) -> str:
     >>> _tidy("Model file.  [required]")
     'Model file. [required]'
     """
-    if (extra := EXTRA.search(text)) is None:
+    description, bracket, extra = text.rpartition("  [")
+    if not bracket:
         return text
-    default = extra["default"]
-    kept = "required" if extra["required"] else f"default: {default}" if default else ""
-    return text[: extra.start()] + (f" [{kept}]" if kept else "")
+    parts = [part for part in extra.removesuffix("]").split("; ") if not RANGE.fullmatch(part)]
+    kept = re.sub(r"default: \((.*)\)", r"default: \1", "; ".join(parts))
+    return description + (f" [{kept}]" if kept else "")
 
 
 command = partial(click.command, cls=Command)
@@ -133,8 +135,8 @@ MODEL = click.argument("model", type=click.Path(dir_okay=False))
 
 def common_options(command: Decorated) -> Decorated:
     """Add the options that every command has."""
-    command = click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
-    return click.option("--debug", is_flag=True, expose_value=False, help="Show a traceback on errors.")(command)
+    command = click.option("--debug", is_flag=True, expose_value=False, help="Show a traceback on errors.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 def input_options(command: Decorated) -> Decorated:
@@ -158,7 +160,7 @@ def input_options(command: Decorated) -> Decorated:
             click.option("--encoding", metavar="NAME", show_default="UTF-8", help="Encoding of CSV files and "
                          "documents, e.g. latin-1."),
             click.option("--delimiter", metavar="CHAR", show_default="detected", help="Delimiter of CSV files."),
-            click.option("--thousands", metavar="CHAR", default="", help="Thousands separator in CSV files, e.g. ','."),
+            click.option("--thousands", metavar="CHAR", default="", show_default=False, help="Thousands separator in CSV files, e.g. ','."),
             click.option("--date-format", metavar="FORMAT", default="", show_default="ISO 8601", help="Date format in "
                          "CSV files, e.g. %d.%m.%Y."),
             click.option("--no-header", is_flag=True, help="The CSV file has no header line."),

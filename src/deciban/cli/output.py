@@ -97,8 +97,8 @@ def align_columns(lines: Sequence[tuple[str, str, str, str]], width: int | None)
 def shorten_at_word(text: str, max_width: int) -> str:
     """Truncate a text after a word.
 
-    >>> shorten_at_word("best of 13 tried: log-loss", 20), shorten_at_word("kept", 20)
-    ('best of 13 tried:…', 'kept')
+    >>> shorten_at_word("log-loss 0.61, best of 13", 20), shorten_at_word("kept", 20)
+    ('log-loss 0.61,…', 'kept')
     """
     if text_width(text) <= max_width:
         return text

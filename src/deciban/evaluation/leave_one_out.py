@@ -11,7 +11,7 @@ from deciban.errors import DataError, UsageError
 from deciban.evaluation.metrics import CALIBRATION_BINS, MIN_PROBABILITY, Calibration, Evaluation
 from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.tune.rows import Copies, find_copies, left_out_corrections
-from deciban.model.counting import row_ranges
+from deciban.model.batches import row_ranges
 from deciban.model.counts import Counts
 from deciban.model.model import Evidence, Model, concatenate_evidence, log_normalize
 from deciban.model.priors import log_prior
@@ -105,7 +105,7 @@ class LeaveOneOut:
         -------
         Evaluation
         """
-        costs = None if loss is None else Loss.of(loss).for_classes(list(self.classes))
+        costs = None if loss is None else Loss.from_costs(loss).for_classes(list(self.classes))
         found = Evaluation.of(self.posterior, self.labels, self.weights, self.classes, 0.0, costs)
         return replace(found, leave_one_out=True, copies=self.copies)
 
@@ -144,7 +144,7 @@ class LeaveOneOut:
         Parameters
         ----------
         loss : Loss, matrix, mapping, table or path
-            Costs in any form that `Loss.of` accepts: decision first, truth second.
+            Costs in any form that `Loss.from_costs` accepts: decision first, truth second.
 
         Returns
         -------

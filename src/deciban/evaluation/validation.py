@@ -24,7 +24,7 @@ from deciban.evaluation.metrics import Evaluation
 from deciban.fitting.fit import fit_examples, open_examples
 from deciban.fitting.tune.rows import Copies, find_copies
 from deciban.fitting.update import places_of
-from deciban.model.counting import batches, count
+from deciban.model.batches import batches, count
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.model import Model
