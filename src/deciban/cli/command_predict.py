@@ -175,7 +175,7 @@ def load_costs(path: str | None, fitted: "Fitted | None" = None, *, of_columns: 
     if path is None:
         return None
     if not os.path.exists(path):
-        raise FileNotFoundError(f"{path}: no such file")
+        raise FileNotFoundError(f"{path}: no such file; check the name")
     with locate_cost_errors(path):
         loss = Loss.from_csv(path)
         if not of_columns:

@@ -160,7 +160,8 @@ def input_options(command: Decorated) -> Decorated:
             click.option("--encoding", metavar="NAME", show_default="UTF-8", help="Encoding of CSV files and "
                          "documents, e.g. latin-1."),
             click.option("--delimiter", metavar="CHAR", show_default="detected", help="Delimiter of CSV files."),
-            click.option("--thousands", metavar="CHAR", default="", show_default=False, help="Thousands separator in CSV files, e.g. ','."),
+            click.option("--thousands", metavar="CHAR", default="", show_default=False, help="Thousands separator in "
+                         "CSV files, e.g. ','."),
             click.option("--date-format", metavar="FORMAT", default="", show_default="ISO 8601", help="Date format in "
                          "CSV files, e.g. %d.%m.%Y."),
             click.option("--no-header", is_flag=True, help="The CSV file has no header line."),
