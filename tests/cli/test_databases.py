@@ -47,7 +47,7 @@ def test_a_query_is_learned_judged_explained_and_forgotten(deciban: Deciban, url
     assert said.code == 0
     assert "m.dcb: 400 rows, 2 classes, 2 columns" in said.out
     again = f"deciban evaluate m.dcb {url} --query '{query}'"
-    assert f"how good it is: {again}" in said.out
+    assert f"to evaluate it: {again}" in said.out
     found = json.loads(deciban("evaluate", "m.dcb", url, "--query", query, "--json").out)
     assert found["method"].startswith("training rows, exact leave-one-out")
     folds = deciban("evaluate", url, "--query", query, "-t", "churn", "--folds", "3", "--tune", "none")
