@@ -105,7 +105,7 @@ def test_explanations_are_columns_that_add_up_to_the_log_odds(tuned: BayesClassi
     told = tuned.explain(frame.sparkSession.createDataFrame(rows)).toArrow()
     known = tuned.explain(rows)
     for row, said in enumerate(told.to_pylist()):
-        reasons = known.reasons(row)
+        reasons = known.to_dict(row)
         assert (said["predicted"], said["against"]) == (reasons["predicted"], reasons["against"])
         by_column = {one["column"]: one["decibans"] for one in reasons["evidence"] if one["column"] is not None}
         for column, decibans in by_column.items():

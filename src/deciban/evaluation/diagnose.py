@@ -18,7 +18,7 @@ from deciban.errors import Argument, Part
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Calibration
 from deciban.families import Family, JointTable
-from deciban.fitting.tune.correct import few_levels, quantile_cuts
+from deciban.fitting.tune.boosting import few_levels, quantile_cuts
 from deciban.fitting.tune.rows import Rows
 from deciban.model.corrections import Corrections
 from deciban.model.model import Model, log_normalize

@@ -105,7 +105,7 @@ class LeaveOneOut:
         -------
         Evaluation
         """
-        costs = None if loss is None else Loss.of(loss).for_classes(list(self.classes))
+        costs = None if loss is None else Loss.from_costs(loss).for_classes(list(self.classes))
         found = Evaluation.of(self.posterior, self.labels, self.weights, self.classes, 0.0, costs)
         return replace(found, leave_one_out=True, copies=self.copies)
 
@@ -144,7 +144,7 @@ class LeaveOneOut:
         Parameters
         ----------
         loss : Loss, matrix, mapping, table or path
-            Costs in any form that `Loss.of` accepts: decision first, truth second.
+            Costs in any form that `Loss.from_costs` accepts: decision first, truth second.
 
         Returns
         -------

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, DataError, UsageError, warn_user
-from deciban.fitting.sql_counts.count import count_in_engine
-from deciban.fitting.tune.correct import correct, may_correct, rows_to_correct, with_cap
+from deciban.fitting.sql_counts.pushdown import count_in_engine
+from deciban.fitting.tune.boosting import correct, may_correct, rows_to_correct, with_cap
 from deciban.fitting.tune.partial import learn_partial_rows
 from deciban.fitting.tune.propose import Proposal, propose, reweigh
 from deciban.fitting.tune.rows import Rows, find_copies

@@ -102,8 +102,8 @@ def test_what_a_classifier_tells_of_texts(family: Text, tune: Any) -> None:
     left_out = clf.leave_one_out()
     assert left_out.posterior.shape == (len(LABELS), 3)
     assert f"accuracy                    {left_out.accuracy:.4f}" in re.sub(r"\d\.\d+ +(?=\d)", "", str(clf.diagnose()))
-    assert "text" in clf.select()
-    assert len(clf.select(2)) == 2
+    assert "text" in clf.select_columns()
+    assert len(clf.select_columns(2)) == 2
     if tune is None:
         rows = rows_of(TABLE, slice(0, 20))
         off = clf.quadratic_form().scores(rows) - clf.log_joint(rows)

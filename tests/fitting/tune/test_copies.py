@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 
 from deciban import BayesClassifier
 from deciban.cli import run
-from deciban.evaluation.evaluate import sample_left_out, split
+from deciban.evaluation.validation import sample_left_out, split
 from deciban.fitting.fit import open_examples
 from deciban.fitting.tune.rows import Copies, find_copies
 from deciban.tables.convert import as_table

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from deciban.fitting.tune.correct import FOLDS, MAX_COLUMNS_CORRECTED, correctable, corrected_columns
+from deciban.fitting.tune.boosting import FOLDS, MAX_COLUMNS_CORRECTED, correctable, corrected_columns
 from deciban.fitting.tune.propose import most_rows
 from deciban.fitting.tune.rows import Rows, fold_amounts
 from deciban.fitting.tune.weights import (
