@@ -185,11 +185,11 @@ class Corrections(PickledFields):
             for tests, values, weight in zip(self.tests, self.values, self._cell_weights, strict=True)
         ]
 
-    def place_classes(self, positions: Integers, size: int) -> "Corrections":
+    def reindex_classes(self, positions: Integers, size: int) -> "Corrections":
         """The same with the classes at other positions among `size`; a class that it does not know is not corrected."""
         return replace(self, values=scatter_to(self.values, positions, size, axis=2))
 
-    def place_columns(self, positions: Sequence[int]) -> "Corrections":
+    def reindex_columns(self, positions: Sequence[int]) -> "Corrections":
         """The same where the columns of the table have moved to these positions."""
         return replace(self, columns=tuple(replace(one, column=positions[one.column]) for one in self.columns))
 
@@ -445,11 +445,11 @@ class PartialRows:
         points = zip((*SCALED_SHARES, 1.0), (*self.scales.tolist(), 1.0), strict=True)
         return [(self.min_share * share, scale) for share, scale in points]
 
-    def place_classes(self, positions: Integers, size: int) -> "PartialRows":
+    def reindex_classes(self, positions: Integers, size: int) -> "PartialRows":
         """The same with the classes at other positions among `size`; a class that it does not know has no offsets."""
         return replace(self, offsets=scatter_to(self.offsets, positions, size, axis=1))
 
-    def place_columns(self, positions: Sequence[int], width: int) -> "PartialRows":
+    def reindex_columns(self, positions: Sequence[int], width: int) -> "PartialRows":
         """The same where the columns of the table have moved to these positions among `width`."""
         places = np.asarray(positions, dtype=np.int64)
         return replace(
