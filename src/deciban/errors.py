@@ -64,7 +64,7 @@ Part = Argument | Labels
 Message = str | tuple[str | Part, ...]
 
 
-def rendered(message: Message, argument: Callable[[Part], str] = str) -> str:
+def render_message(message: Message, argument: Callable[[Part], str] = str) -> str:
     """Return the text of a message; argument: how arguments and labels are shown."""
     if isinstance(message, str):
         return message
@@ -164,8 +164,8 @@ class DecibanError(Exception):
             Place, parameter, cause and remedy, as far as there are any.
         """
         parameter = "" if self.parameter is None else argument(self.parameter)
-        done = rendered(self.remedy, argument if remedy is None else remedy)
-        what = "; ".join(text for text in (rendered(self.cause, argument), done) if text)
+        done = render_message(self.remedy, argument if remedy is None else remedy)
+        what = "; ".join(text for text in (render_message(self.cause, argument), done) if text)
         return ": ".join(text for text in (place(self.place), parameter, what) if text)
 
     def __str__(self) -> str:
@@ -294,7 +294,7 @@ class DecibanWarning(UserWarning):
     """A warning whose message may mention arguments, which the command line shows as options."""
 
     def __init__(self, message: Message) -> None:
-        super().__init__(rendered(message))
+        super().__init__(render_message(message))
         self.message = message
 
 

@@ -105,7 +105,7 @@ def test_the_error_names_place_cause_and_remedy(action, words: list[str]) -> Non
 
 
 def test_rows_are_counted_in_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deciban.model.counting.BATCH_ROWS", 10)
+    monkeypatch.setattr("deciban.model.batches.BATCH_ROWS", 10)
     table = np.zeros((35, 2))
     table[27, 1] = np.inf
     with pytest.raises(dc.DecibanError, match="column 'x1', row 27"):

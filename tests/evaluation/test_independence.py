@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from deciban.evaluation.diagnose import LEVELS_COMPARED, chance_of, dependences_of, grouped
-from deciban.fitting.tune.correct import few_levels
+from deciban.fitting.tune.boosting import few_levels
 from deciban.fitting.tune.rows import Rows
 from deciban.sources.open import open_table
 from tests import textbook

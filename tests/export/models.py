@@ -9,8 +9,9 @@ import pyarrow as pa
 from scipy import sparse
 
 from deciban import BayesClassifier
-from deciban.model.corrections import SCALED_SHARES, CorrectedColumn, Corrections, PartialRows
+from deciban.model.corrections import CorrectedColumn, Corrections
 from deciban.model.model import Model
+from deciban.model.partial_rows import SCALED_SHARES, PartialRows
 from deciban.sources.open import open_table
 from tests.export.targets import Row
 from tests.laws.cases import Case

@@ -27,7 +27,7 @@ from deciban import (
 from deciban.errors import DataError, SchemaError
 from deciban.families.base.contract import ColumnFamily
 from deciban.fitting.fit import count_examples
-from deciban.fitting.sql_counts.count import MAX_HINTS, bundles, count_in_engine
+from deciban.fitting.sql_counts.pushdown import MAX_HINTS, bundles, count_in_engine
 from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema

@@ -13,16 +13,16 @@ def test_occupied_bins_are_entered_until_there_is_no_more_room() -> None:
     edges = np.where(np.abs(x) < 1e9, np.floor(x * 4.0) / 4.0, x)
     np.testing.assert_array_equal(find_edges(x, -2), edges)
     keys = np.full(256, np.nan)
-    assert kernels.counting.occupy_bins(x, 0, 0.25, x.size, 0, keys) == x.size
+    assert kernels.cell_counts.occupy_bins(x, 0, 0.25, x.size, 0, keys) == x.size
     np.testing.assert_array_equal(np.sort(keys[~np.isnan(keys)]), np.unique(edges))
     table, columns = np.zeros((2, keys.size)), np.arange(keys.size)
     labels, weights = RNG.integers(0, 2, x.size).astype(np.int32), RNG.random(x.size)
-    kernels.counting.count_bins(x, labels, weights, 0.25, keys, columns, table)
+    kernels.cell_counts.count_bins(x, labels, weights, 0.25, keys, columns, table)
     for c, place in np.ndindex(table.shape):
         np.testing.assert_allclose(table[c, place], weights[(labels == c) & (edges == keys[place])].sum(), rtol=1e-12)
     _, first = np.unique(edges, return_index=True)
     keys[:] = np.nan
-    assert kernels.counting.occupy_bins(x, 0, 0.25, 5, 0, keys) == np.sort(first)[5]
+    assert kernels.cell_counts.occupy_bins(x, 0, 0.25, 5, 0, keys) == np.sort(first)[5]
 
 
 @pytest.mark.parametrize("most", [8, 100])

@@ -67,7 +67,7 @@ def test_with_costs_the_avoidable_part_is_the_cost() -> None:
     moved = bayes_error(LETTERS, PRIORS, loss, classes=["a", "b"], boundaries=[22])
     shown = DecisionDisplay.from_bayes_error(moved)
     drawn = {label: size for label, size in polygons(shown).items() if label.startswith("avoidable")}
-    assert list(drawn.values()) == pytest.approx([moved.risk - moved.least], abs=1e-5)
+    assert list(drawn.values()) == pytest.approx([moved.risk - moved.bayes_risk], abs=1e-5)
     best = bayes_error(LETTERS, PRIORS, loss, classes=["a", "b"])
     assert [one.low for one in shown.best_regions[1:]] == pytest.approx(list(best.boundaries))
 

@@ -41,7 +41,7 @@ def test_a_tuned_model_stands_beside_plain_bayes(tuned: BayesClassifier, plain: 
         expected = clf.evaluate(X[TEST], Y[TEST]).calibration
         np.testing.assert_allclose(shown.calibrations[name].sums, expected.sums, atol=1e-9)
     labels = [text.get_text() for text in shown.axes_[1].get_legend().get_texts()]
-    assert labels[1] == f"tuned: calibration error {shown.calibrations['tuned'].error:.4f}"
+    assert labels[1] == f"tuned: calibration error {shown.calibrations['tuned'].expected_calibration_error:.4f}"
 
 
 def test_rows_that_were_learned_are_left_out(tuned: BayesClassifier, plain: BayesClassifier) -> None:
@@ -108,7 +108,9 @@ def test_costs_against_the_prior_are_those_of_rows_drawn_so(plain: BayesClassifi
     now = plain.decide(X[TEST], LOSS)
     told = plain.with_prior({0: 1.0 - prior, 1: prior}).decide(X[TEST], LOSS)
     for name, decisions in (("as the model decides", now), ("if it is told the prior", told)):
-        costs = [Loss.of(LOSS).for_classes([0, 1])[d, t] for d, t in zip(decisions.decision, Y[TEST], strict=True)]
+        costs = [
+            Loss.from_costs(LOSS).for_classes([0, 1])[d, t] for d, t in zip(decisions.decision, Y[TEST], strict=True)
+        ]
         assert shown.costs[name][k] == pytest.approx(np.dot(weights, costs), rel=1e-9), name
     assert shown.reference == pytest.approx((Y[TRAIN] == 1).mean())
 

@@ -227,7 +227,7 @@ def test_few_rows_and_a_model_that_is_no_better_than_the_baseline_are_told() -> 
 def test_decisions_and_their_baseline_are_named() -> None:
     clf, new = mixed_model(), mixed_table(200, seed=5)
     found, oracle = clf.report(X=new, loss=COSTS), clf.evaluate(new, "buys", loss=COSTS)
-    assert found.data["decisions"]["decided"] == oracle.decided.tolist()
+    assert found.data["decisions"]["decision_counts"] == oracle.decision_counts.tolist()
     decision, cost = oracle.baseline["decision"], oracle.baseline["mean_cost"]
     assert f"always deciding {decision}, the best single decision, would cost {cost:.4f}" in found.html
     assert "truth / decision" in found.html

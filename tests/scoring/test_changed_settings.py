@@ -21,7 +21,7 @@ VARYING = Loss([[0, "amt"], [1, 0]], decisions=[0, 1], classes=[0, 1])
     [
         lambda clf: clf.evaluate(TABLE, Y, loss=VARYING),
         lambda clf: clf.cross_validate(TABLE, Y, loss=VARYING),
-        lambda clf: clf.leave_one_out().expected_cost(VARYING),
+        lambda clf: clf.leave_one_out().mean_cost(VARYING),
         lambda clf: clf.bayes_error(VARYING),
         lambda clf: clf.bayes_error(Loss([[0, np.ones(200)], [1, 0]], decisions=[0, 1], classes=[0, 1]), n_samples=200),
     ],

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from deciban import BayesClassifier, Categorical, load, scan
 from deciban.cli import run
 from deciban.errors import DataError, UsageError
-from deciban.evaluation.evaluate import cross_validate
+from deciban.evaluation.validation import cross_validate
 from deciban.model.fitted import Settings
 from deciban.sources.documents import Documents
 from deciban.sources.streams import LabeledStream

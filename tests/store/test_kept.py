@@ -13,7 +13,7 @@ from scipy import sparse
 
 import deciban as dc
 from deciban.families import FAMILIES
-from deciban.testing import rows_of
+from deciban.testing import take_rows
 from tests.laws.cases import CASES, Case
 from tests.store.models import features, mixed
 from tests.support.model_files import as_lists, assert_same_classifier, content
@@ -283,7 +283,7 @@ def test_whatever_was_learned_forgotten_and_scaled_can_be_loaded(case: Case, tmp
     order = rng.permutation(60)
     for k in (0, 20, 40):
         some = order[k : k + 19]
-        clf.forget(rows_of(X, some), y[some], weights[some])
+        clf.forget(take_rows(X, some), y[some], weights[some])
         assert_kept(clf, X, tmp_path)
         for factor in (1e-9, 1e-200, 1e250):
             assert_kept(copy.copy(clf).decay(factor), X, tmp_path)

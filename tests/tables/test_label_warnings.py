@@ -59,7 +59,7 @@ def test_numbered_rows_of_a_long_file_are_warned_of(deciban: Deciban) -> None:
     lines = (f"{i},{draw.randint(0, 30_000)},{'yes' if i % 2 else 'no'}" for i in range(20_000))
     Path("a.csv").write_text("\n".join(["id,amount,kind", *lines]) + "\n")
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
-    assert "column 'id' looks like an identifier; leave it out: --ignore id" in answer.err
+    assert "column 'id' looks like an identifier; use --ignore id to leave it out" in answer.err
     assert "amount" not in answer.err
 
 

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from deciban.errors import NOT_GIVEN, Argument, DecibanError, DecibanWarning, Labels, Part, rendered
+from deciban.errors import NOT_GIVEN, Argument, DecibanError, DecibanWarning, Labels, Part, render_message
 from deciban.util.text_tables import format_class
 
 # Arguments that are options of the same name.
@@ -70,7 +70,7 @@ def describe_error(error: DecibanError) -> str:
 def describe_warning(warning: Warning | str) -> str:
     """Return the message of a warning."""
     if isinstance(warning, DecibanWarning):
-        return rendered(warning.message, as_option)
+        return render_message(warning.message, as_option)
     return str(warning)
 
 

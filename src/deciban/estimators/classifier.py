@@ -21,7 +21,7 @@ from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.estimators.spark import decide_in_spark, explain_in_spark, predict_in_spark
-from deciban.evaluation import evaluate
+from deciban.evaluation import validation as evaluate
 from deciban.evaluation.diagnose import Diagnosis
 from deciban.evaluation.importance import (
     Importance,
@@ -32,7 +32,7 @@ from deciban.evaluation.importance import (
 )
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Evaluation
-from deciban.evaluation.model_risk import PlugInRisk, model_risk
+from deciban.evaluation.model_risk import BayesRiskEstimate, model_risk
 from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
 from deciban.explain.estimates import Estimates, ParameterCount
 from deciban.explain.explanation import Explanation
@@ -135,8 +135,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     -----
     The common methods are `fit`, `predict`, `predict_proba`, `explain`, `decide`, `evaluate`, `score` and `save`.
     `partial_fit`, `forget`, `decay`, `retune`, `shard`, ``+`` and ``-`` change what was learned; `leave_one_out`,
-    `diagnose`, `cross_validate` and `select` tell how good it is; `evidence`, `estimates`, `top_words`, `linear_form`
-    and `sample` show what is inside.
+    `diagnose`, `cross_validate` and `select_columns` evaluate it; `evidence`, `estimates`, `top_words`,
+    `linear_form` and `sample` show what it has learned.
 
     Missing cells (None, NaN, null) are skipped when counting and are no evidence when predicting, unless tuning found
     that they were evidence in training: then the schema says so. Columns of the table that are not named are known by
@@ -152,8 +152,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     ['yes']
     >>> print(clf.schema_)
     column   family         why
-    outlook  Categorical()  text, 3 distinct in 4 rows
-    wind     Categorical()  text, 2 distinct in 4 rows
+    outlook  Categorical()  text, 3 distinct values
+    wind     Categorical()  text, 2 distinct values
     """
 
     fitted_: Fitted
@@ -403,7 +403,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         Explanation
-            Print it, or ask for ``summary(row)``, ``calculation(row)``, ``reasons(row)``, ``steps(row)`` or
+            Print it, or ask for ``summary(row)``, ``calculation(row)``, ``to_dict(row)``, ``steps(row)`` or
             ``to_frame()``. Of a Spark DataFrame: the same with the columns ``predicted``, ``against``, ``decibans``,
             ``decibans of prior`` and ``decibans of`` each column added.
 
@@ -415,7 +415,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         if kind_of_rows(X) == "spark":
             return explain_in_spark(fitted, X)  # type: ignore[no-any-return]  # a DataFrame
-        return Explanation.of(fitted.model, scoring.aligned_table(fitted, X), by)
+        return Explanation.from_model(fitted.model, scoring.aligned_table(fitted, X), by)
 
     # --- learning more, and forgetting
 
@@ -694,8 +694,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         X : table
             Rows, as for `predict`.
         loss : Loss, matrix, mapping, table or path, default=None
-            What each decision costs under each truth, decision first, truth second: whatever `Loss.of` takes. None is
-            zero-one loss, under which the decisions are those of `predict`.
+            Cost of each decision under each true class (decision first), in any form that `Loss.from_costs` accepts.
+            None is zero-one loss, under which the decisions equal those of `predict`.
         reject : float, default=None
             What it costs to leave a row undecided; None does not allow that.
 
@@ -823,7 +823,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         truths = places_of(fitted, rows.labels)
         if (truths < 0).any():
             raise DataError("a label is missing; the curve needs the true class of every row")
-        return CoverageCurve.of(decisions, incurred(decisions, truths, scoring.column_of(rows.table)))
+        return CoverageCurve.from_decisions(decisions, incurred(decisions, truths, scoring.column_of(rows.table)))
 
     def threshold(self, loss: Any = None, positive: Any = None) -> Threshold:
         """For two classes: above which likelihood ratio, odds and posterior to decide for the positive class.
@@ -849,7 +849,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError((Argument("positive", first), " is not one of the classes ", Labels(labels)))
         place = labels.index(first)
         prior = float(np.exp(fitted.model.log_prior[place]))
-        return Threshold.of(scoring.loss_for(fitted, loss), prior, (first, labels[1 - place]), (labels[0], labels[1]))
+        return Threshold.from_loss(
+            scoring.loss_for(fitted, loss), prior, (first, labels[1 - place]), (labels[0], labels[1])
+        )
 
     # --- how good it is, and where its assumptions fail
 
@@ -1001,7 +1003,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return importance_of_drawn(fitted)
         return importance_of_learned(fitted, self._examples(X, y, sample_weight))
 
-    def select(self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None) -> list[str]:
+    def select_columns(
+        self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None
+    ) -> list[str]:
         """The columns that together tell most about the class, the most informative first.
 
         Columns are added one at a time, each time the one whose evidence, its row left out, adds most to that of those
@@ -1029,7 +1033,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         width = self.n_features_in_
         if k is not None and not (isinstance(k, int | np.integer) and 0 <= k <= width):
-            raise UsageError(f"select(k={k!r}): give a whole number up to {width}, the number of columns")
+            raise UsageError(f"select_columns(k={k!r}): give a whole number up to {width}, the number of columns")
         return [self.schema_.column_name(column) for column in self._selected_columns(k, X, y, sample_weight)]
 
     def estimate_prior(self, X: Any, level: float = 0.95) -> EstimatedPrior:
@@ -1052,12 +1056,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         error = None
         if self._training_rows() is not None:
-            error = self.leave_one_out().calibration().error
+            error = self.leave_one_out().expected_calibration_error
         elif fitted.is_tuned:
             error = 0.0  # tuned, and nothing to check it by
         return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
 
-    def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> PlugInRisk:
+    def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> BayesRiskEstimate:
         """The risk of the best rule if the model were true, beside the leave-one-out risk.
 
         Each column has the family that the model uses for it, with weight 1. Exact for one column of listed values, of
@@ -1074,8 +1078,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         Returns
         -------
-        PlugInRisk
-            ``risk``, its ``interval``, and ``left_out``, the leave-one-out risk if the training rows are known.
+        BayesRiskEstimate
+            ``risk``, its ``interval``, and ``leave_one_out``, the leave-one-out risk if the training rows are known.
 
         See Also
         --------
@@ -1085,7 +1089,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         costs = loss_for(fitted, loss)
         risk, interval = model_risk(fitted, costs, n_samples, random_state)
         known = self._training_rows() is not None
-        return PlugInRisk(risk, interval, self.leave_one_out().expected_cost(costs) if known else None, costs)
+        return BayesRiskEstimate(risk, interval, self.leave_one_out().mean_cost(costs) if known else None, costs)
 
     def report(
         self,
@@ -1145,7 +1149,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return found
 
     def _selected_columns(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:
-        """The places of the columns that `select` names."""
+        """The places of the columns that `select_columns` names."""
         fitted = self._fitted()
         table, labels, weights = evaluate.learned_rows(fitted, self._examples(X, y, sample_weight), few=True)
         schema, classes = fitted.model.schema, fitted.classes.size
@@ -1259,7 +1263,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             ``to_frame``, ``to_arrow`` and ``to_dict`` give all of it; print it.
         """
         fitted = self._fitted()
-        return Estimates.of(fitted.plain if plain else fitted.model)
+        return Estimates.from_model(fitted.plain if plain else fitted.model)
 
     def top_words(self, label: Any, n: int = 20, column: str | None = None) -> TopWords:
         """The words by which texts of a class are known, the most informative first.
@@ -1342,7 +1346,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             ``naive``, ``model``, ``full`` and ``combinations``; print it.
         """
         fitted = self._fitted()
-        return ParameterCount.of(fitted.counts, fitted.plain, fitted.model)
+        return ParameterCount.from_counts(fitted.counts, fitted.plain, fitted.model)
 
     # --- files, and other languages
 
@@ -1392,8 +1396,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         str
-            The source of an ES module, which exports `predict`, `proba`, `logProba`, `evidence` and `columnEvidence`
-            of a row, `columns` and `classes`. Its log probabilities are those of `predict_log_proba` to 1e-12.
+            Source code of an ES module. It exports `columns`, `classes` and functions of a row: `predict`,
+            `predictProba`, `predictLogProba`, `predictJointLogProba`, `evidence` and `columnEvidence`. Its log
+            probabilities equal those of `predict_log_proba` to 1e-12.
 
         Raises
         ------
@@ -1422,9 +1427,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         str
-            The source of a module, which has `predict`, `proba`, `log_proba`, `log_joint`, `evidence` and
-            `column_evidence` of a row (a dict from names of columns to cells), `columns` and `classes`. Its log
-            probabilities are those of `predict_log_proba` to 1e-12. As a program it reads rows as lines of JSON.
+            Source code of a module. It has `columns`, `classes` and functions of a row (a dict from column name to
+            value): `predict`, `predict_proba`, `predict_log_proba`, `predict_joint_log_proba`, `evidence` and
+            `column_evidence`. Its log probabilities equal those of `predict_log_proba` to 1e-12. As a script it
+            scores rows in JSON Lines format.
 
         Raises
         ------

@@ -18,7 +18,7 @@ from deciban.errors import Argument, Part
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Calibration
 from deciban.families import Family, JointTable
-from deciban.fitting.tune.correct import few_levels, quantile_cuts
+from deciban.fitting.tune.boosting import few_levels, quantile_cuts
 from deciban.fitting.tune.rows import Rows
 from deciban.model.corrections import Corrections
 from deciban.model.model import Model, log_normalize
@@ -273,7 +273,7 @@ class Diagnosis:
         lines = ["leave-one-out, bits per row    plain" + ("   as tuned (given the tuning)" if tuned else "")]
         for name, before, after in (
             ("log-loss", self.before.log_loss * BITS, self.after.log_loss * BITS),
-            ("calibration error", self.calibration_before.error, self.calibration_after.error),
+            ("calibration error", self.before.expected_calibration_error, self.after.expected_calibration_error),
             ("accuracy", self.before.accuracy, self.after.accuracy),
         ):
             lines.append(f"  {name:26}  {before:6.4f}" + (f"   {after:6.4f}" if tuned else ""))

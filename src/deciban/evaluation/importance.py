@@ -8,13 +8,13 @@ import numpy as np
 
 from deciban.errors import DataError, DecibanError, UsageError
 from deciban.evaluation.diagnose import interactions_of
-from deciban.evaluation.evaluate import sample_left_out
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import MIN_PROBABILITY
+from deciban.evaluation.validation import sample_left_out
 from deciban.explain.columns import column_evidence
 from deciban.families import Family, JointTable
 from deciban.families.base.contract import mask_column, score_block
-from deciban.fitting.tune.correct import few_levels
+from deciban.fitting.tune.boosting import few_levels
 from deciban.fitting.tune.rows import Rows, fold_amounts, left_out_evidence
 from deciban.fitting.tune.weights import centered, learn_weights
 from deciban.model.corrections import Bins, Corrections
@@ -69,7 +69,7 @@ class Importance:
     See Also
     --------
     BayesClassifier.explain : The same of single rows.
-    BayesClassifier.select : Columns that together tell most.
+    BayesClassifier.select_columns : Columns that together tell most.
 
     Examples
     --------

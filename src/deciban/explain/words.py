@@ -32,7 +32,7 @@ class WordEvidence:
     """A word of a text: its amount, and its evidence for one class against another, in decibans."""
 
     word: str
-    format_amount: float
+    count: float
     decibans: float
 
     def __str__(self) -> str:

@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Literal
 
 from deciban.families.base.lowering import CellPlace, LookupTerm, Refusal, Term, TuplePlace, TupleTerm
-from deciban.model.corrections import AveragedTable, Corrections, PartialRows
+from deciban.model.corrections import AveragedTable, Corrections
+from deciban.model.partial_rows import PartialRows
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
 

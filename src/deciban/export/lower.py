@@ -32,9 +32,10 @@ from deciban.families.base.lowering import (
     reject_other_than_flags,
 )
 from deciban.families.base.smoothing import smooth_shares
-from deciban.model.corrections import Corrections, PartialRows
+from deciban.model.corrections import Corrections
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
+from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import Schema
 from deciban.statistics import Scatter
 from deciban.tables.cells import kind_of

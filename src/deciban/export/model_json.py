@@ -32,9 +32,9 @@ from deciban.families.base.lowering import (
 )
 from deciban.families.base.shapley import MAX_ENUMERATED, sample_orders
 from deciban.families.text.tokens import CASED, COMPOSED, POINTS, folding
-from deciban.model.corrections import PartialRows
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
+from deciban.model.partial_rows import PartialRows
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
 

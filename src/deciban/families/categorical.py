@@ -440,4 +440,4 @@ class WholeNumbers:
     def encode(self, numbers: Numbers) -> tuple[Codes, bool]:
         """The codes, and whether every number has one."""
         codes = np.empty(numbers.shape, dtype=np.int32)
-        return codes, kernels.counting.encode_integers(numbers, self.low, self.start, self.code_of, codes)
+        return codes, kernels.cell_counts.encode_integers(numbers, self.low, self.start, self.code_of, codes)

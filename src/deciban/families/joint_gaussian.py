@@ -320,7 +320,7 @@ class JointNormal(BaseLikelihood):
         """The cells of the columns that vary, and which rows miss one; None where no row does."""
         varies = self.whitened.columns
         used = np.ascontiguousarray(cells if varies.size == cells.shape[1] else cells[:, varies], dtype=np.float64)
-        if kernels.counting.all_finite(cells.ravel()):
+        if kernels.cell_counts.all_finite(cells.ravel()):
             return used, None
         check_finite(cells)
         holed = np.asarray(np.isnan(used).any(axis=1))

@@ -42,7 +42,7 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
     """The cells, none of them negative or infinite; beyond TOO_LARGE they are cut off, so that sums stay finite."""
     cells = batch.amounts(columns)
     stored = cells if isinstance(cells, np.ndarray) else cells.stored
-    if kernels.counting.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
+    if kernels.cell_counts.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
         return cells
     AMOUNTS.check(cells)
     cut = np.minimum(stored, TOO_LARGE)

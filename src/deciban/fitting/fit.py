@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, DataError, UsageError, warn_user
-from deciban.fitting.sql_counts.count import count_in_engine
-from deciban.fitting.tune.correct import correct, may_correct, rows_to_correct, with_cap
+from deciban.fitting.sql_counts.pushdown import count_in_engine
+from deciban.fitting.tune.boosting import correct, may_correct, rows_to_correct, with_cap
 from deciban.fitting.tune.partial import learn_partial_rows
 from deciban.fitting.tune.propose import Proposal, propose, reweigh
 from deciban.fitting.tune.rows import Rows, find_copies
-from deciban.model.counting import add_up, batches, count_batches
+from deciban.model.batches import add_up, batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Origin, Settings
 from deciban.model.priors import Given, prior_of
@@ -214,7 +214,7 @@ def plan_examples(
     if not partial and (warning := check_class_count(sample.labels)):
         warn_user(warning)
     for name in schema.columns_like("identifier"):
-        warn_user((f"column {name!r} looks like an identifier; leave it out: ", Argument("ignore", name)))
+        warn_user((f"column {name!r} looks like an identifier; use ", Argument("ignore", name), " to leave it out"))
     draft = None
     if settings.tune is not None:
         table = schema.table_as_learned(sample.table)

@@ -108,17 +108,19 @@ class Corrections(PickledFields):
         """
         whole, partial = _parted(unknown)
         if whole is None:
-            kernels.corrections.add_corrections(
+            kernels.correction_tables.add_corrections(
                 bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out
             )
             return
         part, room = out[whole], np.empty(whole.size, dtype=np.int64)
-        kernels.corrections.add_corrections(np.ascontiguousarray(bins[:, whole]), self.tests, self.values, room, part)
+        kernels.correction_tables.add_corrections(
+            np.ascontiguousarray(bins[:, whole]), self.tests, self.values, room, part
+        )
         out[whole] = part  # added one after another, so that a row alone has the same bits
         assert unknown is not None, "some cells are"
         holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, out.shape[1]))
         mean, codes = np.empty(out.shape[1]), np.ascontiguousarray(bins[:, partial])
-        kernels.corrections.add_partial_corrections(
+        kernels.correction_tables.add_partial_corrections(
             codes, holed, self.tests, self.values, self._cell_weights, mean, part
         )
         out[partial] += part
@@ -162,7 +164,7 @@ class Corrections(PickledFields):
             assert unknown is not None, "some cells are"
             holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, *out.shape[1:]))
             room, codes = np.empty((self.values.shape[1], 1 + out.shape[2])), np.ascontiguousarray(bins[:, partial])
-            kernels.corrections.add_partial_shares(
+            kernels.correction_tables.add_partial_shares(
                 codes, holed, self.tests, self.values, self._cell_weights, room, part
             )
             out[partial] = part
@@ -312,7 +314,7 @@ def bins_of(columns: Sequence[CorrectedColumn], table: Readable) -> Bins:
 def sums_of_values(bins: Bins, tests: Integers, values: Floats) -> Floats:
     """What some tables add to the log joint of each row, row by class."""
     out, room = np.zeros((bins.shape[1], values.shape[2])), np.empty(bins.shape[1], dtype=np.int64)
-    kernels.corrections.add_corrections(np.ascontiguousarray(bins), tests, values, room, out)
+    kernels.correction_tables.add_corrections(np.ascontiguousarray(bins), tests, values, room, out)
     return out
 
 
@@ -320,7 +322,7 @@ def cells_of(bins: Bins, tests: Integers) -> Iterator[Integers]:
     """The cell of each row in each table, one table after another in the same array."""
     cell = np.empty(bins.shape[1], dtype=np.int64)
     for t in range(len(tests)):
-        kernels.corrections.find_cells(bins, tests, t, cell)
+        kernels.correction_tables.find_cells(bins, tests, t, cell)
         yield cell
 
 
@@ -371,90 +373,3 @@ def _shapley(players: Integers, values: Floats, rows: Floats) -> dict[int, Float
                 share += (with_it - mean) / (len(names) * comb(len(names) - 1, len(known)))
         found[player] = share.reshape(tables, cells, classes)
     return found
-
-
-# The shares of the evidence at which the scale of partial rows is learned, in units of the share from which rows are as
-# complete as those learned from; between them it is interpolated, and from there on it is 1.
-SCALED_SHARES = (0.0, 0.25, 0.5, 0.75)
-
-
-@dataclass(frozen=True)
-class MissingAdjustment:
-    """What is known of some rows.
-
-    unknown: the cells that say nothing, row by column. bias: the sum of the offsets of the other columns, row by class.
-    scale: what the evidence, the bias and the corrections of each row are multiplied by.
-    """
-
-    unknown: Flags
-    bias: Floats
-    scale: Floats
-
-
-@dataclass(frozen=True)
-class PartialRows:
-    """How a tuned model scores rows with missing cells.
-
-    A bias that was learned on complete rows mostly cancels the mean of their evidence. So it is split into offsets of
-    columns, each of which counts only where the column is known. And weights that were learned for many columns
-    together are not those of a few: the sum is multiplied by a scale that depends on the share of the evidence that is
-    known. With nothing known the posterior is the prior.
-
-    offsets: column by class; their sum over the columns is the bias of a complete row. shares: the share of each column
-    in the evidence of all; they add up to 1. min_share: the share of the evidence that is known of rows as complete as
-    those learned from; 1 where these had no missing cells. scales: the scale of less complete rows, where the known
-    columns have SCALED_SHARES of that share. informative: the columns whose missing cells were evidence in training,
-    and are evidence in rows that are as complete; such a cell counts as known.
-    """
-
-    offsets: Floats
-    shares: Floats
-    scales: Floats
-    informative: Integers
-    min_share: float
-
-    @classmethod
-    def even(cls, bias: Floats, columns: Sequence[int], width: int) -> "PartialRows":
-        """The bias split evenly among the columns that have a family: where nothing better was learned."""
-        shares = np.zeros(width)
-        shares[list(columns)] = 1.0 / max(len(columns), 1)
-        offsets = shares[:, None] * bias
-        return cls(offsets, shares, np.ones(len(SCALED_SHARES)), np.zeros(0, dtype=np.int64), 1.0)
-
-    @property
-    def bias(self) -> Floats:
-        """The bias of each class in a complete row."""
-        return np.asarray(self.offsets.sum(axis=0))
-
-    def adjust_for_missing(self, missing: Flags) -> MissingAdjustment:
-        """What is known of rows with these missing cells, row by column."""
-        share = np.where(missing, 0.0, self.shares).sum(axis=1)
-        unknown = missing.copy()
-        unknown[:, self.informative] &= (share < self.min_share)[:, None]
-        bias = np.zeros((len(missing), self.offsets.shape[1]))
-        for column in np.flatnonzero(
-            self.offsets.any(axis=1)
-        ):  # in a fixed order, so that a row alone has the same bits
-            bias += np.where(unknown[:, column, None], 0.0, self.offsets[column])
-        shares, scales = zip(*self.scale_points, strict=True)
-        return MissingAdjustment(unknown, bias, np.interp(share, shares, scales))
-
-    @property
-    def scale_points(self) -> list[tuple[float, float]]:
-        """The scale at some shares of the evidence, rising; it is interpolated between them, and 1 beyond."""
-        points = zip((*SCALED_SHARES, 1.0), (*self.scales.tolist(), 1.0), strict=True)
-        return [(self.min_share * share, scale) for share, scale in points]
-
-    def reindex_classes(self, positions: Integers, size: int) -> "PartialRows":
-        """The same with the classes at other positions among `size`; a class that it does not know has no offsets."""
-        return replace(self, offsets=scatter_to(self.offsets, positions, size, axis=1))
-
-    def reindex_columns(self, positions: Sequence[int], width: int) -> "PartialRows":
-        """The same where the columns of the table have moved to these positions among `width`."""
-        places = np.asarray(positions, dtype=np.int64)
-        return replace(
-            self,
-            offsets=scatter_to(self.offsets, places, width, axis=0),
-            shares=scatter_to(self.shares, places, width, axis=0),
-            informative=np.sort(places[self.informative]),
-        )

@@ -8,9 +8,9 @@ import numpy as np
 
 from deciban.errors import Argument, UsageError
 from deciban.families.base.contract import DiscriminantTerms
-from deciban.model.corrections import PartialRows
 from deciban.model.counts import Guard
 from deciban.model.model import Model
+from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import Schema
 from deciban.sources.open import open_table
 from deciban.tables.labels import LabelArray
@@ -68,25 +68,22 @@ class Form:
         table, groups, guard = self.schema.table_as_learned(table), self.schema.groups, Guard(self.schema)
         return {p: guard(p, groups[p].family.read, table, groups[p].columns) for p in self.terms}
 
-    def hyperplane(self, first: Any, second: Any) -> tuple[Floats, float]:
-        """w and b of the boundary w·x + b = 0 between two classes; on the side of the first it is positive."""
+    def hyperplane(self, positive: Any = None, negative: Any = None) -> tuple[Floats, float]:
+        """Return w and b of the boundary w·x + b = 0 between two classes.
+
+        w·x + b is the log-odds: positive on the side of the class `positive`, whose probability against `negative` is
+        1 / (1 + exp(-(w·x + b))). With two classes, `positive` defaults to the last and `negative` to the other one.
+        """
         if self.quadratic is not None:
             raise UsageError(
-                "the boundary of a quadratic form is no hyperplane", remedy="read its quadratic, weights and offset"
+                "a quadratic form has no hyperplane", remedy="use its attributes quadratic, weights and offset"
             )
-        a, b = self._place(first), self._place(second)
-        return self.weights[:, a] - self.weights[:, b], float(self.offset[a] - self.offset[b])
-
-    def signed(self, positive: Any = None) -> tuple[Floats, float]:
-        """w and b of the two-class form sign(w·x + b), +1 for the positive class (without, the last); the posterior of
-        that class is 1 / (1 + exp(-(w·x + b)))."""
-        if self.classes.size != 2:
-            raise UsageError(
-                f"sign(w·x + b) is for two classes, not {self.classes.size}", remedy="see hyperplane(a, b)"
-            )
-        place = 1 if positive is None else self._place(positive)
         labels = self.classes.tolist()
-        return self.hyperplane(labels[place], labels[1 - place])
+        if negative is None and len(labels) != 2:
+            raise UsageError(f"the model has {len(labels)} classes", remedy="name two: hyperplane(positive, negative)")
+        a = len(labels) - 1 if positive is None else self._place(positive)
+        b = 1 - a if negative is None else self._place(negative)
+        return self.weights[:, a] - self.weights[:, b], float(self.offset[a] - self.offset[b])
 
     def _place(self, label: Any) -> int:
         labels = self.classes.tolist()

@@ -11,8 +11,9 @@ from deciban import kernels
 from deciban.errors import BadCell
 from deciban.families import Likelihood
 from deciban.families.base.contract import LeftOutRows, Sampled, add_common_factor
-from deciban.model.corrections import Bins, Corrections, MissingAdjustment, PartialRows
+from deciban.model.corrections import Bins, Corrections
 from deciban.model.counts import Counts, Guard
+from deciban.model.partial_rows import MissingAdjustment, PartialRows
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, missing_cells
@@ -473,7 +474,7 @@ class Evidence:
         prior, bias = (one if one.ndim == 1 else one[places] for one in (self.log_prior, self.bias))
         return replace(self, values=self.values[places], log_prior=prior, bias=bias, capped=capped)
 
-    def log_prior_of(self, row: int) -> Floats:
+    def row_log_prior(self, row: int) -> Floats:
         """The log prior of each class for a row: that of all rows, or, where rows were left out, its own.
 
         Parameters
@@ -487,7 +488,7 @@ class Evidence:
         """
         return self.log_prior if self.log_prior.ndim == 1 else self.log_prior[row]
 
-    def bias_of(self, row: int) -> Floats:
+    def row_bias(self, row: int) -> Floats:
         """The bias of each class for a row.
 
         Parameters

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from deciban.families import Family
-from deciban.model.corrections import Corrections, PartialRows
+from deciban.model.corrections import Corrections
 from deciban.model.counts import Counts, column_places
 from deciban.model.model import Model, estimate
+from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.tables.labels import Labels
 from deciban.util.arrays import Floats, Integers
@@ -43,12 +44,12 @@ class Choice:
     def _comparison(self) -> str:
         """How the family compares with the others, in words."""
         if not self.others:
-            return "the only family that suits it"
+            return "the only suitable family"
         family, loss = self.others[0]
         name = str(family).replace(", outside='ignore'", "").replace("outside='ignore'", "").removesuffix("()")
         if loss < self.loss:  # by less than a change has to gain
-            return f"kept, log-loss {self.loss:.4f} alone: {name} {loss:.4f} gains too little"
-        return f"best of {len(self.others) + 1} tried: log-loss {self.loss:.4f} alone, next {name} {loss:.4f}"
+            return f"kept (log-loss {self.loss:.4f}); {name} is hardly better ({loss:.4f})"
+        return f"log-loss {self.loss:.4f}, best of {len(self.others) + 1} (next: {name} {loss:.4f})"
 
     def __str__(self) -> str:
         runners_up = ", ".join(f"{family} {loss:.4f}" for family, loss in self.others[:3])

@@ -177,7 +177,7 @@ class CostDisplay(Display):
         if wanted not in labels:
             raise UsageError(f"the class {wanted!r} is none of {labels}")
         place = labels.index(wanted)
-        costs = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
+        costs = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
         if x_axis == "prior":
             return cls(*costs_by_prior(rows, costs, place), wanted, x_axis, float(rows.prior[place]))
         if x_axis != "threshold":
@@ -188,7 +188,7 @@ class CostDisplay(Display):
                 remedy=("choose ", Argument("x_axis", "prior")),
             )
         pair = (wanted, labels[1 - place])
-        limit = Threshold.of(costs, float(rows.prior[place]), pair, (labels[0], labels[1]))
+        limit = Threshold.from_loss(costs, float(rows.prior[place]), pair, (labels[0], labels[1]))
         return cls(*costs_by_threshold(rows, costs, place), wanted, x_axis, limit.posterior)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -241,7 +241,7 @@ class CostDisplay(Display):
 def costs_by_threshold(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
     """Thresholds, and the mean cost of deciding for a class of two where its posterior is above each."""
     labels = rows.classes.tolist()
-    own, other = (loss.place("decision", labels[k]) for k in (place, 1 - place))
+    own, other = (loss.decision_index(labels[k]) for k in (place, 1 - place))
     matrix, weights = loss.matrix, rows.weights / rows.weights.sum()
     thresholds = np.linspace(0.0, 1.0, THRESHOLDS)
     chance = rows.posterior[:, place]

@@ -132,9 +132,9 @@ class CoverageDisplay(Display):
         if reject is not None and not reject >= 0.0:
             raise UsageError("give what it costs to reject a row, at least 0", parameter=Argument("reject", reject))
         labels = rows.classes.tolist()
-        costs = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
+        costs = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
         decisions = least_risk_decisions(rows.posterior, costs)
-        curve = CoverageCurve.of(decisions, incurred(decisions, rows.labels), rows.weights)
+        curve = CoverageCurve.from_decisions(decisions, incurred(decisions, rows.labels), rows.weights)
         return cls(curve, costs.is_zero_one, reject)
 
     def plot(self, ax: Axes | None = None) -> Self:

@@ -151,7 +151,7 @@ class DecisionDisplay(Display):
             return DecisionMapDisplay.from_bayes_error(result, ax=ax)
         curves = curves_of_result(result)
         shown = cls(curves.x, curves.joint, result.loss, curves.rule, curves.best, name, curves.discrete)
-        shown.areas, shown.risk, shown.min_risk = result.areas, result.risk, result.least  # to the last digit
+        shown.areas, shown.risk, shown.min_risk = result.areas, result.risk, result.bayes_risk  # to the last digit
         return shown.plot(ax)
 
     @classmethod
@@ -522,7 +522,7 @@ def _line(values: ColumnValues) -> Floats:
 def _ellipses(fitted: Fitted, names: tuple[str, str]) -> list[Ellipse]:
     """The spread of each class in two columns, from a block that has both or from each by itself; none where a family
     has no mean and variance."""
-    blocks = list(Estimates.of(fitted.model).values()) + list(Estimates.of(fitted.generative).values())
+    blocks = list(Estimates.from_model(fitted.model).values()) + list(Estimates.from_model(fitted.generative).values())
     size = fitted.classes.size
     for block in blocks:
         if "covariance" in block.parameters and set(names) <= set(block.columns):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.evaluation.evaluate import evaluate_rows, split
+from deciban.evaluation.validation import evaluate_rows, split
 from deciban.fitting.fit import count_examples, open_examples
 from deciban.fitting.update import with_counts
 from deciban.model.fitted import Fitted

@@ -136,15 +136,17 @@ class ReliabilityDisplay(Display):
         size = len(self.calibrations)
         for k, ((name, found), style) in enumerate(zip(self.calibrations.items(), curve_styles(size), strict=True)):
             color = style.color
-            label = f"{printed(name)}: calibration error {found.error:.4f}"
-            above.plot(found.claimed, found.right, color=color, linestyle=style.line, linewidth=1.2)
-            share = found.weight / max(float(found.weight.sum()), 1e-300)
-            above.scatter(found.claimed, found.right, MIN_POINT + MAX_POINT * share, color=color, marker=style.marker)
+            label = f"{printed(name)}: calibration error {found.expected_calibration_error:.4f}"
+            above.plot(found.predicted, found.observed, color=color, linestyle=style.line, linewidth=1.2)
+            share = found.rows / max(float(found.rows.sum()), 1e-300)
+            above.scatter(
+                found.predicted, found.observed, MIN_POINT + MAX_POINT * share, color=color, marker=style.marker
+            )
             width = 0.8 / (CLAIM_BINS * size)
-            middle = (np.floor(np.minimum(found.claimed, 1.0 - 1e-9) * CLAIM_BINS) + 0.5) / CLAIM_BINS
+            middle = (np.floor(np.minimum(found.predicted, 1.0 - 1e-9) * CLAIM_BINS) + 0.5) / CLAIM_BINS
             at = middle + (k - (size - 1) / 2.0) * width
-            below.bar(at, found.weight, width=width, color=color, label=label)
-        low = min((float(found.claimed.min(initial=1.0)) for found in self.calibrations.values()), default=0.0)
+            below.bar(at, found.rows, width=width, color=color, label=label)
+        low = min((float(found.predicted.min(initial=1.0)) for found in self.calibrations.values()), default=0.0)
         for one in (above, below):
             one.set_xlim(max(low - 0.05, 0.0), 1.01)
         above.set_ylim(bottom=min(above.get_ylim()[0], 0.0), top=1.02)
@@ -166,9 +168,9 @@ class ReliabilityDisplay(Display):
         found = list(self.calibrations.items())
         return data_frame(
             {
-                "model": [name for name, one in found for _ in one.weight],
-                "predicted": np.concatenate([one.claimed for _, one in found]),
-                "observed": np.concatenate([one.right for _, one in found]),
-                "rows": np.concatenate([one.weight for _, one in found]),
+                "model": [name for name, one in found for _ in one.rows],
+                "predicted": np.concatenate([one.predicted for _, one in found]),
+                "observed": np.concatenate([one.observed for _, one in found]),
+                "rows": np.concatenate([one.rows for _, one in found]),
             }
         )

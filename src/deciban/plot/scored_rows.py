@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, DataError, Labels, UsageError
-from deciban.evaluation.evaluate import learned_rows, left_out
+from deciban.evaluation.validation import learned_rows, left_out
 from deciban.fitting.fit import open_examples
 from deciban.fitting.update import places_of
 from deciban.plot.display import fitted_of

@@ -65,8 +65,9 @@ def quality_section(data: dict[str, Any]) -> list[Html]:
         "rows": format_amount(quality["rows"]),
         "accuracy": _metric(quality["accuracy"]),
         "log-loss, nats": _metric(quality["log_loss"]),
-        "area under ROC": _metric(quality["auc"]),
-        "calibration error": _metric(quality["calibration_error"]),
+        "ROC AUC": _metric(quality["roc_auc"]),
+        "Brier score": _metric(quality["brier_score"]),
+        "calibration error": _metric(quality["expected_calibration_error"]),
     }
     return [
         paragraph(f"Measured on {quality['source']}."),
@@ -85,8 +86,8 @@ def quality_section(data: dict[str, Any]) -> list[Html]:
 def _gaps(quality: dict[str, Any]) -> list[Html]:
     """Render notes on unknown classes and missing columns."""
     found = []
-    if quality["rows_of_unknown_classes"]:
-        rows = count_noun(quality["rows_of_unknown_classes"], "row")
+    if quality["unknown_class_rows"]:
+        rows = count_noun(quality["unknown_class_rows"], "row")
         found.append(note(f"{rows} of a class that is not in the model count as errors."))
     if absent := quality.get("absent"):
         found.append(note(f"Columns not in the given table, treated as missing: {list_names(absent)}."))
@@ -103,8 +104,9 @@ def _unknown_quality(quality: dict[str, Any]) -> list[Html]:
 
 
 def _calibration(bins: list[dict[str, Any]]) -> list[Html]:
-    claimed, right, rows = (np.array([one[key] for one in bins], dtype=float) for key in ("claimed", "right", "rows"))
-    lines = [(f"{one['claimed']:.3f}", f"{one['right']:.3f}", format_amount(one["rows"])) for one in bins]
+    keys = ("predicted", "observed", "rows")
+    predicted, observed, rows = (np.array([one[key] for one in bins], dtype=float) for key in keys)
+    lines = [(f"{one['predicted']:.3f}", f"{one['observed']:.3f}", format_amount(one["rows"])) for one in bins]
     intro = (
         "Each point is a group of rows. Horizontal: the mean predicted probability. Vertical: how often the predicted "
         "class was right. On the line, probabilities match observed frequencies."
@@ -112,8 +114,8 @@ def _calibration(bins: list[dict[str, Any]]) -> list[Html]:
     return [
         tag("h3", "Calibration"),
         paragraph(intro),
-        calibration_chart(claimed, right, rows, "observed frequency by predicted probability"),
-        details("as a table", html_table(("claimed", "right", "rows"), lines, "Calibration")),
+        calibration_chart(predicted, observed, rows, "observed frequency by predicted probability"),
+        details("as a table", html_table(keys, lines, "Calibration")),
     ]
 
 
@@ -223,7 +225,7 @@ def decisions_section(data: dict[str, Any]) -> list[Html]:
     found.append(paragraph(summary))
     if len(decisions["classes"]) > MAX_CLASSES_TABLED:
         return found
-    pairs = zip(decisions["classes"], decisions["decided"], strict=True)
+    pairs = zip(decisions["classes"], decisions["decision_counts"], strict=True)
     decided = [(name, *map(format_amount, row)) for name, row in pairs]
     return [*found, html_table(("truth / decision", *decisions["decisions"]), decided, "Decisions, number of rows")]
 

@@ -278,7 +278,7 @@ def _infer_from_integers(
     `infer_schema`.
     """
     values = np.unique(cells)
-    text = f"{count_noun(values.size, 'distinct integer')} in {count_noun(cells.size, 'row')}"
+    text = f"integers, {count_noun(values.size, 'distinct value')}"
     if are_identifiers(cells[different], values, rows * different.size // max(cells.size, 1)):
         return Inferred(Gaussian(), text, MeantAs("identifier"))
     if values.size <= min(MAX_CODES, times // 2):
@@ -294,11 +294,11 @@ def _infer_from_texts(array: pa.Array, defaults: Defaults) -> Inferred | None:
         return None
     words = float(np.mean([len(cell.split()) for cell in some]))
     if words >= TEXT_WORDS:
-        return Inferred(Text(alpha=defaults.alpha), f"text of {words:.0f} words on average")
+        return Inferred(Text(alpha=defaults.alpha), f"text, {words:.0f} words on average")
     letters = float(np.mean([len(UNSPACED.findall(cell)) for cell in some]))
     if letters >= TEXT_LETTERS:
         family = Text(alpha=defaults.alpha, analyzer="char", ngram_range=(1, 2))
-        return Inferred(family, f"text without spaces, of {letters:.0f} letters on average")
+        return Inferred(family, f"text without spaces, {letters:.0f} letters on average")
     return None
 
 
@@ -334,7 +334,7 @@ def _infer_from_column(
 def _infer_from_short_texts(array: pa.Array, categorical: Categorical, different: int) -> Inferred:
     """What short texts suggest: categories, though they may be meant as something else."""
     values = pc.unique(array.cast(pa.string()).drop_null())
-    text = f"text, {len(values):,} distinct in {count_noun(len(array), 'row')}"
+    text = f"text, {count_noun(len(values), 'distinct value')}"
     return Inferred(categorical, text, texts_meant_as(values, different))
 
 

@@ -73,7 +73,7 @@ class MeantAs:
     if all are; of numbers with a unit any cell. decimal_comma: whether numbers do.
 
     >>> str(MeantAs("numbers", "many"))
-    "numbers but for cells like 'many'"
+    "looks like numbers, except for 'many'"
     """
 
     kind: LooksLike
@@ -82,16 +82,16 @@ class MeantAs:
 
     def __str__(self) -> str:
         if self.kind == "identifier":
-            return "which looks like an identifier"
+            return "looks like an identifier"
         if self.kind == "dates":
-            return f"dates written {self.detail}"
+            return f"looks like dates ({self.detail})"
         if self.kind == "thousands":
-            return f"numbers with thousands written {self.detail!r}"
+            return f"looks like numbers with {self.detail!r} between thousands"
         if self.kind == "units":
-            return f"numbers with a unit, such as {self.detail!r}"
+            return f"looks like numbers with a unit ({self.detail!r})"
         if self.detail is not None:
-            return f"numbers but for cells like {self.detail!r}"
-        return "numbers with decimal commas" if self.decimal_comma else "numbers written as text"
+            return f"looks like numbers, except for {self.detail!r}"
+        return "looks like numbers with decimal commas" if self.decimal_comma else "looks like numbers"
 
 
 # The most lines of a printed schema, and how many of them are its last ones.

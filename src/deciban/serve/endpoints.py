@@ -11,7 +11,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deciban.errors import DecibanError, rendered
+from deciban.errors import DecibanError, render_message
 from deciban.export.model_json import model_as_json
 from deciban.serve.answers import (
     answer,
@@ -236,7 +236,7 @@ async def scorer(service: Service, request: Request) -> Response:
         try:
             return encode_json(model_as_json(reader.state.fitted))
         except DecibanError as error:
-            raise Problem(404, rendered(error.cause), remedy_for_clients(error.remedy)) from None
+            raise Problem(404, render_message(error.cause), remedy_for_clients(error.remedy)) from None
 
     return await _unchanging(service, request, "application/json", made)
 

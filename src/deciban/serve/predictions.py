@@ -10,7 +10,7 @@ import numpy as np
 
 from deciban.decisions.decide import Decisions, least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.errors import DecibanError, LossError, rendered
+from deciban.errors import DecibanError, LossError, render_message
 from deciban.explain.explanation import Explanation
 from deciban.model.fitted import Fitted
 from deciban.scoring.predict import break_ties_as_predict, loss_for, posterior_and_best, score_table
@@ -95,8 +95,8 @@ class Reader:
     def explain(self, table: Frame, by: str, first_row: int = 0) -> list[dict[str, Any]]:
         """Why each row is classified as it is, as JSON has it."""
         try:
-            found = Explanation.of(self.state.fitted.model, table, by)
-            return [to_json(found.reasons(row)) for row in range(table.rows)]
+            found = Explanation.from_model(self.state.fitted.model, table, by)
+            return [to_json(found.to_dict(row)) for row in range(table.rows)]
         except DecibanError as error:
             raise problem_of(error, first_row) from None
 
@@ -108,7 +108,7 @@ class Reader:
             remedy = (
                 f"send {{decision: {{class: cost}}}} with a finite cost for each class: {list_names(self.names, 6)}"
             )
-            raise Problem(422, rendered(error.cause), remedy, self._place_in_costs(costs)) from None
+            raise Problem(422, render_message(error.cause), remedy, self._place_in_costs(costs)) from None
 
     def _place_in_costs(self, costs: Any) -> str:
         """Where costs first name something that is no class."""
@@ -123,7 +123,7 @@ class Reader:
         try:
             found = least_risk_decisions(predicted.posterior, loss, column)
         except LossError as error:
-            raise Problem(422, rendered(error.cause), remedy_for_clients(error.remedy), "costs") from None
+            raise Problem(422, render_message(error.cause), remedy_for_clients(error.remedy), "costs") from None
         return break_ties_as_predict(found, predicted.best)
 
 

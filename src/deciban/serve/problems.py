@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
-from deciban.errors import Argument, DecibanError, Message, Place, rendered
+from deciban.errors import Argument, DecibanError, Message, Place, render_message
 
 PROBLEM_JSON = "application/problem+json"
 
@@ -109,7 +109,9 @@ def problem_of(error: DecibanError, first_row: int = 0) -> Problem:
 
     first_row: the number that the error gives the first row.
     """
-    return Problem(422, rendered(error.cause), remedy_for_clients(error.remedy), _place_in_rows(error.place, first_row))
+    return Problem(
+        422, render_message(error.cause), remedy_for_clients(error.remedy), _place_in_rows(error.place, first_row)
+    )
 
 
 def _place_in_rows(place: Place, first_row: int) -> str | RowPlace:
@@ -123,7 +125,7 @@ def remedy_for_clients(remedy: Message) -> str:
     """Return a remedy of the library for a client, who has no arguments and no families to choose."""
     if isinstance(remedy, tuple) and any(isinstance(part, Argument) for part in remedy):
         return "correct the cell, or leave it out"
-    return rendered(remedy) or "correct the request"
+    return render_message(remedy) or "correct the request"
 
 
 def without_folders(text: str, path: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deciban.errors import Argument, BadCell, DataError, DecibanError, Message, Place, UsageError, rendered
+from deciban.errors import Argument, BadCell, DataError, DecibanError, Message, Place, UsageError, render_message
 from deciban.sources.addresses import Address, mask_passwords
 from deciban.sources.arrow import Answer, BatchSource, distinct_names, types_of
 from deciban.sources.duckdb import translate_errors
@@ -76,7 +76,7 @@ def as_server_error(place: str, problem: Exception, gone: bool) -> Exception:
     kind, remedy = _kind(state), "" if ";" in said else remedy
     if issubclass(kind, DecibanError):
         return kind(said, place=Place(place), remedy=remedy)
-    return kind(f"{place}: {said}" + (f"; {rendered(remedy)}" if remedy else ""))
+    return kind(f"{place}: {said}" + (f"; {render_message(remedy)}" if remedy else ""))
 
 
 def _kind(state: str) -> type[Exception]:

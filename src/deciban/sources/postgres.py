@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar, get_args
 
 import pyarrow as pa
 
-from deciban.errors import Argument, DataError, Place, UsageError, missing_package, rendered
+from deciban.errors import Argument, DataError, Place, UsageError, missing_package, render_message
 from deciban.sources.addresses import Address
 from deciban.sources.arrow import distinct_names
 from deciban.sources.connections import connection_error, translate_server_errors
@@ -421,7 +421,11 @@ class PostgresSource(Source):
         try:
             now = describe_columns(statement, self.source, self.name)
         except UsageError as problem:
-            said = f"{rendered(problem.cause)}; {rendered(problem.remedy)}" if problem.remedy else problem.cause
+            said = (
+                f"{render_message(problem.cause)}; {render_message(problem.remedy)}"
+                if problem.remedy
+                else problem.cause
+            )
             remedy = "it has changed since it was looked at: scan it again"
             raise DataError(said, place=problem.place, remedy=remedy) from None
         for name in self.names:

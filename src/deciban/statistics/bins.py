@@ -126,19 +126,19 @@ def count_column(x: Floats, labels: Codes, weights: Floats, classes: int, most: 
         return ColumnBins.empty(classes)
     exponent = _find_exponent(x[:FIRST_VALUES], MIN_EXPONENT, most)
     keys = np.full(1 << (4 * min(most, x.size) - 1).bit_length(), np.nan)
-    place = kernels.counting.occupy_bins(x, 0, 2.0**exponent, most, 0, keys)
+    place = kernels.cell_counts.occupy_bins(x, 0, 2.0**exponent, most, 0, keys)
     while place < x.size:  # too many: bins nest, so halving the resolution keeps what was found
         exponent += 1
         found = np.unique(find_edges(keys[~np.isnan(keys)], exponent))
         keys[:] = np.nan
-        kernels.counting.occupy_bins(found, 0, 2.0**exponent, most, 0, keys)
-        place = kernels.counting.occupy_bins(x, place, 2.0**exponent, most, found.size, keys)
+        kernels.cell_counts.occupy_bins(found, 0, 2.0**exponent, most, 0, keys)
+        place = kernels.cell_counts.occupy_bins(x, place, 2.0**exponent, most, found.size, keys)
     places = np.flatnonzero(~np.isnan(keys))
     places = places[np.argsort(keys[places])]
     columns = np.zeros(keys.size, dtype=np.int64)
     columns[places] = np.arange(places.size)
     table = np.zeros((classes, places.size))
-    kernels.counting.count_bins(x, labels, weights, 2.0**exponent, keys, columns, table)
+    kernels.cell_counts.count_bins(x, labels, weights, 2.0**exponent, keys, columns, table)
     return ColumnBins(exponent, keys[places], table)
 
 

@@ -180,21 +180,21 @@ def _count_column(
 ) -> tuple[pa.Array, Floats]:
     codes, values = encode_distinct(cells, column)
     table = np.zeros((classes, len(values)))
-    kernels.counting.count_codes(codes, labels, weights, table)
+    kernels.cell_counts.count_codes(codes, labels, weights, table)
     return drop_unused(values, table)
 
 
 def _count_matrix(numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> list[tuple[pa.Array, Floats]]:
     columns = numbers.shape[1]
     low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
-    whole = kernels.counting.integer_ranges(numbers, low, high)
+    whole = kernels.cell_counts.integer_ranges(numbers, low, high)
     width = np.maximum(high - low + 1.0, 0.0)
     if not whole or width.max(initial=0.0) > MAX_TABLE_WIDTH:
         arrays = [pa.array(numbers[:, j], from_pandas=True) for j in range(columns)]
         return [_count_column(array, labels, weights, classes, j) for j, array in enumerate(arrays)]
     start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
     table = np.zeros((classes, start[-1]))
-    kernels.counting.count_integers(numbers, labels, weights, low, start, table)
+    kernels.cell_counts.count_integers(numbers, labels, weights, low, start, table)
     counted = []
     for j in range(columns):
         part = table[:, start[j] : start[j + 1]]

@@ -73,7 +73,7 @@ class Scatter(PickledFields):
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
         """The scatter of the complete rows; an infinite cell is refused."""
         there = (labels >= 0) & (weights > 0.0)
-        if not kernels.counting.all_finite(numbers.ravel()):
+        if not kernels.cell_counts.all_finite(numbers.ravel()):
             check_not_too_large(numbers)
             there &= ~np.isnan(numbers).any(axis=1)
         rows = np.flatnonzero(there)

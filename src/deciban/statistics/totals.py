@@ -47,11 +47,11 @@ class Totals(PickledFields):
         present, total = np.zeros(shape), np.zeros(shape)
         flags = threshold is not None, 0.0 if threshold is None else threshold
         if isinstance(cells, np.ndarray):
-            whole = kernels.counting.count_totals(cells, labels, weights, *flags, present, total)
+            whole = kernels.cell_counts.count_totals(cells, labels, weights, *flags, present, total)
         else:
             known = labels >= 0
             present[:] = sum_at(labels[known], weights[known], classes)[:, None]
-            whole = kernels.counting.count_sparse_totals(
+            whole = kernels.cell_counts.count_sparse_totals(
                 *cells.kernel_arrays(), labels, weights, *flags, present, total
             )
         if whole and all(map(_are_whole, (present, total))):
@@ -73,10 +73,10 @@ class Totals(PickledFields):
         every = np.zeros((classes, rows.shape[1]), dtype=np.int64)
         lows = np.array([rows_low, sums_low])
         if dense:
-            kernels.counting.add_amounts(cells, labels, weights, binary, threshold, rows, sums, lows)
+            kernels.cell_counts.add_amounts(cells, labels, weights, binary, threshold, rows, sums, lows)
         else:
             assert isinstance(cells, SparseRows)
-            kernels.counting.add_sparse_amounts(
+            kernels.cell_counts.add_sparse_amounts(
                 *cells.kernel_arrays(), labels, weights, binary, threshold, every, rows, sums, lows
             )
         of_class = ExactSums.of_digits(every, rows_low, (classes,)).repeat(shape[1])

@@ -33,7 +33,7 @@ class Tuples:
         complete = np.flatnonzero((codes >= 0).all(axis=1))
         tuples, place = _find_distinct(codes[complete], [len(level) for _, level in encoded])
         table = np.zeros((classes, len(tuples)))
-        kernels.counting.count_codes(place.astype(np.int32), labels[complete], weights[complete], table)
+        kernels.cell_counts.count_codes(place.astype(np.int32), labels[complete], weights[complete], table)
         return cls(tuple(level for _, level in encoded), tuples, table)._canonicalize()
 
     def merge(self, other: Self) -> "Tuples":

@@ -109,7 +109,7 @@ class Vocabulary:
     def buckets(self, size: int) -> Integers:
         """The bucket, of so many, that each word is in; that of a bucket is itself."""
         found = np.empty(len(self), dtype=np.int64)
-        kernels.words.word_buckets(self.padded, self.starts, size, BUCKET_SEEDS, found)
+        kernels.word_index.word_buckets(self.padded, self.starts, size, BUCKET_SEEDS, found)
         for number in range(self.bucket_count):
             found[number] = bucket_number(self[number])
         return found
@@ -129,14 +129,14 @@ class Vocabulary:
         while need_more_entries(len(self), size):
             size *= 2
         entries = np.zeros((size, 4), dtype=np.uint64)
-        kernels.words.index_words(text, self.starts, SEEDS, _allocate_hashes(), entries)
+        kernels.word_index.index_words(text, self.starts, SEEDS, _allocate_hashes(), entries)
         return WordIndex(entries, text, self.starts, len(self))
 
     def look_up(self, words: "Vocabulary") -> Codes:
         """The number that each of these words has here, or UNKNOWN. An index that is made for it is not kept."""
         index, texts = self.__dict__.get("index") or self._build_index(), np.array([0, len(words)])
         spans = WordSpans(words.padded, words.starts[:-1], words.starts[1:])
-        return number_words(kernels.words.number_words, (texts,), spans, index, ALL_UNKNOWN, 1, len(words))[0]
+        return number_words(kernels.word_index.number_words, (texts,), spans, index, ALL_UNKNOWN, 1, len(words))[0]
 
     def concat(self, words: "Vocabulary") -> "Vocabulary":
         """These words and others behind them."""
@@ -147,9 +147,9 @@ class Vocabulary:
     def sort_order(self) -> Integers:
         """The numbers of the words in the order of their bytes."""
         firsts = np.empty(len(self), dtype=np.uint64)
-        kernels.words.first_bytes(self.text, self.starts, firsts)
+        kernels.word_index.first_bytes(self.text, self.starts, firsts)
         order = np.argsort(firsts)
-        kernels.words.sort_ties(self.text, self.starts, firsts, order, np.empty_like(order))
+        kernels.word_index.sort_ties(self.text, self.starts, firsts, order, np.empty_like(order))
         return order
 
 
@@ -177,12 +177,12 @@ def display_word(word: str) -> str:
 
 
 def need_more_entries(words: int, entries: int) -> bool:
-    """Whether so many words need more entries; as `kernels.words` asks."""
+    """Whether so many words need more entries; as `kernels.word_index` asks."""
     return 10 * words > 7 * entries
 
 
 def _allocate_hashes() -> Hashes:
-    from deciban.kernels.words import RUN
+    from deciban.kernels.word_index import RUN
 
     return np.empty((RUN, 3), dtype=np.uint64)
 
@@ -214,7 +214,7 @@ def number_words(
     takes first. spans: words, or room for those that texts are cut into. unknown: what becomes of words that are not in
     the index; None adds them to it. expected: about so many numbers.
     """
-    from deciban.kernels.words import COUNT, KNOWN, ROW, ROW_END, RUN, STATES, WORD
+    from deciban.kernels.word_index import COUNT, KNOWN, ROW, ROW_END, RUN, STATES, WORD
 
     numbers, bounds = np.empty(max(expected, 64), dtype=np.int32), np.zeros(rows + 1, dtype=np.int64)
     state, hashes = np.zeros(STATES, dtype=np.int64), _allocate_hashes()
@@ -244,6 +244,6 @@ def _enlarge_index(index: WordIndex, known: int, words: int, size: int) -> WordI
         starts = enlarge(starts, known + words + 1)
     while need_more_entries(known + words, len(entries)):
         more = np.zeros((2 * len(entries), 4), dtype=np.uint64)
-        kernels.words.move_entries(entries, more)
+        kernels.word_index.move_entries(entries, more)
         entries = more
     return WordIndex(entries, text, starts, known)

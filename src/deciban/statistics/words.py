@@ -22,18 +22,18 @@ Counted = tuple[Vocabulary, SparseRows]
 def count_by_class(
     numbers: Codes, bounds: Integers, amounts: Floats | None, texts: LabeledTexts, words: int, classes: int
 ) -> SparseRows:
-    """The weights of texts added up for each of so many words, class by word; see `kernels.words.count_words`."""
+    """The weights of texts added up for each of so many words, class by word; see `kernels.word_index.count_words`."""
     most = min(classes * words, int(np.diff(bounds)[texts.order].sum()))
     out = _allocate_cells(most, classes)
     touched, each = np.empty(words + 1, dtype=np.int32), np.zeros(0) if amounts is None else amounts
-    kernels.words.count_words(numbers, bounds, each, texts, np.zeros(words), touched, out)
+    kernels.word_index.count_words(numbers, bounds, each, texts, np.zeros(words), touched, out)
     return _trim(out, np.maximum.accumulate(out.indptr), words)
 
 
 def count_by_text(numbers: Codes, bounds: Integers, words: int) -> SparseRows:
     """How often each of so many words is in each text."""
     out = _allocate_cells(numbers.size, bounds.size - 1)
-    kernels.words.count_per_text(numbers, bounds, np.full(words, -1, dtype=np.int32), out)
+    kernels.word_index.count_per_text(numbers, bounds, np.full(words, -1, dtype=np.int32), out)
     return SparseRows(*out, words)
 
 
@@ -149,7 +149,7 @@ def _add(mine: Counted, theirs: Counted) -> Counted:
         words = words.concat(more.take(new))
     out = _allocate_cells(counts.stored.size + others.stored.size, counts.indptr.size - 1)
     place = np.full(len(words), -1, dtype=np.int64)
-    kernels.words.add_counts(counts.kernel_arrays(), others.kernel_arrays(), numbers, place, out)
+    kernels.word_index.add_counts(counts.kernel_arrays(), others.kernel_arrays(), numbers, place, out)
     return words, _trim(out, out.indptr, len(words))
 
 

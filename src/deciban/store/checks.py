@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.model.corrections import SCALED_SHARES, Corrections, PartialRows
+from deciban.model.corrections import Corrections
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
+from deciban.model.partial_rows import SCALED_SHARES, PartialRows
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words

@@ -21,9 +21,10 @@ import pyarrow as pa
 
 from deciban.errors import UsageError
 from deciban.families import FAMILIES, SPREADS, Family, known_families
-from deciban.model.corrections import CorrectedColumn, Corrections, PartialRows
+from deciban.model.corrections import CorrectedColumn, Corrections
 from deciban.model.counts import Counts
 from deciban.model.fitted import Origin
+from deciban.model.partial_rows import PartialRows
 from deciban.model.priors import Empirical, Uniform
 from deciban.model.tuning import Choice, Tuning
 from deciban.schema.schema import ColumnGroup, MeantAs, Reason, Schema

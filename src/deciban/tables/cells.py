@@ -327,8 +327,7 @@ def marker_note(cells: pa.ChunkedArray, written: CellFormat) -> str:
     if not len(words):
         return ""
     number = f"{len(words):,} cells" if len(words) > 1 else "1 cell"
-    others = "dates" if written.kind == "TIMESTAMP" else "numbers"
-    return f"{number} such as {words[0].as_py()!r} read as missing, the others are {others}"
+    return f"{number} such as {words[0].as_py()!r} read as missing"
 
 
 def as_numbers(array: pa.Array, column: int = 0) -> Floats:

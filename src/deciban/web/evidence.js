@@ -7,8 +7,8 @@ export function scorerAnswer(scorer, row) {
   const found = scorer.columnEvidence(row);
   const difference = (values, best, other) => DECIBANS * (values[best] - values[other]) || 0;
   return {
-    posterior: scorer.proba(row),
-    impossible: scorer.logJoint(row).every((value) => value === -Infinity),
+    posterior: scorer.predictProba(row),
+    impossible: scorer.predictJointLogProba(row).every((value) => value === -Infinity),
     terms(best, other) {
       const start = [{ name: "prior", value: difference(scorer.logPrior, best, other), isStart: true }];
       const said = (values) => difference(values, best, other);

@@ -12,7 +12,8 @@ from hypothesis import given, settings, strategies as st
 
 from deciban import BayesClassifier
 from deciban.fitting.tune.partial import learned_scales, masked_copy
-from deciban.model.corrections import SCALED_SHARES, CorrectedColumn, Corrections, PartialRows
+from deciban.model.corrections import CorrectedColumn, Corrections
+from deciban.model.partial_rows import SCALED_SHARES, PartialRows
 from deciban.sources.open import open_table
 from deciban.store.model_file import content, from_content
 from deciban.tables.table import missing_cells

@@ -16,7 +16,7 @@ from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.estimators.dropin.covariance import Within, own_normals
 from deciban.families import Family
 from deciban.fitting.fit import refuse_empty, refuse_nothing_learned
-from deciban.model.counting import batches, count_batches
+from deciban.model.batches import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, require_weight
 from deciban.model.model import Model, estimate, log_normalize, most_probable, posteriors

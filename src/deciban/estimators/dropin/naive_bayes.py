@@ -466,7 +466,7 @@ class CodesFromZero(Categorical):
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
         cells = super().read(batch, columns)
-        if isinstance(cells, np.ndarray) and not kernels.counting.all_within(cells.ravel(), 0.0, MAX_AMOUNT):
+        if isinstance(cells, np.ndarray) and not kernels.cell_counts.all_within(cells.ravel(), 0.0, MAX_AMOUNT):
             raise_unless((cells >= 0) & (cells <= MAX_AMOUNT), cells, "a category 0, 1, ...", "number the categories")
         return cells
 

@@ -15,7 +15,7 @@ from deciban.errors import Argument, UsageError
 from deciban.export.ir import CorrectionTables, TermModel
 from deciban.export.lower import fold_model
 from deciban.export.sql.cells import EXPECTED, SCORED_TABLE, Cells, Reading, Stages, total
-from deciban.export.sql.corrections import add_corrections
+from deciban.export.sql.correction_lookups import add_corrections
 from deciban.export.sql.shares import block_shares
 from deciban.export.sql.terms import block_evidence, fail_at_holes, may_miss
 from deciban.families.base.lowering import JointNormalTerm, LevelPlace

@@ -135,5 +135,5 @@ TEXTS = Support("text", "use Gaussian() or Categorical() for this column", _are_
 
 def check_finite(numbers: Numbers) -> None:
     """A BadCell for the first infinite cell."""
-    if not kernels.counting.all_finite(numbers.ravel()):
+    if not kernels.cell_counts.all_finite(numbers.ravel()):
         FINITE.check(numbers)

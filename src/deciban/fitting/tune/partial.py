@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from deciban.fitting.tune.correct import FOLDS, MAX_COLUMNS_CORRECTED, correctable, corrected_columns
+from deciban.fitting.tune.boosting import FOLDS, MAX_COLUMNS_CORRECTED, correctable, corrected_columns
 from deciban.fitting.tune.propose import most_rows
 from deciban.fitting.tune.rows import Rows, fold_amounts
 from deciban.fitting.tune.weights import (
@@ -18,10 +18,11 @@ from deciban.fitting.tune.weights import (
     figures_of,
     with_prior_of_others,
 )
-from deciban.model.corrections import SCALED_SHARES, Bins, PartialRows
-from deciban.model.counting import Batch, count
+from deciban.model.batches import Batch, count
+from deciban.model.corrections import Bins
 from deciban.model.counts import Counts
 from deciban.model.model import Model, log_normalize
+from deciban.model.partial_rows import SCALED_SHARES, PartialRows
 from deciban.model.tuning import Tuning
 from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Frame, Matrix, SparseMatrix, Table, missing_cells

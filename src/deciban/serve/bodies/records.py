@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import BadCell, DecibanError, rendered
+from deciban.errors import BadCell, DecibanError, render_message
 from deciban.schema.schema import NO_TYPE, Schema
 from deciban.serve.bodies.checks import CELL_REMEDIES, JSON_KINDS, Record, refuse_other_kinds
 from deciban.serve.problems import Problem, RowPlace, place_of, problem_of
@@ -237,7 +237,7 @@ def _cells(name: str, cells: tuple[Any, ...], learned: str, named: bool, strict:
     except BadCell as bad:
         if (remedy := CELL_REMEDIES.get(kind_of(learned))) is None:
             raise bad.as_error(name) from None
-        raise Problem(422, rendered(bad.cause), remedy, place_of(bad.row or 0, name, named)) from None
+        raise Problem(422, render_message(bad.cause), remedy, place_of(bad.row or 0, name, named)) from None
     return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from deciban.errors import DecibanError
 from deciban.fitting import update
 from deciban.fitting.fit import count_examples
-from deciban.model.counting import add_up
+from deciban.model.batches import add_up
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
 from deciban.serve.bodies.checks import JSON_KINDS, LearnableRows, Record

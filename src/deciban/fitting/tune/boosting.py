@@ -391,7 +391,7 @@ class _Member:
         room = columns * most * slopes
         depth = max(1, min(DEPTH, 1 + int(np.log2(max(MAX_SUMS / room, 1.0)))))
         cells = 1 << depth
-        search = kernels.corrections.TableSearch(
+        search = kernels.correction_tables.TableSearch(
             slopes=np.empty((size, slopes)),
             posterior=np.empty((size, classes)),
             cell=np.empty(size, dtype=np.int32),
@@ -409,7 +409,7 @@ class _Member:
         learned, judged = np.where(held, 0.0, rows.weights), np.where(held, rows.weights, 0.0)
         labels = rows.labels.astype(np.int64)
         scores = np.array(start, dtype=np.float64, order="C")
-        part = kernels.corrections.CorrectedRows(searched.bins, labels, learned, judged, scores)
+        part = kernels.correction_tables.CorrectedRows(searched.bins, labels, learned, judged, scores)
         draw = np.random.default_rng(seed)
         return cls(part, search, searched.sizes, searched.chosen[fold], columns, depth, draw, [], [], np.zeros(0))
 
@@ -417,13 +417,15 @@ class _Member:
         """Grow some more tables."""
         drawn = [self.draw.permutation(self.chosen.size)[: self.columns] for _ in range(TABLES_A_LOOK)]
         columns = self.chosen[np.sort(np.stack(drawn), axis=1)].astype(np.int64)
-        grown = kernels.corrections.GrownTables(
+        grown = kernels.correction_tables.GrownTables(
             tests=np.full((TABLES_A_LOOK, self.depth, 2), -1, dtype=np.int64),
             values=np.zeros((TABLES_A_LOOK, 1 << self.depth, self.search.posterior.shape[1])),
             losses=np.empty(TABLES_A_LOOK),
         )
         mix = self._mixtures()
-        kernels.corrections.learn_corrections(self.rows, self.sizes, columns, mix, RIDGE, rate, self.search, grown)
+        kernels.correction_tables.learn_corrections(
+            self.rows, self.sizes, columns, mix, RIDGE, rate, self.search, grown
+        )
         self.tests.append(grown.tests)
         self.values.append(grown.values)
         self.losses = np.concatenate([self.losses, grown.losses])

@@ -359,9 +359,9 @@ function decibanScorer(model) {
     columns: columns.map(({ name, kind, levels: known }) => (known ? { name, kind, levels: known } : { name, kind })),
     classes: labels,
     logPrior,
-    logJoint: (row) => Array.from(jointOf(rowOf(row))),
-    logProba: (row) => normalized(jointOf(rowOf(row))).logs,
-    proba: (row) => normalized(jointOf(rowOf(row))).shares,
+    predictJointLogProba: (row) => Array.from(jointOf(rowOf(row))),
+    predictLogProba: (row) => normalized(jointOf(rowOf(row))).logs,
+    predictProba: (row) => normalized(jointOf(rowOf(row))).shares,
     predict(row) {
       const joint = jointOf(rowOf(row));
       return labels[firstBest(largest(joint) === -Infinity ? logPrior : Array.from(joint))];

@@ -24,7 +24,7 @@ from deciban.evaluation.metrics import Evaluation
 from deciban.fitting.fit import fit_examples, open_examples
 from deciban.fitting.tune.rows import Copies, find_copies
 from deciban.fitting.update import places_of
-from deciban.model.counting import batches, count
+from deciban.model.batches import batches, count
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.model import Model
@@ -198,12 +198,12 @@ def evaluate_and_recognize(
 
     with rows.locate_errors(), progress("evaluating", "rows", rows.expected) as advance:
         found = _refuse_none(_summed(fitted, _advancing(rows.pieces(), advance), loss, posterior))
-    return found, not found.unknown and recount.is_known
+    return found, not found.unknown_class_rows and recount.is_known
 
 
 def evaluate_left_out(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluation:
     """The figures of rows that were learned, each left out in its turn, with its copies."""
-    return replace(_figures(fitted, held_in_memory(rows), loss, _posterior_of_learned), left_out=True)
+    return replace(_figures(fitted, held_in_memory(rows), loss, _posterior_of_learned), leave_one_out=True)
 
 
 def cross_validate(

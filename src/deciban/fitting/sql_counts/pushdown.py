@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from deciban.errors import Argument, DataError, warn_user
 from deciban.families.base.sql_questions import DistinctRows, Later, Number
+from deciban.fitting.sql_counts.collector import Answers, Columns, GroupQuestions, NotInSql, Questions
 from deciban.fitting.sql_counts.numbers import (
     Grouping,
     Numbers,
@@ -25,7 +26,6 @@ from deciban.fitting.sql_counts.numbers import (
     reject_unusable,
     totals_of,
 )
-from deciban.fitting.sql_counts.questions import Answers, Columns, GroupQuestions, NotInSql, Questions
 from deciban.fitting.sql_counts.statements import (
     MAX_AGGREGATES,
     Classes,
