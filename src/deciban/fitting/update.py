@@ -270,6 +270,6 @@ def _find_missing_columns(schema: Schema, names: tuple[str, ...] | None) -> list
 def _make_forget_error(absent: list[str]) -> ForgetError:
     """Rows without a column that was learned would stay in it and go from others, unless they were learned so."""
     return ForgetError(
-        f"these rows cannot be forgotten: the model has learned {list_names(absent)}, which the table does not have",
+        f"cannot forget these rows: the model has learned {list_names(absent)}, which the table does not have",
         remedy="correct the name, or add an empty column of it if the rows were learned without",
     )

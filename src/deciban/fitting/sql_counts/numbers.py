@@ -25,7 +25,7 @@ from deciban.fitting.sql_counts.statements import (
 )
 from deciban.sources.dialects import Dialect
 from deciban.statistics import Bins, Moments, Scatter, Totals
-from deciban.statistics.bins import Column, edges_of
+from deciban.statistics.bins import ColumnBins, find_edges
 from deciban.statistics.exact import two_sum
 from deciban.tables.table import Matrix
 from deciban.util.arrays import Flags, Floats
@@ -141,7 +141,7 @@ def make_moments(
         values = [numbers[k].sql(asked.dialect, sql[numbers[k].column]) for k in again]
         array[:, :, again] = _moments_about_means(asked, values, classes)
     n, mean, low, scatter, error = _with_constants(array, constant)
-    return Moments.of_values(n, (mean, low), scatter, error)
+    return Moments.from_values(n, (mean, low), scatter, error)
 
 
 def _moments_about_means(asked: EngineRows, values: Sequence[str], classes: Classes) -> Floats:
@@ -192,7 +192,7 @@ def make_totals(numbers: Sequence[Number], found: Numbers, classes: Classes) -> 
     sums = np.zeros((2, classes.labels.size, len(numbers)))
     for k, number in enumerate(numbers):
         sums[:, :, k] = np.nan_to_num(found.totals[number])
-    return Totals.of_values(*sums)
+    return Totals.from_values(*sums)
 
 
 def reject_unusable(family: Family, found: Numbers, columns: Sequence[int]) -> None:
@@ -261,7 +261,7 @@ class Products:
         error = np.where(same, 0.0, estimate_error(self.weight, classes)[:, None] * squares)
         mean, low, error = (np.where(there, array, 0.0) for array in (mean, low, error))
         matrix = np.where(there[:, :, None], matrix, 0.0)
-        return Scatter.of_values(self.weight, (mean, low), matrix, error)
+        return Scatter.from_values(self.weight, (mean, low), matrix, error)
 
 
 @dataclass(frozen=True)
@@ -285,13 +285,13 @@ class Grouping:
         """The cell itself, or the number of the bin that it is in."""
         return (value if self.by_value else dialect.floor(dialect.scale(value, -self.exponent)),)
 
-    def column(self, rows: DistinctRows) -> Column:
+    def column(self, rows: DistinctRows) -> ColumnBins:
         """The bins of a column, of which cells are grouped; coarser where these are too many."""
         numbers = as_floats(rows.cells[0])
         there = np.flatnonzero(~np.isnan(numbers))
         values = numbers[there]
-        values = edges_of(values, self.exponent) if self.by_value else np.ldexp(values, self.exponent) + 0.0
+        values = find_edges(values, self.exponent) if self.by_value else np.ldexp(values, self.exponent) + 0.0
         edges, place = np.unique(values, return_inverse=True)
         table = np.zeros((rows.classes, edges.size))
         np.add.at(table, (rows.labels[there], place.ravel()), rows.weights[there])
-        return Column(self.exponent, edges, table).few_enough()
+        return ColumnBins(self.exponent, edges, table).limit_bins()

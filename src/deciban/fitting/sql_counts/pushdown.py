@@ -39,8 +39,8 @@ from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
 from deciban.sources.streams import LabeledStream
 from deciban.statistics import Scatter
-from deciban.statistics.bins import Column
-from deciban.statistics.levels import distinct
+from deciban.statistics.bins import ColumnBins
+from deciban.statistics.levels import encode_distinct
 from deciban.tables.labels import Labels
 from deciban.tables.table import Table
 from deciban.util.arrays import Floats, Integers
@@ -134,7 +134,7 @@ def _read(
     there = classes.weight > 0.0
     if counts.rows != classes.rows or not np.array_equal(np.sort(codes), np.flatnonzero(there)):
         raise make_changed_error()
-    return {p: one.place_classes(codes, there.size) for p, one in zip(places, counts.statistics, strict=True)}
+    return {p: one.reindex_classes(codes, there.size) for p, one in zip(places, counts.statistics, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class CountingRun:
 
     def _groups(
         self, sql: Mapping[int, str], found: Numbers, classes: Classes
-    ) -> tuple[list[Column], list[DistinctRows], list[DistinctRows]]:
+    ) -> tuple[list[ColumnBins], list[DistinctRows], list[DistinctRows]]:
         """Bins of numbers, levels of columns, and tuples."""
         bins, tuples = self.questions.bins.items, self.questions.tuples.items
         groupings = [Grouping.of(self.some[one.column], found.largest(one.column)) for one in bins]
@@ -275,7 +275,7 @@ def round_mean(numbers: Floats) -> float:
 
 def bundle_columns(cells: Sequence[pa.Array]) -> list[list[int]]:
     """Places of columns, those of few values first, in bundles that have few combinations of values."""
-    codes = [distinct(column, k) for k, column in enumerate(cells)]
+    codes = [encode_distinct(column, k) for k, column in enumerate(cells)]
     found: list[list[int]] = []
     held: Integers | None = None
     for place in sorted(range(len(cells)), key=lambda place: len(codes[place][1])):

@@ -24,7 +24,7 @@ from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
-from deciban.statistics.levels import distinct
+from deciban.statistics.levels import encode_distinct
 from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import SparseMatrix, Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers, sum_at
@@ -119,7 +119,7 @@ def _encode_levels(table: Table, column: int) -> tuple[Codes, pa.Array]:
     """The code of each cell (-1: missing), and the levels."""
     values = table.values([column])
     array = values[0] if isinstance(values, list) else pa.array(values[:, 0], from_pandas=True)
-    codes, levels = distinct(array, column)
+    codes, levels = encode_distinct(array, column)
     return codes.astype(np.int32), levels
 
 

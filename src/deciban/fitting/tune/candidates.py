@@ -100,7 +100,7 @@ def check_spread(rows: Rows, column: int, few: float = np.inf) -> tuple[bool, bo
     """Whether every class (of less than `few` rows) varies in a column, and whether the classes together do."""
     cells = np.asarray(rows.table.numbers([column]), dtype=np.float64)
     moments = Moments.count(cells, rows.labels, rows.weights, rows.classes)
-    overall = float(moments.over_classes().variance()[0, 0])
+    overall = float(moments.merge_classes().variance()[0, 0])
     several = (moments.weight[:, 0] > 0.0) & (moments.weight[:, 0] < few)
     own = moments.variance()[several, 0]
     pooled = moments.scatter[:, 0].sum() / max(moments.weight[:, 0].sum(), 1e-300)
