@@ -8,9 +8,9 @@ import numpy as np
 
 from deciban.errors import Argument, UsageError
 from deciban.evaluation.metrics import Evaluation
-from deciban.evaluation.validation import evaluate_rows, split
+from deciban.evaluation.validation import evaluate_rows, separate_fold
 from deciban.fitting.fit import count_examples, open_examples
-from deciban.fitting.update import with_counts
+from deciban.fitting.update import replace_counts
 from deciban.model.fitted import Fitted
 from deciban.plot.display import (
     QUIET_COLOR,
@@ -154,7 +154,7 @@ class LearningDisplay(Display):
         if X_test is not None:
             test = open_examples(fitted, X_test, y_test).whole()
         else:
-            inside, outside = split(rows, N_FOLDS, 0)
+            inside, outside = separate_fold(rows, N_FOLDS, 0)
             test, rows = inside.whole(), outside.whole()
         order, sizes = _shuffle_rows(rows), _choose_sizes(rows.table.rows, int(shards))
         named = {"plain Bayes": replace(fitted, tuning=None)}
@@ -240,7 +240,7 @@ def _measure(named: Mapping[str, Fitted], shards: Sequence[LabeledTable], test: 
         counted = count_examples(first.counts.schema, table, first.settings.threads)
         total = counted if total is None else total + counted
         for name, fitted in named.items():
-            result = evaluate_rows(with_counts(fitted, total), test)
+            result = evaluate_rows(replace_counts(fitted, total), test)
             points[name].append((result.accuracy, result.log_loss, *_measure_spread(result)))
     return {name: LearningMetrics(*np.array(values).T) for name, values in points.items()}
 
