@@ -164,7 +164,7 @@ def test_a_merge_says_which_classes_are_new_to_the_first_model(model: str, decib
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 def test_the_table_of_columns_fits_into_the_terminal(width: int) -> None:
-    why = "best of 13 tried: log-loss 0.6938 alone, next Gaussian(variance=Pooled()) 0.6974"
+    why = "log-loss 0.6938, best of 13 (next: Gaussian(variance=Pooled()) 0.6974)"
     lines = [
         ("column", "type", "family", "why"),
         ("level", "int64", "Gamma(outside='ignore')", why),

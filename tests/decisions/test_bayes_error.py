@@ -102,7 +102,7 @@ def test_a_models_own_risk_and_the_left_out_one() -> None:
     clf = textbook().fit(X, Y)
     found = clf.bayes_error(n_samples=20_000)
     assert found.interval[0] < found.risk < found.interval[1]
-    assert found.left_out == pytest.approx(1.0 - clf.leave_one_out().accuracy)
+    assert found.leave_one_out == pytest.approx(1.0 - clf.leave_one_out().accuracy)
     assert "leave-one-out" in str(found)
     y = np.arange(4000) % 2
     x = RNG.normal(size=(4000, 1)) + 2.0 * y[:, None]

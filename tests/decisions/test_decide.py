@@ -153,11 +153,11 @@ def test_the_coverage_curve_is_what_deciding_at_each_cost_gives() -> None:
         spent = np.where(decided, decisions.decision != NAMES[Y], curve.reject[k])
         assert curve.cost[k] == pytest.approx(spent.mean())
     assert curve.coverage[-1] == 1.0
-    chosen = curve.choose(coverage=0.9)
+    chosen = curve.choose_reject(min_coverage=0.9)
     assert (CLF.decide(X, reject=chosen).decision != "reject").mean() >= 0.9
-    assert curve.choose(risk=1.0) == curve.reject[-1]
-    with pytest.raises(ValueError, match="one of the two"):
-        curve.choose()
+    assert curve.choose_reject(max_risk=1.0) == curve.reject[-1]
+    with pytest.raises(ValueError, match="give either max_risk= or min_coverage="):
+        curve.choose_reject()
 
 
 def test_costs_may_differ_from_row_to_row() -> None:
@@ -230,9 +230,9 @@ def test_a_cost_of_rejecting_may_be_any_number() -> None:
 def test_the_coverage_curve_refuses_what_cannot_be() -> None:
     curve = LINE.coverage_curve([[1.0], [2.0]], [0, 1])
     assert "reject" in str(curve)
-    for bad in ({"coverage": 2.0}, {"coverage": np.nan}, {"risk": -1.0}):
+    for bad in ({"min_coverage": 2.0}, {"min_coverage": np.nan}, {"max_risk": -1.0}):
         with pytest.raises(ValueError, match=r"give a share|that cheap"):
-            curve.choose(**bad)
+            curve.choose_reject(**bad)
 
 
 def test_another_prior_keeps_the_training_rows() -> None:

@@ -25,23 +25,23 @@ def test_a_loss_may_be_said_in_many_ways(tmp_path) -> None:
         ("test", "healthy"): 5,
         ("healthy", "healthy"): 0,
     }
-    loss = Loss.of(pairs)
+    loss = Loss.from_costs(pairs)
     expected = [[0.0, 100.0], [1.0, 0.0], [5.0, 5.0]]
     assert loss.for_classes(["healthy", "sick"]).matrix.tolist() == expected
     frame = pd.DataFrame(expected, index=["healthy", "sick", "test"], columns=["healthy", "sick"])
     (tmp_path / "loss.csv").write_text("decide,sick,healthy\nhealthy,100,0\nsick,0,1\ntest,5,5\n")
     for said in (frame, frame[["sick", "healthy"]], tmp_path / "loss.csv", str(tmp_path / "loss.csv"), loss):
-        fitting = Loss.of(said).for_classes(["healthy", "sick"])
+        fitting = Loss.from_costs(said).for_classes(["healthy", "sick"])
         assert fitting.matrix.tolist() == expected
         assert fitting.decisions == ("healthy", "sick", "test")
-    assert Loss.of({"healthy": 1, "sick": 100}).matrix.tolist() == [[0, 100], [1, 0]]
-    assert str(Loss.of(frame)).splitlines() == [
+    assert Loss.from_costs({"healthy": 1, "sick": 100}).matrix.tolist() == [[0, 100], [1, 0]]
+    assert str(Loss.from_costs(frame)).splitlines() == [
         "decide   if healthy  if sick",
         "healthy           0      100",
         "sick              1        0",
         "test              5        5",
     ]
-    numbers = Loss.of({(0, 1): 3, (1, 0): 2}).for_classes(np.array([0, 1]))
+    numbers = Loss.from_costs({(0, 1): 3, (1, 0): 2}).for_classes(np.array([0, 1]))
     assert numbers.matrix.tolist() == [[0, 3], [2, 0]]
 
 
@@ -138,16 +138,16 @@ def test_more_bad_losses(loss, message: str) -> None:
 def test_bad_loss_files(tmp_path, text: str, message: str) -> None:
     (tmp_path / "loss.csv").write_text(text)
     with pytest.raises(ValueError, match=message):
-        Loss.of(tmp_path / "loss.csv")
+        Loss.from_costs(tmp_path / "loss.csv")
     (tmp_path / "wide.csv").write_text("d,a,b\na,0,1\nb,1,0\n", encoding="utf-16")
     with pytest.raises(ValueError, match="UTF-8"):
-        Loss.of(tmp_path / "wide.csv")
+        Loss.from_costs(tmp_path / "wide.csv")
 
 
 def test_mean_cost_says_what_is_wrong() -> None:
     assert mean_cost([0, 1, 1], [0, 0, 1], loss={0: 3, 1: 6}) == pytest.approx(2.0)
     assert mean_cost([0, 1], ["0", "1"], loss={"0": 3, "1": 6}) == 0.0
-    with pytest.raises(ValueError, match="2 is no decision"):
+    with pytest.raises(ValueError, match="2 is not a decision"):
         mean_cost([0, 1], [0, 2], loss={0: 1, 1: 1})
     with pytest.raises(ValueError, match="3 truths and 2 decisions"):
         mean_cost([0, 1, 1], [0, 1], loss={0: 3, 1: 5})

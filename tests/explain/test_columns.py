@@ -86,7 +86,7 @@ def test_what_is_printed_names_columns_and_adds_up() -> None:
     found = clf.explain(X[:3])
     odds = np.sort(clf.log_joint(X[:3]), axis=1)
     for row in range(3):
-        reasons = found.reasons(row)
+        reasons = found.to_dict(row)
         assert reasons["sum"] == pytest.approx(10 / np.log(10) * (odds[row, 1] - odds[row, 0]), abs=1e-9)
         for term in reasons["evidence"]:
             if term["term"] == "column":
@@ -101,12 +101,12 @@ def test_what_is_printed_names_columns_and_adds_up() -> None:
         assert any(line.startswith(f"{label} = ") for line in lines)
     frame = found.to_frame()
     assert set(frame["row"]) == {0, 1, 2}
-    assert frame.groupby("row")["decibans"].sum().tolist() == pytest.approx([found.reasons(r)["sum"] for r in range(3)])
+    assert frame.groupby("row")["decibans"].sum().tolist() == pytest.approx([found.to_dict(r)["sum"] for r in range(3)])
     by_block = clf.explain(X[:3], by="block")
     assert "columns as JointGaussian" in str(by_block)
     assert set(by_block.to_frame()["block"]) >= {"prior", "worst area"}
     for row in range(3):
-        assert by_block.reasons(row)["sum"] == pytest.approx(found.reasons(row)["sum"], abs=1e-9)
+        assert by_block.to_dict(row)["sum"] == pytest.approx(found.to_dict(row)["sum"], abs=1e-9)
 
 
 def test_evidence_is_told_by_column_or_by_block() -> None:
@@ -135,7 +135,7 @@ def test_columns_add_up_where_each_row_is_left_out(columns: Any) -> None:
     told = Explanation(found.evidence, clf.model_, table)
     row = int(np.flatnonzero(here.all(axis=1))[0])
     odds = np.sort(found.log_joint[row])[::-1]
-    assert told.reasons(row)["sum"] == pytest.approx(10 / np.log(10) * (odds[0] - odds[1]), abs=1e-9)
+    assert told.to_dict(row)["sum"] == pytest.approx(10 / np.log(10) * (odds[0] - odds[1]), abs=1e-9)
     assert told.steps(row)["prior"] == pytest.approx(
         dict(zip("01", np.exp(found.evidence.log_prior[row]), strict=True))
     )
@@ -162,4 +162,4 @@ def test_an_explanation_of_nothing_has_its_columns_and_rows_that_are_not_there_a
     assert list(one.explain([[1.0]], by="block").to_frame())[3] == "block"
     for row in (1, -1):
         with pytest.raises(UsageError, match=f"row={row}: the table has 1 row, counted from 0"):
-            one.explain([[1.0]]).reasons(row)
+            one.explain([[1.0]]).to_dict(row)

@@ -72,7 +72,7 @@ def assert_same_blocks(model: Model, known: list[Evidence], found: list[Row]) ->
         blocks = answer["evidence"]
         assert tuple(block["name"] for block in blocks) == (*evidence.blocks, "bias")
         assert [block["weight"] for block in blocks] == [*evidence.weights.tolist(), 1.0]
-        expected = np.concatenate([evidence.values[0], evidence.bias_of(0)[None]])
+        expected = np.concatenate([evidence.values[0], evidence.row_bias(0)[None]])
         same_differences(np.array([block["values"] for block in blocks]), expected, 1e-11)
         assert evidence.capped is not None
         capped = [block["capped"] for block in blocks][: evidence.capped.shape[1]]

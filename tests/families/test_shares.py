@@ -58,7 +58,7 @@ def test_shares_of_a_joint_gaussian_are_shapley_values_of_the_marginal_densities
 
     found = clf.evidence(new, by="column")
     np.testing.assert_allclose(found.joint, brute_force(density, 4), rtol=1e-9, atol=1e-9)
-    assert found.rules == {"x0+x1+x2+x3": "Shapley values"}
+    assert found.sharing_rules == {"x0+x1+x2+x3": "Shapley values"}
     assert (found.joint[1, 2] == 0.0).all()
 
 
@@ -146,7 +146,7 @@ def test_a_large_block_is_shared_out_by_the_formula_and_close_to_shapley_values(
     exact = clf.evidence(table[:40], by="column")
     monkeypatch.setattr("deciban.families.joint_gaussian.MAX_ENUMERATED", 2)
     formula = clf.evidence(table[:40], by="column")
-    assert set(formula.rules.values()) == {str(Rule.GRADUAL)}
+    assert set(formula.sharing_rules.values()) == {str(Rule.GRADUAL)}
     one, other = (np.diff(found.joint, axis=2).ravel() for found in (exact, formula))
     assert np.corrcoef(one, other)[0, 1] > 0.95
     np.testing.assert_allclose(exact.log_joint, formula.log_joint, rtol=1e-12)
@@ -163,7 +163,7 @@ def test_a_large_table_is_shared_out_by_some_orders_of_its_columns(monkeypatch: 
     exact = clf.evidence(table.slice(0, 40), by="column")
     monkeypatch.setattr(shares, "MAX_ENUMERATED", 2)
     sampled = clf.evidence(table.slice(0, 40), by="column")
-    assert set(sampled.rules.values()) == {str(Rule.SAMPLED)}
+    assert set(sampled.sharing_rules.values()) == {str(Rule.SAMPLED)}
     one, other = (np.diff(found.joint, axis=2).ravel() for found in (exact, sampled))
     assert np.corrcoef(one, other)[0, 1] > 0.98
     np.testing.assert_allclose(exact.log_joint, sampled.log_joint, rtol=1e-12)

@@ -65,7 +65,7 @@ def test_scores_of_the_quadratic_form_are_the_models(name: str, family, X) -> No
     if name == "mixed":  # large offsets cost digits in x·Qx
         shifted = textbook(family).fit(X - 1e6, LABELS)
         same_posteriors(shifted.quadratic_form(), shifted, X - 1e6)
-    with pytest.raises(ValueError, match="not a hyperplane"):
+    with pytest.raises(ValueError, match="no hyperplane"):
         form.hyperplane(0, 1)
 
 
@@ -87,11 +87,11 @@ def test_forms_with_missing_cells_and_weights() -> None:
 def test_the_signed_form_is_the_logistic_one() -> None:
     y = np.where(LABELS == 0, -1, 1)
     clf = textbook(dc.Gaussian(variance=dc.Pooled())).fit(POSITIVE, y)
-    w, b = clf.linear_form().binary_form()
+    w, b = clf.linear_form().hyperplane()
     np.testing.assert_allclose(1 / (1 + np.exp(-(POSITIVE @ w + b))), clf.predict_proba(POSITIVE)[:, 1], rtol=1e-9)
     np.testing.assert_array_equal(np.sign(POSITIVE @ w + b), clf.predict(POSITIVE))
-    with pytest.raises(ValueError, match="two classes"):
-        textbook(dc.Gaussian(variance=dc.Pooled())).fit(POSITIVE, LABELS).linear_form().binary_form()
+    with pytest.raises(ValueError, match="3 classes; name two"):
+        textbook(dc.Gaussian(variance=dc.Pooled())).fit(POSITIVE, LABELS).linear_form().hyperplane()
 
 
 def test_forms_are_refused_with_a_reason() -> None:
@@ -106,7 +106,7 @@ def test_pooled_gaussians_and_logistic_regression_agree_as_data_grow() -> None:
     for rows in (300, 30_000):
         y = np.arange(rows) % 2
         x = RNG.normal(size=(rows, 3)) + y[:, None] * [1.0, -0.5, 0.3]
-        w, b = textbook(dc.Gaussian(variance=dc.Pooled())).fit(x, y).linear_form().binary_form()
+        w, b = textbook(dc.Gaussian(variance=dc.Pooled())).fit(x, y).linear_form().hyperplane()
         logistic = LogisticRegression(C=np.inf).fit(x, y)
         distances.append(np.abs(np.append(w, b) - np.append(logistic.coef_[0], logistic.intercept_)).max())
     assert distances[1] < 0.05

@@ -79,7 +79,7 @@ def check_line(played: Opened, line: Any) -> Any:
     assert told(line, "boundaries") == pytest.approx(expected.boundaries, abs=1e-6)
     np.testing.assert_allclose(told(line, "areas"), expected.areas, rtol=0, atol=1e-9)
     assert [told(line, name) for name in ("risk", "least", "avoidable")] == pytest.approx(
-        [expected.risk, expected.least, expected.avoidable], abs=1e-9
+        [expected.risk, expected.bayes_risk, expected.avoidable], abs=1e-9
     )
     return state
 

@@ -123,7 +123,7 @@ def test_a_model_that_the_scorer_cannot_have_is_asked_of_the_service(tmp_path: P
         )
         assert it.posterior() == pytest.approx(expected, abs=1e-9)
         told = told_terms(it.page.locator("#evidence svg").get_attribute("aria-label"))
-        assert told["sum"] == pytest.approx(clf.explain(pd.DataFrame([row])).reasons(0)["sum"], abs=0.06)
+        assert told["sum"] == pytest.approx(clf.explain(pd.DataFrame([row])).to_dict(0)["sum"], abs=0.06)
         assert "/explain" in served.asked
         assert "/model/scorer" not in served.asked
         check_own_server(it, served)

@@ -68,7 +68,7 @@ def test_the_evidence_and_the_shares_of_columns_are_those_of_explain(mixed: tupl
         bars = it.page.locator("#shares li").all()
         said = {bar.get_attribute("data-column"): float(bar.get_attribute("data-decibans")) for bar in bars}
         shares = [float(bar.get_attribute("data-share")) for bar in bars]
-    reasons = clf.explain(frame_of(age=61.5, town="Ulm")).reasons(0)
+    reasons = clf.explain(frame_of(age=61.5, town="Ulm")).to_dict(0)
     terms = {term["column"]: term["decibans"] for term in reasons["evidence"] if term["column"]}
     assert told["sum"] == pytest.approx(reasons["sum"], abs=0.06)
     assert said == pytest.approx({name: value for name, value in terms.items() if value}, abs=1e-8)

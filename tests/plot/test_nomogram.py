@@ -6,7 +6,7 @@ import pytest
 from deciban import BayesClassifier, Binned, Gaussian, UsageError
 from deciban.datasets import weather
 from deciban.plot import NomogramDisplay
-from deciban.plot.nomogram import MARKED_CHANCES, marks_of
+from deciban.plot.nomogram import MARKED_CHANCES, list_marks
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_marks_of_what_falls_and_rises_are_on_both_sides() -> None:
     y = np.repeat([0, 1], 400)
     X = rng.normal(0.0, np.where(y == 1, 4.0, 1.0))[:, None]
     shown = NomogramDisplay.from_estimator(BayesClassifier(Gaussian(), tune=None).fit(X, y))
-    marks = marks_of(shown.columns[0], shown.evidence[0])
+    marks = list_marks(shown.columns[0], shown.evidence[0])
     assert {mark.rises for mark in marks if float(mark.name) < -1} == {False}
     assert {mark.rises for mark in marks if float(mark.name) > 1} == {True}
 
@@ -117,7 +117,7 @@ def test_numbers_next_to_infinite_ones_are_not_drawn_between() -> None:
     y = np.arange(300) % 3
     clf = BayesClassifier(Binned(bins=8, alpha=0), tune=None).fit(rng.normal(2.0 * y[:, None], 1.0), y)
     shown = NomogramDisplay.from_estimator(clf)
-    marks = {float(mark.name): mark.decibans for mark in marks_of(shown.columns[0], shown.evidence[0])}
+    marks = {float(mark.name): mark.decibans for mark in list_marks(shown.columns[0], shown.evidence[0])}
     for number, decibans in marks.items():
         posterior = clf.predict_proba([[number]])[0, 2]
         expected = 10.0 * np.log10(posterior / (1.0 - posterior) * 2.0) if 0.0 < posterior < 1.0 else decibans

@@ -51,7 +51,7 @@ def test_the_evidence_is_that_of_explain(report: tuple[BayesClassifier, Path]) -
         it.enter("town", "Ulm")
         label = it.page.locator("#what-if-evidence svg").get_attribute("aria-label")
     frame = pd.DataFrame([{"age": 61.5, "town": "Ulm", "income": None, "member": None, "visits": None, "note": None}])
-    terms = clf.explain(frame.astype({"income": float})).reasons(0)
+    terms = clf.explain(frame.astype({"income": float})).to_dict(0)
     told = {
         part.rsplit(" ", 1)[0].strip(): float(part.rsplit(" ", 1)[1].replace("−", "-"))
         for part in label.split(": ", 1)[1].split(",")

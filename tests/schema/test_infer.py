@@ -43,23 +43,23 @@ def test_inference() -> None:
     )
     assert families(table) == [
         ("Gaussian()", "floating point"),
-        ("Categorical()", "3 distinct integers in 12 rows"),
-        ("Gaussian()", "12 distinct integers in 12 rows"),
-        ("Categorical()", "2 distinct integers in 12 rows"),
+        ("Categorical()", "integers, 3 distinct values"),
+        ("Gaussian()", "integers, 12 distinct values"),
+        ("Categorical()", "integers, 2 distinct values"),
         ("Bernoulli()", "true or false"),
-        ("Categorical()", "text, 2 distinct in 12 rows"),
+        ("Categorical()", "text, 2 distinct values"),
         ("Gaussian()", "dates, as days since 1970-01-01"),
         ("Gaussian()", "dates, as days since 1970-01-01"),
         ("Gaussian()", "times, as seconds since midnight"),
         ("Gaussian()", "durations, in seconds"),
         ("Gaussian()", "decimal numbers"),
-        ("undecided", "no cell is filled yet"),
+        ("undecided", "no values yet"),
     ]
     assert BayesClassifier().fit(table, ["a", "b"] * 6).predict(table).tolist() == ["a", "b"] * 6
 
 
 def test_one_row_tells_little() -> None:
-    assert families([{"n": 3}]) == [("Gaussian()", "1 distinct integer in 1 row")]
+    assert families([{"n": 3}]) == [("Gaussian()", "integers, 1 distinct value")]
     assert families(np.array([[True], [False]])) == [("Bernoulli()", "true or false")]
 
 

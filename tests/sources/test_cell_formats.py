@@ -90,7 +90,7 @@ def test_amounts_with_points_between_thousands_have_decimal_commas(
     )
     Path("a.csv").write_text(f"x{delimiter}z{delimiter}y\n{rows}")
     fit = ["fit", "a.csv", "-t", "y", "-o", "m.dcb", "--tune", "none"]
-    assert "--thousands . reads them" in deciban(*fit).err
+    assert "use --thousands . to read it as numbers" in deciban(*fit).err
     assert "warning" not in deciban(*fit, "--thousands", ".").err
     frame = pd.read_csv("a.csv", sep=delimiter, thousands=".", decimal=",")
     clf = load("m.dcb")
@@ -150,7 +150,7 @@ def test_the_warning_of_units_names_a_query_that_reads_the_numbers(deciban: Deci
     amounts = [round(0.5 + i * 1.7, 1) for i in range(40)]
     Path("a.csv").write_text(lines([form.format(amount) for amount in amounts], header="my $x,kind"))
     warning = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").err
-    command = f"printf %s {warning.partition(' as meant by ')[2]}"
+    command = f"printf %s {warning.partition(' as numbers or dates, use ')[2]}"
     query = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
     assert deciban("fit", query, "-t", "kind", "-o", "m.dcb", "--tune", "none").err == ""
     sign = -1 if form.startswith("-") else 1
@@ -181,11 +181,11 @@ def test_the_warning_of_a_query_names_the_query_that_helps(
     inner = "select * from (select * from 'a.parquet') where kind <> '$x'"
     fit = ["-t", "kind", "-o", "m.dcb", "--tune", "none"]
     warning = deciban("fit", f"sql: {inner};", *fit).err
-    assert " as meant by " in warning
+    assert " as numbers or dates, use " in warning
     assert "--thousands" not in warning
     assert "--missing" not in warning
     assert all(len(line) <= 200 for line in warning.splitlines() if "sql:" not in line)
-    command = f"printf %s {warning.partition(' as meant by ')[2]}"
+    command = f"printf %s {warning.partition(' as numbers or dates, use ')[2]}"
     query = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
     assert deciban("fit", query, *fit).err == ""
     means = load("m.dcb").counts_.statistics[0].mean.ravel()

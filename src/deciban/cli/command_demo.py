@@ -239,7 +239,7 @@ def bayes(prior: str, as_json: bool, names: str | None, population: int | None, 
         return echo_json(
             [
                 {
-                    "prior": belief.before,
+                    "prior": belief.prior,
                     "likelihood": belief.likelihoods,
                     "evidence": belief.evidence,
                     "posterior": belief.posterior,
@@ -251,7 +251,7 @@ def bayes(prior: str, as_json: bool, names: str | None, population: int | None, 
         if len(shown) > 1:
             echo_heading(f"evidence {place + 1}")
         echo(belief.calculation())
-        if population is not None or belief.counts_people:
+        if population is not None or belief.has_frequencies:
             echo(belief.frequencies(population))
     return None
 

@@ -312,11 +312,11 @@ def explain(
         raise click.UsageError(f"--row {max(row)}: the table has fewer rows")
     wanted = [number - 1 for number in row] or list(range(min(rows, shown.num_rows)))
     with scan.locate_errors():
-        found = Explanation.of(fitted.model, aligned_table(fitted, shown.slice(0, len(wanted))), options["by"])
+        found = Explanation.from_model(fitted.model, aligned_table(fitted, shown.slice(0, len(wanted))), options["by"])
     if as_json:
         return echo_json(
             [
-                {"row": number + 1, **found.reasons(k), **({"steps": found.steps(k)} if options["steps"] else {})}
+                {"row": number + 1, **found.to_dict(k), **({"steps": found.steps(k)} if options["steps"] else {})}
                 for k, number in enumerate(wanted)
             ]
         )

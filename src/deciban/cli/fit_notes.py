@@ -40,27 +40,30 @@ def warn_about_model(
         notify("warning", f"there is only one class, {fitted.classes.tolist()[0]!r}: it will always be predicted")
     schema = fitted.counts.schema.plain
     for name in schema.columns_like("identifier") if identifiers else ():
-        notify("warning", f"column {name!r} looks like an identifier; leave it out: {quote_option('--ignore', name)}")
+        notify(
+            "warning", f"column {name!r} looks like an identifier; use {quote_option('--ignore', name)} to leave it out"
+        )
     if not any(schema.looks_like or ()):
         return
-    reasons = {name: reason for name, _, reason in schema.descriptions()}
     expressions = {}
     for kind in TEXTS_MEANT_AS:
         for name, meant in schema.columns_like(kind).items():
             remedy = _reading_option(name, meant, typed)
             if not remedy and (expression := _sql_expression(meant)):
                 expressions[name] = expression
-            notify("warning", f"column {name!r} is {reasons[name]}, and taken for categories{remedy}")
+            notify("warning", f"column {name!r} {meant}, but was read as text{remedy}")
     if expressions:
         way = "casts in --query" if table and is_address(table[0]) else _replacing_query(expressions, table)
-        notify("warning", f"read {list_first(list(expressions))} as meant by {way}")
+        notify("warning", f"to read {list_first(list(expressions))} as numbers or dates, use {way}")
 
 
 def note_missing_words(source: "Source", target: str | None) -> None:
     """Say which words of a file are read as missing cells."""
     for name, note in source.notes.items():
         if name != target:
-            notify("note", f"column {name!r}: {note}; {quote_option('--type', f'{name}=text')} takes them as they are")
+            notify(
+                "note", f"column {name!r}: {note}; use {quote_option('--type', f'{name}=text')} to keep them as text"
+            )
 
 
 def quote_option(flag: str, value: str) -> str:
@@ -71,12 +74,14 @@ def quote_option(flag: str, value: str) -> str:
 def _reading_option(name: str, meant: "MeantAs", typed: bool) -> str:
     """The option that reads a column as it is meant; nothing where there is none."""
     if meant.kind == "numbers" and meant.detail is None and not meant.decimal_comma:
-        return f"; {quote_option('--type', f'{name}=number')} reads them as numbers"
+        return f"; use {quote_option('--type', f'{name}=number')} to read it as numbers"
     if typed or meant.detail is None or meant.kind == "units":
         return ""
     if meant.kind == "numbers":
-        return f"; {quote_option('--missing', meant.detail)} takes such cells as missing"
-    return f"; {quote_option('--date-format' if meant.kind == 'dates' else '--thousands', meant.detail)} reads them"
+        return f"; use {quote_option('--missing', meant.detail)} to treat such cells as missing"
+    if meant.kind == "dates":
+        return f"; use {quote_option('--date-format', meant.detail)} to read it as dates"
+    return f"; use {quote_option('--thousands', meant.detail)} to read it as numbers"
 
 
 def _sql_expression(meant: "MeantAs") -> str:

@@ -92,8 +92,8 @@ def align_columns(lines: Sequence[tuple[str, str, str, str]], width: int | None)
 def shorten_at_word(text: str, most: int) -> str:
     """A text of at most so many places, cut off behind a word.
 
-    >>> at_a_word("best of 13 tried: log-loss", 20), at_a_word("kept", 20)
-    ('best of 13 tried:…', 'kept')
+    >>> at_a_word("log-loss 0.61, best of 13", 20), at_a_word("kept", 20)
+    ('log-loss 0.61,…', 'kept')
     """
     if text_width(text) <= most:
         return text

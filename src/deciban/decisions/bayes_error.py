@@ -64,7 +64,7 @@ class BayesError:
     ----------
     risk : float
         The expected loss of this rule.
-    least : float
+    bayes_risk : float
         The expected loss of the best rule: the Bayes risk.
     loss : Loss
         What each decision costs under each truth.
@@ -81,7 +81,7 @@ class BayesError:
     """
 
     risk: float
-    least: float
+    bayes_risk: float
     loss: Loss
     regions: tuple[Region, ...] = ()
     interval: tuple[float, float] | None = None
@@ -99,7 +99,7 @@ class BayesError:
     @property
     def avoidable(self) -> float:
         """The risk of the rule less that of the best one."""
-        return max(self.risk - self.least, 0.0)
+        return max(self.risk - self.bayes_risk, 0.0)
 
     @property
     def boundaries(self) -> tuple[float, ...]:
@@ -154,7 +154,7 @@ def bayes_error(
         One for each class, all continuous, all discrete, or all of several dimensions.
     priors : sequence of float or mapping from class to float, default=None
         The prior of each class. None: equal priors.
-    loss : Loss or anything `Loss.of` takes, default=None
+    loss : Loss or anything `Loss.from_costs` takes, default=None
         What each decision costs under each truth. None is zero-one loss: the risk is the error.
     classes : sequence of labels, default=None
         The classes. None: 0, 1, …
@@ -170,8 +170,7 @@ def bayes_error(
     Returns
     -------
     BayesError
-        With `risk`, `least` (that of the best rule), `avoidable` (their difference), `error` (under zero-one loss),
-        `regions`, `boundaries` and `areas` (in one dimension), `interval` and `bounds` (where it was simulated).
+        The risk of the rule, the Bayes risk and, in one dimension, the regions of each decision.
 
     Raises
     ------
@@ -202,7 +201,7 @@ def bayes_error(
     if len(labels) != len(distributions):
         raise UsageError(f"{len(labels)} classes for {len(distributions)} distributions", remedy="give one for each")
     prior = _checked_priors(priors, labels)
-    loss_for_classes = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
+    loss_for_classes = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
     kinds = {_kind(distribution) for distribution in distributions}
     if len(kinds) > 1:
         raise UsageError(
@@ -332,7 +331,7 @@ def enumerated(
     if edges is not None:
         interval = np.searchsorted(edges, values, side="right")
         if decisions is not None:
-            rule = np.array([loss.place("decision", decision) for decision in decisions])
+            rule = np.array([loss.decision_index(decision) for decision in decisions])
         else:
             rule = least_risk(np.stack([joint[interval == k].sum(axis=0) for k in range(len(edges) + 1)]), loss)
         chosen = rule[interval]
@@ -413,7 +412,7 @@ def _regions(
     regions: list[Region] = []
     for k, (low, high) in enumerate(pairwise([-np.inf, *edges, np.inf])):
         areas = np.array([_mass(d, low, high) for d in distributions]) * prior
-        place = int(least_risk(areas[None], loss)[0]) if decisions is None else loss.place("decision", decisions[k])
+        place = int(least_risk(areas[None], loss)[0]) if decisions is None else loss.decision_index(decisions[k])
         decision = (loss.decisions or ())[place]
         if regions and regions[-1].decision == decision:
             last = regions.pop()

@@ -32,16 +32,16 @@ class Decisions:
     ----------
     loss : Loss
         The loss, with labels for its decisions and classes.
-    chosen, second : ndarray of shape (n_rows,)
+    decision_index, second_best_index : ndarray of shape (n_rows,)
         The positions of the decision and of the next best one in `loss.decisions`; -1 where there is no other.
     risk, second_best_risk : ndarray of shape (n_rows,)
         Their expected losses.
     """
 
     loss: Loss
-    chosen: Codes
+    decision_index: Codes
     risk: Floats
-    second: Codes
+    second_best_index: Codes
     second_best_risk: Floats
 
     @property
@@ -59,15 +59,17 @@ class Decisions:
     @property
     def decision(self) -> LabelArray:
         """The decision of each row, as a label."""
-        return np.asarray(self.labels[self.chosen])
+        return np.asarray(self.labels[self.decision_index])
 
     @property
     def second_best(self) -> LabelArray:
         """The next best decision of each row, as a label; where there is but one decision, that."""
-        return np.asarray(self.labels[np.where(self.second >= 0, self.second, self.chosen)])
+        return np.asarray(
+            self.labels[np.where(self.second_best_index >= 0, self.second_best_index, self.decision_index)]
+        )
 
     def __len__(self) -> int:
-        return self.chosen.size
+        return self.decision_index.size
 
     def __repr__(self) -> str:
         return str(self)
@@ -122,7 +124,7 @@ def least_risk_decisions(posterior: Floats, loss: Loss, column: Callable[[str], 
 
 def costs_of(loss: Loss, rows: int, column: Callable[[str], Any] | None) -> Floats:
     """The costs, row by decision by truth, with one row where they are the same for all."""
-    return loss.per_row(rows, column or _no_column) if loss.varies else loss.matrix[None]
+    return loss.per_row(rows, column or _no_column) if loss.varies_by_row else loss.matrix[None]
 
 
 def _no_column(name: str) -> Any:
@@ -133,7 +135,7 @@ def _no_column(name: str) -> Any:
 
 def risks(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None = None) -> Floats:
     """The expected loss of every decision, row by decision."""
-    if not loss.varies:
+    if not loss.varies_by_row:
         return np.asarray(posterior @ loss.matrix.T)
     return np.asarray(np.einsum("ndc,nc->nd", costs_of(loss, len(posterior), column), posterior))
 
@@ -142,7 +144,7 @@ def incurred(decisions: Decisions, labels: Codes, column: Callable[[str], Any] |
     """What the decisions really cost, given the true classes."""
     costs = costs_of(decisions.loss, len(decisions), column)
     row = np.arange(len(decisions)) if len(costs) > 1 else 0
-    return np.asarray(costs[row, decisions.chosen, labels])
+    return np.asarray(costs[row, decisions.decision_index, labels])
 
 
 def decide(
@@ -163,7 +165,7 @@ def decide(
         An array such as `predict_proba` gives; a table (pandas, polars, Arrow, a dict of columns) whose columns are
         named by the classes, or P(class) as `deciban predict` writes them; or the probabilities of one row, such as
         `bayes` gives.
-    loss : Loss or anything `Loss.of` takes, default=None
+    loss : Loss or anything `Loss.from_costs` takes, default=None
         What each decision costs under each truth, decision first. None is zero-one loss: every mistake costs 1.
     classes : sequence of labels, default=None
         The labels of the columns of an array, in their order (such as `clf.classes_`), or the columns of a table that
@@ -200,7 +202,7 @@ def decide(
     0  healthy   0.2   sick         0.98
     1  sick      0.7   healthy      3
     """
-    given = None if loss is None else Loss.of(loss)
+    given = None if loss is None else Loss.from_costs(loss)
     if isinstance(posterior, Mapping) and all(np.ndim(share) == 0 for share in posterior.values()):
         posterior = {str(label): [share] for label, share in posterior.items()}
     table = open_table(posterior)
@@ -289,7 +291,7 @@ class CoverageCurve:
         return np.asarray(self.coverage * self.risk + (1.0 - self.coverage) * self.reject)
 
     @classmethod
-    def of(cls, decisions: Decisions, costs: Floats, weights: Floats | None = None) -> "CoverageCurve":
+    def from_decisions(cls, decisions: Decisions, costs: Floats, weights: Floats | None = None) -> "CoverageCurve":
         """The curve of decisions that were made without reject, from what each of them cost in truth."""
         if not len(decisions):
             raise UsageError("there are no rows to draw a curve of")
@@ -300,30 +302,37 @@ class CoverageCurve:
         risk = np.divide(spent, behind, out=np.zeros_like(spent), where=behind > 0.0)
         return cls(levels, behind / behind[-1], risk)
 
-    def choose(self, *, risk: float | None = None, coverage: float | None = None) -> float:
-        """The cost of rejecting that keeps a bound.
+    def choose_reject(self, *, max_risk: float | None = None, min_coverage: float | None = None) -> float:
+        """Return the cost of rejecting that keeps a bound on the risk or on the coverage.
 
         Parameters
         ----------
-        risk : float, default=None
-            The highest mean cost of the decided rows: the highest cost of rejecting that keeps it is returned.
-        coverage : float, default=None
-            The least share of rows to decide: the least cost of rejecting that reaches it is returned.
+        max_risk : float, default=None
+            Highest acceptable mean cost of the decided rows. The highest cost of rejecting that keeps it is returned.
+        min_coverage : float, default=None
+            Smallest acceptable share of decided rows. The lowest cost of rejecting that reaches it is returned.
 
         Returns
         -------
         float
-            For `reject=`.
+            Cost of rejecting, to be passed as `reject`.
+
+        Raises
+        ------
+        UsageError
+            If not exactly one bound is given, or no cost of rejecting keeps it.
         """
-        if (risk is None) == (coverage is None):
-            raise UsageError("choose(risk=…) or choose(coverage=…): give one of the two")
-        if coverage is not None:
-            if not 0.0 <= coverage <= 1.0:
-                raise UsageError("give a share between 0 and 1", parameter=Argument("coverage", coverage))
-            return float(self.reject[np.flatnonzero(self.coverage >= coverage - 1e-12)[0]])
-        low = np.flatnonzero(self.risk <= (np.inf if risk is None else float(risk)))
+        if (max_risk is None) == (min_coverage is None):
+            raise UsageError(("give either ", Argument("max_risk"), " or ", Argument("min_coverage")))
+        if min_coverage is not None:
+            if not 0.0 <= min_coverage <= 1.0:
+                raise UsageError("give a share between 0 and 1", parameter=Argument("min_coverage", min_coverage))
+            return float(self.reject[np.flatnonzero(self.coverage >= min_coverage - 1e-12)[0]])
+        low = np.flatnonzero(self.risk <= (np.inf if max_risk is None else float(max_risk)))
         if not low.size:
-            raise UsageError("no cost of rejecting makes the decided rows that cheap", parameter=Argument("risk", risk))
+            raise UsageError(
+                "no cost of rejecting makes the decided rows that cheap", parameter=Argument("max_risk", max_risk)
+            )
         return float(self.reject[low[-1]])
 
     def __repr__(self) -> str:

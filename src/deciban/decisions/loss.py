@@ -41,7 +41,7 @@ class Loss:
 
     Attributes
     ----------
-    varies : bool
+    varies_by_row : bool
         Whether some cost differs from row to row.
     matrix : ndarray of shape (n_decisions, n_classes)
         The costs as numbers, where they are the same for all rows.
@@ -69,7 +69,7 @@ class Loss:
     sick              1        0
     >>> loss["healthy", "sick"]
     100
-    >>> print(Loss.of({"healthy": 1, "sick": 100}).with_reject(0.5))
+    >>> print(Loss.from_costs({"healthy": 1, "sick": 100}).with_reject(0.5))
     decide   if healthy  if sick
     healthy           0      100
     sick              1        0
@@ -111,7 +111,7 @@ class Loss:
             check_cell(self.costs[decision, truth], self._place(decision, truth))
 
     @classmethod
-    def of(cls, given: Any) -> "Loss":
+    def from_costs(cls, given: Any) -> "Loss":
         """A loss from any form in which costs can be given.
 
         Parameters
@@ -144,7 +144,7 @@ class Loss:
         return cls(1.0 - np.eye(len(classes)), tuple(classes), tuple(classes))
 
     @classmethod
-    def false_negative(cls, costs: Mapping[Any, float]) -> "Loss":
+    def from_class_costs(cls, costs: Mapping[Any, float]) -> "Loss":
         """The loss under which a row of a class costs its price wherever it is taken for another class.
 
         Parameters
@@ -268,14 +268,14 @@ class Loss:
         )
 
     @property
-    def varies(self) -> bool:
+    def varies_by_row(self) -> bool:
         """Whether some cost differs from row to row."""
         return any(not is_number(cell) for cell in self.costs.flat)
 
     @property
     def matrix(self) -> Floats:
         """The costs as numbers, of shape (n_decisions, n_classes)."""
-        if self.varies:
+        if self.varies_by_row:
             raise LossError("the costs of this loss differ from row to row; there is no one matrix of them")
         return np.asarray(self.costs, dtype=np.float64)
 
@@ -283,7 +283,7 @@ class Loss:
     def is_zero_one(self) -> bool:
         """Whether every mistake costs 1 and every right decision nothing."""
         return (
-            not self.varies
+            not self.varies_by_row
             and self.costs.shape[0] == self.costs.shape[1]
             and self.decisions == self.classes
             and np.array_equal(self.matrix, 1.0 - np.eye(len(self.costs)))
@@ -354,31 +354,57 @@ class Loss:
             lines.append((str(decision), *(cell_text(cell) for cell in self.costs[k])))
         return align_table(lines, right=range(1, len(lines[0])))
 
-    def place(self, role: str, label: Any) -> int:
-        """The position of a label among the decisions or the classes.
+    def decision_index(self, label: Any) -> int:
+        """Return the position of a decision in `decisions`.
 
         Parameters
         ----------
-        role : {"decision", "class"}
-            Which labels are meant.
         label : object
-            The label.
+            The label of the decision.
 
         Returns
         -------
         int
-            From 0.
+            Position, from 0.
+
+        Raises
+        ------
+        UsageError
+            If the loss has no such decision.
         """
-        labels = self.decisions if role == "decision" else self.classes
-        found = find_label(label, labels or ())
-        if found is None:
-            raise LossError((f"{label!r} is no {role} of the loss; it has ", Labels(labels or ())))
-        return found
+        return self._index("decision", label, self.decisions or ())
+
+    def class_index(self, label: Any) -> int:
+        """Return the position of a class in `classes`.
+
+        Parameters
+        ----------
+        label : object
+            The label of the class.
+
+        Returns
+        -------
+        int
+            Position, from 0.
+
+        Raises
+        ------
+        UsageError
+            If the loss has no such class.
+        """
+        return self._index("class", label, self.classes or ())
+
+    @staticmethod
+    def _index(role: str, label: Any, labels: tuple[Any, ...]) -> int:
+        position = find_label(label, labels)
+        if position is None:
+            raise LossError((f"{label!r} is not a {role} of the loss; it has ", Labels(labels)))
+        return position
 
     def __getitem__(self, place: tuple[Any, Any]) -> Cell:
         """The cost of a decision under a truth, by their labels."""
         decision, truth = place
-        return self.costs[self.place("decision", decision), self.place("class", truth)]
+        return self.costs[self.decision_index(decision), self.class_index(truth)]
 
     def __repr__(self) -> str:
         return f"Loss({self.costs.tolist()}, decisions={self.decisions}, classes={self.classes})"
@@ -388,7 +414,7 @@ class Loss:
 
 
 def parts_of(given: Any) -> LossParts:
-    """The costs and labels of whatever `Loss.of` takes but a Loss."""
+    """The costs and labels of whatever `Loss.from_costs` takes but a Loss."""
     if isinstance(given, str | Path):
         return parts_of_csv(given)
     if isinstance(given, Mapping):

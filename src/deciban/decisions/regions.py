@@ -65,7 +65,7 @@ def given_intervals(
     if decisions is not None and len(decisions) != len(edges) + 1:
         raise UsageError(f"{len(edges)} boundaries make {len(edges) + 1} intervals", remedy="give as many decisions")
     if decisions is not None:
-        return intervals(edges, [loss.place("decision", decision) for decision in decisions])
+        return intervals(edges, [loss.decision_index(decision) for decision in decisions])
     inside = [joint[(x >= low) & (x <= high)] for low, high in pairwise([-np.inf, *edges, np.inf])]
     return intervals(edges, least_risk(np.stack([part.sum(axis=0) for part in inside]), loss).tolist())
 

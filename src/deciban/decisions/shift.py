@@ -27,7 +27,7 @@ class EstimatedPrior:
         The bounds between which each share lies with the probability `level`.
     level : float
         The probability of the intervals.
-    steps : int
+    n_iter : int
         How many steps of expectation and maximization were taken.
     """
 
@@ -36,7 +36,7 @@ class EstimatedPrior:
     low: Floats
     high: Floats
     level: float
-    steps: int
+    n_iter: int
 
     def to_dict(self) -> dict[object, float]:
         """The share of each class, by its label."""

@@ -21,7 +21,7 @@ class Belief(Mapping[Any, float]):
 
     Attributes
     ----------
-    before : dict
+    prior : dict
         The prior of each hypothesis.
     likelihoods : dict
         The probability of the evidence under each hypothesis, or its density.
@@ -29,14 +29,14 @@ class Belief(Mapping[Any, float]):
         Whether the likelihoods are densities, which are not shares of people.
     """
 
-    before: dict[Any, float]
+    prior: dict[Any, float]
     likelihoods: dict[Any, float]
     density: bool = False
 
     @property
     def joint(self) -> dict[Any, float]:
         """Prior times likelihood of each hypothesis."""
-        return {name: self.before[name] * self.likelihoods[name] for name in self.before}
+        return {name: self.prior[name] * self.likelihoods[name] for name in self.prior}
 
     @property
     def evidence(self) -> float:
@@ -46,14 +46,14 @@ class Belief(Mapping[Any, float]):
     @property
     def posterior(self) -> dict[Any, float]:
         """The probability of each hypothesis, given the evidence."""
-        believed = [name for name in self.before if self.before[name] > 0.0]
+        believed = [name for name in self.prior if self.prior[name] > 0.0]
         highest = max(self.likelihoods[name] for name in believed)  # so that products of densities stay finite
-        joint = {name: self.before[name] * (self.likelihoods[name] / highest) for name in believed}
+        joint = {name: self.prior[name] * (self.likelihoods[name] / highest) for name in believed}
         whole = sum(joint.values())
-        return {name: joint.get(name, 0.0) / whole for name in self.before}
+        return {name: joint.get(name, 0.0) / whole for name in self.prior}
 
     @property
-    def counts_people(self) -> bool:
+    def has_frequencies(self) -> bool:
         """Whether the likelihoods are shares of people: not if they are densities, as one above 1 must be."""
         return not self.density and max(self.likelihoods.values()) <= 1.0
 
@@ -78,10 +78,10 @@ class Belief(Mapping[Any, float]):
         return self.posterior[name]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.before)
+        return iter(self.prior)
 
     def __len__(self) -> int:
-        return len(self.before)
+        return len(self.prior)
 
     def frequencies(self, population: int | None = None) -> str:
         """The calculation in natural frequencies.
@@ -96,16 +96,16 @@ class Belief(Mapping[Any, float]):
         str
             Two sentences. If rounding to the given number of people changes the percentage, both are named.
         """
-        if not self.counts_people:
+        if not self.has_frequencies:
             raise UsageError("a likelihood that is a density is not a share of people; there are no frequencies of it")
-        exact = f"{100 * self[next(iter(self.before))]:.1f}"
+        exact = f"{100 * self[next(iter(self.prior))]:.1f}"
         if population is None:
             population = 1000
             while population < MAX_PEOPLE and not self._holds_in_whole_numbers(population, exact):
                 population *= 10
         has, shown = self._in_whole_numbers(population)
-        lines = [f"{has[name]:,} are {name}, of whom {shown[name]:,} show the evidence" for name in self.before]
-        first, total = next(iter(self.before)), sum(shown.values())
+        lines = [f"{has[name]:,} are {name}, of whom {shown[name]:,} show the evidence" for name in self.prior]
+        first, total = next(iter(self.prior)), sum(shown.values())
         rounded = f"{100 * shown[first] / total:.1f}" if total else exact
         told = f"{rounded} %" if rounded == exact else f"{rounded} % ({exact} % before rounding)"
         return (
@@ -117,7 +117,7 @@ class Belief(Mapping[Any, float]):
         """How many of so many people each hypothesis holds for, which add up, and how many of these show the
         evidence."""
         has, shown, before, known = {}, {}, 0.0, 0
-        for name, share in self.before.items():
+        for name, share in self.prior.items():
             before += share
             has[name] = max(round(people * min(before, 1.0)) - known, 0)
             known += has[name]
@@ -143,13 +143,13 @@ class Belief(Mapping[Any, float]):
             A line for each hypothesis.
         """
         lines: list[tuple[str, ...]] = [("", "prior", "likelihood", "joint", "posterior")]
-        for name in self.before:
-            figures = (f"{part[name]:<9.4g}" for part in (self.before, self.likelihoods, self.joint))
+        for name in self.prior:
+            figures = (f"{part[name]:<9.4g}" for part in (self.prior, self.likelihoods, self.joint))
             lines.append((str(name), *figures, f"{self[name]:.6g}"))
         return align_table(lines)
 
     def __str__(self) -> str:
-        return "\n".join([self.calculation(), *([self.frequencies()] if self.counts_people else [])])
+        return "\n".join([self.calculation(), *([self.frequencies()] if self.has_frequencies else [])])
 
 
 def bayes(

@@ -10,7 +10,7 @@ from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.model.priors import log_prior
 
-THRESHOLD_ARGUMENTS = "the arguments are Threshold.of(loss, prior, classes)"
+THRESHOLD_ARGUMENTS = "the arguments are Threshold.from_loss(loss, prior, classes)"
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Threshold:
     prior : float
         The prior of the first class.
     loss : Loss
-        A loss whose decisions are the two classes, with labels; `Threshold.of` takes any form of it.
+        A loss whose decisions are the two classes, with labels; `Threshold.from_loss` takes any form of it.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Threshold:
     Examples
     --------
     >>> from deciban import Threshold
-    >>> alarm = Threshold.of({"fire": 10_000, "no fire": 1}, prior=0.001, classes=("fire", "no fire"))
+    >>> alarm = Threshold.from_loss({"fire": 10_000, "no fire": 1}, prior=0.001, classes=("fire", "no fire"))
     >>> print(alarm)
     decide fire when
       p(x | fire) / p(x | no fire)  >  0.0999
@@ -61,12 +61,14 @@ class Threshold:
     loss: Loss
 
     @classmethod
-    def of(cls, loss: Any, prior: Any, classes: tuple[Any, Any], order: tuple[Any, Any] | None = None) -> "Threshold":
+    def from_loss(
+        cls, loss: Any, prior: Any, classes: tuple[Any, Any], order: tuple[Any, Any] | None = None
+    ) -> "Threshold":
         """The threshold of a loss in any form, and of the prior of the first class or of both.
 
         Parameters
         ----------
-        loss : Loss or anything `Loss.of` takes
+        loss : Loss or anything `Loss.from_costs` takes
             What each decision costs under each truth, decision first. None is zero-one loss.
         prior : float, or anything that gives the priors of both classes
             The prior of the first class, or of both in the order of `order`.
@@ -98,8 +100,8 @@ class Threshold:
             prior = float(shares[order.index(classes[0])])
         if not 0.0 <= prior <= 1.0:
             raise UsageError(f"the prior of {classes[0]!r} is {prior!r}; a probability is between 0 and 1")
-        loss_for_classes = (Loss.zero_one(order) if loss is None else Loss.of(loss)).for_classes(order)
-        if loss_for_classes.varies or set(loss_for_classes.decisions or ()) != set(classes):
+        loss_for_classes = (Loss.zero_one(order) if loss is None else Loss.from_costs(loss)).for_classes(order)
+        if loss_for_classes.varies_by_row or set(loss_for_classes.decisions or ()) != set(classes):
             raise UsageError(
                 "a threshold needs a loss of two decisions, the two classes, that is the same for every row"
             )
@@ -147,21 +149,21 @@ class Threshold:
         -------
         Threshold
         """
-        return Threshold.of(self.loss, prior, self.classes, self._order)
+        return Threshold.from_loss(self.loss, prior, self.classes, self._order)
 
     def with_loss(self, loss: Any) -> "Threshold":
         """The thresholds at other costs: all of them move.
 
         Parameters
         ----------
-        loss : Loss or anything `Loss.of` takes
+        loss : Loss or anything `Loss.from_costs` takes
             What each decision costs under each truth.
 
         Returns
         -------
         Threshold
         """
-        return Threshold.of(loss, self.prior, self.classes, self._order)
+        return Threshold.from_loss(loss, self.prior, self.classes, self._order)
 
     @property
     def _order(self) -> tuple[Any, Any]:

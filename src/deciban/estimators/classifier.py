@@ -21,18 +21,18 @@ from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.estimators.spark import decide_in_spark, explain_in_spark, predict_in_spark
-from deciban.evaluation import evaluate
+from deciban.evaluation import validation as evaluate
 from deciban.evaluation.diagnose import Diagnosis
 from deciban.evaluation.importance import (
     Importance,
-    importance_of_drawn,
-    importance_of_learned,
-    importance_of_new,
+    compute_new_row_importance,
+    compute_simulated_importance,
+    compute_training_importance,
     select_columns,
 )
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Evaluation
-from deciban.evaluation.model_risk import PlugInRisk, model_risk
+from deciban.evaluation.model_risk import BayesRiskEstimate, model_risk
 from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
 from deciban.explain.estimates import Estimates, ParameterCount
 from deciban.explain.explanation import Explanation
@@ -44,9 +44,9 @@ from deciban.export.sql.statement import to_sql
 from deciban.families.base.checks import Unseen
 from deciban.fitting import fit, update
 from deciban.fitting.fit import Plan, open_examples
-from deciban.fitting.tune.propose import most_rows
+from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows
-from deciban.fitting.update import places_of
+from deciban.fitting.update import find_class_places
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.linear_forms import Form, form_of
@@ -135,8 +135,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     -----
     The common methods are `fit`, `predict`, `predict_proba`, `explain`, `decide`, `evaluate`, `score` and `save`.
     `partial_fit`, `forget`, `decay`, `retune`, `shard`, ``+`` and ``-`` change what was learned; `leave_one_out`,
-    `diagnose`, `cross_validate` and `select` tell how good it is; `evidence`, `estimates`, `top_words`, `linear_form`
-    and `sample` show what is inside.
+    `diagnose`, `cross_validate` and `select_columns` evaluate it; `evidence`, `estimates`, `top_words`,
+    `linear_form` and `sample` show what it has learned.
 
     Missing cells (None, NaN, null) are skipped when counting and are no evidence when predicting, unless tuning found
     that they were evidence in training: then the schema says so. Columns of the table that are not named are known by
@@ -152,8 +152,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     ['yes']
     >>> print(clf.schema_)
     column   family         why
-    outlook  Categorical()  text, 3 distinct in 4 rows
-    wind     Categorical()  text, 2 distinct in 4 rows
+    outlook  Categorical()  text, 3 distinct values
+    wind     Categorical()  text, 2 distinct values
     """
 
     fitted_: Fitted
@@ -386,7 +386,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         evaluate : All other figures.
         """
         fitted = self._fitted()
-        return evaluate.accuracy_of(fitted, fit.open_examples(fitted, X, y, sample_weight))
+        return evaluate.compute_accuracy(fitted, fit.open_examples(fitted, X, y, sample_weight))
 
     def explain(self, X: Any, by: str = "column") -> Explanation:
         """Why each row is classified as it is: what each column says for it, in decibans.
@@ -403,7 +403,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         Explanation
-            Print it, or ask for ``summary(row)``, ``calculation(row)``, ``reasons(row)``, ``steps(row)`` or
+            Print it, or ask for ``summary(row)``, ``calculation(row)``, ``to_dict(row)``, ``steps(row)`` or
             ``to_frame()``. Of a Spark DataFrame: the same with the columns ``predicted``, ``against``, ``decibans``,
             ``decibans of prior`` and ``decibans of`` each column added.
 
@@ -415,7 +415,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         if kind_of_rows(X) == "spark":
             return explain_in_spark(fitted, X)  # type: ignore[no-any-return]  # a DataFrame
-        return Explanation.of(fitted.model, scoring.aligned_table(fitted, X), by)
+        return Explanation.from_model(fitted.model, scoring.aligned_table(fitted, X), by)
 
     # --- learning more, and forgetting
 
@@ -577,7 +577,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self : BayesClassifier
         """
         fitted = self._fitted()
-        return self._become(update.with_counts(fitted, fitted.counts * factor))
+        return self._become(update.replace_counts(fitted, fitted.counts * factor))
 
     def retune(self, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Self:
         """Learn the weight of each block anew.
@@ -652,7 +652,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         BayesClassifier
             A new classifier.
         """
-        changed = self._copy(update.with_prior(self._fitted(), prior))
+        changed = self._copy(update.set_prior(self._fitted(), prior))
         changed._training = self._training_rows()
         return changed
 
@@ -694,8 +694,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         X : table
             Rows, as for `predict`.
         loss : Loss, matrix, mapping, table or path, default=None
-            What each decision costs under each truth, decision first, truth second: whatever `Loss.of` takes. None is
-            zero-one loss, under which the decisions are those of `predict`.
+            Cost of each decision under each true class (decision first), in any form that `Loss.from_costs` accepts.
+            None is zero-one loss, under which the decisions equal those of `predict`.
         reject : float, default=None
             What it costs to leave a row undecided; None does not allow that.
 
@@ -820,10 +820,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         rows = self._examples(X, y, None).whole()
         decisions = scoring.decide_table(fitted, rows.table, scoring.loss_for(fitted, loss))
-        truths = places_of(fitted, rows.labels)
+        truths = find_class_places(fitted, rows.labels)
         if (truths < 0).any():
             raise DataError("a label is missing; the curve needs the true class of every row")
-        return CoverageCurve.of(decisions, incurred(decisions, truths, scoring.column_of(rows.table)))
+        return CoverageCurve.from_decisions(decisions, incurred(decisions, truths, scoring.column_of(rows.table)))
 
     def threshold(self, loss: Any = None, positive: Any = None) -> Threshold:
         """For two classes: above which likelihood ratio, odds and posterior to decide for the positive class.
@@ -849,7 +849,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError((Argument("positive", first), " is not one of the classes ", Labels(labels)))
         place = labels.index(first)
         prior = float(np.exp(fitted.model.log_prior[place]))
-        return Threshold.of(scoring.loss_for(fitted, loss), prior, (first, labels[1 - place]), (labels[0], labels[1]))
+        return Threshold.from_loss(
+            scoring.loss_for(fitted, loss), prior, (first, labels[1 - place]), (labels[0], labels[1])
+        )
 
     # --- how good it is, and where its assumptions fail
 
@@ -951,7 +953,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         rows = self._examples(X, y, sample_weight)
         if rows.elsewhere:
             return evaluate.evaluate_left_out(fitted, rows)  # type: ignore[return-value]  # rows stay there
-        return evaluate.left_out(fitted, *evaluate.learned_rows(fitted, rows))
+        return evaluate.score_left_out(fitted, *evaluate.read_learned_rows(fitted, rows))
 
     def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:
         """Which assumptions of plain Bayes fail, where, what that costs in leave-one-out bits, and the remedy.
@@ -996,12 +998,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         fitted = self._fitted()
         if X is not None and y is None:
-            return importance_of_new(fitted, X)
+            return compute_new_row_importance(fitted, X)
         if X is None and self._training_rows() is None:
-            return importance_of_drawn(fitted)
-        return importance_of_learned(fitted, self._examples(X, y, sample_weight))
+            return compute_simulated_importance(fitted)
+        return compute_training_importance(fitted, self._examples(X, y, sample_weight))
 
-    def select(self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None) -> list[str]:
+    def select_columns(
+        self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None
+    ) -> list[str]:
         """The columns that together tell most about the class, the most informative first.
 
         Columns are added one at a time, each time the one whose evidence, its row left out, adds most to that of those
@@ -1029,7 +1033,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         width = self.n_features_in_
         if k is not None and not (isinstance(k, int | np.integer) and 0 <= k <= width):
-            raise UsageError(f"select(k={k!r}): give a whole number up to {width}, the number of columns")
+            raise UsageError(f"select_columns(k={k!r}): give a whole number up to {width}, the number of columns")
         return [self.schema_.column_name(column) for column in self._selected_columns(k, X, y, sample_weight)]
 
     def estimate_prior(self, X: Any, level: float = 0.95) -> EstimatedPrior:
@@ -1057,7 +1061,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             error = 0.0  # tuned, and nothing to check it by
         return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
 
-    def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> PlugInRisk:
+    def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> BayesRiskEstimate:
         """The risk of the best rule if the model were true, beside the leave-one-out risk.
 
         Each column has the family that the model uses for it, with weight 1. Exact for one column of listed values, of
@@ -1074,8 +1078,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         Returns
         -------
-        PlugInRisk
-            ``risk``, its ``interval``, and ``left_out``, the leave-one-out risk if the training rows are known.
+        BayesRiskEstimate
+            ``risk``, its ``interval``, and ``leave_one_out``, the leave-one-out risk if the training rows are known.
 
         See Also
         --------
@@ -1085,7 +1089,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         costs = loss_for(fitted, loss)
         risk, interval = model_risk(fitted, costs, n_samples, random_state)
         known = self._training_rows() is not None
-        return PlugInRisk(risk, interval, self.leave_one_out().mean_cost(costs) if known else None, costs)
+        return BayesRiskEstimate(risk, interval, self.leave_one_out().mean_cost(costs) if known else None, costs)
 
     def report(
         self,
@@ -1145,11 +1149,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return found
 
     def _selected_columns(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:
-        """The places of the columns that `select` names."""
+        """The places of the columns that `select_columns` names."""
         fitted = self._fitted()
-        table, labels, weights = evaluate.learned_rows(fitted, self._examples(X, y, sample_weight), few=True)
+        table, labels, weights = evaluate.read_learned_rows(fitted, self._examples(X, y, sample_weight), few=True)
         schema, classes = fitted.model.schema, fitted.classes.size
-        rows = Rows.of(table, labels, weights, classes, most_rows(schema, classes)).of_classes_present()
+        rows = Rows.of(table, labels, weights, classes, limit_tuning_rows(schema, classes)).of_classes_present()
         return select_columns(rows, schema, k, None if fitted.tuning is None else fitted.tuning.corrections)
 
     # --- inside the model
@@ -1259,7 +1263,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             ``to_frame``, ``to_arrow`` and ``to_dict`` give all of it; print it.
         """
         fitted = self._fitted()
-        return Estimates.of(fitted.plain if plain else fitted.model)
+        return Estimates.from_model(fitted.plain if plain else fitted.model)
 
     def top_words(self, label: Any, n: int = 20, column: str | None = None) -> TopWords:
         """The words by which texts of a class are known, the most informative first.
@@ -1342,7 +1346,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             ``naive``, ``model``, ``full`` and ``combinations``; print it.
         """
         fitted = self._fitted()
-        return ParameterCount.of(fitted.counts, fitted.plain, fitted.model)
+        return ParameterCount.from_counts(fitted.counts, fitted.plain, fitted.model)
 
     # --- files, and other languages
 

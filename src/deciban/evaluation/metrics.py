@@ -352,7 +352,7 @@ class Evaluation:
         best_decisions = least_risk_decisions(posterior, loss)
         cost = float(weights @ incurred(best_decisions, labels))
         names = tuple(name.item() if isinstance(name, np.generic) else name for name in loss.decisions or ())
-        counts = np.bincount(labels * len(names) + best_decisions.chosen, weights, size * len(names))
+        counts = np.bincount(labels * len(names) + best_decisions.decision_index, weights, size * len(names))
         return replace(
             found,
             total_cost=cost,

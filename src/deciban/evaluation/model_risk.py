@@ -18,15 +18,15 @@ from deciban.tables.convert import as_table
 
 
 @dataclass(frozen=True, repr=False)
-class PlugInRisk:
+class BayesRiskEstimate:
     """The risk of the best rule if the generative model were true, its interval, and the leave-one-out risk beside it.
 
-    `interval` has no width where the risk is exact. `left_out` is None where the training rows are not known.
+    `interval` has no width where the risk is exact. `leave_one_out` is None where the training rows are not known.
     """
 
     risk: float
     interval: tuple[float, float]
-    left_out: float | None
+    leave_one_out: float | None
     loss: Loss
 
     def __repr__(self) -> str:
@@ -36,7 +36,7 @@ class PlugInRisk:
         low, high = self.interval
         how = "exact" if low == high else f"between {max(low, 0.0):.4f} and {high:.4f}"
         found = f"according to the model itself {self.risk:.4f} ({how})"
-        return found + ("" if self.left_out is None else f"; leave-one-out {self.left_out:.4f}")
+        return found + ("" if self.leave_one_out is None else f"; leave-one-out {self.leave_one_out:.4f}")
 
 
 def model_risk(fitted: Fitted, loss: Loss, n_samples: int, random_state: Any) -> tuple[float, tuple[float, float]]:

@@ -41,7 +41,6 @@ class Term:
     def decibans(self) -> float:
         return float(DECIBANS * self.nats)
 
-    @property
     def to_dict(self) -> dict[str, Any]:
         """The term for programs; its parts are in decibans."""
         parts = {name: float(DECIBANS * value) for name, value in self.parts.items()}
@@ -67,9 +66,9 @@ def block_terms(
     values, weights = evidence.values[row], evidence.weights
     with np.errstate(invalid="ignore"):
         each = np.where(weights > 0.0, weights * values[:, best] - weights * values[:, other], 0.0)
-    alone = {"prior": evidence.log_prior_of(row)}
-    if evidence.bias_of(row).any():
-        alone["bias"] = evidence.bias_of(row)
+    alone = {"prior": evidence.row_log_prior(row)}
+    if evidence.row_bias(row).any():
+        alone["bias"] = evidence.row_bias(row)
     terms = start_terms(alone, "block", best, other, columns=[], values=[], weight=1.0)
     for b, (block, label) in enumerate(zip(blocks, labels_of(blocks, cells), strict=True)):
         what = {**block.to_dict(cells), "weight": float(evidence.weights[b])}
@@ -87,7 +86,7 @@ def column_terms(
     model: Model, evidence: Evidence, columns: ColumnEvidence, row: int, cells: list[Any], best: int, other: int
 ) -> list[Term]:
     """What each column says; without columns that were never filled, and counts of words that are 0."""
-    terms = start_terms({"prior": evidence.log_prior_of(row)}, "term", best, other, column=None, value=None)
+    terms = start_terms({"prior": evidence.row_log_prior(row)}, "term", best, other, column=None, value=None)
     with np.errstate(invalid="ignore"):
         parts = [
             (part[row, :, best] - part[row, :, other]).tolist()

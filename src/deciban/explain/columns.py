@@ -90,7 +90,7 @@ class ColumnEvidence:
         Its share of the corrections of a tuned model.
     log_prior : ndarray of shape (n_classes,) or (n_rows, n_classes)
         The log prior of each class.
-    rules : dict of str to str
+    sharing_rules : dict of str to str
         How the evidence of each joint block is shared out: the name of the block, and the rule.
 
     See Also
@@ -105,7 +105,7 @@ class ColumnEvidence:
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = BayesClassifier({(0, 1, 2, 3): JointGaussian()}, tune=None).fit(X, y)
     >>> found = clf.evidence(X[:2], by="column")
-    >>> found.values.shape, found.rules
+    >>> found.values.shape, found.sharing_rules
     ((2, 4, 3), {'x0+x1+x2+x3': 'Shapley values'})
     >>> bool(abs(found.log_joint - clf.log_joint(X[:2])).max() < 1e-12)
     True
@@ -117,7 +117,7 @@ class ColumnEvidence:
     joint: Floats
     correction: Floats
     log_prior: Floats
-    rules: dict[str, str]
+    sharing_rules: dict[str, str]
 
     @property
     def values(self) -> Floats:

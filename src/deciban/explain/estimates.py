@@ -107,7 +107,7 @@ class Estimates(Mapping[str, BlockEstimates]):
     prior: dict[Any, float]
 
     @classmethod
-    def of(cls, model: Model) -> "Estimates":
+    def from_model(cls, model: Model) -> "Estimates":
         found = {}
         estimated = [likelihood.estimates() for likelihood in model.likelihoods]
         for b, name in enumerate(model.schema.block_names):
@@ -247,7 +247,7 @@ class ParameterCount:
     numbers: int
 
     @classmethod
-    def of(cls, counts: Counts, plain: Model, model: Model) -> "ParameterCount":
+    def from_counts(cls, counts: Counts, plain: Model, model: Model) -> "ParameterCount":
         """Count the parameters of a model and of plain Bayes, both estimated from these counts."""
         classes = counts.classes.size
         tuned = int(((model.weights != 1.0) & (model.weights != 0.0)).sum()) + (classes - 1 if model.bias.any() else 0)

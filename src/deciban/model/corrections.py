@@ -188,11 +188,11 @@ class Corrections(PickledFields):
             for tests, values, weight in zip(self.tests, self.values, self._cell_weights, strict=True)
         ]
 
-    def place_classes(self, positions: Integers, size: int) -> "Corrections":
+    def reindex_classes(self, positions: Integers, size: int) -> "Corrections":
         """Return the same with classes moved to other positions among `size`; new classes are not corrected."""
         return replace(self, values=scatter_to(self.values, positions, size, axis=2))
 
-    def place_columns(self, positions: Sequence[int]) -> "Corrections":
+    def reindex_columns(self, positions: Sequence[int]) -> "Corrections":
         """Return the same with the columns of the table moved to these positions."""
         return replace(self, columns=tuple(replace(one, column=positions[one.column]) for one in self.columns))
 

@@ -75,31 +75,22 @@ class Form:
         table, groups, guard = self.schema.table_as_learned(table), self.schema.groups, Guard(self.schema)
         return {p: guard(p, groups[p].family.read, table, groups[p].columns) for p in self.terms}
 
-    def hyperplane(self, first: Any, second: Any) -> tuple[Floats, float]:
+    def hyperplane(self, positive: Any = None, negative: Any = None) -> tuple[Floats, float]:
         """Return w and b of the boundary w·x + b = 0 between two classes.
 
-        The side of the first class is positive.
+        w·x + b is the log-odds: positive on the side of the class `positive`, whose probability against `negative` is
+        1 / (1 + exp(-(w·x + b))). With two classes, `positive` defaults to the last and `negative` to the other one.
         """
         if self.quadratic is not None:
             raise UsageError(
-                "the boundary of a quadratic form is not a hyperplane",
-                remedy="use the attributes quadratic, weights and offset",
+                "a quadratic form has no hyperplane", remedy="use its attributes quadratic, weights and offset"
             )
-        a, b = self._class_index(first), self._class_index(second)
-        return self.weights[:, a] - self.weights[:, b], float(self.offset[a] - self.offset[b])
-
-    def binary_form(self, positive: Any = None) -> tuple[Floats, float]:
-        """Return w and b of the two-class form sign(w·x + b), which is +1 for the positive class.
-
-        The posterior of that class is 1 / (1 + exp(-(w·x + b))). The default for `positive` is the last class.
-        """
-        if self.classes.size != 2:
-            raise UsageError(
-                f"sign(w·x + b) needs two classes, found {self.classes.size}", remedy="use hyperplane(a, b)"
-            )
-        place = 1 if positive is None else self._class_index(positive)
         labels = self.classes.tolist()
-        return self.hyperplane(labels[place], labels[1 - place])
+        if negative is None and len(labels) != 2:
+            raise UsageError(f"the model has {len(labels)} classes", remedy="name two: hyperplane(positive, negative)")
+        a = len(labels) - 1 if positive is None else self._class_index(positive)
+        b = 1 - a if negative is None else self._class_index(negative)
+        return self.weights[:, a] - self.weights[:, b], float(self.offset[a] - self.offset[b])
 
     def _class_index(self, label: Any) -> int:
         labels = self.classes.tolist()

@@ -479,7 +479,7 @@ class Evidence:
         prior, bias = (one if one.ndim == 1 else one[places] for one in (self.log_prior, self.bias))
         return replace(self, values=self.values[places], log_prior=prior, bias=bias, capped=capped)
 
-    def log_prior_of(self, row: int) -> Floats:
+    def row_log_prior(self, row: int) -> Floats:
         """Return the log prior of each class for a row; leave-one-out rows have their own.
 
         Parameters
@@ -493,7 +493,7 @@ class Evidence:
         """
         return self.log_prior if self.log_prior.ndim == 1 else self.log_prior[row]
 
-    def bias_of(self, row: int) -> Floats:
+    def row_bias(self, row: int) -> Floats:
         """Return the bias of each class for a row.
 
         Parameters

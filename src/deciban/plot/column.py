@@ -17,18 +17,18 @@ from deciban.explain.column_values import (
 from deciban.plot.display import (
     Axes,
     Display,
-    class_styles,
-    drawn_positions,
-    evidence_limits,
-    fitted_of,
-    legend,
-    mark_values,
-    most_telling,
-    panels_for,
-    printed,
-    quiet,
-    shown_name,
-    zero_line,
+    add_legend,
+    draw_zero_line,
+    escape_text,
+    find_evidence_limits,
+    format_name,
+    get_class_styles,
+    get_fitted,
+    get_positions,
+    label_values,
+    make_panels,
+    select_values,
+    style_axes,
 )
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
@@ -120,13 +120,13 @@ class ColumnDisplay(Display):
         column : str or int, default=0
             The name of the column, or its place.
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
         ColumnDisplay
         """
-        fitted = fitted_of(estimator)
+        fitted = get_fitted(estimator)
         place = column_place(fitted, column)
         values = words_of(fitted, place) or values_of(fitted, place)
         density = density_of_each(fitted.generative, [values])[0]
@@ -140,34 +140,34 @@ class ColumnDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
         ColumnDisplay
         """
-        above, below = panels_for(ax, 2, 1, (7.0, 5.6))
-        places = most_telling(self.values, np.abs(self.evidence).max(axis=1))
+        above, below = make_panels(ax, 2, 1, (7.0, 5.6))
+        places = select_values(self.values, np.abs(self.evidence).max(axis=1))
         self._draw_evidence(above, places)
         self._draw_counts(below, places)
         self._draw_density(below, places)
-        name = shown_name(self.values.name)
+        name = format_name(self.values.name)
         left_out = len(self.values.cells) - places.size
         rest = f" (the {places.size} most telling of {len(self.values.cells)} values)" if left_out else ""
         endless = " (−∞: never in that class)" if np.isinf(self.evidence[places]).any() else ""
-        quiet(above, f"what {name} says{endless}", y="decibans")
+        style_axes(above, f"what {name} says{endless}", y="decibans")
         what = "share" if self.values.kind != "continuous" else "density"
-        quiet(below, "in each class", x=name + rest, y=what)
+        style_axes(below, "in each class", x=name + rest, y=what)
         for one in (above, below):
-            mark_values(one, self.values, places)
+            label_values(one, self.values, places)
         below.set_xlim(above.get_xlim())
         above.tick_params(labelbottom=False)
-        limits = evidence_limits(self.evidence[places], self._chances[places])
+        limits = find_evidence_limits(self.evidence[places], self._chances[places])
         above.set_ylim(limits)
         self._mark_beyond(above, places, limits)
-        legend(above, outside=True, own=ax is None)
+        add_legend(above, outside=True, own=ax is None)
         self.axes_ = [above, below]
-        self._count_held(above)
+        self._remember_axes(above)
         return self
 
     @property
@@ -179,9 +179,9 @@ class ColumnDisplay(Display):
 
     def _mark_beyond(self, ax: Axes, places: Integers, limits: tuple[float, float]) -> None:
         """Mark evidence beyond the axis: by ∞, or by a triangle where it is finite; of lines, each stretch once."""
-        x, size = drawn_positions(self.values, places), self.classes.size
+        x, size = get_positions(self.values, places), self.classes.size
         listed = self.values.kind == "categories"
-        for c, style in enumerate(class_styles(self.classes)):
+        for c, style in enumerate(get_class_styles(self.classes)):
             said = self.evidence[places, c]
             at = x + (c - (size - 1) / 2.0) * BARS_WIDTH / size if listed else x
             for edge, beyond in zip(limits, (said < limits[0], said > limits[1]), strict=True):
@@ -198,9 +198,9 @@ class ColumnDisplay(Display):
                                 textcoords="offset points", **look)  # fmt: skip
 
     def _draw_evidence(self, ax: Axes, places: Integers) -> None:
-        x = drawn_positions(self.values, places)
-        zero_line(ax)
-        for c, style in enumerate(class_styles(self.classes)):
+        x = get_positions(self.values, places)
+        draw_zero_line(ax)
+        for c, style in enumerate(get_class_styles(self.classes)):
             y = np.nan_to_num(self.evidence[places, c], posinf=BEYOND_ALL_AXES, neginf=-BEYOND_ALL_AXES)
             options: dict[str, Any] = {"color": style.color, "label": self._label(c)}
             if self.values.kind == "categories":
@@ -210,7 +210,7 @@ class ColumnDisplay(Display):
 
     def _draw_side_by_side(self, ax: Axes, x: Floats, y: Floats, c: int, options: dict[str, Any]) -> None:
         """Bars of the classes beside each other; points where there are many classes."""
-        size, style = self.classes.size, class_styles(self.classes)[c]
+        size, style = self.classes.size, get_class_styles(self.classes)[c]
         width = BARS_WIDTH / size
         at = x + (c - (size - 1) / 2.0) * width
         if size <= MAX_BAR_CLASSES:
@@ -220,8 +220,8 @@ class ColumnDisplay(Display):
             ax.plot(at, y, linestyle="none", marker=style.marker, markersize=4, **options)
 
     def _draw_density(self, ax: Axes, places: Integers) -> None:
-        x = drawn_positions(self.values, places)
-        for c, style in enumerate(class_styles(self.classes)):
+        x = get_positions(self.values, places)
+        for c, style in enumerate(get_class_styles(self.classes)):
             y, options = self.density[places, c], {"color": style.color}
             if self.values.kind == "categories":
                 self._draw_side_by_side(ax, x, y, c, dict(options))
@@ -235,13 +235,13 @@ class ColumnDisplay(Display):
         if self.counts is None:
             return
         total = np.maximum(self.counts.table.sum(axis=1), 1e-300)
-        for c, style in enumerate(class_styles(self.classes)):
+        for c, style in enumerate(get_class_styles(self.classes)):
             if self.counts.low is not None:
                 edges, share = self._histogram(c, float(total[c]))
                 ax.stairs(share, edges, fill=True, color=style.color, alpha=0.18, linewidth=0.0)
             elif self.values.kind == "categories" and self.classes.size <= MAX_BAR_CLASSES:
                 width = BARS_WIDTH / self.classes.size
-                at = drawn_positions(self.values, places) + (c - (self.classes.size - 1) / 2.0) * width
+                at = get_positions(self.values, places) + (c - (self.classes.size - 1) / 2.0) * width
                 ax.plot(at, self.counts.table[c, places] / total[c], linestyle="none", marker="_", color="black",
                         markersize=7, zorder=3)  # fmt: skip
 
@@ -261,15 +261,15 @@ class ColumnDisplay(Display):
 
     def _label(self, c: int) -> str:
         rows = "" if self.rows is None else f" ({format_amount(float(self.rows[c]))})"
-        return shown_name(self.classes.tolist()[c]) + printed(rows)
+        return format_name(self.classes.tolist()[c]) + escape_text(rows)
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each value and class: evidence in decibans, density or share, and what was counted of the value.
+            A row for each value and class: evidence in decibans, density or share, and what was counted of the value.
         """
         values, labels = list(self.values.names), self.classes.tolist()
         known = self.counts is not None and self.counts.levels is not None and self.values.kind == "categories"

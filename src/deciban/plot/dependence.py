@@ -13,11 +13,11 @@ from deciban.plot.display import (
     TEXT_SIZE,
     Axes,
     Display,
-    axes_for,
-    fitted_of,
-    printed,
-    quiet,
-    shown_name,
+    escape_text,
+    format_name,
+    get_fitted,
+    make_axes,
+    style_axes,
 )
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
@@ -50,7 +50,7 @@ class DependenceDisplay(Display):
     Attributes
     ----------
     ax_, figure_ : Axes, Figure
-        Where it was drawn.
+        The axes and the figure.
 
     See Also
     --------
@@ -72,7 +72,7 @@ class DependenceDisplay(Display):
         self, dependences: Sequence[Dependence], columns: Sequence[str] | None = None, pairs_tested: int = 0
     ) -> None:
         self.dependences = list(dependences)
-        self.columns = _by_total(self.dependences) if columns is None else list(columns)
+        self.columns = _sort_columns(self.dependences) if columns is None else list(columns)
         self.pairs_tested = pairs_tested
 
     @classmethod
@@ -101,13 +101,13 @@ class DependenceDisplay(Display):
         kind : {"matrix", "bars"}, default="matrix"
             A matrix of columns by columns, or a bar for each of the strongest pairs.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
         DependenceDisplay
         """
-        fitted_of(estimator)
+        get_fitted(estimator)
         return cls.from_diagnosis(estimator.diagnose(X, y, sample_weight), kind=kind, ax=ax)
 
     @classmethod
@@ -123,7 +123,7 @@ class DependenceDisplay(Display):
         kind : {"matrix", "bars"}, default="matrix"
             A matrix of columns by columns, or a bar for each of the strongest pairs.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class DependenceDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
         kind : {"matrix", "bars"}, default="matrix"
             A matrix of columns by columns, or a bar for each of the strongest pairs.
 
@@ -158,12 +158,12 @@ class DependenceDisplay(Display):
         """
         if kind not in ("matrix", "bars"):
             raise UsageError("choose 'matrix' or 'bars'", parameter=Argument("kind", kind))
-        self._count_held(self._draw_nothing(ax) if not self.dependences else
+        self._remember_axes(self._draw_nothing(ax) if not self.dependences else
                     self._draw_matrix(ax) if kind == "matrix" else self._draw_bars(ax))  # fmt: skip
         return self
 
     def _draw_nothing(self, ax: Axes | None) -> Axes:
-        ax = axes_for(ax, (6.0, 1.6))
+        ax = make_axes(ax, (6.0, 1.6))
         ax.set_axis_off()
         some = f" of {MAX_COMPARED} columns" if self.pairs_tested == comb(MAX_COMPARED, 2) else ""
         tested = f" ({count_noun(self.pairs_tested, 'pair')}{some} tested)" if self.pairs_tested else ""
@@ -174,15 +174,15 @@ class DependenceDisplay(Display):
         shown = self.columns[:MAX_IN_MATRIX]
         size, bits = len(shown), self.bits[: len(shown), : len(shown)]
         side = max(0.24 * size + 2.2, MIN_SIDE)
-        ax = axes_for(ax, (side + 1.0, side))
+        ax = make_axes(ax, (side + 1.0, side))
         image = ax.imshow(bits, cmap=RISING_COLORS, vmin=0.0, interpolation="nearest")
-        names = [shown_name(name) for name in shown]
+        names = [format_name(name) for name in shown]
         ax.set_xticks(range(size), names, rotation=60, ha="right", rotation_mode="anchor", fontsize=SMALL_SIZE)
         ax.set_yticks(range(size), names, fontsize=SMALL_SIZE)
         ax.tick_params(length=0)
         rest = len(self.columns) - size
         more = f"({count_noun(rest, 'weaker column')} not drawn)" if rest > 0 else ""
-        quiet(ax, "bits shared within the classes", more)
+        style_axes(ax, "bits shared within the classes", more)
         bar = ax.figure.colorbar(image, ax=ax, shrink=0.7)
         bar.set_label("bits", fontsize=SMALL_SIZE)
         bar.ax.tick_params(labelsize=SMALL_SIZE)
@@ -190,24 +190,24 @@ class DependenceDisplay(Display):
 
     def _draw_bars(self, ax: Axes | None) -> Axes:
         shown = self.dependences[:MAX_PAIRS_DRAWN]
-        ax = axes_for(ax, (7.0, 0.27 * len(shown) + 1.2))
+        ax = make_axes(ax, (7.0, 0.27 * len(shown) + 1.2))
         ax.barh(range(len(shown)), [one.bits for one in shown], color=FOR_COLOR, height=0.7)
-        names = [printed(" and ".join(one.columns), PAIR_PLACES) for one in shown]
+        names = [escape_text(" and ".join(one.columns), PAIR_PLACES) for one in shown]
         ax.set_yticks(range(len(shown)), names, fontsize=SMALL_SIZE)
         ax.tick_params(axis="y", length=0)
         ax.invert_yaxis()
         rest = len(self.dependences) - len(shown)
         more = f"\n({count_noun(rest, 'weaker pair')} not drawn)" if rest > 0 else ""
-        quiet(ax, "bits shared within the classes", f"mutual information given the class, in bits{more}")
+        style_axes(ax, "bits shared within the classes", f"mutual information given the class, in bits{more}")
         return ax
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each pair: the columns, bits, the share of the smaller entropy, what it costs in bits a row, p.
+            A row for each pair: the columns, bits, the share of the smaller entropy, what it costs in bits a row, p.
         """
         found = self.dependences
         return data_frame(
@@ -219,7 +219,7 @@ class DependenceDisplay(Display):
         )
 
 
-def _by_total(dependences: Sequence[Dependence]) -> list[str]:
+def _sort_columns(dependences: Sequence[Dependence]) -> list[str]:
     """The columns of pairs, that with the most bits in all first."""
     total: dict[str, float] = {}
     for one in dependences:

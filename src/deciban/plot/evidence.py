@@ -15,12 +15,12 @@ from deciban.plot.display import (
     TEXT_SIZE,
     Axes,
     Display,
-    axes_for,
-    fitted_of,
-    printed,
-    quiet,
-    shown_name,
-    zero_line,
+    draw_zero_line,
+    escape_text,
+    format_name,
+    get_fitted,
+    make_axes,
+    style_axes,
 )
 from deciban.scoring.predict import aligned_table
 from deciban.util.arrays import Floats
@@ -61,7 +61,7 @@ class EvidenceDisplay(Display):
     bars : list of (str, float, float)
         The name of each bar, where it starts, and where it ends.
     ax_, figure_ : Axes, Figure
-        Where it was drawn.
+        The axes and the figure.
 
     See Also
     --------
@@ -126,13 +126,13 @@ class EvidenceDisplay(Display):
         max_display : int, default=12
             How many columns have a bar of their own; the others have one together.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
         EvidenceDisplay
         """
-        fitted = fitted_of(estimator)
+        fitted = get_fitted(estimator)
         table = aligned_table(fitted, X)
         if not 0 <= row < table.rows:
             raise UsageError(
@@ -148,7 +148,7 @@ class EvidenceDisplay(Display):
         with np.errstate(invalid="ignore"):
             said = DECIBANS * (found.values[0, :, best] - found.values[0, :, other])
             prior = float(DECIBANS * (found.log_prior[best] - found.log_prior[other]))
-        cells = [_cell(value) for value in values_of_row(one)]
+        cells = [_format_cell(value) for value in values_of_row(one)]
         names = [
             f"{shorten(name, NAME_PLACES)} = {shorten(cell, CELL_PLACES)}"
             for name, cell in zip(found.columns, cells, strict=True)
@@ -186,17 +186,17 @@ class EvidenceDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
         EvidenceDisplay
         """
         bars, said = self.bars, self._said
-        ax = axes_for(ax, (7.5, 0.32 * len(bars) + 1.4))
-        zero_line(ax, vertical=True)
+        ax = make_axes(ax, (7.5, 0.32 * len(bars) + 1.4))
+        draw_zero_line(ax, vertical=True)
         for row, (_, start, end) in enumerate(bars):
-            color = QUIET_COLOR if row in (0, len(bars) - 1) else _color(end - start)
+            color = QUIET_COLOR if row in (0, len(bars) - 1) else _choose_color(end - start)
             hatch = {"hatch": "///", "edgecolor": "white"} if color == AGAINST_COLOR else {}
             ax.barh(row, end - start, left=start, height=0.7, color=color, linewidth=0.0, **hatch)
             if row + 1 < len(bars):
@@ -212,12 +212,12 @@ class EvidenceDisplay(Display):
         room = max(0.11 * (max(ends) - min(ends)), 0.5)
         ax.set_xlim(min(ends) - room, max(ends) + room)
         ax.set_ylim(len(bars) - 0.4, -0.6)
-        ax.set_yticks(range(len(bars)), [printed(name) for name, _, _ in bars], fontsize=TEXT_SIZE)
+        ax.set_yticks(range(len(bars)), [escape_text(name) for name, _, _ in bars], fontsize=TEXT_SIZE)
         ax.tick_params(axis="y", length=0)
-        title = f"P({shown_name(self.label)}) = {format_digits(self.posterior)}"
-        quiet(ax, title, f"decibans for {shown_name(self.label)} against {shown_name(self.against)}")
+        title = f"P({format_name(self.label)}) = {format_digits(self.posterior)}"
+        style_axes(ax, title, f"decibans for {format_name(self.label)} against {format_name(self.against)}")
         self._mark_chances(ax)
-        self._count_held(ax)
+        self._remember_axes(ax)
         return self
 
     @property
@@ -242,12 +242,12 @@ class EvidenceDisplay(Display):
         upper.spines["top"].set_color(LINE_COLOR)
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each bar: its name, its decibans, where it starts and ends, and the probability of the class
+            A row for each bar: its name, its decibans, where it starts and ends, and the probability of the class
             among the two up to there.
         """
         bars = self.bars
@@ -263,12 +263,12 @@ class EvidenceDisplay(Display):
         )
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     """A cell as it stands beside a bar."""
     if isinstance(value, bool):
         return format_class(value)
     return format_digits(value) if isinstance(value, float) else written_cell(value)
 
 
-def _color(step: float) -> str:
+def _choose_color(step: float) -> str:
     return FOR_COLOR if step >= 0.0 else AGAINST_COLOR

@@ -7,11 +7,20 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.evaluation.evaluate import evaluate_rows, split
+from deciban.evaluation.validation import evaluate_rows, separate_fold
 from deciban.fitting.fit import count_examples, open_examples
-from deciban.fitting.update import with_counts
+from deciban.fitting.update import replace_counts
 from deciban.model.fitted import Fitted
-from deciban.plot.display import Axes, Display, curve_styles, fitted_of, legend, panels_for, printed, quiet
+from deciban.plot.display import (
+    Axes,
+    Display,
+    add_legend,
+    escape_text,
+    get_curve_styles,
+    get_fitted,
+    make_panels,
+    style_axes,
+)
 from deciban.tables.examples import LabeledTable
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import data_frame
@@ -99,7 +108,7 @@ class LearningDisplay(Display):
         y : array-like or str
             Their labels, or the name of the column that holds them.
         sample_weight : array-like or str, default=None
-            Their weights, or the name of the column that holds them.
+            Their weights, or the name of the weight column.
         X_test : table, default=None
             Rows to judge by. None: a fifth of X, which then is not learned.
         y_test : array-like or str, default=None
@@ -107,22 +116,22 @@ class LearningDisplay(Display):
         shards : int, default=8
             How many shards the rows are counted in: each doubles the rows.
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
         LearningDisplay
         """
-        fitted = fitted_of(estimator)
+        fitted = get_fitted(estimator)
         if not isinstance(shards, int | np.integer) or shards < 2:
             raise UsageError("give a whole number that is at least 2", parameter=Argument("shards", shards))
         rows = open_examples(fitted, X, y, sample_weight).whole()
         if X_test is not None:
             test = open_examples(fitted, X_test, y_test).whole()
         else:
-            inside, outside = split(rows, HELD_OUT, 0)
+            inside, outside = separate_fold(rows, HELD_OUT, 0)
             test, rows = inside.whole(), outside.whole()
-        order, sizes = _shuffled(rows), _sizes(rows.table.rows, int(shards))
+        order, sizes = _shuffle_rows(rows), _choose_sizes(rows.table.rows, int(shards))
         named = {"plain Bayes": replace(fitted, tuning=None)}
         if fitted.tuning is not None:
             named["tuned"] = fitted
@@ -135,34 +144,34 @@ class LearningDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
         LearningDisplay
         """
-        panels = panels_for(ax, 1, 2, (8.4, 3.6))
-        for (name, found), style in zip(self.metrics.items(), curve_styles(len(self.metrics)), strict=True):
-            look = {"color": style.color, "linestyle": style.line, "marker": style.marker, "label": printed(name)}
+        panels = make_panels(ax, 1, 2, (8.4, 3.6))
+        for (name, found), style in zip(self.metrics.items(), get_curve_styles(len(self.metrics)), strict=True):
+            look = {"color": style.color, "linestyle": style.line, "marker": style.marker, "label": escape_text(name)}
             for one, values in zip(panels, (found.log_loss, found.accuracy), strict=True):
                 one.plot(self.rows, values, markersize=4, linewidth=1.6, **look)
         held_out = f" (of {self.held_out:,} rows held out)" if self.held_out else ""
-        quiet(panels[0], f"log-loss{held_out}", "rows learned", "nats a row")
-        quiet(panels[1], "accuracy", "rows learned", "share that is right")
+        style_axes(panels[0], f"log-loss{held_out}", "rows learned", "nats a row")
+        style_axes(panels[1], "accuracy", "rows learned", "share that is right")
         for one in panels:
-            _mark_rows(one, self.rows)
-        legend(panels[0])
+            _label_rows(one, self.rows)
+        add_legend(panels[0])
         self.axes_ = panels
-        self._count_held(panels[0])
+        self._remember_axes(panels[0])
         return self
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each model and number of rows, with accuracy and log-loss.
+            A row for each model and number of rows, with accuracy and log-loss.
         """
         names = list(self.metrics)
         return data_frame(
@@ -175,12 +184,12 @@ class LearningDisplay(Display):
         )
 
 
-def _shuffled(rows: LabeledTable) -> Integers:
+def _shuffle_rows(rows: LabeledTable) -> Integers:
     """The rows in an order in which classes are mixed, the same each time."""
     return np.random.default_rng(0).permutation(rows.table.rows)
 
 
-def _sizes(rows: int, shards: int) -> list[int]:
+def _choose_sizes(rows: int, shards: int) -> list[int]:
     """How many rows there are up to each shard: twice as many each time."""
     found = sorted({rows >> k for k in range(shards) if rows >> k >= MIN_LEARNED})
     if len(found) < 2:
@@ -197,13 +206,13 @@ def _measure(named: Mapping[str, Fitted], shards: Sequence[LabeledTable], test: 
         counted = count_examples(first.counts.schema, table, first.settings.threads)
         total = counted if total is None else total + counted
         for name, fitted in named.items():
-            one = evaluate_rows(with_counts(fitted, total), test)
+            one = evaluate_rows(replace_counts(fitted, total), test)
             found[name][0].append(one.accuracy)
             found[name][1].append(one.log_loss)
     return {name: LearningMetrics(np.array(accuracy), np.array(loss)) for name, (accuracy, loss) in found.items()}
 
 
-def _mark_rows(ax: Axes, rows: Floats) -> None:
+def _label_rows(ax: Axes, rows: Floats) -> None:
     """A logarithmic axis on which the numbers of rows are written."""
     from matplotlib.ticker import NullFormatter, NullLocator
 

@@ -22,11 +22,11 @@ from deciban.plot.display import (
     TEXT_SIZE,
     Axes,
     Display,
-    fitted_of,
-    panels_for,
-    printed,
-    quiet,
-    shown_name,
+    escape_text,
+    format_name,
+    get_fitted,
+    make_panels,
+    style_axes,
 )
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
@@ -151,13 +151,13 @@ class NomogramDisplay(Display):
         max_display : int, default=12
             How many columns are drawn, unless they are named.
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
         NomogramDisplay
         """
-        fitted = fitted_of(estimator)
+        fitted = get_fitted(estimator)
         if fitted.classes.size == 1:
             raise UsageError("the model has one class, for which nothing speaks; a nomogram needs two")
         place = fitted.classes.size - 1 if label is None else fitted.class_index(label)
@@ -166,11 +166,11 @@ class NomogramDisplay(Display):
         other = None if against is None else fitted.class_index(against)
         if other == place:
             raise UsageError((Argument("against", against), " is the class itself"), remedy="give another one")
-        found = _values_of_columns(fitted, columns)
+        found = _list_column_values(fitted, columns)
         worth = [said[:, place] for said in evidence_of_each(fitted.model, found, other)]
         kept = list(range(len(found)))
         if columns is None:
-            kept = sorted(kept, key=lambda k: (not np.isinf(worth[k]).any(), -_range(worth[k])))[:max_display]
+            kept = sorted(kept, key=lambda k: (not np.isinf(worth[k]).any(), -_measure_range(worth[k])))[:max_display]
         prior = float(DECIBANS * log_odds(log_joint_of(fitted.model, []), other)[0, place])
         left_out = fitted.counts.schema.width - len(kept)
         shown = [found[k] for k in kept], [worth[k] for k in kept]
@@ -182,18 +182,18 @@ class NomogramDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
         NomogramDisplay
         """
         heights = (max(len(self.columns), 1) + 0.6, 1.6)
-        rulers, sums = panels_for(ax, 2, 1, (RULER_WIDTH, RULER_HEIGHT * sum(heights) + 0.9), heights)
+        rulers, sums = make_panels(ax, 2, 1, (RULER_WIDTH, RULER_HEIGHT * sum(heights) + 0.9), heights)
         self._draw_columns(rulers)
         self._draw_sum(sums)
         self.axes_ = [rulers, sums]
-        self._count_held(rulers)
+        self._remember_axes(rulers)
         return self
 
     def _draw_columns(self, ax: Axes) -> None:
@@ -207,19 +207,19 @@ class NomogramDisplay(Display):
         for row, (values, worth) in enumerate(zip(self.columns, self.evidence, strict=True)):
             inside = np.clip(worth, low, high)
             ax.plot([inside.min(), inside.max()], [row, row], color="black", linewidth=1.0, solid_capstyle="butt")
-            marks = marks_of(values, worth)
+            marks = list_marks(values, worth)
             _draw_marks(ax, row, [mark for mark in marks if low <= mark.decibans <= high], room)
             for side, edge in ((-1, low), (1, high)):
                 if (worth == side * np.inf).any():
                     ruling = ", ".join(mark.name for mark in marks if mark.decibans == side * np.inf)
                     _draw_endless(ax, row, edge, side * step, shorten(ruling, MARK_PLACES + 8))
-        names = [shown_name(values.name) for values in self.columns]
-        against = "all others" if self.against is None else shown_name(self.against)
+        names = [format_name(values.name) for values in self.columns]
+        against = "all others" if self.against is None else format_name(self.against)
         rest = f" ({count_noun(self.left_out, 'column')} not drawn)" if self.left_out else ""
-        quiet(ax, f"for {shown_name(self.label)} against {against}{rest}")
+        style_axes(ax, f"for {format_name(self.label)} against {against}{rest}")
         ax.xaxis.set_ticks_position("top")
         ax.xaxis.set_label_position("top")
-        ruled_out = {1: f"+∞ rules out {against}", -1: f"−∞ rules out {shown_name(self.label)}"}
+        ruled_out = {1: f"+∞ rules out {against}", -1: f"−∞ rules out {format_name(self.label)}"}
         told = [text for side, text in ruled_out.items() if endless[side]]
         ax.set_xlabel("; ".join(["worth in decibans", *told]), fontsize=TEXT_SIZE)
         if told:  # the scale ends before what is infinite
@@ -241,7 +241,7 @@ class NomogramDisplay(Display):
             ax.spines[side].set_visible(False)
         ax.xaxis.set_ticks_position("top")
         ax.tick_params(labelsize=SMALL_SIZE)
-        ax.set_yticks([0.95, 0.45], ["sum of the columns", f"P({shown_name(self.label)})"], fontsize=TEXT_SIZE)
+        ax.set_yticks([0.95, 0.45], ["sum of the columns", f"P({format_name(self.label)})"], fontsize=TEXT_SIZE)
         ax.tick_params(axis="y", length=0)
         ax.plot(at[[0, -1]], [0.45, 0.45], color="black", linewidth=1.0)
         for chance, x in zip(chances, at, strict=True):
@@ -257,12 +257,12 @@ class NomogramDisplay(Display):
         return low - room, high + room
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each value of each column, with its worth in decibans.
+            A row for each value of each column, with its worth in decibans.
         """
         pairs = list(zip(self.columns, self.evidence, strict=True))
         return data_frame(
@@ -274,14 +274,14 @@ class NomogramDisplay(Display):
         )
 
 
-def marks_of(values: ColumnValues, worth: Floats) -> list[Mark]:
+def list_marks(values: ColumnValues, worth: Floats) -> list[Mark]:
     """The values that are marked on a ruler: all categories, or round numbers."""
     finite = np.clip(worth, -BEYOND_SCALE, BEYOND_SCALE)
     slope = np.gradient(finite) if worth.size > 1 else np.ones(worth.size)
     if values.kind == "categories" or values.numbers is None:
         ordered = values.numbers is not None
         return [
-            Mark(printed(name, MARK_PLACES), float(worth[k]), not ordered or bool(slope[k] >= 0.0))
+            Mark(escape_text(name, MARK_PLACES), float(worth[k]), not ordered or bool(slope[k] >= 0.0))
             for k, name in enumerate(values.names)
         ]
     from matplotlib.ticker import MaxNLocator
@@ -321,7 +321,7 @@ def _draw_marks(ax: Axes, row: int, marks: Sequence[Mark], room: float) -> None:
                 end = mark.decibans + half
 
 
-def _values_of_columns(fitted: Fitted, columns: Sequence[Any] | None) -> list[ColumnValues]:
+def _list_column_values(fitted: Fitted, columns: Sequence[Any] | None) -> list[ColumnValues]:
     """The values of these columns, or of all that have values."""
     draws: dict[int, list[Any]] = {}
     if columns is not None:
@@ -337,7 +337,7 @@ def _values_of_columns(fitted: Fitted, columns: Sequence[Any] | None) -> list[Co
     return found
 
 
-def _range(worth: Floats) -> float:
+def _measure_range(worth: Floats) -> float:
     """How far the values of a column differ in what they say, as far as the scale reaches."""
     finite = np.clip(worth[np.isfinite(worth)], -MAX_REACH, MAX_REACH)
     return float(finite.max() - finite.min()) if finite.size else 0.0

@@ -12,14 +12,14 @@ from deciban.plot.display import (
     SMALL_SIZE,
     Axes,
     Display,
-    drawn_positions,
-    evidence_limits,
-    fitted_of,
-    mark_values,
-    most_telling,
-    panels_for,
-    quiet,
-    shown_name,
+    find_evidence_limits,
+    format_name,
+    get_fitted,
+    get_positions,
+    label_values,
+    make_panels,
+    select_values,
+    style_axes,
 )
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
@@ -99,7 +99,7 @@ class PairDisplay(Display):
         -------
         PairDisplay
         """
-        fitted = fitted_of(estimator)
+        fitted = get_fitted(estimator)
         first, second = two_columns(fitted, columns, MAP_POINTS)
         shape = (len(first.cells), len(second.cells), fitted.classes.size)
         chances = np.exp(log_joint_of(fitted.generative, [first, second]) - log_joint_of(fitted.generative, []))
@@ -122,25 +122,25 @@ class PairDisplay(Display):
         across = size if size <= 3 else min(int(np.ceil(np.sqrt(size))), MAX_PANELS_ACROSS)
         down = -(-size // across)
         wide, tall = (3.6, 3.2) if size <= 4 else (2.4, 2.2)
-        self.axes_ = panels_for(ax, down, across, (wide * across + 0.9, tall * down + 0.4))
+        self.axes_ = make_panels(ax, down, across, (wide * across + 0.9, tall * down + 0.4))
         for one in self.axes_[size:]:
             one.set_axis_off()
         shown = self._shown()
-        low, high = evidence_limits(*(array.reshape(-1, size) for array in (self.evidence, self.chances)))
+        low, high = find_evidence_limits(*(array.reshape(-1, size) for array in (self.evidence, self.chances)))
         mesh = None
         for c, label in enumerate(self.classes.tolist()):
             mesh = self._draw_class(self.axes_[c], c, shown, max(-low, high))
             edge = c >= size - across, c % across == 0
             names = [
-                shown_name(one.name) if there else ""
+                format_name(one.name) if there else ""
                 for one, there in zip((self.first, self.second), edge, strict=True)
             ]
-            quiet(self.axes_[c], f"for {shown_name(label)}", *names)
+            style_axes(self.axes_[c], f"for {format_name(label)}", *names)
             self.axes_[c].tick_params(labelbottom=edge[0], labelleft=edge[1])
         bar = self.axes_[0].figure.colorbar(mesh, ax=self.axes_ if ax is None else self.axes_[0], shrink=0.8)
         bar.set_label("decibans", fontsize=SMALL_SIZE)
         bar.ax.tick_params(labelsize=SMALL_SIZE)
-        self._count_held(self.axes_[0])
+        self._remember_axes(self.axes_[0])
         return self
 
     def _shown(self) -> tuple[Integers, Integers]:
@@ -148,11 +148,11 @@ class PairDisplay(Display):
         telling = np.abs(self.evidence).max(axis=2)
         most = MAX_CATEGORIES_DRAWN if self.classes.size <= 4 else MAX_CELLS_WRITTEN
         columns = ((self.first, telling.max(axis=1)), (self.second, telling.max(axis=0)))
-        first, second = (most_telling(one, size, most) for one, size in columns)
+        first, second = (select_values(one, size, most) for one, size in columns)
         return first, second
 
     def _draw_class(self, ax: Axes, c: int, shown: tuple[Integers, Integers], reach: float) -> Any:
-        x, y = (drawn_positions(one, places) for one, places in zip((self.first, self.second), shown, strict=True))
+        x, y = (get_positions(one, places) for one, places in zip((self.first, self.second), shown, strict=True))
         values = self.evidence[np.ix_(*shown)][:, :, c].T
         shade = np.nan_to_num(values, posinf=reach, neginf=-reach)  # what is infinite has the color of the end
         mesh = ax.pcolormesh(x, y, shade, cmap=DIVERGING, vmin=-reach, vmax=reach, shading="nearest", rasterized=True)
@@ -163,17 +163,17 @@ class PairDisplay(Display):
                 ax.text(x[column], y[row], signed(value), ha="center", va="center", fontsize=SMALL_SIZE, color=ink)
         elif "categories" not in (self.first.kind, self.second.kind) and values.min() < 0.0 < values.max():
             ax.contour(x, y, shade, levels=[0.0], colors="black", linewidths=0.8)
-        mark_values(ax, self.first, shown[0])
-        mark_values(ax, self.second, shown[1], vertical=True)
+        label_values(ax, self.first, shown[0])
+        label_values(ax, self.second, shown[1], vertical=True)
         return mesh
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each pair of values and class, with the evidence in decibans.
+            A row for each pair of values and class, with the evidence in decibans.
         """
         shape = self.evidence.shape
         places = np.indices(shape).reshape(3, -1)

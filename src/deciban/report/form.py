@@ -65,7 +65,7 @@ def form_data(contents: ReportData, *, ranges: bool = True, scorer: bool = True)
 
 def loss_data(loss: Loss, names: list[str]) -> dict[str, Any] | None:
     """Return costs by decision and class; None if costs vary by row."""
-    if loss.varies:
+    if loss.varies_by_row:
         return None
     return {"decisions": [format_class(one) for one in loss.decisions or names], "costs": loss.matrix.tolist()}
 

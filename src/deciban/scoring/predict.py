@@ -184,7 +184,7 @@ def write_tables(
 def loss_for(fitted: Fitted, loss: Any, reject: float | None = None) -> Loss:
     """The loss for the model's classes; None is zero-one. reject: what it costs to leave a row undecided."""
     labels = list(fitted.model.classes)
-    given = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
+    given = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
     return given if reject is None else given.with_reject(reject)
 
 
@@ -199,8 +199,8 @@ def break_ties_as_predict(decisions: Decisions, best: Integers) -> Decisions:
     chosen among equals."""
     if not decisions.loss.is_zero_one:
         return decisions
-    second = np.where(decisions.second == best, decisions.chosen, decisions.second)
-    return replace(decisions, chosen=best.astype(np.int32), second=second)
+    second = np.where(decisions.second_best_index == best, decisions.decision_index, decisions.second_best_index)
+    return replace(decisions, decision_index=best.astype(np.int32), second_best_index=second)
 
 
 def decide_batches(
@@ -229,7 +229,7 @@ def decide_batches(
             shown, {**chosen, "second_best": found.second_best, "second_best_risk": found.second_best_risk}
         )
 
-    others_as_text = not wanted.varies  # costs that vary may be columns
+    others_as_text = not wanted.varies_by_row  # costs that vary may be columns
     yield from _each_piece(fitted, X, decided, others_as_text=others_as_text, output_format=output_format)
 
 

@@ -95,8 +95,8 @@ class Reader:
     def explain(self, table: Frame, by: str, first_row: int = 0) -> list[dict[str, Any]]:
         """Why each row is classified as it is, as JSON has it."""
         try:
-            found = Explanation.of(self.state.fitted.model, table, by)
-            return [to_json(found.reasons(row)) for row in range(table.rows)]
+            found = Explanation.from_model(self.state.fitted.model, table, by)
+            return [to_json(found.to_dict(row)) for row in range(table.rows)]
         except DecibanError as error:
             raise problem_of(error, first_row) from None
 

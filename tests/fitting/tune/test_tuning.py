@@ -27,7 +27,7 @@ from deciban import (
     Shrunk,
 )
 from deciban.fitting.fit import count_examples, open_examples
-from deciban.fitting.update import with_counts
+from deciban.fitting.update import replace_counts
 from tests import textbook
 
 RNG = np.random.default_rng(0)
@@ -154,7 +154,7 @@ def test_leave_one_out_is_refitting_without_the_row(weighted: bool) -> None:
         left[i] = 0.0  # a row of weight 2 is there twice, and both are left out
         rest = BayesClassifier(tune=None).fit(MIXED[:80], Y[:80])
         others = count_examples(clf.counts_.schema, open_examples(clf.fitted_, MIXED[:80], Y[:80], left))
-        rest.fitted_ = with_counts(clf.fitted_, others)
+        rest.fitted_ = replace_counts(clf.fitted_, others)
         expected = rest.evidence(MIXED[i : i + 1])
         others = [b for b in range(len(expected.blocks)) if b not in binned]
         np.testing.assert_allclose(
@@ -380,14 +380,14 @@ def test_the_most_telling_columns() -> None:
     strong, weak = RNG.normal(size=1000) + 2.0 * y, RNG.normal(size=1000) + 0.7 * y
     table = pd.DataFrame({"noise": RNG.normal(size=1000), "weak": weak, "strong": strong, "copy": strong})
     clf = BayesClassifier().fit(table, y)
-    assert clf.select(2)[1] == "weak"
-    assert clf.select(2)[0] in ("strong", "copy")
-    assert clf.select(0) == []
-    assert len(clf.select(4)) == 4
+    assert clf.select_columns(2)[1] == "weak"
+    assert clf.select_columns(2)[0] in ("strong", "copy")
+    assert clf.select_columns(0) == []
+    assert len(clf.select_columns(4)) == 4
     with pytest.raises(ValueError, match="select"):
-        clf.select(9)
+        clf.select_columns(9)
     selector = EvidenceSelector(k=2).fit(table, y)
-    assert set(selector.get_feature_names_out()) == set(clf.select(2))
+    assert set(selector.get_feature_names_out()) == set(clf.select_columns(2))
     assert make_pipeline(clone(selector), BayesClassifier()).fit(table, y).score(table, y) > 0.8
     assert EvidenceSelector(k=1, estimator=textbook()).fit(table.to_numpy(), y).get_support().sum() == 1
 
@@ -470,7 +470,7 @@ def test_a_class_of_weight_zero_is_no_class() -> None:
     weights = (y != 0) * 1.0
     clf = BayesClassifier().fit(X, y, weights)
     assert clf.leave_one_out(X, y, weights).labels.size == 40
-    clf.retune(X, y, weights).select(1, X, y, weights)
+    clf.retune(X, y, weights).select_columns(1, X, y, weights)
     assert f" {clf.leave_one_out(X, y, weights).log_loss / np.log(2):.4f}" in str(clf.diagnose(X, y, weights))
 
 
@@ -511,12 +511,12 @@ def test_columns_of_blocks_and_pairs_are_selected() -> None:
     y = np.arange(300) % 2
     words = RNG.poisson(1, (300, 40))
     words[:, 30] = RNG.poisson(1 + 8 * y)
-    assert BayesClassifier().fit(sparse.csr_array(words), y).select(1) == ["x30"]
+    assert BayesClassifier().fit(sparse.csr_array(words), y).select_columns(1) == ["x30"]
     numbers = RNG.normal(size=(300, 8))
     numbers[:, 7] += 3 * y
-    assert BayesClassifier(JointGaussian()).fit(numbers, y).select(1) == ["x7"]
+    assert BayesClassifier(JointGaussian()).fit(numbers, y).select_columns(1) == ["x7"]
     bits = RNG.integers(0, 2, (800, 6))
-    assert set(BayesClassifier().fit(bits.astype(str), bits[:, 2] ^ bits[:, 4]).select(2)) == {"x2", "x4"}
+    assert set(BayesClassifier().fit(bits.astype(str), bits[:, 2] ^ bits[:, 4]).select_columns(2)) == {"x2", "x4"}
     with_holes = np.where(RNG.random(numbers.shape) < 0.1, np.nan, numbers)
     assert EvidenceSelector(k=1).fit_transform(with_holes, y).shape == (300, 1)
 
