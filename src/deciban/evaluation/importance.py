@@ -21,7 +21,7 @@ from deciban.model.corrections import Bins, Corrections
 from deciban.model.fitted import Fitted
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import Schema
-from deciban.scoring.predict import aligned_table
+from deciban.scoring.predict import align_rows
 from deciban.scoring.simulate import sample_rows
 from deciban.sources.streams import Examples
 from deciban.tables.row_sampling import sample_places
@@ -143,7 +143,7 @@ def compute_left_out_importance(fitted: Fitted, table: Table, found: LeaveOneOut
 
 def compute_new_row_importance(fitted: Fitted, X: Any) -> Importance:
     """Of rows that were not learned, whose classes are not known."""
-    return _compute_unlabeled(fitted, aligned_table(fitted, X), "as they are predicted")
+    return _compute_unlabeled(fitted, align_rows(fitted, X), "as they are predicted")
 
 
 def compute_simulated_importance(fitted: Fitted) -> Importance:
@@ -152,7 +152,7 @@ def compute_simulated_importance(fitted: Fitted) -> Importance:
         rows, _ = sample_rows(fitted, ROWS_DRAWN, 0)
     except DecibanError as error:
         raise UsageError(f"importance: no rows are known, and none can be drawn ({error})", remedy="give X") from None
-    return _compute_unlabeled(fitted, aligned_table(fitted, rows), "drawn from the model")
+    return _compute_unlabeled(fitted, align_rows(fitted, rows), "drawn from the model")
 
 
 def _limit_rows(fitted: Fitted) -> int:

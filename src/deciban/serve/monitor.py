@@ -117,7 +117,7 @@ class WatchedModel:
             for found, kind in ((missing, MISSING), (unseen, UNSEEN)):
                 number = (kinds == kind).sum(axis=0)
                 found.update({int(column): int(number[column]) for column in np.flatnonzero(number)})
-            if self._outliers.can_judge:
+            if self._outliers.can_sample:
                 counted = self._outliers.count(table, kinds)
                 judged, outliers = judged + counted[0], outliers + counted[1]
         rows = sum(len(rows.posterior) for rows in waiting)

@@ -40,7 +40,7 @@ from deciban.serve.problems import Problem, problem_of
 from deciban.serve.settings import LearnSettings
 from deciban.sources.write import replace_file
 from deciban.store import layout, model_file
-from deciban.store.lock import journal_of, owned
+from deciban.store.lock import journal_of, lock_model
 from deciban.util.parallel import one_blas_thread
 
 
@@ -66,7 +66,7 @@ class ModelOnDisk:
     def load(cls, path: str) -> tuple["ModelOnDisk", Fitted]:
         """The file, locked, and what is in it; a ModelFileError where another process is changing it."""
         try:
-            lock = owned(path)
+            lock = lock_model(path)
         except BlockingIOError:
             cause = "another process learns with this model or changes it"
             raise ModelFileError(cause, place=Place(path), remedy="stop that one first") from None
