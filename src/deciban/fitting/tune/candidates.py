@@ -133,7 +133,7 @@ def _find_texts(base: Schema) -> Iterator[tuple[Text, int]]:
 def _choose_lift(rows: Rows, family: Text, column: int) -> tuple[Text, Floats]:
     """Return the lift family with the best share of linear lifts for these rows, and its evidence."""
     counted: dict[object, object] = {}
-    log_lift, linear = (replace(family, **CANDIDATES.lift, linear=share) for share in (0.0, 1.0))  # type: ignore[arg-type]
+    log_lift, linear = (replace(family, **CANDIDATES.lift, linear=share) for share in (0.0, 1.0))
     both = np.concatenate([score_without_each(rows, one, [column], counted) for one in (log_lift, linear)], axis=1)
     weights, _ = maximize(
         center(both), rows, np.array(CANDIDATES.lift_weights), np.zeros(rows.classes), WEIGHTS.group_rows
