@@ -80,10 +80,10 @@ export function frequencySentences(belief, names) {
   const total = shown[0] + shown[1];
   const exact = oneDecimal(100 * belief.posterior[0]);
   const rounded = total > 0 ? oneDecimal((100 * shown[0]) / total) : exact;
-  const told = rounded === exact ? `${rounded} %` : `${rounded} % (${exact} % before rounding)`;
+  const told = rounded === exact ? `${rounded}%` : `${rounded}% (${exact}% before rounding)`;
   return [
-    `Of ${withCommas(people)} people ${lines.join("; ")}.`,
-    `So of the ${withCommas(total)} who show it ${withCommas(shown[0])} are ${names[0]}: ${told}.`,
+    `Of ${withCommas(people)} people, ${lines.join("; ")}.`,
+    `So of the ${withCommas(total)} who show it, ${withCommas(shown[0])} are ${names[0]}: ${told}.`,
   ];
 }
 

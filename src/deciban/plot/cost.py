@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from deciban.decisions.decide import incurred, least_risk_decisions
+from deciban.decisions.decide import choose_decisions, compute_incurred_costs
 from deciban.decisions.loss import Loss
 from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, UsageError
@@ -279,7 +279,7 @@ def costs_by_prior(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, di
 
 def _cost_by_truth(rows: ScoredRows, posterior: Floats, loss: Loss) -> Floats:
     """The mean cost of the rows of each class; 0 where there are none."""
-    cost = incurred(least_risk_decisions(np.ascontiguousarray(posterior), loss), rows.labels)
+    cost = compute_incurred_costs(choose_decisions(np.ascontiguousarray(posterior), loss), rows.labels)
     size = rows.classes.size
     total, weight = np.bincount(rows.labels, rows.weights * cost, size), np.bincount(rows.labels, rows.weights, size)
     return np.divide(total, weight, out=np.zeros(size), where=weight > 0.0)

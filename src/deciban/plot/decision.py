@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from deciban.decisions.bayes_error import BayesError, log_joint
-from deciban.decisions.decide import risks
+from deciban.decisions.bayes_error import BayesError, compute_log_joint
+from deciban.decisions.decide import compute_risks
 from deciban.decisions.loss import Loss
-from deciban.decisions.regions import Interval, areas_of, decision_at, least_risk
+from deciban.decisions.regions import Interval, compute_areas, find_decisions, find_least_risk
 from deciban.errors import Argument, UsageError
 from deciban.explain.column_values import ColumnValues, values_of
 from deciban.explain.decision_curves import curves_of_column, curves_of_result, joint_of, places_of_columns
@@ -112,8 +112,8 @@ class DecisionDisplay(Display):
         self.best_regions = list(regions if best_regions is None else best_regions)
         self.name = name
         self.discrete = discrete
-        self.areas = areas_of(self.regions, joint, x, len(loss.matrix))
-        least = areas_of(self.best_regions, joint, x, len(loss.matrix))
+        self.areas = compute_areas(self.regions, joint, x, len(loss.matrix))
+        least = compute_areas(self.best_regions, joint, x, len(loss.matrix))
         self.risk, self.min_risk = (float((loss.matrix * area).sum()) for area in (self.areas, least))
 
     @property
@@ -276,8 +276,8 @@ class DecisionDisplay(Display):
         for part in _runs(moved):
             x, joint = self.x[part], self.joint[part]
             middle = np.array([0.5 * (x[0] + x[-1])])
-            d, best = (int(decision_at(rule, middle)[0]) for rule in (self.regions, self.best_regions))
-            cost = risks(joint, self.loss)
+            d, best = (int(find_decisions(rule, middle)[0]) for rule in (self.regions, self.best_regions))
+            cost = compute_risks(joint, self.loss)
             low, high = np.zeros(x.size), cost[:, d] - cost[:, best]
             if self.loss.is_zero_one:
                 low, high = joint[:, d], joint[:, best]
@@ -287,7 +287,7 @@ class DecisionDisplay(Display):
     def _moved(self) -> Flags:
         """The points between which the rule differs from the best one."""
         middle = 0.5 * (self.x[1:] + self.x[:-1])
-        return np.asarray(decision_at(self.regions, middle) != decision_at(self.best_regions, middle))
+        return np.asarray(find_decisions(self.regions, middle) != find_decisions(self.best_regions, middle))
 
     @property
     def _classes(self) -> list[Any]:
@@ -305,7 +305,7 @@ class DecisionDisplay(Display):
         columns: dict[str, Any] = {"x": self.x}
         columns |= {f"joint of {label}": self.joint[:, c] for c, label in enumerate(self._classes)}
         for name, rule in (("decision", self.regions), ("best", self.best_regions)):
-            columns[name] = [decisions[place] for place in decision_at(rule, self.x)]
+            columns[name] = [decisions[place] for place in find_decisions(rule, self.x)]
         return data_frame(columns)
 
 
@@ -381,7 +381,7 @@ class DecisionMapDisplay(Display):
         self.names = names
         self.ellipses = list(ellipses)
         self.boundary = boundary
-        self.decisions = least_risk(joint.reshape(-1, joint.shape[2]), loss).reshape(joint.shape[:2])
+        self.decisions = find_least_risk(joint.reshape(-1, joint.shape[2]), loss).reshape(joint.shape[:2])
 
     @classmethod
     def from_fitted(cls, fitted: Fitted, columns: Integers, loss: Loss, *, ax: Axes | None = None) -> Self:
@@ -439,7 +439,7 @@ class DecisionMapDisplay(Display):
             np.linspace(*ends, SIDE_POINTS) for ends in zip(np.min(reach, axis=0), np.max(reach, axis=0), strict=True)
         )
         points = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
-        joint = np.exp(log_joint(result.distributions, result.prior, points)).reshape(y.size, x.size, -1)
+        joint = np.exp(compute_log_joint(result.distributions, result.prior, points)).reshape(y.size, x.size, -1)
         same = all(np.allclose(one.covariance, ellipses[0].covariance) for one in ellipses)
         return cls(x, y, joint, result.loss, ("x", "y"), ellipses, "linear" if same else "quadratic").plot(ax)
 
