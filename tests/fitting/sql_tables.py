@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from deciban.errors import DataError
-from deciban.fitting.sql_counts.count import count_in_engine
+from deciban.fitting.sql_counts.pushdown import count_in_engine
 from deciban.model.batches import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.schema.schema import Schema

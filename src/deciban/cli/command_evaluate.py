@@ -70,7 +70,7 @@ Examples:
 def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: ReadOptions, **options: Any) -> None:
     """Say how often the predictions are right and how far the probabilities can be believed."""  # fmt: skip
     from deciban.cli.command_predict import load_costs, locate_cost_errors
-    from deciban.evaluation.evaluate import cross_validate, evaluate_left_out
+    from deciban.evaluation.validation import cross_validate, evaluate_left_out
     from deciban.model.fitted import Settings
 
     first_is_model = _is_model(sources[0])
@@ -125,7 +125,7 @@ def _evaluate_model(
     """How rows were evaluated, and the figures; if the model has learned them, also those as if they were new rows."""
     from deciban.cli.command_predict import count_unknown_cells
     from deciban.errors import DataError
-    from deciban.evaluation.evaluate import evaluate_and_recognize, evaluate_left_out
+    from deciban.evaluation.validation import evaluate_and_recognize, evaluate_left_out
 
     with count_unknown_cells(fitted) as observe:
         found, learned = evaluate_and_recognize(fitted, rows, loss, observe)
@@ -167,7 +167,7 @@ def diagnose(
     model: str, table: tuple[str, ...], target: str | None, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
     """Say where the assumptions of MODEL fail on the rows it has learned, what that costs, and the remedy."""
-    from deciban.evaluation.evaluate import diagnose_rows
+    from deciban.evaluation.validation import diagnose_rows
 
     fitted = load_model(model)
     rows = open_labeled(fitted, open_table(table, read), target)

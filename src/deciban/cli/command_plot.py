@@ -36,7 +36,7 @@ OPTIONS_OF_KINDS = {
     "column": ("nomogram", "column", "pair", "decision"),
     "label": ("evidence", "nomogram", "cost"),
     "against": ("evidence", "nomogram"),
-    "target": OF_LABELED_ROWS,
+    "target": (*OF_LABELED_ROWS, "decision"),
     "costs": ("decision", "coverage", "cost"),
     "reject": ("coverage",),
     "prior": ("decision",),
@@ -57,6 +57,7 @@ Examples:
 \b
 These kinds need only MODEL: nomogram, column, pair, decision. `evidence` also needs TABLE.
 The other kinds need TABLE with the target column: reliability, coverage, cost, dependence, learning.
+`decision` draws the rows of TABLE as points, if TABLE is given.
 """)  # fmt: skip
 @MODEL
 @click.argument("table", nargs=-1, shell_complete=complete_files)
@@ -90,12 +91,12 @@ def plot(
     model: str, table: tuple[str, ...], kind: str, output: str, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
     """Draw a picture of MODEL, or of its predictions for TABLE."""
-    from deciban.plot.display import kind_of_picture, without_screen, write_picture
+    from deciban.plot.display import check_picture_path, use_headless_backend, write_picture
 
-    kind_of_picture(output)
+    check_picture_path(output)
     _check_options(kind, table, options)
     check_output(output, (model, *table, *filter(None, [options["costs"]])))
-    without_screen()
+    use_headless_backend()
     fitted = load_model(model)
     scan = open_table(table, read, output) if table else None
     if scan is not None:
@@ -114,7 +115,7 @@ def _check_options(kind: str, table: tuple[str, ...], options: dict[str, Any]) -
         if options[name] not in (None, (), False) and kind not in kinds:
             option = SPELLINGS.get(name, f"--{name}")
             raise click.UsageError(f"{option} is for --kind {', '.join(kinds)}, not for {kind}; leave it out")
-    if table and kind in OF_MODELS:
+    if table and kind in OF_MODELS and kind != "decision":
         raise click.UsageError(f"--kind {kind} needs only the model; leave the table out")
     if not table and kind not in OF_MODELS:
         raise click.UsageError(f"--kind {kind} needs a table: deciban plot MODEL TABLE")
@@ -175,6 +176,8 @@ def _draw_decision(fitted: "Fitted", scan: "Source | None", options: dict[str, A
         priors=None if options["prior"] is None else parse_prior(options["prior"]),
         loss=load_costs(options["costs"], fitted),
         boundaries=list(options["boundary"]) or None,
+        X=scan,
+        y=None if scan is None else _target(fitted, options),
     )
 
 
@@ -204,7 +207,7 @@ def _draw_cost(fitted: "Fitted", scan: "Source | None", options: dict[str, Any])
 
 
 def _draw_dependence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.evaluation.evaluate import diagnose_rows
+    from deciban.evaluation.validation import diagnose_rows
     from deciban.fitting.fit import open_examples
     from deciban.plot import DependenceDisplay
 
@@ -226,7 +229,7 @@ def _draw_labeled_rows(
     display: Any, fitted: "Fitted", scan: "Source | None", options: dict[str, Any], **more: Any
 ) -> Any:
     """Draw labeled rows. Rows that the model was trained on are each scored by the model without them."""
-    from deciban.evaluation.evaluate import evaluate_and_recognize
+    from deciban.evaluation.validation import evaluate_and_recognize
     from deciban.fitting.fit import open_examples
 
     target, weight = _target(fitted, options), fitted.origin.weight
