@@ -107,7 +107,7 @@ def test_a_dragged_mean_moves_the_boundary_to_where_bayes_error_says(played: Ope
     after = check_line(played, line)
     assert after["classes"][1][0] > before["classes"][1][0] + 1
     assert line.get_by_label("mean", exact=True).nth(1).input_value() == f"{after['classes'][1][0]:g}"
-    drag(played, line.get_by_role("slider", name="Spread of a"), 40)
+    drag(played, line.get_by_role("slider", name="Standard deviation of a"), 40)
     assert check_line(played, line)["classes"][0][1] > 4.5
 
 
@@ -150,7 +150,7 @@ def test_a_boundary_moved_by_hand_shows_what_is_avoidable(played: Opened) -> Non
     handle.focus()
     played.page.keyboard.press("ArrowRight")
     assert check_line(played, line)["hand"]["edges"][0] == pytest.approx(state["hand"]["edges"][0] + 0.01)
-    line.get_by_role("button", name="Boundary back to the best").click()
+    line.get_by_role("button", name="Reset the boundary").click()
     assert check_line(played, line)["hand"] is None
 
 
@@ -162,14 +162,14 @@ def test_typed_priors_losses_and_a_third_class(played: Opened) -> None:
     assert told(line, "boundary") == pytest.approx(20)
     line.get_by_label("Cost of deciding a when it is b").fill("10")
     check_line(played, line)
-    line.get_by_role("button", name="Add a class c").click()
+    line.get_by_role("button", name="Add class c").click()
     state = check_line(played, line)
     assert len(state["classes"]) == 3
     line.get_by_label("Cost of deciding c when it is a").fill("3.5")
     check_line(played, line)
     line.get_by_label("mean", exact=True).first.fill("")
     assert check_line(played, line)["classes"] == state["classes"]
-    for example in ("A costly mistake", "Only the spread differs", "Three classes"):
+    for example in ("Unequal costs", "Different variances", "Three classes"):
         line.get_by_role("button", name=example).click()
         check_line(played, line)
 
@@ -257,7 +257,7 @@ def test_the_theorem_says_what_deciban_bayes_says(played: Opened) -> None:
     assert " ".join(belief.frequencies().split("\n")) in theorem.inner_text()
     assert "0.371901" in theorem.inner_text()
     assert told(theorem, "people") == [[45, 5], [76, 874]]
-    theorem.get_by_role("button", name="One more test: positive").click()
+    theorem.get_by_role("button", name="Add a positive test").click()
     assert told(theorem, "posterior") == pytest.approx(belief.update((0.9, 0.08))["ill"], rel=1e-14)
     theorem.get_by_label("positive if well").last.fill("0.1")
     expected = bayes(0.05, (0.9, 0.001), ("ill", "well")).update((0.9, 0.001))
@@ -283,7 +283,7 @@ def test_pieces_are_put_on_the_balance(played: Opened) -> None:
     balance.get_by_role("button", name="Tennis").click()
     assert told(balance, "probability") == pytest.approx(0.2045826513911)
     balance.get_by_label("P(evidence | against)").fill("0.09")
-    balance.get_by_role("button", name="Put it on the balance").click()
+    balance.get_by_role("button", name="Add to the balance").click()
     assert told(balance, "pieces") == 6
 
 
