@@ -254,7 +254,7 @@ class SchemaError(DataError):
     ...     numbers + words
     ... except SchemaError as error:
     ...     print(error)
-    column 'size' is Gaussian() in one and Categorical() in the other; fit both with the same families=
+    column 'size' is Gaussian() in one table and Categorical() in the other; fit both with the same families=
     """
 
 
@@ -269,7 +269,7 @@ class ForgetError(DataError):
     ...     clf.forget({"outlook": ["sunny"]}, ["yes"])
     ... except ForgetError as error:
     ...     print(error)
-    these rows cannot be forgotten: more is taken away than was counted; give just the rows that the model has learned
+    cannot forget these rows: more would be removed than was counted; pass only rows the model has learned
     """
 
 

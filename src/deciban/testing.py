@@ -268,10 +268,10 @@ def assert_same_statistic(a: Any, b: Any, exact: bool, weight: float = 0.0) -> N
         np.testing.assert_array_equal(a.tuples, b.tuples)
         _floats_agree(a.table, b.table, exact, weight)
     elif isinstance(a, Words):
-        a, b = a.in_sorted_order, b.in_sorted_order
+        a, b = a.sorted_words, b.sorted_words
         for one, other in zip(a.vocabularies, b.vocabularies, strict=True):
             assert one.array.to_pylist() == other.array.to_pylist()
-        for one, other in zip((*a.tables, a.texts), (*b.tables, b.texts), strict=True):
+        for one, other in zip((*a.tables, a.text_weight), (*b.tables, b.text_weight), strict=True):
             _floats_agree(one, other, exact, weight)
     elif isinstance(a, Bins):
         for one, other in zip(a.columns, b.columns, strict=True):

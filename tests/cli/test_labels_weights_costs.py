@@ -136,5 +136,5 @@ def test_a_column_that_the_table_lacks_is_data(command: list[str], deciban: Deci
     answer = deciban(*command)
     assert answer.code == 3
     assert answer.err.startswith("deciban: error: base.csv: ")
-    assert "there is no column 'kinds'" in answer.err
+    assert "no column 'kinds'" in answer.err
     assert "did you mean 'kind'?" in answer.err

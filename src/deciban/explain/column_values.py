@@ -74,7 +74,7 @@ def _(statistic: Tuples, place: int) -> ColumnCounts | None:
 def _(statistic: Bins, place: int) -> ColumnCounts | None:
     column = statistic.columns[place]
     reach = np.ptp(column.edges) or np.abs(column.edges).max() if column.edges.size else 1.0
-    column = column.coarser(max(column.exponent, int(np.frexp(reach)[1]) - DRAWN_BITS))
+    column = column.coarsen(max(column.exponent, int(np.frexp(reach)[1]) - DRAWN_BITS))
     return ColumnCounts(column.table, low=column.edges, high=column.edges + np.ldexp(1.0, column.exponent))
 
 

@@ -173,7 +173,7 @@ class TokenizedText:
             told.append({"factor": "orders", "formula": None, "log": [orders] * found[0].logs.size})
         shown = found if len(found) <= MAX_FACTORS else found[: MAX_FACTORS - 1]
         for one in shown:
-            word = self.column.words.shown(one.word)
+            word = self.column.words.display(one.word)
             power = "" if one.amount == 1.0 else f"^{one.amount:.3g}"
             formulas = [f"[{how}]{power}" if power else how for how in one.formulas]
             told.append(
@@ -196,11 +196,11 @@ class TokenizedText:
         )
         order, by_absence = (np.argsort(-np.abs(each), kind="stable") for each in (there, not_there))
         words = tuple(
-            WordEvidence(vocabulary.shown(self.known.words[k]), float(self.known.amounts[k]), float(there[k]))
+            WordEvidence(vocabulary.display(self.known.words[k]), float(self.known.amounts[k]), float(there[k]))
             for k in order
         )
         absent = tuple(
-            WordEvidence(vocabulary.shown(scores.absent[k]), 0.0, float(not_there[k]))
+            WordEvidence(vocabulary.display(scores.absent[k]), 0.0, float(not_there[k]))
             for k in by_absence[:MAX_ABSENT]
             if abs(not_there[k]) >= MIN_ABSENT
         )
@@ -277,7 +277,7 @@ def top_words(column: TextColumn, label: int, most: int) -> TopWords:
     enough = np.flatnonzero((gain >= least) & (evidence > 0.0))
     order = sorted(enough.tolist(), key=lambda k: (-gain[k], column.words[k]))[:most]
     return TopWords(
-        TopWord(column.words.shown(k), float(DECIBANS * evidence[k]), float(counts[k]), float(total[k] - counts[k]))
+        TopWord(column.words.display(k), float(DECIBANS * evidence[k]), float(counts[k]), float(total[k] - counts[k]))
         for k in order
     )
 

@@ -27,7 +27,7 @@ from deciban.families.base.spread import find_varying
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.categorical import add_share_variance, lookup_left_out, lookup_terms
 from deciban.statistics import Bins, Combined, Moments
-from deciban.statistics.bins import Column
+from deciban.statistics.bins import ColumnBins
 from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 
@@ -107,7 +107,7 @@ class Binned(ColumnFamily):
 
     def estimate(self, statistic: MomentsAndBins) -> "BinnedLikelihood":
         moments, cells = statistic.parts
-        overall = moments.over_classes()
+        overall = moments.merge_classes()
         varies = find_varying(overall.variance()[0], overall.mean[0])
         deviation = np.sqrt(overall.variance()[0])
         columns = []
@@ -116,7 +116,7 @@ class Binned(ColumnFamily):
             exponent = max(column.exponent, int(np.frexp(largest)[1]) - BIN_DIGITS if largest else 0)
             if varies[j]:
                 exponent = max(exponent, round(float(np.log2(4.0 * deviation[j] / self.bins))))
-            columns.append(column.coarser(exponent))
+            columns.append(column.coarsen(exponent))
         return BinnedLikelihood.of(columns, varies, self.alpha, self.unseen)
 
     def score_left_out(
@@ -141,14 +141,14 @@ class Binned(ColumnFamily):
 class BinnedLikelihood(BaseLikelihood):
     """log density of each occupied bin, column by column in one table; after a column's bins stands a zero count."""
 
-    bins: list[Column]
+    bins: list[ColumnBins]
     table: Floats
     start: Integers
     alpha: float
     unseen: Unseen
 
     @classmethod
-    def of(cls, bins: list[Column], varies: np.ndarray, alpha: float, unseen: Unseen) -> "BinnedLikelihood":
+    def of(cls, bins: list[ColumnBins], varies: np.ndarray, alpha: float, unseen: Unseen) -> "BinnedLikelihood":
         rows = []
         for j, column in enumerate(bins):
             padded = np.concatenate([column.table, np.zeros((len(column.table), 1))], axis=1)

@@ -26,7 +26,7 @@ from deciban.families.base.lowering import OTHER_PLACE, ExportedColumns, Lowered
 from deciban.families.base.smoothing import draw, format_fraction, smooth_shares
 from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
-from deciban.statistics.levels import MAX_TABLE_WIDTH, encode, positions
+from deciban.statistics.levels import MAX_TABLE_WIDTH, encode, find_positions
 from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers, in_lanes, log
 from deciban.util.arrow_values import as_values
@@ -152,7 +152,7 @@ class Categorical(ColumnFamily):
             given = as_values(pa.array(self.levels))
             for j, values in enumerate(levels):
                 table = np.zeros((counts[j].shape[0], len(given)))
-                table[:, positions(values, given)] = counts[j]
+                table[:, find_positions(values, given)] = counts[j]
                 levels[j], counts[j] = given, table
         return CategoricalLikelihood.of(levels, counts, self.alpha, self.unseen)
 

@@ -125,7 +125,7 @@ class Gamma(ColumnFamily):
 
     def estimate(self, statistic: MomentsAndLogs) -> "GammaLikelihood":
         plain, logs = statistic.parts
-        overall, overall_logs = plain.over_classes(), logs.over_classes()
+        overall, overall_logs = plain.merge_classes(), logs.merge_classes()
         seen = plain.weight > 0.0
         overall_gap = _gap(overall, overall_logs)
         gap = np.where(seen, self._raised(_gap(plain, logs), plain, overall, overall_gap), overall_gap)
@@ -146,7 +146,7 @@ class Gamma(ColumnFamily):
         self, statistic: MomentsAndLogs, cells: Numbers, rows: LeftOutRows, slot: Integers, out: Floats
     ) -> None:
         plain, logs = (some.values for some in statistic.parts)
-        every, every_log = (some.over_classes().values for some in statistic.parts)
+        every, every_log = (some.merge_classes().values for some in statistic.parts)
         gaps = _gap(plain, logs)
         whole = np.zeros((len(cells), slot.size, out.shape[2]))
         self.estimate(statistic).score(cells, np.ones(slot.size), np.arange(slot.size), whole)
@@ -155,16 +155,16 @@ class Gamma(ColumnFamily):
             counted = np.flatnonzero((rows.removed > 0.0) & (cells[:, j] > 0))
             x, labels, removed = cells[counted, j].astype(np.float64), rows.labels[counted], rows.removed[counted]
             log_x, first = np.log(x), np.zeros_like(labels)
-            left, left_log = every.left_out(x, first, removed, j), every_log.left_out(log_x, first, removed, j)
+            left, left_log = every.leave_out(x, first, removed, j), every_log.leave_out(log_x, first, removed, j)
             overall = _gap(left, left_log)
-            own, own_log = plain.left_out(x, labels, removed, j), logs.left_out(log_x, labels, removed, j)
+            own, own_log = plain.leave_out(x, labels, removed, j), logs.leave_out(log_x, labels, removed, j)
             there = own.weight > 1e-9 * removed
             gap = np.where(there, self._raised(_gap(own, own_log), own, left, overall), overall)
             mean, low = np.where(there, own.mean, left.mean), np.where(there, own.mean_low, left.mean_low)
             evidence[counted, labels] = _log_density(x, gap[0], mean[0], low[0])
             for c in range(out.shape[2]):  # a class at the floor, or without cells, follows the others
                 if plain.weight[c, j] > 0.0:
-                    same = plain.of_cell(c, j, x.size)
+                    same = plain.take_cell(c, j, x.size)
                     gap = self._raised(np.full_like(overall, gaps[c, j]), same, left, overall)
                     follows = (labels != c) & (gap[0] != gaps[c, j])
                 else:

@@ -187,7 +187,7 @@ def score_normal_left_out(
     var_smoothing: float = 0.0,
 ) -> None:
     """Score each row by the normal distributions of the other rows."""
-    center = moments.over_classes().mean[0]
+    center = moments.merge_classes().mean[0]
     mean = np.where(moments.weight > 0.0, (moments.mean - center) + moments.mean_low, 0.0)
     weight, scatter = moments.weight, moments.scatter + moments.scatter_low
     all_weight, pooled, degrees = weight.sum(axis=0), scatter.sum(axis=0), np.maximum(weight - family.ddof, 0.0)
@@ -219,7 +219,7 @@ def estimate_normal(
     moments: Moments, spread: Spread, ddof: float, floor: float, var_smoothing: float = 0.0
 ) -> "Normal":
     """The normal distributions of the moments; a class without cells takes the column's overall distribution."""
-    overall = moments.over_classes()
+    overall = moments.merge_classes()
     overall_variance = overall.variance()
     own = moments.variance(ddof)
     seen = moments.weight > 0.0

@@ -112,7 +112,7 @@ class JointGaussian(BlockFamily):
 
     def _unshrunk(self, statistic: Scatter) -> Floats:
         """The covariance of each class and, last, the pooled one, in units of the columns' deviations."""
-        unit = units(statistic.over_classes())
+        unit = units(statistic.merge_classes())
         divisor = np.maximum(statistic.weight - self.ddof, 0.0)[:, None, None]
         scatter = (statistic.scatter + statistic.scatter_low) * np.outer(1.0 / unit, 1.0 / unit)
         scatter = np.concatenate([scatter, scatter.sum(axis=0, keepdims=True)])
@@ -133,7 +133,7 @@ class JointGaussian(BlockFamily):
 
     def _covariance(self, statistic: Scatter, shares: Floats) -> tuple[Floats, Integers]:
         """The matrices, in units of the columns' deviations, and which of them each class has."""
-        overall, seen = statistic.over_classes(), statistic.weight > 0.0
+        overall, seen = statistic.merge_classes(), statistic.weight > 0.0
         unit = units(overall)
         scale = np.outer(1.0 / unit, 1.0 / unit)
         pairs = zip(self._unshrunk(statistic), shares, strict=True)
@@ -165,7 +165,7 @@ class JointGaussian(BlockFamily):
             kept = statistic.weight > 0.0
             place = np.where(kept, np.cumsum(kept) - 1, -1)
             some = LeftOutRows(place[rows.labels[counted]].astype(np.int32), rows.removed[counted])
-            present = statistic.place_classes(place, int(kept.sum()))
+            present = statistic.reindex_classes(place, int(kept.sum()))
             downdate = self._downdate(present, shares[np.append(kept, True)], columns)
             found, sure = downdate.score(x, some, evidence[counted, 0][:, kept])
             matrices = self._covariance(statistic, shares)[0][:, columns][:, :, columns]
@@ -174,7 +174,7 @@ class JointGaussian(BlockFamily):
             evidence[counted[:, None], 0, np.flatnonzero(kept)] = found
             if not kept.all():  # a class without rows has the distribution of all
                 plain = JointGaussian(floor=self.floor)
-                of_all = plain._downdate(statistic.over_classes(), np.zeros(2), columns)
+                of_all = plain._downdate(statistic.merge_classes(), np.zeros(2), columns)
                 alike = LeftOutRows(np.zeros_like(some.labels), some.removed)
                 found, sure_of_all = of_all.score(x, alike, np.zeros((counted.size, 1)))
                 evidence[counted[:, None], 0, np.flatnonzero(~kept)] = found
@@ -223,7 +223,7 @@ class JointGaussian(BlockFamily):
         for i in again:
             at = slice(i, i + 1)
             row = Scatter.count(cells[at], rows.labels[at], rows.removed[at], evidence.shape[2])
-            left = self._estimate(statistic.remove(row, slack=0.0), shares)
+            left = self._estimate(statistic.remove(row, tolerance=0.0), shares)
             evidence[at, 0] = score_block(left, cells[at], evidence.shape[2])
 
 
@@ -259,7 +259,7 @@ def joint_normal(statistic: Scatter, covariance: Floats, group: Integers, floor:
     In these units no unit of measurement matters. A class without rows takes the overall mean, a direction without
     variance that of a matrix of as many rows of which the next one differs.
     """
-    overall, seen = statistic.over_classes(), statistic.weight > 0.0
+    overall, seen = statistic.merge_classes(), statistic.weight > 0.0
     unit, center = units(overall), overall.mean[0]
     mean = np.where(seen[:, None], (statistic.mean - center) + statistic.mean_low, 0.0) / unit
     rows = np.zeros(len(covariance))
@@ -539,7 +539,7 @@ class Downdate:
         cls, statistic: Scatter, columns: Integers, spread: Spread, shares: Floats, ddof: float, floor: float
     ) -> Self:
         """For some columns; `shares`: how far the matrix of each class and the pooled one move to their diagonals."""
-        overall = statistic.over_classes()
+        overall = statistic.merge_classes()
         unit, center = units(overall)[columns], overall.mean[0, columns]
         mean = ((statistic.mean[:, columns] - center) + statistic.mean_low[:, columns]) / unit
         scatter = (statistic.scatter + statistic.scatter_low)[:, columns][:, :, columns] / np.outer(unit, unit)

@@ -27,7 +27,7 @@ from deciban.families.base.smoothing import draw_counts
 from deciban.families.base.sql_questions import Event, Later, SqlQuestions
 from deciban.statistics import Totals
 from deciban.statistics.base import FUZZ
-from deciban.statistics.moments import refuse_too_large
+from deciban.statistics.moments import check_not_too_large
 from deciban.tables.table import Readable
 from deciban.util.arrays import MAX_AMOUNT, Codes, Floats, Integers, Numbers, log
 from deciban.util.text_tables import format_digits, format_number
@@ -93,7 +93,7 @@ class Poisson(ColumnFamily):
         return Totals.empty(classes, columns)
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Totals:
-        refuse_too_large(cells)
+        check_not_too_large(cells)
         return Totals.count(COUNTS.handle_outside(cells, self.outside), labels, weights, classes)
 
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:

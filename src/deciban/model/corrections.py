@@ -187,11 +187,11 @@ class Corrections(PickledFields):
             for tests, values, weight in zip(self.tests, self.values, self._cell_weights, strict=True)
         ]
 
-    def place_classes(self, positions: Integers, size: int) -> "Corrections":
+    def reindex_classes(self, positions: Integers, size: int) -> "Corrections":
         """The same with the classes at other positions among `size`; a class that it does not know is not corrected."""
         return replace(self, values=scatter_to(self.values, positions, size, axis=2))
 
-    def place_columns(self, positions: Sequence[int]) -> "Corrections":
+    def reindex_columns(self, positions: Sequence[int]) -> "Corrections":
         """The same where the columns of the table have moved to these positions."""
         return replace(self, columns=tuple(replace(one, column=positions[one.column]) for one in self.columns))
 

@@ -9,7 +9,7 @@ import numpy as np
 from deciban.errors import Argument, BadCell, DataError, ForgetError, Labels, UsageError
 from deciban.schema.schema import Schema, union_schemas
 from deciban.statistics import Statistic
-from deciban.statistics.base import remaining
+from deciban.statistics.base import subtract_counts
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
 
@@ -144,15 +144,15 @@ class Counts:
         new_class = tolerance is None and mine.classes.size > self.classes.size
         if mine.schema.width > self.schema.width or new_class:
             raise ForgetError(
-                "these rows cannot be forgotten: they have a column or a class that was never learned",
-                remedy="give just the rows that the model has learned",
+                "cannot forget these rows: they have a column or a class that was never learned",
+                remedy="pass only rows the model has learned",
             )
         guard = Guard(mine.schema)
         pairs = enumerate(zip(mine.statistics, theirs.statistics, strict=True))
         left = tuple(guard(p, a.remove, b, tolerance) for p, (a, b) in pairs)
         return replace(
             mine,
-            class_weight=remaining(mine.class_weight, theirs.class_weight, tolerance),
+            class_weight=subtract_counts(mine.class_weight, theirs.class_weight, tolerance),
             statistics=left,
             rows=max(self.rows - other.rows, 0),
             unlabeled=max(self.unlabeled - other.unlabeled, 0),
@@ -209,7 +209,7 @@ class Counts:
         if self.declared or kept.all():
             return self
         positions = np.where(kept, np.cumsum(kept) - 1, -1)
-        statistics = tuple(s.place_classes(positions, int(kept.sum())) for s in self.statistics)
+        statistics = tuple(s.reindex_classes(positions, int(kept.sum())) for s in self.statistics)
         return replace(self, classes=self.classes[kept], class_weight=self.class_weight[kept], statistics=statistics)
 
     def extend_schema(self, schema: Schema) -> "Counts":
@@ -238,7 +238,7 @@ class Counts:
                 if np.array_equal(positions, np.arange(len(group.columns))):
                     total = statistic
                 elif (positions >= 0).any() and (not group.family.joint or group.open or (positions >= 0).all()):
-                    total = total.merge(statistic.place_columns(positions, len(group.columns)))
+                    total = total.merge(statistic.reindex_columns(positions, len(group.columns)))
             statistics.append(total)
         return replace(self, schema=schema, statistics=tuple(statistics))
 
@@ -263,7 +263,7 @@ class Counts:
             host, positions = found
             statistic = self.statistics[host]
             same = np.array_equal(positions, np.arange(len(group.columns)))
-            statistics.append(statistic if same else statistic.place_columns(positions, len(group.columns)))
+            statistics.append(statistic if same else statistic.reindex_columns(positions, len(group.columns)))
         return replace(self, schema=schema, statistics=tuple(statistics))
 
     def _aligned(self, other: "Counts") -> tuple["Counts", "Counts"]:
@@ -278,7 +278,7 @@ class Counts:
         if self.classes.size == classes.size:
             return replace(self, classes=classes)
         positions = np.searchsorted(classes, self.classes)
-        statistics = tuple(s.place_classes(positions, classes.size) for s in self.statistics)
+        statistics = tuple(s.reindex_classes(positions, classes.size) for s in self.statistics)
         weight = np.zeros(classes.size)
         weight[positions] = self.class_weight
         return replace(self, classes=classes, class_weight=weight, statistics=statistics)

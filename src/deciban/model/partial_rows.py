@@ -79,11 +79,11 @@ class PartialRows:
         points = zip((*SCALED_SHARES, 1.0), (*self.scales.tolist(), 1.0), strict=True)
         return [(self.min_share * share, scale) for share, scale in points]
 
-    def place_classes(self, positions: Integers, size: int) -> "PartialRows":
+    def reindex_classes(self, positions: Integers, size: int) -> "PartialRows":
         """The same with the classes at other positions among `size`; a class that it does not know has no offsets."""
         return replace(self, offsets=scatter_to(self.offsets, positions, size, axis=1))
 
-    def place_columns(self, positions: Sequence[int], width: int) -> "PartialRows":
+    def reindex_columns(self, positions: Sequence[int], width: int) -> "PartialRows":
         """The same where the columns of the table have moved to these positions among `width`."""
         places = np.asarray(positions, dtype=np.int64)
         return replace(

@@ -174,11 +174,13 @@ class Tuning:
         corrections = self.corrections
         if corrections is not None:
             places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
-            corrections = corrections.place_columns(place).place_classes(places.astype(np.int64), counts.classes.size)
+            corrections = corrections.reindex_columns(place).reindex_classes(
+                places.astype(np.int64), counts.classes.size
+            )
         partial = self.partial
         if partial is not None:
             places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
-            partial = partial.place_columns(place, schema.width).place_classes(
+            partial = partial.reindex_columns(place, schema.width).reindex_classes(
                 places.astype(np.int64), counts.classes.size
             )
         kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections, partial=partial)

@@ -14,7 +14,7 @@ from deciban.explain.column_values import ColumnValues, values_of
 from deciban.explain.decision_curves import curves_of_column, curves_of_result, joint_of, places_of_columns
 from deciban.explain.estimates import Estimates
 from deciban.fitting.fit import open_examples
-from deciban.fitting.update import places_of
+from deciban.fitting.update import find_class_places
 from deciban.model.fitted import Fitted
 from deciban.model.linear_forms import form_of
 from deciban.plot.display import (
@@ -658,7 +658,7 @@ def _read_points(fitted: Fitted, columns: Integers, X: Any, y: Any) -> DataPoint
     """Read the values of labeled rows in these columns, of many rows a part."""
     rows = open_examples(fitted, X, y).whole()
     kept = np.arange(rows.table.rows)[:: -(-rows.table.rows // MAX_POINTS) or 1]
-    labels = places_of(fitted, rows.labels, rows.weights)[kept]
+    labels = find_class_places(fitted, rows.labels, rows.weights)[kept]
     table = fitted.counts.schema.table_as_learned(rows.table.take(kept))
     values = np.asarray(table.numbers([int(column) for column in columns]), dtype=np.float64)
     return DataPoints(values, labels)

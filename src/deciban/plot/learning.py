@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.evaluation.validation import evaluate_rows, split
+from deciban.evaluation.validation import evaluate_rows, separate_fold
 from deciban.fitting.fit import count_examples, open_examples
-from deciban.fitting.update import with_counts
+from deciban.fitting.update import replace_counts
 from deciban.model.fitted import Fitted
 from deciban.plot.display import (
     Axes,
@@ -129,7 +129,7 @@ class LearningDisplay(Display):
         if X_test is not None:
             test = open_examples(fitted, X_test, y_test).whole()
         else:
-            inside, outside = split(rows, HELD_OUT, 0)
+            inside, outside = separate_fold(rows, HELD_OUT, 0)
             test, rows = inside.whole(), outside.whole()
         order, sizes = _shuffle_rows(rows), _choose_sizes(rows.table.rows, int(shards))
         named = {"plain Bayes": replace(fitted, tuning=None)}
@@ -206,7 +206,7 @@ def _measure(named: Mapping[str, Fitted], shards: Sequence[LabeledTable], test: 
         counted = count_examples(first.counts.schema, table, first.settings.threads)
         total = counted if total is None else total + counted
         for name, fitted in named.items():
-            one = evaluate_rows(with_counts(fitted, total), test)
+            one = evaluate_rows(replace_counts(fitted, total), test)
             found[name][0].append(one.accuracy)
             found[name][1].append(one.log_loss)
     return {name: LearningMetrics(np.array(accuracy), np.array(loss)) for name, (accuracy, loss) in found.items()}

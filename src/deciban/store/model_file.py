@@ -170,7 +170,7 @@ def _apart(names: list[str], statistic: Statistic) -> Iterator[tuple[list[str], 
     half = len(names) // 2  # halves of halves: taking one column out of many takes as long as there are columns
     for first, size in ((0, half), (half, len(names) - half)) if half else ():
         place = np.arange(len(names)) - first
-        some = statistic.place_columns(np.where(place < size, np.maximum(place, -1), -1), size)
+        some = statistic.reindex_columns(np.where(place < size, np.maximum(place, -1), -1), size)
         yield from _apart(names[first : first + size], some)
 
 
@@ -186,8 +186,8 @@ def _feed(digest: Any, value: Any) -> None:
         digest.update(b"(%d" % len(value))
         for item in value:
             _feed(digest, item)
-    elif hasattr(value, "comparable"):
-        _feed(digest, value.comparable())
+    elif hasattr(value, "comparison_key"):
+        _feed(digest, value.comparison_key())
     elif isinstance(value, Vocabulary):
         digest.update(b"%d" % len(value) + value.starts.astype("<i8").tobytes() + value.text.tobytes())
     elif isinstance(value, SparseRows):

@@ -29,7 +29,7 @@ from deciban.model.priors import Empirical, Uniform
 from deciban.model.tuning import Choice, Tuning
 from deciban.schema.schema import ColumnGroup, MeantAs, Reason, Schema
 from deciban.statistics import STATISTICS, Statistic, Vocabulary
-from deciban.statistics.bins import Column
+from deciban.statistics.bins import ColumnBins
 from deciban.statistics.exact import ExactSums
 from deciban.store.layout import ARRAY_TYPES, ArrayReader, Content
 from deciban.tables.cells import CellHabits
@@ -41,7 +41,7 @@ RECORDS: dict[str, type[Any]] = {
     for record in (
         *FAMILIES,
         *SPREADS,
-        *(Column, ExactSums, SparseRows, Vocabulary, *STATISTICS),
+        *(ColumnBins, ExactSums, SparseRows, Vocabulary, *STATISTICS),
         *(ColumnGroup, MeantAs, Reason, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
         *(CorrectedColumn, Corrections, PartialRows),
     )

@@ -17,7 +17,7 @@ from deciban import Text, kernels
 from deciban.families.text.tokens import CASED, COMPOSED, Tokens, folded_text, folding, texts_of
 from deciban.kernels.text_arrays import CharacterRules, LabeledTexts, Texts, WordIndex, WordSpans
 from deciban.statistics.vocabulary import Vocabulary
-from deciban.statistics.words import counts_by_class
+from deciban.statistics.words import count_by_class
 from tests import example_count
 from tests.support.corpora import STOP, TEXTS, vectorizer
 
@@ -117,7 +117,7 @@ def test_words_are_counted_class_by_class(rows: list[tuple[str | None, int]], op
     order = np.argsort(labels, kind="stable")
     words, numbers, bounds = learned(tokens, texts)
     texts_in_order = LabeledTexts(order, labels, np.full(labels.size, 0.5))
-    found = counts_by_class(numbers, bounds, None, texts_in_order, len(words), 4)
+    found = count_by_class(numbers, bounds, None, texts_in_order, len(words), 4)
     expected: Counter[tuple[str, int]] = Counter()
     for text, label in rows:
         expected.update((word, label) for word in (tokens.words(text) if text else []))

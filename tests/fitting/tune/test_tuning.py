@@ -27,7 +27,7 @@ from deciban import (
     Shrunk,
 )
 from deciban.fitting.fit import count_examples, open_examples
-from deciban.fitting.update import with_counts
+from deciban.fitting.update import replace_counts
 from tests import textbook
 
 RNG = np.random.default_rng(0)
@@ -154,7 +154,7 @@ def test_leave_one_out_is_refitting_without_the_row(weighted: bool) -> None:
         left[i] = 0.0  # a row of weight 2 is there twice, and both are left out
         rest = BayesClassifier(tune=None).fit(MIXED[:80], Y[:80])
         others = count_examples(clf.counts_.schema, open_examples(clf.fitted_, MIXED[:80], Y[:80], left))
-        rest.fitted_ = with_counts(clf.fitted_, others)
+        rest.fitted_ = replace_counts(clf.fitted_, others)
         expected = rest.evidence(MIXED[i : i + 1])
         others = [b for b in range(len(expected.blocks)) if b not in binned]
         np.testing.assert_allclose(

@@ -64,7 +64,7 @@ def estimated(estimator: Any, rows: Floats, weights: Floats) -> Floats:
 
 def own_normals(statistic: Scatter, covariance: Floats) -> JointNormal:
     """The distributions of the quadratic discriminant; a class without rows has that of all rows together."""
-    overall = statistic.over_classes()
+    overall = statistic.merge_classes()
     unit = units(overall)
     seen = (statistic.weight > 0.0)[:, None, None]
     matrices = np.where(seen, covariance, _covariance(overall)) / np.outer(unit, unit)
@@ -87,7 +87,7 @@ class Within:
 
     @classmethod
     def of(cls, statistic: Scatter, covariance: Floats, tol: float) -> "Within":
-        overall, seen = statistic.over_classes(), statistic.weight > 0.0
+        overall, seen = statistic.merge_classes(), statistic.weight > 0.0
         center, unit = overall.mean[0], units(overall)
         varies, variance = np.isfinite(unit), np.diag(covariance)
         unit = np.sqrt(variance, out=unit, where=varies & find_varying(variance, center))

@@ -29,8 +29,8 @@ from deciban.families.text.kinds import KINDS, Kind, WordCounts, WordFactor, Wor
 from deciban.families.text.options import TermWeights, TextOptions, row_sums
 from deciban.families.text.tokens import as_text, present_texts
 from deciban.kernels.text_arrays import LabeledTexts, LeftOutTexts, UnknownWords
-from deciban.statistics.vocabulary import BUCKET_SEEDS, Vocabulary, bucket_number, buckets_beyond, shown_word
-from deciban.statistics.words import Words, counts_by_class, counts_by_text
+from deciban.statistics.vocabulary import BUCKET_SEEDS, Vocabulary, bucket_number, count_buckets, display_word
+from deciban.statistics.words import Words, count_by_class, count_by_text
 from deciban.tables.table import Readable, decode_cells, take_cells
 from deciban.util.arrays import CORES, Codes, Floats, Integers
 from deciban.util.sparse import SparseRows
@@ -134,9 +134,9 @@ class Text(TextOptions):
             numbers, bounds, words = self.tokens.learn(array)
             amounts = None
             if not self.term_weights.plain:
-                each = counts_by_text(numbers, bounds, len(words))
+                each = count_by_text(numbers, bounds, len(words))
                 amounts, numbers, bounds = self.term_weights.of(each).kernel_arrays()
-            columns.append((words, counts_by_class(numbers, bounds, amounts, labeled, len(words), classes)))
+            columns.append((words, count_by_class(numbers, bounds, amounts, labeled, len(words), classes)))
             there = (labels >= 0) & present_texts(array)
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
         return Words.of(columns, texts, self.max_features)
@@ -167,7 +167,7 @@ class Text(TextOptions):
             part[~present_texts(array)] = 0.0
             alone = column.counts.texts[rows.labels] <= rows.removed * (1.0 + 1e-9)
             again = np.flatnonzero((not column.kind.left_out_by_formula) | ((rows.removed > 0.0) & alone))
-            only = statistic.place_columns(np.where(np.arange(len(cells)) == j, 0, -1), 1)
+            only = statistic.reindex_columns(np.where(np.arange(len(cells)) == j, 0, -1), 1)
             found = np.zeros((again.size, 1, out.shape[2]))
             score_by_refitting(self, only, [take_cells(array, again)], rows[again], np.zeros(1, dtype=np.int64), found)
             part[again] = found
@@ -283,7 +283,7 @@ class TextColumn:
     @cached_property
     def _unknown(self) -> UnknownWords:
         """Words that are not known count as the bucket of rare words that they are in, if there is any."""
-        numbers = np.full(buckets_beyond(self.options.max_features), -1, dtype=np.int32)
+        numbers = np.full(count_buckets(self.options.max_features), -1, dtype=np.int32)
         for number in range(self.words.bucket_count):
             numbers[bucket_number(self.words[number])] = number
         return UnknownWords(numbers, BUCKET_SEEDS)
@@ -291,7 +291,7 @@ class TextColumn:
     def rows(self, texts: pa.Array) -> SparseRows:
         """The amounts of the words that are known, each text a row; a text that is missing has none."""
         numbers, bounds = self.options.tokens.look_up(texts, self.words, self._unknown)
-        return self.term_weights.of(counts_by_text(numbers, bounds, len(self.words)))
+        return self.term_weights.of(count_by_text(numbers, bounds, len(self.words)))
 
     def _occurrences(self, texts: pa.Array) -> SparseRows:
         """The same as `rows` where amounts are counts, with a cell for each time that a word is there."""
@@ -327,7 +327,7 @@ class TextColumn:
             column,
             options.tokens,
             [str(word) for word in decode_cells(self.words.array)],
-            buckets_beyond(options.max_features),
+            count_buckets(options.max_features),
             seeds,
             weights.term_counts,
             weights.normalize,
@@ -377,7 +377,7 @@ class TextColumn:
     def estimated(self) -> ParameterEstimates:
         """P(word | class): that a word of the class is this one, or ("bernoulli") that a text has it; or its score."""
         found = {name: np.ascontiguousarray(table.T) for name, table in self.kind.estimates().items()}
-        return ParameterEstimates(found, tuple(shown_word(word or "") for word in decode_cells(self.words.array)))
+        return ParameterEstimates(found, tuple(display_word(word or "") for word in decode_cells(self.words.array)))
 
     def known_words(self, text: pa.Array) -> KnownWords | None:
         """The known words of one text; None where it is missing."""
@@ -422,7 +422,7 @@ class TextColumn:
             dense[~present_texts(texts)] = np.nan
             return dense
 
-        words = tuple(f"{name}: {shown_word(word or '')}" for word in decode_cells(self.words.array))
+        words = tuple(f"{name}: {display_word(word or '')}" for word in decode_cells(self.words.array))
         return DiscriminantTerms(words, amounts, np.ascontiguousarray(weights), offset)
 
 

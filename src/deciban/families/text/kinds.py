@@ -47,7 +47,11 @@ class WordCounts:
 
         presence: texts that have a word were counted. A text may have several words of a bucket, and still it is one.
         """
-        words, counts, texts = statistic.vocabularies[column], statistic.counts[column], statistic.texts[:, column]
+        words, counts, texts = (
+            statistic.vocabularies[column],
+            statistic.counts[column],
+            statistic.text_weight[:, column],
+        )
         if presence and words.bucket_count:
             counts = counts.with_values(np.minimum(counts.stored, np.repeat(texts, np.diff(counts.indptr))))
         total = sum_at(counts.indices, counts.data, len(words))

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from deciban import kernels
 from deciban.errors import BadCell, UsageError
 from deciban.kernels.text_arrays import CharacterRules, Texts, UnknownWords, WordIndex, WordRules, WordSpans
-from deciban.statistics.vocabulary import SEEDS, Vocabulary, enlarged, enlarged_spans, number_with_room
+from deciban.statistics.vocabulary import SEEDS, Vocabulary, enlarge, enlarge_spans, number_words
 from deciban.util.arrays import SPARE, Bytes, Codes, Flags, Integers, kernel_view
 
 Analyzer = Literal["word", "char", "char_wb"]
@@ -192,7 +192,7 @@ class Tokens:
     def learn(self, texts: pa.Array) -> tuple[Codes, Integers, Vocabulary]:
         """The numbers of the words of all texts, the bounds of those of each, and the vocabulary of these words."""
         numbers, bounds, index = self._numbered(texts, WordIndex.empty(texts.nbytes), None)
-        return numbers, bounds, Vocabulary.of_index(index)
+        return numbers, bounds, Vocabulary.from_index(index)
 
     def look_up(self, texts: pa.Array, vocabulary: Vocabulary, unknown: UnknownWords) -> tuple[Codes, Integers]:
         """The numbers of the words of all texts that are in a vocabulary, and the bounds of those of each text."""
@@ -225,7 +225,7 @@ class Tokens:
             else:
                 bounds, spans = self._grams(self._cut(some))
                 kernel, given, expected = kernels.word_index.number_words, [bounds], int(bounds[-1])
-            numbers, bounds, index = number_with_room(kernel, given, spans, index, unknown, rows, expected)
+            numbers, bounds, index = number_words(kernel, given, spans, index, unknown, rows, expected)
             found.append((numbers, bounds))
         return *_concatenated(found), index
 
@@ -294,7 +294,7 @@ class Tokens:
         bounds, state = np.zeros(rows + 1, dtype=np.int64), np.zeros(4, dtype=np.int64)
         rules = CharacterRules(*self._folding(some.ascii_only), in_words)
         while not kernels.tokenize.find_characters(some.texts, rules, spans, groups, bounds, state):
-            spans, groups = enlarged_spans(spans), enlarged(groups)
+            spans, groups = enlarge_spans(spans), enlarge(groups)
         return Units(spans, groups[: bounds[-1] + 1], bounds)
 
     def _words(self, some: TextSlice) -> tuple[WordSpans, Integers]:
@@ -303,7 +303,7 @@ class Tokens:
         bounds, state = np.zeros(some.texts.present.size + 1, dtype=np.int64), np.zeros(4, dtype=np.int64)
         spans, rules = room(size, size // 4), self._word_rules(some.ascii_only)
         while not kernels.tokenize.find_words(some.texts, rules, spans, bounds, state):
-            spans = enlarged_spans(spans)
+            spans = enlarge_spans(spans)
         return WordSpans(spans.text, spans.begins[: bounds[-1]], spans.stops[: bounds[-1]]), bounds
 
     def _kept(self, spans: WordSpans, bounds: Integers) -> Units:

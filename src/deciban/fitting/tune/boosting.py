@@ -16,15 +16,15 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.families.base.contract import LeftOutRows
-from deciban.fitting.tune.propose import most_rows
-from deciban.fitting.tune.rows import Rows, fold_amounts, is_number
-from deciban.fitting.tune.weights import MAX_BLOCKS_WEIGHED, centered, figures_of, learn_weights, maximize
+from deciban.fitting.tune.propose import limit_tuning_rows
+from deciban.fitting.tune.rows import Rows, assign_folds, is_number
+from deciban.fitting.tune.weights import MAX_BLOCKS_WEIGHED, center, compute_metrics, learn_weights, maximize
 from deciban.model.corrections import Bins, CorrectedColumn, Corrections, bins_of, cells_of, sums_of_values
 from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
-from deciban.statistics.levels import distinct
+from deciban.statistics.levels import encode_distinct
 from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import SparseMatrix, Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers, sum_at
@@ -46,21 +46,21 @@ COLUMNS_AT_A_TIME = 256
 MIN_BINS, MAX_BINS_CUT, ROWS_OF_A_BIN = 16, 126, 64.0
 
 
-def few_levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[float, ...] | None, int] | None:
+def cut_into_levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[float, ...] | None, int] | None:
     """A column as a few levels: the code of each cell (-1: missing), where it is cut (None: nowhere), their number."""
     table = rows.table
     if is_number(table, column):
         cells = np.asarray(table.numbers([column])[:, 0], dtype=np.float64)
-        cuts = quantile_cuts(cells, rows.weights, bins, bins + 2)
+        cuts = find_quantile_cuts(cells, rows.weights, bins, bins + 2)
         if not cuts.size:
             return None
         codes = np.where(np.isnan(cells), -1, np.searchsorted(cuts, cells, side="right")).astype(np.int32)
         return codes, tuple(cuts.tolist()), cuts.size + 1
-    codes, levels = _levels(table, column)
+    codes, levels = _encode_levels(table, column)
     return (codes, None, len(levels)) if 2 <= len(levels) <= FEW_LEVELS else None
 
 
-def quantile_cuts(cells: Floats, weights: Floats, bins: int, most_values: int) -> Floats:
+def find_quantile_cuts(cells: Floats, weights: Floats, bins: int, most_values: int) -> Floats:
     """Where numbers are cut into about so many bins of equal weight; between all values where these are few."""
     here = ~np.isnan(cells)
     values = np.unique(cells[here])
@@ -72,7 +72,7 @@ def quantile_cuts(cells: Floats, weights: Floats, bins: int, most_values: int) -
     return np.unique(np.quantile(cells[here], share, method="inverted_cdf", weights=weights[here]))
 
 
-def associations(rows: Rows, columns: Sequence[int], weights: Floats) -> Floats:
+def measure_associations(rows: Rows, columns: Sequence[int], weights: Floats) -> Floats:
     """How much each column depends on the class, by rows of these weights: of a number the share of its variance that
     lies between the classes, of a category the mean square contingency for each level."""
     found = np.zeros(len(columns))
@@ -87,47 +87,47 @@ def associations(rows: Rows, columns: Sequence[int], weights: Floats) -> Floats:
         sums, sizes = member.T @ cells, np.maximum(member.T @ here, 1e-300)
         found[places] = (sums**2 / sizes).sum(axis=0) / np.maximum(weights @ cells**2, 1e-300)
     for k in np.flatnonzero(~numeric).tolist():
-        codes, levels = _levels(rows.table, columns[k])
-        counts = _counts(codes, rows, weights, len(levels))
+        codes, levels = _encode_levels(rows.table, columns[k])
+        counts = _count_levels(codes, rows, weights, len(levels))
         expected = np.outer(counts.sum(axis=1), counts.sum(axis=0))
         squares = np.divide(counts**2, expected, out=np.zeros_like(counts), where=expected > 0.0)
         found[k] = max(squares.sum() - 1.0, 0.0) / max(len(levels) - 1, 1)
     return found
 
 
-def _counts(codes: Codes, rows: Rows, weights: Floats, levels: int) -> Floats:
+def _count_levels(codes: Codes, rows: Rows, weights: Floats, levels: int) -> Floats:
     """The weight of each level and class."""
     here = codes >= 0
     found = sum_at(codes[here] * rows.classes + rows.labels[here], weights[here], levels * rows.classes)
     return found.reshape(levels, rows.classes)
 
 
-def corrected_columns(rows: Rows, columns: Sequence[int]) -> list[CorrectedColumn]:
+def bin_columns(rows: Rows, columns: Sequence[int]) -> list[CorrectedColumn]:
     """The columns in the bins that corrections tell apart; without those that do not vary."""
     bins = int(np.clip(rows.total / ROWS_OF_A_BIN, MIN_BINS, MAX_BINS_CUT))
     found = []
     for column in columns:
         if is_number(rows.table, column):
             cells = np.asarray(rows.table.numbers([column])[:, 0], dtype=np.float64)
-            found.append(CorrectedColumn(column, cuts=quantile_cuts(cells, rows.weights, bins, bins)))
+            found.append(CorrectedColumn(column, cuts=find_quantile_cuts(cells, rows.weights, bins, bins)))
         else:
-            found.append(CorrectedColumn(column, levels=_levels_in_order(rows, column)))
+            found.append(CorrectedColumn(column, levels=_order_levels(rows, column)))
     return [column for column in found if np.ptp(column.read(rows.table))]
 
 
-def _levels(table: Table, column: int) -> tuple[Codes, pa.Array]:
+def _encode_levels(table: Table, column: int) -> tuple[Codes, pa.Array]:
     """The code of each cell (-1: missing), and the levels."""
     values = table.values([column])
     array = values[0] if isinstance(values, list) else pa.array(values[:, 0], from_pandas=True)
-    codes, levels = distinct(array, column)
+    codes, levels = encode_distinct(array, column)
     return codes.astype(np.int32), levels
 
 
-def _levels_in_order(rows: Rows, column: int) -> pa.Array:
+def _order_levels(rows: Rows, column: int) -> pa.Array:
     """The frequent levels of a category, those that say alike side by side: along the direction in which their
     evidence differs most."""
-    codes, levels = _levels(rows.table, column)
-    counts = _counts(codes, rows, rows.weights, len(levels))
+    codes, levels = _encode_levels(rows.table, column)
+    counts = _count_levels(codes, rows, rows.weights, len(levels))
     total = counts.sum(axis=1)
     by_name = np.array(sorted(range(len(levels)), key=lambda k: (-total[k], str(levels[k]))), dtype=np.int64)
     kept = by_name[total[by_name] >= ROWS_OF_A_LEVEL][:MAX_LEVELS]
@@ -195,16 +195,16 @@ class Series(NamedTuple):
 
 
 @one_blas_thread()
-def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
+def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
     """The tuning with corrections, and with the scales that they leave to the evidence; as it is where rows are too
     few. `learned`: whether the rows are among those counted."""
-    places = correctable(tuning.schema)
+    places = find_correctable_columns(tuning.schema)
     if rows.total < MIN_ROWS_CORRECTED or isinstance(rows.table, SparseMatrix):
         return tuning
-    if not (columns := corrected_columns(rows, places[:MAX_COLUMNS_CORRECTED])):
+    if not (columns := bin_columns(rows, places[:MAX_COLUMNS_CORRECTED])):
         return tuning
     left_out, hashed, copies = rows.rows_to_leave_out(learned), len(columns), rows.copies.extra
-    amounts = fold_amounts(columns, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)
+    amounts = assign_folds(columns, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)
     place, fold = np.nonzero(amounts)  # a row that is in several folds is several rows
     if not np.array_equal(place, np.arange(rows.labels.size)):
         rows = replace(rows, table=rows.table.take(place), labels=rows.labels[place])
@@ -212,16 +212,16 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
     rows = replace(rows, weights=amounts[place, fold])
     if np.unique(fold).size < FOLDS:
         return tuning
-    columns, chosen = _chosen_by_fold(rows, places, columns, fold)
-    prior = finite_prior(rows)
-    start = left_out_scores(tuning, counts, rows, left_out, fold)
+    columns, chosen = _choose_columns_by_fold(rows, places, columns, fold)
+    prior = make_finite_prior(rows)
+    start = score_left_out_rows(tuning, counts, rows, left_out, fold)
     search = Searched(bins_of(columns, rows.table), np.array([column.bins for column in columns]), chosen)
     first = grow(search, rows, fold, start, seed=0)
     second = grow(search, rows, fold, np.broadcast_to(prior, start.shape), seed=1)
     scores = np.stack([start - prior + first.left_out, second.left_out], axis=1)
-    scale, bias = maximize(centered(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), SCALE_ROWS)
-    corrections, mean = _joined(columns, hashed, search.bins, rows, (first, second), scale)
-    accuracy, log_loss = figures_of(np.einsum("nbk,b->nk", scores, scale) + prior + bias, rows)
+    scale, bias = maximize(center(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), SCALE_ROWS)
+    corrections, mean = _join_series(columns, hashed, search.bins, rows, (first, second), scale)
+    accuracy, log_loss = compute_metrics(np.einsum("nbk,b->nk", scores, scale) + prior + bias, rows)
     return replace(
         tuning,
         weights=scale[0] * tuning.weights,
@@ -234,7 +234,7 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
     )
 
 
-def with_cap(tuning: Tuning, counts: Counts) -> Tuning:
+def add_cap(tuning: Tuning, counts: Counts) -> Tuning:
     """The tuning with a cap on what one block may be worth: no more than the rows behind it can support."""
     few = 0 < len(tuning.schema.block_names) <= MAX_BLOCKS_WEIGHED
     return replace(tuning, cap=float(np.log1p(counts.class_weight.sum()))) if tuning.rows and few else tuning
@@ -242,29 +242,29 @@ def with_cap(tuning: Tuning, counts: Counts) -> Tuning:
 
 def may_correct(tuning: Tuning, classes: int) -> bool:
     """Whether there is anything to correct: tuned columns besides texts, and classes that are not too many."""
-    return bool(tuning.rows and 2 <= classes <= MAX_CLASSES_CORRECTED and correctable(tuning.schema))
+    return bool(tuning.rows and 2 <= classes <= MAX_CLASSES_CORRECTED and find_correctable_columns(tuning.schema))
 
 
-def rows_to_correct(columns: int, classes: int) -> int:
+def limit_correction_rows(columns: int, classes: int) -> int:
     """The most rows that corrections are learned from."""
     columns = min(columns, MAX_COLUMNS_CORRECTED)
-    numbers = FOLDS * (2 * classes + 2 * outputs_of(classes) + 6)  # that are held for each row
-    work = MIN_TABLES * _work_of_a_row(_columns_a_table(columns), classes)
+    numbers = FOLDS * (2 * classes + 2 * count_outputs(classes) + 6)  # that are held for each row
+    work = MIN_TABLES * _measure_row_work(_count_table_columns(columns), classes)
     return int(min(MAX_WORK / work, MAX_NUMBERS_HELD / numbers))
 
 
-def _work_of_a_row(columns: int, classes: int) -> float:
+def _measure_row_work(columns: int, classes: int) -> float:
     """The cells of a row that are looked at for a table of each fold; further slopes cost half of the first."""
-    return FOLDS * columns * (1.0 + outputs_of(classes)) / 2.0
+    return FOLDS * columns * (1.0 + count_outputs(classes)) / 2.0
 
 
-def correctable(schema: Schema) -> list[int]:
+def find_correctable_columns(schema: Schema) -> list[int]:
     """The columns that may be corrected: all but texts and counts of words."""
     groups = (group for group in schema.groups if not group.family.is_text and not group.family.accepts_new_columns)
     return sorted({column for group in groups for column in group.columns})
 
 
-def _chosen_by_fold(
+def _choose_columns_by_fold(
     rows: Rows, places: list[int], columns: list[CorrectedColumn], fold: Integers
 ) -> tuple[list[CorrectedColumn], list[Integers]]:
     """The columns to correct by, and for each fold which of them its tables may use: all, or of very many those that
@@ -273,35 +273,35 @@ def _chosen_by_fold(
         return columns, [np.arange(len(columns))] * FOLDS
     best = []
     for f in range(FOLDS):
-        found = associations(rows, places, np.where(fold == f, 0.0, rows.weights))
+        found = measure_associations(rows, places, np.where(fold == f, 0.0, rows.weights))
         best.append([places[k] for k in np.argsort(-found.round(12), kind="stable")[:MAX_COLUMNS_CORRECTED]])
     known = {column.column for column in columns}
-    columns = columns + corrected_columns(rows, sorted(set().union(*best) - known))
+    columns = columns + bin_columns(rows, sorted(set().union(*best) - known))
     where = {column.column: k for k, column in enumerate(columns)}
     chosen = [np.array(sorted(where[place] for place in some if place in where), dtype=np.int64) for some in best]
     return columns, [some if some.size else np.arange(len(columns)) for some in chosen]
 
 
-def _columns_a_table(columns: int) -> int:
+def _count_table_columns(columns: int) -> int:
     return max(min(columns, FEW_COLUMNS), int(np.ceil(SHARE_OF_COLUMNS * columns)))
 
 
-def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOutRows, fold: Integers) -> Floats:
+def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOutRows, fold: Integers) -> Floats:
     """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
     scored = counts.select_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
-    few = sample_places(rows.labels.size, most_rows(tuning.schema, rows.classes))
-    known = _evidence_of(model, scored, rows, left_out, few)
-    weights = _weights_by_fold(tuning, known, rows, few, fold)
+    few = sample_places(rows.labels.size, limit_tuning_rows(tuning.schema, rows.classes))
+    known = _score_rows(model, scored, rows, left_out, few)
+    weights = _learn_weights_by_fold(tuning, known, rows, few, fold)
     out = np.empty((rows.labels.size, rows.classes))
 
     def score(some: Integers) -> None:
-        evidence = known if some is few else _evidence_of(model, scored, rows, left_out, some)
+        evidence = known if some is few else _score_rows(model, scored, rows, left_out, some)
         for f, (weight, bias) in enumerate(weights):
             here = np.flatnonzero(fold[some] == f)
             weighted = np.where(weight[:, None] > 0.0, evidence[here], 0.0) * weight[:, None]
             weighted = model.cap_weighted_evidence(weighted, tuning.cap).sum(axis=1)
-            out[some[here]] = weighted + bias + finite_prior(rows)
+            out[some[here]] = weighted + bias + make_finite_prior(rows)
 
     step = max(1, EVIDENCE_AT_A_TIME // (max(len(tuning.schema.block_names), 1) * rows.classes))
     every = np.arange(rows.labels.size)
@@ -309,27 +309,27 @@ def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOu
     for _ in map_in_threads(score, pieces, rows.threads):
         pass
     top = out.max(axis=1, keepdims=True)
-    return np.asarray(np.where(np.isfinite(top), out - top, finite_prior(rows)))
+    return np.asarray(np.where(np.isfinite(top), out - top, make_finite_prior(rows)))
 
 
-def finite_prior(rows: Rows) -> Floats:
+def make_finite_prior(rows: Rows) -> Floats:
     """The log prior of each class, finite also for one that has no rows."""
     return np.maximum(rows.log_prior, MIN_LOG_PRIOR)
 
 
-def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOutRows, some: Integers) -> Floats:
+def _score_rows(model: Model, counts: Counts, rows: Rows, left_out: LeftOutRows, some: Integers) -> Floats:
     """The left-out evidence of some rows, row by block by class."""
     table = rows.table if some.size == rows.labels.size else rows.table.take(some)
     return model.leave_one_out_evidence(counts, table, left_out[some])
 
 
-def _weights_by_fold(
+def _learn_weights_by_fold(
     tuning: Tuning, evidence: Floats, rows: Rows, few: Integers, fold: Integers
 ) -> list[tuple[Floats, Floats]]:
     """The weights and the bias that the rows of all other folds support, for each fold; `evidence` is of `few` rows."""
     if len(tuning.schema.block_names) > MAX_BLOCKS_WEIGHED:
         return [(tuning.weights, tuning.bias)] * FOLDS
-    evidence = centered(evidence)
+    evidence = center(evidence)
 
     def without(left_out: int) -> tuple[Floats, Floats]:
         here = np.flatnonzero(fold[few] != left_out)
@@ -341,13 +341,13 @@ def _weights_by_fold(
 
 def grow(search: Searched, rows: Rows, fold: Integers, start: Floats, seed: int) -> Series:
     """A series of tables on top of the scores `start`, as long as the loss of left-out rows falls."""
-    columns = _columns_a_table(min(map(len, search.chosen)))
-    work = rows.labels.size * _work_of_a_row(columns, rows.classes)
+    columns = _count_table_columns(min(map(len, search.chosen)))
+    work = rows.labels.size * _measure_row_work(columns, rows.classes)
     most = int(np.clip(MAX_WORK / work, MIN_TABLES, MAX_TABLES))
     rate = min(RATE * MAX_TABLES / most, MAX_RATE)
     members = [_Member.of(search, f, rows, fold == f, start, columns, FOLDS * seed + f) for f in range(FOLDS)]
     losses = np.zeros(0)
-    while losses.size < most and _falls(losses):
+    while losses.size < most and _is_falling(losses):
         for _ in map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads):
             pass
         losses = np.sum([member.losses for member in members], axis=0)
@@ -362,7 +362,7 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats, seed: int)
     return Series(tests, values, left_out)
 
 
-def _falls(losses: Floats) -> bool:
+def _is_falling(losses: Floats) -> bool:
     """Whether the loss has fallen enough while the last tables were grown, or these are too few to tell."""
     return losses.size <= TABLES_OF_A_FALL or losses.min() < (1.0 - MIN_FALL) * losses[:-TABLES_OF_A_FALL].min()
 
@@ -387,7 +387,7 @@ class _Member:
         cls, searched: Searched, fold: int, rows: Rows, held: Flags, start: Floats, columns: int, seed: int
     ) -> "_Member":
         size, classes, most = rows.labels.size, rows.classes, int(searched.sizes.max())
-        slopes = outputs_of(classes) + 1
+        slopes = count_outputs(classes) + 1
         room = columns * most * slopes
         depth = max(1, min(DEPTH, 1 + int(np.log2(max(MAX_SUMS / room, 1.0)))))
         cells = 1 << depth
@@ -434,18 +434,18 @@ class _Member:
         """What is to be explained by each of the next tables, table by class by output: every class by itself, or of
         many classes random mixtures, whose squares add up to the same on average."""
         classes = self.rows.scores.shape[1]
-        outputs = outputs_of(classes)
+        outputs = count_outputs(classes)
         if outputs >= classes:
             return np.tile(np.eye(classes), (TABLES_A_LOOK, 1, 1))
         return self.draw.normal(scale=outputs**-0.5, size=(TABLES_A_LOOK, classes, outputs))
 
 
-def outputs_of(classes: int) -> int:
+def count_outputs(classes: int) -> int:
     """How many slopes of each row a table explains."""
     return 1 if classes == 2 else min(classes, MAX_OUTPUTS)
 
 
-def _joined(
+def _join_series(
     columns: Sequence[CorrectedColumn], hashed: int, bins: Bins, rows: Rows, series: Sequence[Series], scale: Floats
 ) -> tuple[Corrections | None, Floats]:
     """All tables as one value, and the mean of what they add: their values are centered about it."""

@@ -9,8 +9,8 @@ import numpy as np
 from deciban.families import Family, JointGaussian, Text, known_families
 from deciban.families.base.contract import NumericSummary
 from deciban.families.base.spread import Pooled, Shrunk
-from deciban.fitting.tune.rows import MIN_ROWS, Rows, is_number, left_out_evidence, measure_of
-from deciban.fitting.tune.weights import GROUP_ROWS, centered, maximize
+from deciban.fitting.tune.rows import MIN_ROWS, Rows, find_measure, is_number, score_without_each
+from deciban.fitting.tune.weights import GROUP_ROWS, center, maximize
 from deciban.model.tuning import Choice
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.statistics import Moments
@@ -42,7 +42,7 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
         inferred = [] if group.family.joint else group.inferred_columns
         inferred_as.update(dict.fromkeys(inferred, group.family))
         for column in inferred:
-            for family in candidates(group.family, rows, column):
+            for family in list_candidates(group.family, rows, column):
                 options.setdefault(family, []).append(column)
         if rest := tuple(k for k, column in enumerate(group.columns) if column not in inferred):
             kept.append(group.subset(rest))
@@ -50,14 +50,14 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
     best: dict[int, Floats] = {}
     counted: dict[Any, Any] = {}
     for family, columns in options.items():
-        evidence = left_out_evidence(rows, family, columns, counted)
+        evidence = score_without_each(rows, family, columns, counted)
         for k, loss in enumerate(rows.losses(evidence)):
             tried = ledger.setdefault(columns[k], [])
             charged = float(loss) + (0.0 if family == inferred_as[columns[k]] else CHANGE_NATS / rows.total)
             if not tried or charged < min(tried, key=lambda entry: entry[0])[0]:
                 best[columns[k]] = evidence[:, k].copy()
             tried.append((charged, float(loss), family))
-    scored = [ScoredGroup(group, left_out_evidence(rows, group.family, group.columns, {})) for group in kept]
+    scored = [ScoredGroup(group, score_without_each(rows, group.family, group.columns, {})) for group in kept]
     chosen: dict[Family, list[int]] = {}
     choices = []
     for column in sorted(ledger):
@@ -66,21 +66,21 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
         choices.append(Choice(base.column_name(column), family, loss, tuple((f, other) for _, other, f in others)))
     by_column = dict(zip(sorted(ledger), choices, strict=True))
     for family, columns in chosen.items():
-        reasons = tuple(_with_mark(by_column[column].reason, base, column) for column in columns)
+        reasons = tuple(_add_note(by_column[column].reason, base, column) for column in columns)
         evidence = np.stack([best[column] for column in columns], axis=1)
         scored.append(ScoredGroup(ColumnGroup(family, tuple(columns), reasons), evidence))
     return scored, tuple(choices)
 
 
-def _with_mark(reason: Reason, base: Schema, column: int) -> Reason:
+def _add_note(reason: Reason, base: Schema, column: int) -> Reason:
     """The reason for a family, with what the column may be meant as."""
     meant = None if base.looks_like is None else base.looks_like[column]
     return reason if meant is None else replace(reason, text=f"{reason.text}, {meant}")
 
 
-def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
+def list_candidates(family: Family, rows: Rows, column: int) -> list[Family]:
     """The families that may suit a column that was inferred to be of this one; that one first, if it does."""
-    numbers = numbers_of(rows, column) if is_number(rows.table, column) else None
+    numbers = summarize_numbers(rows, column) if is_number(rows.table, column) else None
     if numbers is not None and numbers.values.size < 2:
         return [family]
     others = (
@@ -89,18 +89,18 @@ def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
     return list(dict.fromkeys(family.alternatives(numbers, others)))
 
 
-def numbers_of(rows: Rows, column: int) -> NumericSummary:
+def summarize_numbers(rows: Rows, column: int) -> NumericSummary:
     """The numbers of a column, as families ask for them."""
     cells = np.asarray(rows.table.numbers([column])[:, 0], dtype=np.float64)
     values = np.unique(cells[~np.isnan(cells)])
-    return NumericSummary(values, rows.total, measure_of(rows.table, column), *least_spread(rows, column))
+    return NumericSummary(values, rows.total, find_measure(rows.table, column), *check_spread(rows, column))
 
 
-def least_spread(rows: Rows, column: int, few: float = np.inf) -> tuple[bool, bool]:
+def check_spread(rows: Rows, column: int, few: float = np.inf) -> tuple[bool, bool]:
     """Whether every class (of less than `few` rows) varies in a column, and whether the classes together do."""
     cells = np.asarray(rows.table.numbers([column]), dtype=np.float64)
     moments = Moments.count(cells, rows.labels, rows.weights, rows.classes)
-    overall = float(moments.over_classes().variance()[0, 0])
+    overall = float(moments.merge_classes().variance()[0, 0])
     several = (moments.weight[:, 0] > 0.0) & (moments.weight[:, 0] < few)
     own = moments.variance()[several, 0]
     pooled = moments.scatter[:, 0].sum() / max(moments.weight[:, 0].sum(), 1e-300)
@@ -119,14 +119,14 @@ TEMPERING = (0.25, 0.5)
 def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:
     """Each column of texts with the family of least log-loss, alone and with the weight that suits it best."""
     scored, choices = [], []
-    for family, column in _texts(base):
-        options = [(family, left_out_evidence(rows, family, [column], {}))]
+    for family, column in _find_texts(base):
+        options = [(family, score_without_each(rows, family, [column], {}))]
         if family.has_default_evidence:
-            options.append(_lifted(rows, family, column))
+            options.append(_choose_lift(rows, family, column))
         elif not family.tempering:
             for power in TEMPERING:
                 other = replace(family, tempering=power)
-                options.append((other, left_out_evidence(rows, other, [column], {})))
+                options.append((other, score_without_each(rows, other, [column], {})))
         losses = [_loss_with_weight(rows, evidence) for _, evidence in options]
         best = int(np.argmin(losses))
         others = tuple((options[o][0], losses[o]) for o in np.argsort(losses) if o != best)
@@ -136,7 +136,7 @@ def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Cho
     return scored, tuple(choices)
 
 
-def _texts(base: Schema) -> Iterator[tuple[Text, int]]:
+def _find_texts(base: Schema) -> Iterator[tuple[Text, int]]:
     """The columns of texts, each with its family."""
     for group in base.groups:
         if group.family.is_text:
@@ -144,19 +144,19 @@ def _texts(base: Schema) -> Iterator[tuple[Text, int]]:
                 yield cast(Text, group.family), column
 
 
-def _lifted(rows: Rows, family: Text, column: int) -> tuple[Text, Floats]:
+def _choose_lift(rows: Rows, family: Text, column: int) -> tuple[Text, Floats]:
     """Lifts, the share of them that is linear chosen for these rows, and their evidence."""
     counted: dict[object, object] = {}
     log_lift, linear = (replace(family, **LIFT, linear=share) for share in (0.0, 1.0))  # type: ignore[arg-type]
-    both = np.concatenate([left_out_evidence(rows, one, [column], counted) for one in (log_lift, linear)], axis=1)
-    weights, _ = maximize(centered(both), rows, EXPECTED_WEIGHTS, np.zeros(rows.classes), GROUP_ROWS)
+    both = np.concatenate([score_without_each(rows, one, [column], counted) for one in (log_lift, linear)], axis=1)
+    weights, _ = maximize(center(both), rows, EXPECTED_WEIGHTS, np.zeros(rows.classes), GROUP_ROWS)
     share = round(float(weights[1] / weights.sum()), 2) if weights.sum() > 0.0 else 0.0
     return replace(log_lift, linear=share), (1.0 - share) * both[:, :1] + share * both[:, 1:]
 
 
 def _loss_with_weight(rows: Rows, evidence: Floats) -> float:
     """The log-loss of one block with the weight and the bias that suit it best."""
-    evidence = centered(evidence)
+    evidence = center(evidence)
     weights, bias = maximize(evidence, rows, np.ones(1), np.zeros(rows.classes), GROUP_ROWS)
     return float(rows.losses(weights[0] * evidence + bias)[0])
 
@@ -191,7 +191,7 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
     if len(complete) < 2:
         return []
     full &= np.fmax.reduce(complete) > np.fmin.reduce(complete)
-    columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _joins(rows, c))
+    columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _can_join(rows, c))
     if not 2 <= len(columns) <= min(MAX_JOINED, rows.total / 2):
         return []
     some = rows.some(max(MIN_ROWS, int(SHRINKAGE_WORK / (rows.classes * len(columns) ** 3 / 6))))
@@ -200,15 +200,15 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
     counted: dict[Any, Any] = {(any_of_them.statistic_key, tuple(columns)): statistic}
     scored = []
     for families in (POOLED, PER_CLASS):
-        losses = [float(some.losses(left_out_evidence(some, family, columns, counted))[0]) for family in families]
+        losses = [float(some.losses(score_without_each(some, family, columns, counted))[0]) for family in families]
         family = families[int(np.argmin(losses))]
-        evidence = left_out_evidence(rows, family, columns, counted)
+        evidence = score_without_each(rows, family, columns, counted)
         reason = Reason(ChosenBy.TUNED, f"all numeric columns together: log-loss {rows.losses(evidence)[0]:.4f} alone")
         group = ColumnGroup(family, tuple(columns), (reason,) * len(columns), auxiliary=True)
         scored.append(ScoredGroup(group, evidence))
     return scored
 
 
-def _joins(rows: Rows, column: int) -> bool:
+def _can_join(rows: Rows, column: int) -> bool:
     """Whether a column may join the others: its classes spread together, and each that has few rows by itself."""
-    return all(least_spread(rows, column, few=30.0))
+    return all(check_spread(rows, column, few=30.0))

@@ -7,16 +7,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from deciban.fitting.tune.boosting import FOLDS, MAX_COLUMNS_CORRECTED, correctable, corrected_columns
-from deciban.fitting.tune.propose import most_rows
-from deciban.fitting.tune.rows import Rows, fold_amounts
+from deciban.fitting.tune.boosting import FOLDS, MAX_COLUMNS_CORRECTED, bin_columns, find_correctable_columns
+from deciban.fitting.tune.propose import limit_tuning_rows
+from deciban.fitting.tune.rows import Rows, assign_folds
 from deciban.fitting.tune.weights import (
     MAX_BLOCKS_WEIGHED,
     MAX_LOG_ODDS,
     POLISHING_STEPS,
-    centered,
-    figures_of,
-    with_prior_of_others,
+    center,
+    compute_metrics,
+    use_prior_of_others,
 )
 from deciban.model.batches import Batch, count
 from deciban.model.corrections import Bins
@@ -71,7 +71,7 @@ def learn_partial_rows(tuning: Tuning, counts: Counts, rows: Rows, learned: bool
     few = 0 < len(tuning.schema.block_names) <= MAX_BLOCKS_WEIGHED
     if not tuning.rows or not few or isinstance(rows.table, SparseMatrix):
         return tuning
-    rows = rows.some(most_rows(tuning.schema, rows.classes))
+    rows = rows.some(limit_tuning_rows(tuning.schema, rows.classes))
     model = replace(tuning, partial=None).model(counts, np.maximum(rows.log_prior, MIN_LOG_PRIOR))
     if model.partial is None:
         return tuning
@@ -103,7 +103,7 @@ class _LeftOutRows:
         values = model.leave_one_out_evidence(counts, rows.table, rows.rows_to_leave_out(learned))
         values, _ = model.cap_evidence(values)
         weight = model.weights[:, None]
-        weighted = centered(np.where(weight > 0.0, weight * values, 0.0))
+        weighted = center(np.where(weight > 0.0, weight * values, 0.0))
         missing = missing_cells(rows.table)
         if missing is None:
             missing = np.zeros((rows.table.rows, model.schema.width), dtype=np.bool_)
@@ -111,8 +111,11 @@ class _LeftOutRows:
         if corrections is not None:
             hashed, bins = corrections.columns[: corrections.hashed], corrections.read(rows.table)
         else:
-            hashed, bins = tuple(corrected_columns(rows, correctable(model.schema)[:MAX_COLUMNS_CORRECTED])), None
-        amounts = fold_amounts(hashed, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)
+            hashed, bins = (
+                tuple(bin_columns(rows, find_correctable_columns(model.schema)[:MAX_COLUMNS_CORRECTED])),
+                None,
+            )
+        amounts = assign_folds(hashed, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)
         return cls(model, counts, rows, learned, weighted, missing, amounts, bins)
 
     def offsets(self) -> PartialRows:
@@ -197,10 +200,10 @@ class _LeftOutRows:
         joint = self._log_joint(partial, every)
         if tuning.corrections is None:
             own, removed = self.counts.class_weight[rows.labels], rows.rows_to_leave_out(self.learned).removed
-            accuracy, log_loss = figures_of(with_prior_of_others(joint, rows, own, removed), rows)
+            accuracy, log_loss = compute_metrics(use_prior_of_others(joint, rows, own, removed), rows)
         else:  # the weights were cross-fitted there: what changes is told apart
             before = replace(partial, informative=np.arange(self.model.schema.width), min_share=0.0)
-            old, new = (figures_of(one, rows) for one in (self._log_joint(before, every), joint))
+            old, new = (compute_metrics(one, rows) for one in (self._log_joint(before, every), joint))
             accuracy, log_loss = tuning.accuracy + new[0] - old[0], tuning.log_loss + new[1] - old[1]
         return replace(tuning, accuracy=float(np.clip(accuracy, 0.0, 1.0)), log_loss=max(log_loss, 0.0))
 
@@ -217,14 +220,14 @@ class _LeftOutRows:
             table = rows.table.take(here)
             for mask in masks:
                 masked = np.broadcast_to(mask, (here.size, mask.size))
-                sums = model.log_joint(masked_copy(table, masked)) - model.log_prior
+                sums = model.log_joint(mask_cells(table, masked)) - model.log_prior
                 known = (~(masked | self.missing[here]) * partial.shares).sum(axis=1)
                 found.append((sums, known, rows.labels[here], self.amounts[here, fold]))
         sums, known, labels, weights = (np.concatenate([part[k] for part in found]) for k in range(4))
         with np.errstate(invalid="ignore"):  # a row that no class allows has no scale
             sums = np.nan_to_num(sums - sums.max(axis=1, keepdims=True), nan=0.0, neginf=-MAX_LOG_ODDS)
         sums, known = np.maximum(sums, -MAX_LOG_ODDS), known / partial.min_share
-        return learned_scales(sums, known, labels, weights, self.model.log_prior)
+        return learn_scales(sums, known, labels, weights, self.model.log_prior)
 
     def _without(self, fold: int) -> Model:
         """The model as it were without the rows of a fold."""
@@ -241,7 +244,7 @@ class _LeftOutRows:
         return replace(model, likelihoods=likelihoods, corrections=corrections)
 
 
-def masked_copy(table: Table, masked: Flags) -> Table:
+def mask_cells(table: Table, masked: Flags) -> Table:
     """The table with these cells missing, row by column."""
     if isinstance(table, Matrix):
         return Matrix(np.where(masked, np.nan, np.asarray(table.array, dtype=np.float64)))
@@ -253,7 +256,7 @@ def masked_copy(table: Table, masked: Flags) -> Table:
     return Frame(pa.table(columns, names=table.table.column_names), table.named)
 
 
-def learned_scales(sums: Floats, known: Floats, labels: Integers, weights: Floats, log_prior: Floats) -> Floats:
+def learn_scales(sums: Floats, known: Floats, labels: Integers, weights: Floats, log_prior: Floats) -> Floats:
     """The scales with the highest likelihood of the labels: log joint = log prior + scale * sum.
 
     known: the share of the evidence that is known of each row, in units of that of rows as complete as those learned

@@ -40,7 +40,7 @@ FEW_CONTENTS, MAX_TIMES = 200, 50.0
 FIRST, SECOND, GOLDEN = (np.uint64(k) for k in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x9E3779B97F4A7C15))
 
 
-def fold_amounts(
+def assign_folds(
     columns: Sequence[CorrectedColumn],
     table: Table,
     labels: Codes,
@@ -57,8 +57,8 @@ def fold_amounts(
     names = np.array([crc32(repr(label).encode()) for label in classes.tolist()], dtype=np.uint64)
     contents = np.full(labels.size, GOLDEN)
     for column in columns:
-        contents = _mixed(contents ^ (_content(column, table) + GOLDEN))
-    rows = _mixed(contents ^ names[labels])
+        contents = _mix(contents ^ (_hash_column(column, table) + GOLDEN))
+    rows = _mix(contents ^ names[labels])
     amounts = np.zeros((labels.size, folds))
     amounts[np.arange(labels.size), (rows % np.uint64(folds)).astype(np.int64)] = weights
     copies = find_copies(table, labels, weights)
@@ -114,11 +114,11 @@ def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
     """
     every = np.arange(labels.size)
     nothing = Copies(np.zeros(labels.size, dtype=np.bool_), 1.0, np.minimum(weights, 1.0), 0, every)
-    codes = _cell_codes(table)
+    codes = _encode_cells(table)
     if not codes or not labels.size:
         return nothing
     seeds = np.arange(1 + len(codes), dtype=np.uint64) * GOLDEN
-    parts = [_mixed(cells + seed) for cells, seed in zip([labels.astype(np.uint64), *codes], seeds, strict=True)]
+    parts = [_mix(cells + seed) for cells, seed in zip([labels.astype(np.uint64), *codes], seeds, strict=True)]
     row = np.sum(parts, axis=0, dtype=np.uint64)
     _, first, group = np.unique(row, return_index=True, return_inverse=True)
     weight = sum_at(group, weights, first.size)
@@ -126,12 +126,12 @@ def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
     if not (excess > 1e-9).any() or (first.size < FEW_CONTENTS and weight.sum() > MAX_TIMES * first.size):
         return nothing
     cells = (row - parts[0])[first]
-    alike = _summed_by(cells, weight)  # whatever their class
-    chance = (alike - weight) * _odds(parts[0][first], weight)
+    alike = _sum_by_key(cells, weight)  # whatever their class
+    chance = (alike - weight) * _compute_odds(parts[0][first], weight)
     for part in parts[1:]:
         own = part[first]
-        others = _summed_by(cells - own, weight) - alike
-        np.maximum(chance, others * _odds(own, weight) * weight / alike, out=chance)
+        others = _sum_by_key(cells - own, weight) - alike
+        np.maximum(chance, others * _compute_odds(own, weight) * weight / alike, out=chance)
     explained = np.minimum(chance, excess).sum() / excess.sum()
     copied = (excess > 1e-9) & (alike - weight < 1e-9 * alike) & (chance < (1.0 - explained) * excess)
     beyond, rare = excess - chance, chance < FEW_BY_CHANCE
@@ -144,29 +144,29 @@ def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
     return Copies(together, usual, removed, round(float(extra.sum())), group)
 
 
-def _odds(values: Hashes, weight: Floats) -> Floats:
+def _compute_odds(values: Hashes, weight: Floats) -> Floats:
     """The odds of each of these values."""
-    share = _summed_by(values, weight) / weight.sum()
+    share = _sum_by_key(values, weight) / weight.sum()
     return np.asarray(share / np.maximum(1.0 - share, 1e-300))
 
 
-def _summed_by(keys: Hashes, amounts: Floats) -> Floats:
+def _sum_by_key(keys: Hashes, amounts: Floats) -> Floats:
     """The sum of the amounts that have the same key, for each of them."""
     place = np.unique(keys, return_inverse=True)[1]
     return np.asarray(sum_at(place, amounts, int(place.max()) + 1)[place])
 
 
-def _cell_codes(table: Table) -> list[npt.NDArray[np.uint64]] | None:
+def _encode_cells(table: Table) -> list[npt.NDArray[np.uint64]] | None:
     """Whole numbers for the cells of each column that are equal where these are; None for sparse matrices."""
     if isinstance(table, SparseMatrix):
         return None
     if isinstance(table, Matrix):
-        return [_digits(table.array[:, j]) for j in range(table.width)]
+        return [_read_digits(table.array[:, j]) for j in range(table.width)]
     found = []
     for j in range(table.width):
         cells = table.values([j])[0]
         if pa.types.is_floating(cells.type):
-            found.append(_digits(cells.to_numpy(zero_copy_only=False)))
+            found.append(_read_digits(cells.to_numpy(zero_copy_only=False)))
             continue
         if not pa.types.is_dictionary(cells.type):
             try:
@@ -177,7 +177,7 @@ def _cell_codes(table: Table) -> list[npt.NDArray[np.uint64]] | None:
     return found
 
 
-def _digits(numbers: npt.NDArray[np.generic]) -> Hashes:
+def _read_digits(numbers: npt.NDArray[np.generic]) -> Hashes:
     """The digits of numbers: all that are equal have the same, and all that are missing."""
     doubles = np.ascontiguousarray(numbers, dtype=np.float64) + 0.0  # -0.0 is 0.0
     doubles[np.isnan(doubles)] = np.nan
@@ -195,35 +195,35 @@ def _deal(rows: Hashes, weights: Floats, folds: int) -> Floats:
     start = np.maximum(end - weights, 0.0)
     own = (rows % np.uint64(folds)).astype(np.int64)
     turn = (np.arange(folds)[None, :] - own[:, None]) % folds
-    amounts = _dealt(end, turn, folds) - _dealt(start, turn, folds)
+    amounts = _share_until(end, turn, folds) - _share_until(start, turn, folds)
     amounts[amounts < 1e-9 * weights[:, None]] = 0.0
     lost = ~amounts.any(axis=1)  # of a weight that is nothing beside those before it
     amounts[lost, own[lost]] = weights[lost]
     return amounts
 
 
-def _dealt(amount: Floats, turn: npt.NDArray[np.int64], folds: int) -> Floats:
+def _share_until(amount: Floats, turn: npt.NDArray[np.int64], folds: int) -> Floats:
     """How much of so many equal rows each fold has by then."""
     whole = np.floor(amount / folds)
     rest = amount - folds * whole
     return np.asarray(whole[:, None] + np.clip(rest[:, None] - turn, 0.0, 1.0))
 
 
-def _content(column: CorrectedColumn, table: Table) -> Hashes:
+def _hash_column(column: CorrectedColumn, table: Table) -> Hashes:
     """What the cells of a column hold, as whole numbers: the digits of a number, the bin of a category."""
     if column.cuts is None:
         return column.read(table).astype(np.uint64)
-    return _digits(table.numbers([column.column])[:, 0])
+    return _read_digits(table.numbers([column.column])[:, 0])
 
 
-def _mixed(numbers: Hashes) -> Hashes:
+def _mix(numbers: Hashes) -> Hashes:
     """Hashes of numbers: those of the generator splitmix64."""
     z = (numbers ^ (numbers >> np.uint64(30))) * FIRST
     z = (z ^ (z >> np.uint64(27))) * SECOND
     return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-def left_out_corrections(
+def correct_left_out_rows(
     corrections: Corrections,
     table: Table,
     labels: Codes,
@@ -236,7 +236,7 @@ def left_out_corrections(
     unknown: the unknown cells of the corrected columns, column by row.
     """
     hashed = corrections.columns[: corrections.hashed]
-    amounts = fold_amounts(hashed, table, labels, classes, weights, corrections.folds)
+    amounts = assign_folds(hashed, table, labels, classes, weights, corrections.folds)
     out = np.zeros((labels.size, classes.size))
     corrections.add_left_out(corrections.read(table), amounts, out, unknown)
     return out
@@ -337,7 +337,7 @@ class Rows:
         return losses.round(12)
 
 
-def left_out_evidence(rows: Rows, family: Family, columns: Sequence[int], counted: dict[Any, Any]) -> Floats:
+def score_without_each(rows: Rows, family: Family, columns: Sequence[int], counted: dict[Any, Any]) -> Floats:
     """The evidence of each row by the statistic of the other rows; `counted` keeps statistics for the next family."""
     cells = family.read(rows.table, columns)
     key = family.statistic_key, tuple(columns)
@@ -368,7 +368,7 @@ def is_number(table: Table, column: int) -> bool:
     return is_numeric(cells[0].type) if isinstance(cells, list) else True
 
 
-def measure_of(table: Table, column: int) -> Measure:
+def find_measure(table: Table, column: int) -> Measure:
     """What the numbers of a column measure."""
     cells = table.values([column])
     if not isinstance(cells, list) or not pa.types.is_temporal(cells[0].type):

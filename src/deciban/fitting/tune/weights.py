@@ -30,7 +30,7 @@ def learn_weights(evidence: Floats, rows: Rows, group: Integers, polish: bool = 
     First one weight for each group of blocks, then one for each block, drawn to that of its group; blocks of group -1
     are drawn to 0.
     """
-    evidence = centered(evidence)
+    evidence = center(evidence)
     groups = [evidence[:, group == g].sum(axis=1) for g in range(group.max(initial=-1) + 1)]
     start = np.zeros(group.size)
     bias = np.zeros(rows.classes)
@@ -43,18 +43,18 @@ def learn_weights(evidence: Floats, rows: Rows, group: Integers, polish: bool = 
     return maximize(evidence, rows, start, bias, BLOCK_ROWS, polish)
 
 
-def left_out_figures(
+def measure_left_out(
     evidence: Floats, rows: Rows, weights: Floats, bias: Floats, class_weight: Floats, removed: Floats
 ) -> tuple[float, float]:
     """The accuracy and the log-loss of rows, each scored by the others: what the weights were chosen by.
 
     class_weight: of all rows that were counted. removed: how much of each row is left out of that.
     """
-    joint = np.einsum("nkc,k->nc", centered(evidence), weights) + rows.log_prior + bias
-    return figures_of(with_prior_of_others(joint, rows, class_weight[rows.labels], removed), rows)
+    joint = np.einsum("nkc,k->nc", center(evidence), weights) + rows.log_prior + bias
+    return compute_metrics(use_prior_of_others(joint, rows, class_weight[rows.labels], removed), rows)
 
 
-def with_prior_of_others(joint: Floats, rows: Rows, own: Floats, removed: Floats) -> Floats:
+def use_prior_of_others(joint: Floats, rows: Rows, own: Floats, removed: Floats) -> Floats:
     """The log joint of each row with the prior of the other rows.
 
     own: the weight of the class of each row. removed: how much of the row is left out of that.
@@ -65,7 +65,7 @@ def with_prior_of_others(joint: Floats, rows: Rows, own: Floats, removed: Floats
     return joint
 
 
-def figures_of(joint: Floats, rows: Rows) -> tuple[float, float]:
+def compute_metrics(joint: Floats, rows: Rows) -> tuple[float, float]:
     """The accuracy and the log-loss of rows with these log joints."""
     every = np.arange(rows.labels.size)
     posterior, _ = log_normalize(joint, rows.log_prior)
@@ -74,7 +74,7 @@ def figures_of(joint: Floats, rows: Rows) -> tuple[float, float]:
     return float(np.average(right, weights=rows.weights)), float(np.average(losses, weights=rows.weights))
 
 
-def centered(evidence: Floats) -> Floats:
+def center(evidence: Floats) -> Floats:
     """The evidence less its mean over the classes, which changes no posterior, within MAX_LOG_ODDS."""
     finite = np.clip(np.nan_to_num(evidence, nan=0.0), -1e200, 1e200)
     finite = finite - finite.max(axis=2, keepdims=True)

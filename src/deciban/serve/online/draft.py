@@ -170,15 +170,15 @@ def applied(fitted: Fitted, delta: Delta, before: float, now: Numbers, labels: C
     before: the decay of what is known so far. Rows that the journal has learned are taken away whatever rounding has
     made of them: the weight that is left then, if any, is less than anybody can measure.
     """
-    counts, slack = fitted.counts, ROUNDING * now.weight_ever
+    counts, tolerance = fitted.counts, ROUNDING * now.weight_ever
     if before != now.decay:
         counts = counts * 2.0 ** (now.decay - before)
     for rows, sign in ((delta.added, 1), (delta.removed, -1), (delta.unverified, 0)):
         some = counted(fitted, rows, now, labels)
         if some is None:
             continue
-        counts = counts + some if sign > 0 else counts.subtract(some, slack if sign else None)
-    return fitted if counts is fitted.counts else update.with_counts(fitted, counts)
+        counts = counts + some if sign > 0 else counts.subtract(some, tolerance if sign else None)
+    return fitted if counts is fitted.counts else update.replace_counts(fitted, counts)
 
 
 def counted(fitted: Fitted, rows: Sequence[Row], now: Numbers, labels: ClassLabels) -> Counts | None:
