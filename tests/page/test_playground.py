@@ -95,7 +95,7 @@ def test_letters_are_what_one_sees_first(played: Opened) -> None:
     check_line(played, line)
     text = line.inner_text()
     assert all(
-        number in text for number in ("21.7578", "a taken for b: 0.034175", "b taken for a: 0.052203", "0.086378")
+        number in text for number in ("21.7578", "a classified as b: 0.034175", "b classified as a: 0.052203", "0.086378")
     )
 
 
@@ -160,12 +160,12 @@ def test_typed_priors_losses_and_a_third_class(played: Opened) -> None:
     line.get_by_label("prior", exact=True).first.fill("0.5")
     assert [prior for *_, prior in check_line(played, line)["classes"]] == [0.5, 0.5]
     assert told(line, "boundary") == pytest.approx(20)
-    line.get_by_label("Cost of deciding a when it is b").fill("10")
+    line.get_by_label("Cost of deciding a if the true class is b").fill("10")
     check_line(played, line)
     line.get_by_role("button", name="Add class c").click()
     state = check_line(played, line)
     assert len(state["classes"]) == 3
-    line.get_by_label("Cost of deciding c when it is a").fill("3.5")
+    line.get_by_label("Cost of deciding c if the true class is a").fill("3.5")
     check_line(played, line)
     line.get_by_label("mean", exact=True).first.fill("")
     assert check_line(played, line)["classes"] == state["classes"]
@@ -199,7 +199,7 @@ def test_points_are_added_dragged_and_removed(played: Opened) -> None:
     moved = played.page.evaluate("played.state().plane.points.at(-1)")
     assert moved[0] > added[0] + 1
     assert moved[1] < added[1] - 1
-    plane.get_by_label("removes", exact=True).check()
+    plane.get_by_label("remove", exact=True).check()
     plane.locator("[data-method=quadratic] .point").last.click()
     settled(played)
     assert told(plane, "points") == start
