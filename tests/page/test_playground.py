@@ -94,9 +94,8 @@ def test_letters_are_what_one_sees_first(played: Opened) -> None:
     line = scene(played, "line")
     check_line(played, line)
     text = line.inner_text()
-    assert all(
-        number in text for number in ("21.7578", "a classified as b: 0.034175", "b classified as a: 0.052203", "0.086378")
-    )
+    numbers = ("21.7578", "a classified as b: 0.034175", "b classified as a: 0.052203", "0.086378")
+    assert all(number in text for number in numbers)
 
 
 @pytest.mark.browser
