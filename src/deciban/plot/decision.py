@@ -646,7 +646,7 @@ def _find_margins(joint: Floats, loss: Loss) -> Floats:
     The zero lines of these smooth functions are the boundaries, so that contours of them are not staircases.
     """
     total = np.maximum(joint.sum(axis=1, keepdims=True), MIN_RISK)
-    log_risk = np.log(np.maximum(risks(joint / total, loss), MIN_RISK))
+    log_risk = np.log(np.maximum(compute_risks(joint / total, loss), MIN_RISK))
     margins = np.empty_like(log_risk)
     for d in range(log_risk.shape[1]):
         others = np.delete(log_risk, d, axis=1)
