@@ -254,7 +254,7 @@ class SchemaError(DataError):
     ...     numbers + words
     ... except SchemaError as error:
     ...     print(error)
-    column 'size' is Gaussian() in one and Categorical() in the other; fit both with the same families=
+    column 'size' is Gaussian() in one table and Categorical() in the other; fit both with the same families=
     """
 
 

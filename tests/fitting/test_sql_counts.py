@@ -27,7 +27,7 @@ from deciban import (
 from deciban.errors import DataError, SchemaError
 from deciban.families.base.contract import ColumnFamily
 from deciban.fitting.fit import count_examples
-from deciban.fitting.sql_counts.pushdown import MAX_HINTS, bundles, count_in_engine
+from deciban.fitting.sql_counts.pushdown import MAX_HINTS, bundle_columns, count_in_engine
 from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
@@ -539,7 +539,7 @@ def test_columns_of_few_combinations_are_asked_for_together() -> None:
     rng = np.random.default_rng(9)
     few, some = rng.integers(0, 4, (2, 2_000))
     many, all_different = rng.integers(0, 900, 2_000), np.arange(2_000)
-    assert bundles([pa.array(x) for x in (all_different, few, many, some)]) == [[1, 3], [2], [0]]
+    assert bundle_columns([pa.array(x) for x in (all_different, few, many, some)]) == [[1, 3], [2], [0]]
 
 
 # families that SQL cannot count

@@ -53,7 +53,7 @@ def test_inference() -> None:
         ("Gaussian()", "times, as seconds since midnight"),
         ("Gaussian()", "durations, in seconds"),
         ("Gaussian()", "decimal numbers"),
-        ("undecided", "no cell is filled yet"),
+        ("undecided", "no values yet"),
     ]
     assert BayesClassifier().fit(table, ["a", "b"] * 6).predict(table).tolist() == ["a", "b"] * 6
 

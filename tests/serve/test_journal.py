@@ -67,7 +67,7 @@ def test_decay_is_replayed_after_a_kill(model: Path, tmp_path: Path) -> None:
         service.learner.learn(ROWS[:7], PLAY[:7], list(range(7))).result(10)
         service.learner.forget_ids([0, 6]).result(10)
         killed, before = copied(model, tmp_path / "copy"), service.counts
-    decayed = update.with_counts(base(), base().counts * 0.49)
+    decayed = update.replace_counts(base(), base().counts * 0.49)
     rest = [*some(1, 2, weight=0.49), *some(3, 4, 5, weight=0.7)]
     assert same(before, counts_of(rest, decayed), 1e-12)
     with Open(killed) as service:
@@ -179,7 +179,7 @@ def test_a_database_that_somebody_else_has_locked_is_refused(model: Path) -> Non
 def test_a_journal_of_another_model_is_refused_and_nothing_is_changed(model: Path, tmp_path: Path) -> None:
     with Open(model) as service:
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
-    model_file.save(model, update.with_counts(base(), base().counts * 2.0))
+    model_file.save(model, update.replace_counts(base(), base().counts * 2.0))
     before = contents(tmp_path)
     with pytest.raises(ModelFileError, match=r"belongs to another model than model.dcb has now; restore .* or move"):
         Open(model)
@@ -219,7 +219,7 @@ def test_a_damaged_journal_is_refused_and_nothing_is_changed(model: Path, tmp_pa
 
 def test_a_model_file_that_somebody_else_replaced_is_not_overwritten(model: Path, tmp_path: Path) -> None:
     with Open(model, snapshot_every=2) as service:
-        other = model_file.content(update.with_counts(base(), base().counts * 3.0))
+        other = model_file.content(update.replace_counts(base(), base().counts * 3.0))
         model.write_bytes(other)
         service.learner.learn(ROWS[:4], PLAY[:4]).result(10)
         wait_for(lambda: service.learner.status()["problems"])

@@ -177,7 +177,7 @@ def test_options_of_tables_are_refused(letters: Path, options: dict[str, object]
 def test_what_cannot_be_meant_is_refused(letters: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a folder of documents is read alone; give the one folder that holds all"):
         scan([str(letters / "spam"), str(letters / "ham")])
-    with pytest.raises(UsageError, match="there is no column 'subject'; there are folder, file, text"):
+    with pytest.raises(UsageError, match="no column 'subject'; the columns are folder, file, text"):
         scan(letters, ignore=["subject"])
     corpus(tmp_path, {"1.eml": "Subject: a\n\nb\n"})
     with pytest.raises(DataError, match=r"1.eml: this is mail, which is not read; read it with Python's mailbox"):

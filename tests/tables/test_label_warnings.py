@@ -15,7 +15,7 @@ from tests.support.command import Deciban
 
 def test_a_number_as_target_is_warned_of() -> None:
     X, y = load_diabetes(return_X_y=True)
-    with pytest.warns(UserWarning, match="the target has 214 classes in 442 rows: it looks like a number"):
+    with pytest.warns(UserWarning, match="the target has 214 classes in 442 rows: it looks like a quantity"):
         BayesClassifier(tune=None).fit(X, y.astype(int))
 
 
@@ -50,7 +50,7 @@ def test_the_rows_of_a_few_classes_are_not_looked_at_once_more(monkeypatch: pyte
     monkeypatch.delattr(np, "unique")
     codes = np.array([*range(20), -1, 3], dtype=np.int32)
     assert check_class_count(Labels(np.arange(25), codes)).startswith(
-        "the target has 20 classes in 21 rows: it looks like a n"
+        "the target has 20 classes in 21 rows: it looks like a q"
     )
 
 
@@ -71,11 +71,11 @@ def test_a_file_that_is_cut_off_in_its_last_label_is_warned_of(deciban: Deciban,
     Path("a.csv").write_text(TABLE + end)
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert answer.code == 0
-    assert "the last line has no end, and no other row has its label 'y" in answer.err
+    assert "the last line does not end with a newline, and no other row has its label 'y" in answer.err
     Path("whole.csv").write_text(TABLE)
     deciban("fit", "whole.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     Path("more.csv").write_text("x,kind\n3,yes\n" + end)
-    assert "is the file cut off?" in deciban("learn", "m.dcb", "more.csv").err
+    assert "the file may be truncated" in deciban("learn", "m.dcb", "more.csv").err
 
 
 @pytest.mark.parametrize("end", ["31,ye\n", "31,yes", "31,yes\n31,ye\n32,ye"])

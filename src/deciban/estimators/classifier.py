@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
-from deciban.decisions.decide import CoverageCurve, Decisions, incurred, risks
+from deciban.decisions.decide import CoverageCurve, Decisions, compute_incurred_costs, compute_risks
 from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, DataError, Labels, UsageError
@@ -25,9 +25,9 @@ from deciban.evaluation import validation as evaluate
 from deciban.evaluation.diagnose import Diagnosis
 from deciban.evaluation.importance import (
     Importance,
-    importance_of_drawn,
-    importance_of_learned,
-    importance_of_new,
+    compute_new_row_importance,
+    compute_simulated_importance,
+    compute_training_importance,
     select_columns,
 )
 from deciban.evaluation.leave_one_out import LeaveOneOut
@@ -44,9 +44,9 @@ from deciban.export.sql.statement import to_sql
 from deciban.families.base.checks import Unseen
 from deciban.fitting import fit, update
 from deciban.fitting.fit import Plan, open_examples
-from deciban.fitting.tune.propose import most_rows
+from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows
-from deciban.fitting.update import places_of
+from deciban.fitting.update import find_class_places
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.linear_forms import Form, form_of
@@ -386,7 +386,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         evaluate : All other figures.
         """
         fitted = self._fitted()
-        return evaluate.accuracy_of(fitted, fit.open_examples(fitted, X, y, sample_weight))
+        return evaluate.compute_accuracy(fitted, fit.open_examples(fitted, X, y, sample_weight))
 
     def explain(self, X: Any, by: str = "column") -> Explanation:
         """Why each row is classified as it is: what each column says for it, in decibans.
@@ -577,7 +577,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self : BayesClassifier
         """
         fitted = self._fitted()
-        return self._become(update.with_counts(fitted, fitted.counts * factor))
+        return self._become(update.replace_counts(fitted, fitted.counts * factor))
 
     def retune(self, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Self:
         """Learn the weight of each block anew.
@@ -652,7 +652,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         BayesClassifier
             A new classifier.
         """
-        changed = self._copy(update.with_prior(self._fitted(), prior))
+        changed = self._copy(update.set_prior(self._fitted(), prior))
         changed._training = self._training_rows()
         return changed
 
@@ -798,7 +798,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         table = scoring.table_of(fitted, X)
         posterior = scoring.predict_posteriors(fitted, table)
-        return risks(posterior, scoring.loss_for(fitted, loss), scoring.column_of(table))
+        return compute_risks(posterior, scoring.loss_for(fitted, loss), scoring.column_of(table))
 
     def coverage_curve(self, X: Any, y: Any, loss: Any = None) -> CoverageCurve:
         """What share of rows would be decided, and at what cost, for every cost of rejecting.
@@ -820,10 +820,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         rows = self._examples(X, y, None).whole()
         decisions = scoring.decide_table(fitted, rows.table, scoring.loss_for(fitted, loss))
-        truths = places_of(fitted, rows.labels)
+        truths = find_class_places(fitted, rows.labels)
         if (truths < 0).any():
             raise DataError("a label is missing; the curve needs the true class of every row")
-        return CoverageCurve.from_decisions(decisions, incurred(decisions, truths, scoring.column_of(rows.table)))
+        return CoverageCurve.from_decisions(
+            decisions, compute_incurred_costs(decisions, truths, scoring.column_of(rows.table))
+        )
 
     def threshold(self, loss: Any = None, positive: Any = None) -> Threshold:
         """For two classes: above which likelihood ratio, odds and posterior to decide for the positive class.
@@ -953,7 +955,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         rows = self._examples(X, y, sample_weight)
         if rows.elsewhere:
             return evaluate.evaluate_left_out(fitted, rows)  # type: ignore[return-value]  # rows stay there
-        return evaluate.left_out(fitted, *evaluate.learned_rows(fitted, rows))
+        return evaluate.score_left_out(fitted, *evaluate.read_learned_rows(fitted, rows))
 
     def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:
         """Which assumptions of plain Bayes fail, where, what that costs in leave-one-out bits, and the remedy.
@@ -998,10 +1000,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         fitted = self._fitted()
         if X is not None and y is None:
-            return importance_of_new(fitted, X)
+            return compute_new_row_importance(fitted, X)
         if X is None and self._training_rows() is None:
-            return importance_of_drawn(fitted)
-        return importance_of_learned(fitted, self._examples(X, y, sample_weight))
+            return compute_simulated_importance(fitted)
+        return compute_training_importance(fitted, self._examples(X, y, sample_weight))
 
     def select_columns(
         self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None
@@ -1151,9 +1153,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _selected_columns(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:
         """The places of the columns that `select_columns` names."""
         fitted = self._fitted()
-        table, labels, weights = evaluate.learned_rows(fitted, self._examples(X, y, sample_weight), few=True)
+        table, labels, weights = evaluate.read_learned_rows(fitted, self._examples(X, y, sample_weight), few=True)
         schema, classes = fitted.model.schema, fitted.classes.size
-        rows = Rows.of(table, labels, weights, classes, most_rows(schema, classes)).of_classes_present()
+        rows = Rows.of(table, labels, weights, classes, limit_tuning_rows(schema, classes)).of_classes_present()
         return select_columns(rows, schema, k, None if fitted.tuning is None else fitted.tuning.corrections)
 
     # --- inside the model

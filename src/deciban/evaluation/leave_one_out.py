@@ -10,7 +10,7 @@ from deciban.decisions.loss import Loss
 from deciban.errors import DataError, UsageError
 from deciban.evaluation.metrics import CALIBRATION_BINS, MIN_PROBABILITY, Calibration, Evaluation
 from deciban.families.base.contract import LeftOutRows
-from deciban.fitting.tune.rows import Copies, find_copies, left_out_corrections
+from deciban.fitting.tune.rows import Copies, correct_left_out_rows, find_copies
 from deciban.model.batches import row_ranges
 from deciban.model.counts import Counts
 from deciban.model.model import Evidence, Model, concatenate_evidence, log_normalize
@@ -229,11 +229,11 @@ def leave_one_out(
     rows = LeftOutRows(labels, copies.removed)
     if (np.bincount(labels, weights, counts.classes.size) > counts.class_weight * (1.0 + 1e-9)).any():
         raise _not_learned()
-    priors = _priors_left_out(prior, counts, rows)
+    priors = _leave_out_of_prior(prior, counts, rows)
     names, block_weights, corrected = model.schema.block_names, model.weights, None
     if model.corrections is not None:
         unknown = model.unknown_corrected_cells(model.adjust_for_missing(table))
-        corrected = left_out_corrections(model.corrections, table, labels, model.classes, weights, unknown)
+        corrected = correct_left_out_rows(model.corrections, table, labels, model.classes, weights, unknown)
         names, block_weights = (*names, "corrections"), np.append(block_weights, 1.0)
     blocks = len(names)
     keep = labels.size * blocks * model.classes.size <= MAX_EVIDENCE
@@ -266,7 +266,7 @@ def leave_one_out(
     return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept, copies.extra)
 
 
-def _priors_left_out(prior: Any, counts: Counts, rows: LeftOutRows) -> Floats:
+def _leave_out_of_prior(prior: Any, counts: Counts, rows: LeftOutRows) -> Floats:
     """The log prior of each row, from the classes of the others."""
     amounts, amount = np.unique(rows.removed, return_inverse=True)
     classes = counts.classes.size

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, DataError, Labels, UsageError
-from deciban.evaluation.validation import learned_rows, left_out
+from deciban.evaluation.validation import read_learned_rows, score_left_out
 from deciban.fitting.fit import open_examples
-from deciban.fitting.update import places_of
+from deciban.fitting.update import find_class_places
 from deciban.plot.display import get_fitted
 from deciban.scoring.predict import predict_posteriors
 from deciban.tables.labels import LabelArray
@@ -46,13 +46,13 @@ def score_rows(
         before = None if diagnosis is None else diagnosis.before.posterior
         return ScoredRows(after.classes, after.posterior, after.labels, after.weights, prior, before)
     if leave_one_out:
-        some = learned_rows(fitted, open_examples(fitted, X, y, sample_weight))
-        after = left_out(fitted, *some)
-        before = left_out(fitted, *some, fitted.plain).posterior if tuned else None
+        some = read_learned_rows(fitted, open_examples(fitted, X, y, sample_weight))
+        after = score_left_out(fitted, *some)
+        before = score_left_out(fitted, *some, fitted.plain).posterior if tuned else None
         return ScoredRows(after.classes, after.posterior, after.labels, after.weights, prior, before)
     rows = open_examples(fitted, X, y, sample_weight).whole()
     weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
-    places = places_of(fitted, rows.labels, rows.weights)
+    places = find_class_places(fitted, rows.labels, rows.weights)
     kept = np.flatnonzero((places >= 0) & (weights > 0.0))
     if not kept.size:
         raise DataError("no row has a label and a positive weight", remedy="pass at least one labeled row")

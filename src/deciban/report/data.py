@@ -11,10 +11,10 @@ from deciban.decisions.threshold import Threshold
 from deciban.errors import DataError, Labels, UsageError
 from deciban.evaluation.importance import (
     Importance,
-    importance_left_out,
-    importance_of_drawn,
-    importance_of_learned,
-    importance_of_new,
+    compute_left_out_importance,
+    compute_new_row_importance,
+    compute_simulated_importance,
+    compute_training_importance,
 )
 from deciban.evaluation.metrics import Evaluation
 from deciban.evaluation.validation import diagnose_rows, evaluate_and_recognize, evaluate_left_out, sample_left_out
@@ -326,13 +326,13 @@ def _evaluate_rows(
         some = _candidate_rows(fitted, held_out)
         if learned:
             quality = _quality_data(evaluate_left_out(fitted, held_out, loss), LEFT_OUT)
-            return _RowResults(quality, importance_of_learned(fitted, held_out), some, held_out)
+            return _RowResults(quality, compute_training_importance(fitted, held_out), some, held_out)
         absent = [name for name in fitted.schema.names or () if name not in (held_out.names or ())]
         quality = _quality_data(found, "the given rows") | {"absent": absent}
-        return _RowResults(quality, importance_of_new(fitted, some[0]), some, training)
+        return _RowResults(quality, compute_new_row_importance(fitted, some[0]), some, training)
     if training is not None:
         table, left = sample_left_out(fitted, training, MAX_ROWS_LEFT_OUT)
-        importance = importance_left_out(fitted, table, left)
+        importance = compute_left_out_importance(fitted, table, left)
         return _RowResults(_quality_data(left.evaluate(loss), LEFT_OUT), importance, None, training)
     return _RowResults(_quality_without_rows(fitted), _importance_without_rows(fitted), None, None)
 
@@ -381,7 +381,7 @@ def _candidate_rows(fitted: Fitted, rows: Examples) -> tuple[Table, Floats, Code
 def _importance_without_rows(fitted: Fitted) -> Importance:
     """Return the importance of columns in rows sampled from the model, or zeros if it cannot be sampled."""
     try:
-        return importance_of_drawn(fitted)
+        return compute_simulated_importance(fitted)
     except UsageError:  # some families only score
         width = fitted.model.schema.width
         return Importance(fitted.schema.column_names, np.zeros(width), np.zeros(width), 0, "not known")

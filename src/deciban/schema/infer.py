@@ -1,4 +1,4 @@
-"""Which family each column of a table has: the one that the user gives, or else the one that its cells suggest.
+"""Infer the family of each column: the one given by the user, or the one suggested by its cells.
 
 `MeantAs` marks columns that look like something else: texts that are numbers or dates, and identifiers.
 """
@@ -22,43 +22,46 @@ from deciban.tables.table import Frame, Matrix, Table, decode_cells, take_cells
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import count_noun, list_names
 
-# Whole numbers with no more distinct values than this (and each about twice) are taken for codes of categories.
+# Integers with at most this many distinct values (each about twice) are treated as codes of categories.
 MAX_CODES = 10
 
-# A column of text is probably meant as texts if its cells have so many words on average (or letters of scripts without
-# spaces) and half of them are different; so many cells are looked at.
+# A column holds texts, not categories, if most cells are distinct and have this many words on average ...
 TEXT_WORDS = 3.0
 
+# ... or this many letters, in scripts without spaces.
 TEXT_LETTERS = 8.0
 
+# Cells examined for this decision.
 LOOKED_AT = 200
 
-# Letters of scripts that put no spaces between words: Thai, Lao, Khmer, kana, Chinese characters.
+# Letters of scripts without spaces between words: Thai, Lao, Khmer, kana, Chinese characters.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
-# Texts of fewer distinct values than this are categories, whatever they look like.
+# Texts with fewer distinct values than this are always categories.
 MIN_MEANT_TEXTS = 11
 
-# So many cells or more may be identifiers: text of which nearly all are different, or whole numbers that all are, if
-# they look like it.
+# Minimum number of distinct values of an identifier.
 MIN_NAMES = 50
 
+# Texts are identifiers if at least this share of them is distinct; integers if all are.
 NAMES_SHARE = 0.9
 
+# Distinct integers from here on are identifiers.
 MIN_LONG_IDENTIFIER = 10**8
 
-# Of rows that are numbered, some may have been removed since; what is distinct by chance once in e**CHANCE tables.
+# Range of row numbers divided by the number of rows, at most: some rows may have been removed.
 GAPS = 1.25
 
+# Numbers count as distinct by chance if that happens more than once in e**CHANCE tables.
 CHANCE = 10.0
 
-# A column of text is probably meant as numbers, or as dates, if this share of its values are.
+# Text looks like numbers, or dates, if at least this share of its values are.
 MEANT_SHARE = 0.9
 
-# The most characters of a cell that is shown as an example.
+# Maximum length of an example cell in a message.
 EXAMPLE_LENGTH = 20
 
-# Forms of dates that are not ISO's, and what strptime calls them.
+# Date formats other than ISO, and their strptime formats.
 DATE_FORMS = {
     r"^\d{1,2}\.\d{1,2}\.\d{4}$": ("%d.%m.%Y",),
     r"^\d{1,2}/\d{1,2}/\d{4}$": ("%d/%m/%Y", "%m/%d/%Y"),
@@ -67,7 +70,7 @@ DATE_FORMS = {
 }
 
 
-# Numbers with a unit behind, or a sign of money in front.
+# Numbers with a unit, or with a currency symbol in front.
 AMOUNT = r"[-+]?(?:\d+[.,]?\d*|[.,]\d+)"
 
 WITH_UNIT = (
@@ -81,14 +84,14 @@ COMMA_BEFORE_DECIMALS = re.compile(r"\d,\d{1,2}(?!\d)")
 
 @dataclass(frozen=True)
 class Defaults:
-    """The parameters of families that are inferred."""
+    """Parameters of inferred families."""
 
     alpha: float = 1.0
     unseen: Unseen = "ignore"
 
 
 class Inferred(NamedTuple):
-    """The family that the cells of a column suggest, what of them does, and what the column may be meant as instead."""
+    """Family suggested by the cells of a column, with the reason, and what else the column looks like."""
 
     family: Family
     text: str
@@ -96,12 +99,12 @@ class Inferred(NamedTuple):
 
     @property
     def reason(self) -> Reason:
-        """Why the column has this family."""
+        """Reason for this family."""
         return Reason(ChosenBy.INFERRED, self.text if self.meant_as is None else f"{self.text}, {self.meant_as}")
 
 
 class _Members(NamedTuple):
-    """The columns of a group in the making."""
+    """Columns of a group under construction."""
 
     family: Family
     columns: list[int]
@@ -112,7 +115,7 @@ class _Members(NamedTuple):
         self.reasons.extend([reason] * len(columns))
 
     def group(self, open_: bool) -> ColumnGroup:
-        """The group of these columns, in the order of the table unless the family was given for them in another."""
+        """Return the group, with columns in table order unless the family is ordered."""
         whole = ColumnGroup(self.family, tuple(self.columns), tuple(self.reasons), open_)
         return (
             whole
@@ -124,7 +127,7 @@ class _Members(NamedTuple):
 def extend_schema(
     schema: Schema, table: Table, spec: ColumnSpec, defaults: Defaults, weights: Floats | None = None
 ) -> Schema:
-    """The schema and, behind it, the columns of `table` that it does not know yet."""
+    """Append the columns of `table` that are not in the schema yet."""
     if schema.names is None or table.names is None:
         return schema
     new = [name for name in table.names if name not in schema.columns_with_family]
@@ -142,11 +145,13 @@ def infer_schema(
     rows: int | None = None,
     different: Integers | None = None,
 ) -> Schema:
-    """The schema of a table: the families that the user gives, and for the other columns those their cells suggest.
+    """Return the schema of a table: the given families, and inferred ones for all other columns.
 
-    spec: the families of columns or blocks, or that of all columns. partly: `spec` may name columns that are still to
-    come. weights: of the rows, none of them 0. rows: how many the table has that these were drawn from by lot.
-    different: the places of the rows without copies of others, which identifiers are known by; None: all.
+    spec: families of columns or blocks, or one family for all columns.
+    partly: True if `spec` may name columns that come later.
+    weights: positive weights of the rows.
+    rows: number of rows in the table that these rows were sampled from.
+    different: places of the rows without copies of others, used to detect identifiers; None for all.
     """
     groups: dict[Any, _Members] = {}
     given = _resolve_families(table.names, table.width, spec, partly)
@@ -171,14 +176,14 @@ def infer_schema(
 
 
 def check_columns(names: tuple[str, ...], spec: ColumnSpec, partly: bool) -> None:
-    """A UsageError where the user names columns that are not there, or gives what is no family."""
+    """Raise a UsageError if `spec` names absent columns or contains an object that is not a family."""
     _resolve_families(names, len(names), spec, partly)
 
 
 def _resolve_families(
     known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: bool
 ) -> list[tuple[list[int], Family]]:
-    """The columns whose family the user gives, by their positions, with the family: a pair for each key of `spec`."""
+    """Return the positions of columns with a given family, and the family: one pair per key of `spec`."""
     if spec is None:
         return []
     if not isinstance(spec, Mapping):
@@ -203,22 +208,22 @@ def _resolve_families(
 
 
 def _resolve_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], partly: bool) -> list[Any]:
-    """The columns that a key of `families=` names: one, or those of a block; none if all are still to come."""
+    """Return the columns named by a key of `families=`: one, or a block; none if all come later."""
     members = [member if member in place else str(member) for member in (key if isinstance(key, tuple) else (key,))]
     absent = [member for member in members if member not in place]
     if partly and len(absent) == len(members):
         return []
     if partly and absent:
         raise UsageError(
-            (Argument("families"), f" names the block {key!r}, of which only a part is in the table"),
-            remedy="give it whole",
+            (Argument("families"), f" names the block {key!r}, but the table has only some of its columns"),
+            remedy="give all columns of the block",
         )
     if absent:
         raise UsageError(
             (
                 Argument("families"),
-                f" names {absent[0]!r}, which is not in the table; it has {list_names(names)} "
-                "(columns that come later are for partial_fit)",
+                f" names {absent[0]!r}, which is not in the table; the columns are {list_names(names)} "
+                "(only partial_fit accepts columns that come later)",
             )
         )
     return members
@@ -247,10 +252,12 @@ def _infer_families(
     rows: int,
     different: Integers | None,
 ) -> list[tuple[list[int], Inferred]]:
-    """What the cells of columns suggest: of each, or of all together where they have one type."""
+    """Infer families for columns, one by one, or for all together if they have one type."""
     if not columns:
         return []
-    times = np.ones(table.rows) if weights is None else np.maximum(weights, 1.0)  # a row of weight 1/2 is a row too
+    times = (
+        np.ones(table.rows) if weights is None else np.maximum(weights, 1.0)
+    )  # a row of weight 1/2 counts as one row
     if isinstance(table, Matrix):
         kind = table.array.dtype.kind
         if kind == "f":
@@ -272,10 +279,10 @@ def _infer_families(
 def _infer_from_integers(
     cells: np.ndarray, times: float, defaults: Defaults, rows: int, different: Integers
 ) -> Inferred:
-    """What whole numbers suggest.
+    """Infer the family of a column of integers.
 
-    times: how often they occur in all, more than the cells if rows have weights. rows, different: as for
-    `infer_schema`.
+    times: total weight of the cells, larger than their number if rows have weights.
+    rows, different: as in `infer_schema`.
     """
     values = np.unique(cells)
     text = f"integers, {count_noun(values.size, 'distinct value')}"
@@ -287,7 +294,7 @@ def _infer_from_integers(
 
 
 def _infer_from_texts(array: pa.Array, defaults: Defaults) -> Inferred | None:
-    """The family Text, where cells are texts of several words; None where they are rather names of categories."""
+    """Return the family Text if cells are texts of several words; None if they are more like categories."""
     filled = take_cells(array, np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)))
     some = [(cell or "")[:10_000] for cell in decode_cells(take_cells(filled, places_by_content(filled, LOOKED_AT)))]
     if 2 * len(set(some)) <= len(some):
@@ -305,7 +312,7 @@ def _infer_from_texts(array: pa.Array, defaults: Defaults) -> Inferred | None:
 def _infer_from_column(
     array: pa.Array, times: Floats, defaults: Defaults, rows: int, different: Integers
 ) -> Inferred | None:
-    """What the cells of a column suggest; None as long as none is filled."""
+    """Infer the family of an Arrow column; None if no cell is filled."""
     kind = array.type
     if array.null_count == len(array) and not pa.types.is_floating(kind):
         return None
@@ -332,15 +339,17 @@ def _infer_from_column(
 
 
 def _infer_from_short_texts(array: pa.Array, categorical: Categorical, different: int) -> Inferred:
-    """What short texts suggest: categories, though they may be meant as something else."""
+    """Infer categories from short texts, and detect what else they may be."""
     values = pc.unique(array.cast(pa.string()).drop_null())
     text = f"text, {count_noun(len(values), 'distinct value')}"
     return Inferred(categorical, text, texts_meant_as(values, different))
 
 
 def texts_meant_as(values: pa.Array, cells: int) -> MeantAs | None:
-    """What the distinct texts of so many cells, without those of copied rows, are probably meant as; None where they
-    are categories."""
+    """Return what distinct texts look like; None if they look like categories.
+
+    cells: number of cells they come from, without those of copied rows.
+    """
     if len(values) < MIN_MEANT_TEXTS:
         return None
     if form := date_form(values):
@@ -355,11 +364,13 @@ def texts_meant_as(values: pa.Array, cells: int) -> MeantAs | None:
 
 
 def are_identifiers(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
-    """Whether whole numbers, with these distinct values and drawn by lot from so many rows, number things: one by one,
-    or of many digits.
+    """Return True if integers look like identifiers: consecutive numbers, or numbers with many digits.
 
-    Numbers that are drawn from hardly more values than there are rows would not all be distinct by chance, unless there
-    are very many rows; then they number things if they only grow.
+    values: the distinct values.
+    rows: number of rows the cells were sampled from.
+
+    Numbers drawn at random from few more values than there are rows would not all be distinct, except in very long
+    tables. In these, numbers count as identifiers if they only increase.
     """
     if not values.size == cells.size >= MIN_NAMES:
         return False
@@ -372,9 +383,9 @@ def are_identifiers(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
 
 
 def mostly_numbers(values: pa.Array) -> MeantAs | None:
-    """Numbers, if nearly all of these texts are; None where they are not."""
+    """Return a MeantAs if nearly all texts are numbers, else None."""
     if pc.any(pc.match_substring_regex(values, LEADING_ZERO)).as_py():
-        return None  # codes
+        return None  # leading zeros: codes
     numbers = pc.match_substring_regex(values, NUMBER_PATTERN.replace("POINT", "[.,]"))
     others = values.filter(pc.invert(numbers))
     if len(others) > (1.0 - MEANT_SHARE) * len(values):
@@ -385,26 +396,26 @@ def mostly_numbers(values: pa.Array) -> MeantAs | None:
 
 
 def date_form(values: pa.Array) -> str:
-    """The form in which nearly all of these texts are dates, as strptime has it; nothing if they are none."""
+    """Return the strptime format of nearly all texts, or an empty text if they are not dates."""
     for pattern, forms in DATE_FORMS.items():
-        if _matching_share(values, pattern) >= MEANT_SHARE:
+        if _share_of_matches(values, pattern) >= MEANT_SHARE:
             known = values.filter(pc.match_substring_regex(values, pattern))
             return next((form for form in forms if are_dates(known, form)), forms[0])
     return ""
 
 
 def thousands_sign(values: pa.Array) -> str:
-    """The sign between the thousands of numbers, if nearly all of these texts are such; else nothing."""
+    """Return the thousands separator if nearly all texts are numbers with one; else an empty text."""
     for sign, point in ((",", "."), (".", ","), ("'", "."), (" ", ".")):
         apart = rf"^\s*[-+]?[1-9]\d{{0,2}}({re.escape(sign)}\d{{3}})+({re.escape(point)}\d*)?\s*$"
         plain = rf"^\s*[-+]?\d+({re.escape(point)}\d*)?\s*$"
-        if _matching_share(values, apart) > 0.0 and _matching_share(values, f"{apart}|{plain}") >= MEANT_SHARE:
+        if _share_of_matches(values, apart) > 0.0 and _share_of_matches(values, f"{apart}|{plain}") >= MEANT_SHARE:
             return sign
     return ""
 
 
 def mostly_with_unit(values: pa.Array) -> MeantAs | None:
-    """Numbers with a unit, if nearly all of these texts are, with the same one; None where they are not."""
+    """Return a MeantAs if nearly all texts are numbers with the same unit, else None."""
     for pattern in WITH_UNIT:
         units = pc.struct_field(pc.extract_regex(values, pattern), "unit").drop_null()
         most = max((found["counts"].as_py() for found in pc.value_counts(units)), default=0)
@@ -415,11 +426,11 @@ def mostly_with_unit(values: pa.Array) -> MeantAs | None:
 
 
 def _example(cells: pa.Array) -> str:
-    """The first of the cells, cut off where it is long."""
+    """Return the first cell, truncated if it is long."""
     cell = str(cells[0].as_py())
     return cell if len(cell) <= EXAMPLE_LENGTH else cell[: EXAMPLE_LENGTH - 1] + "…"
 
 
-def _matching_share(values: pa.Array, pattern: str) -> float:
-    """The share of the texts that match a pattern."""
+def _share_of_matches(values: pa.Array, pattern: str) -> float:
+    """Return the share of texts that match a pattern."""
     return float(pc.mean(pc.match_substring_regex(values, pattern).cast(pa.float64())).as_py() or 0.0)

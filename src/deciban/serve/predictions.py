@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.decisions.decide import Decisions, least_risk_decisions
+from deciban.decisions.decide import Decisions, choose_decisions
 from deciban.decisions.loss import Loss
 from deciban.errors import DecibanError, LossError, render_message
 from deciban.explain.explanation import Explanation
@@ -121,7 +121,7 @@ class Reader:
     def decide(self, predicted: Predicted, loss: Loss, column: Callable[[str], Floats]) -> Decisions:
         """The decisions of least risk; `column` finds the columns that costs name."""
         try:
-            found = least_risk_decisions(predicted.posterior, loss, column)
+            found = choose_decisions(predicted.posterior, loss, column)
         except LossError as error:
             raise Problem(422, render_message(error.cause), remedy_for_clients(error.remedy), "costs") from None
         return break_ties_as_predict(found, predicted.best)

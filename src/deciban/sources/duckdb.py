@@ -305,7 +305,7 @@ def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[s
         return DataError(said, place=place, remedy="close it, or double it inside a cell")
     if bad := CONVERTED.search(text):
         said = f"found {_truncate(bad[2])!r}, expected {EXPECTED_TYPES.get(bad[3], bad[3])}"
-        remedy = "correct the cell, leave it empty, name it as missing, or read the column as text"
+        remedy = "correct the cell, leave it empty, treat it as missing, or read the column as text"
         return DataError(said, place=replace(place, column=header.get(bad[1], bad[1])), remedy=remedy)
     if "unicode" in text.lower():
         said = f"this is not UTF-8 text ({shown!r})"

@@ -170,7 +170,7 @@ def _csv(
         cause, remedy = f"the name {damaged!r} holds a NUL byte", "the file is damaged: write it anew"
         raise DataError(cause, place=Place(f"{called}, line {skipped + 1}"), remedy=remedy)
     if (twice := find_duplicate(names)) is not None:
-        cause = f"column {twice!r} is there more than once"
+        cause = f"duplicate column {twice!r}"
         raise DataError(cause, place=Place(f"{called}, line {skipped + 1}"), remedy="name every column once")
     cells = [cell for row in rows[1:] for cell in row]
     comma = delimiter != "," and any(map(DECIMAL_COMMA.fullmatch, cells))

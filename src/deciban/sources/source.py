@@ -188,7 +188,7 @@ class Source(ABC):
     def _refuse_unknown(self, columns: Iterable[str]) -> None:
         known = set(self.names)
         if unknown := [name for name in columns if name not in known]:
-            there = f"there is no column {unknown[0]!r}; there are {', '.join(self.names)}"
+            there = f"no column {unknown[0]!r}; the columns are {', '.join(self.names)}"
             raise UsageError(there, place=Place(self.name))
 
     def table(self) -> pa.Table:
@@ -273,8 +273,8 @@ def _add_source_to_errors(source: str) -> Iterator[None]:
 
 def duplicate_column_error(column: str, source: str | None = None) -> DataError:
     """The error of a table that has two columns of one name."""
-    said = f"column {column!r} is there more than once"
-    return DataError(said, place=Place(source), remedy="give every column its own name")
+    said = f"duplicate column {column!r}"
+    return DataError(said, place=Place(source), remedy="give each column a unique name")
 
 
 # Rows, bytes and cells of one piece of a stream, at most.

@@ -11,8 +11,8 @@ from sklearn.metrics import log_loss
 import deciban
 from deciban import BayesClassifier, Text
 from deciban.errors import UsageError
-from deciban.fitting.tune.boosting import associations, corrected_columns
-from deciban.fitting.tune.rows import Rows, find_copies, fold_amounts
+from deciban.fitting.tune.boosting import bin_columns, measure_associations
+from deciban.fitting.tune.rows import Rows, assign_folds, find_copies
 from deciban.tables.table import Frame, Matrix
 
 RNG = np.random.default_rng(7)
@@ -193,7 +193,7 @@ def test_texts_are_left_to_their_words() -> None:
 def test_the_report_names_columns_and_effects(fitted) -> None:
     clf, _, _ = fitted
     text = str(clf.tuning_)
-    assert "tables of corrections" in text
+    assert "correction tables with up to" in text
     assert "cross-fitted" in text
     records = clf.tuning_.correction_effects(clf.classes_.tolist())
     assert {record["column"] for record in records} == {"a", "b", "c", "noise", "more"}
@@ -205,8 +205,8 @@ def test_the_report_names_columns_and_effects(fitted) -> None:
 
 def amounts(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     rows = Rows(Matrix(X), y.astype(np.int32), weights, np.log([0.5, 0.5]))
-    columns = tuple(corrected_columns(rows, range(X.shape[1])))
-    return fold_amounts(columns, rows.table, rows.labels, np.array(["no", "yes"]), weights, 5)
+    columns = tuple(bin_columns(rows, range(X.shape[1])))
+    return assign_folds(columns, rows.table, rows.labels, np.array(["no", "yes"]), weights, 5)
 
 
 def test_equal_rows_stay_together_unless_their_classes_differ() -> None:
@@ -325,7 +325,7 @@ def test_associations_are_those_of_analysis_of_variance_and_contingency() -> Non
     table = pa.table({"x": RNG.normal(size=90), "color": np.array(list("abc"))[RNG.integers(0, 3, 90)]})
     y = RNG.integers(0, 2, 90)
     rows = Rows(Frame(table), y.astype(np.int32), np.ones(90), np.log([0.5, 0.5]))
-    found = associations(rows, [0, 1], np.ones(90))
+    found = measure_associations(rows, [0, 1], np.ones(90))
     x = table["x"].to_numpy()
     f = f_oneway(x[y == 0], x[y == 1]).statistic
     assert found[0] == pytest.approx(f / (f + 88))

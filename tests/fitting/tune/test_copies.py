@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 
 from deciban import BayesClassifier
 from deciban.cli import run
-from deciban.evaluation.validation import sample_left_out, split
+from deciban.evaluation.validation import sample_left_out, separate_fold
 from deciban.fitting.fit import open_examples
 from deciban.fitting.tune.rows import Copies, find_copies
 from deciban.tables.convert import as_table
@@ -125,7 +125,9 @@ def test_copies_are_in_one_fold() -> None:
     examples = open_examples(None, X[rows], y[rows])
     sizes = []
     for fold in range(5):
-        inside, outside = (set(map(tuple, part.whole().table.array.tolist())) for part in split(examples, 5, fold))
+        inside, outside = (
+            set(map(tuple, part.whole().table.array.tolist())) for part in separate_fold(examples, 5, fold)
+        )
         assert not inside & outside
         sizes.append(len(inside))
     assert min(sizes) >= 10

@@ -27,7 +27,7 @@ from deciban import (
     Shrunk,
 )
 from deciban.fitting.fit import count_examples, open_examples
-from deciban.fitting.update import with_counts
+from deciban.fitting.update import replace_counts
 from tests import textbook
 
 RNG = np.random.default_rng(0)
@@ -154,7 +154,7 @@ def test_leave_one_out_is_refitting_without_the_row(weighted: bool) -> None:
         left[i] = 0.0  # a row of weight 2 is there twice, and both are left out
         rest = BayesClassifier(tune=None).fit(MIXED[:80], Y[:80])
         others = count_examples(clf.counts_.schema, open_examples(clf.fitted_, MIXED[:80], Y[:80], left))
-        rest.fitted_ = with_counts(clf.fitted_, others)
+        rest.fitted_ = replace_counts(clf.fitted_, others)
         expected = rest.evidence(MIXED[i : i + 1])
         others = [b for b in range(len(expected.blocks)) if b not in binned]
         np.testing.assert_allclose(
@@ -339,7 +339,7 @@ def test_ten_thousand_columns_share_one_weight() -> None:
     y = np.arange(60) % 2
     X = RNG.normal(size=(60, 10_000)) + 0.05 * y[:, None]
     clf = BayesClassifier().fit(X, y)
-    assert "one weight for all 10000 blocks" in str(clf.tuning_)
+    assert "one weight for all 10,000 blocks" in str(clf.tuning_)
     assert np.unique(clf.tuning_.weights).size == 1
     assert clf.tuning_.weights[0] < 0.5
 

@@ -20,8 +20,8 @@ from deciban.fitting.sql_counts.statements import (
     Keys,
     Sums,
     as_floats,
-    mean_of,
-    minus,
+    name_mean,
+    write_difference,
 )
 from deciban.sources.dialects import Dialect
 from deciban.statistics import Bins, Moments, Scatter, Totals
@@ -102,7 +102,8 @@ def ask_numbers(
     values = {number: number.sql(asked.dialect, sql[number.column]) for number in (*wanted.moments, *wanted.totals)}
     weights = {number: sums.add(values[number], asked.present) for number in wanted.moments}
     about = {
-        number: sums.add(minus(asked, values[number], near), *_two(asked)) for number, near in wanted.moments.items()
+        number: sums.add(write_difference(asked, values[number], near), *_write_two_sums(asked))
+        for number, near in wanted.moments.items()
     }
     totals = {number: sums.add(values[number], asked.present, asked.total) for number in wanted.totals}
     classes, found, broken = sums.ask(asked, classes)
@@ -120,14 +121,16 @@ def _range(asked: EngineRows, whole: bool) -> list[Aggregate]:
     return [*ends, lambda v: f"min(CASE WHEN {asked.dialect.is_whole(v)} THEN NULL ELSE {v} END)"] if whole else ends
 
 
-def _two(asked: EngineRows) -> list[Aggregate]:
+def _write_two_sums(asked: EngineRows) -> list[Aggregate]:
     """Mean and variance; where rows have weights, sums of numbers and of squares."""
     if asked.weight is None:
         return ["avg({})".format, "var_pop({})".format]
     return [asked.total, lambda v: asked.total(asked.product(v, v))]
 
 
-def moments_of(asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found: Numbers, classes: Classes) -> Moments:
+def make_moments(
+    asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found: Numbers, classes: Classes
+) -> Moments:
     """The moments of all numbers; those whose guess was far off are asked for once more."""
     numbers, shape = list(wanted.moments), (classes.labels.size, len(wanted.moments))
     sums, constant = np.zeros((3, *shape)), np.zeros(shape)
@@ -147,8 +150,8 @@ def _moments_about_means(asked: EngineRows, values: Sequence[str], classes: Clas
     for first in range(0, len(values), size):
         some = values[first : first + size]
         named = [f"v{k}" for k in range(len(some))]
-        aggregates = [one(v) for one in (asked.present, *_two(asked)) for v in named]
-        aggregates += [f"max({mean_of(v)})" for v in named]
+        aggregates = [one(v) for one in (asked.present, *_write_two_sums(asked)) for v in named]
+        aggregates += [f"max({name_mean(v)})" for v in named]
         answer, _ = asked.of_each_class(asked.about_means(some), aggregates, classes)
         sums = answer.reshape(4, len(some), -1).transpose(0, 2, 1)
         parts.append(_moments(asked, sums[:3], sums[3], classes)[0])
@@ -165,7 +168,7 @@ def _moments(asked: EngineRows, sums: Floats, near: Floats, classes: Classes) ->
         step = np.divide(first, n, out=np.zeros_like(n), where=there)
         scatter = np.maximum(second - first * step, 0.0)
     mean = two_sum(np.broadcast_to(np.nan_to_num(near), n.shape), step)
-    error = lost(n, classes) * (scatter + n * step**2)
+    error = estimate_error(n, classes) * (scatter + n * step**2)
     array = np.where(there, np.stack([n, *mean, scatter, error]), 0.0)
     most = FAR_FOLLOWED if asked.weight is None else FAR_ADDED
     return array, n * step**2 > most**2 * scatter
@@ -179,12 +182,12 @@ def _with_constants(array: Floats, constant: Floats) -> Floats:
     return array
 
 
-def lost(n: Floats, classes: Classes) -> Floats:
+def estimate_error(n: Floats, classes: Classes) -> Floats:
     """The share by which a sum over rows of so much weight may be wrong."""
     return np.asarray(LOST * np.sqrt(np.clip(n, 1.0, max(classes.rows, 1))))
 
 
-def totals_of(numbers: Sequence[Number], found: Numbers, classes: Classes) -> Totals:
+def make_totals(numbers: Sequence[Number], found: Numbers, classes: Classes) -> Totals:
     """The totals of numbers."""
     sums = np.zeros((2, classes.labels.size, len(numbers)))
     for k, number in enumerate(numbers):
@@ -212,12 +215,12 @@ def ask_scatter(asked: EngineRows, values: Sequence[str], guess: Floats, constan
 
     constant: what a value is in each class where it is always the same, NaN elsewhere.
     """
-    about = [minus(asked, value, near) for value, near in zip(values, guess, strict=True)]
+    about = [write_difference(asked, value, near) for value, near in zip(values, guess, strict=True)]
     near = np.broadcast_to(guess, constant.shape)
     products = Products.of(asked, asked.cells(about, complete=True), len(values), classes)
     if (products.far & np.isnan(constant)).any():
         source = asked.about_means(values, complete=True)
-        means = [f"max({mean_of(f'v{k}')})" for k in range(len(values))]
+        means = [f"max({name_mean(f'v{k}')})" for k in range(len(values))]
         near = np.nan_to_num(asked.of_each_class(source, means, classes)[0].T)
         products = Products.of(asked, source, len(values), classes)
     return products.scatter(near, constant, classes)
@@ -255,7 +258,7 @@ class Products:
         mean, low = np.where(same, constant, mean), np.where(same, 0.0, low)
         matrix = np.where(same[:, :, None] | same[:, None, :], 0.0, self.scattered)
         squares = np.diagonal(self.second, axis1=1, axis2=2)
-        error = np.where(same, 0.0, lost(self.weight, classes)[:, None] * squares)
+        error = np.where(same, 0.0, estimate_error(self.weight, classes)[:, None] * squares)
         mean, low, error = (np.where(there, array, 0.0) for array in (mean, low, error))
         matrix = np.where(there[:, :, None], matrix, 0.0)
         return Scatter.from_values(self.weight, (mean, low), matrix, error)

@@ -178,7 +178,7 @@ def applied(fitted: Fitted, delta: Delta, before: float, now: Numbers, labels: C
         if some is None:
             continue
         counts = counts + some if sign > 0 else counts.subtract(some, tolerance if sign else None)
-    return fitted if counts is fitted.counts else update.with_counts(fitted, counts)
+    return fitted if counts is fitted.counts else update.replace_counts(fitted, counts)
 
 
 def counted(fitted: Fitted, rows: Sequence[Row], now: Numbers, labels: ClassLabels) -> Counts | None:
