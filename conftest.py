@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from deciban.cli.command_warmup import WARM, compile_all
+from deciban.cli.command_warmup import MARKER_FILE, compile_all
 from deciban.kernels.compiled import cache_folder
 from deciban.util.arrays import CORES
 
@@ -99,7 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
     is_worker = hasattr(config, "workerinput")
     if is_worker or not config.getoption("numprocesses", None):
         restore_signals()
-    if folder is not None and not is_worker and not (folder / WARM).exists():
+    if folder is not None and not is_worker and not (folder / MARKER_FILE).exists():
         for _ in compile_all():
             pass
 

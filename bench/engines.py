@@ -326,7 +326,7 @@ def shard_figures(folder: Path) -> Found:
     from pyarrow import parquet
 
     from deciban import BayesClassifier, count_batches
-    from deciban.model.counting import add_up
+    from deciban.model.batches import add_up
     from deciban.model.counts import Counts
     from deciban.store.model_file import from_content
 

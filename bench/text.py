@@ -397,7 +397,11 @@ def judged(posterior: Any, labels: Any, classes: Any) -> dict[str, float]:
     said = np.maximum(posterior[np.arange(place.size), place], np.finfo(np.float64).eps)
     calibration = Calibration.of(posterior, place, np.ones(place.size), 15)
     accuracy = float((posterior.argmax(axis=1) == place).mean())
-    return {"accuracy": accuracy, "log-loss": float(-np.log(said).mean()), "calibration": float(calibration.error)}
+    return {
+        "accuracy": accuracy,
+        "log-loss": float(-np.log(said).mean()),
+        "calibration": calibration.expected_calibration_error,
+    }
 
 
 def best_by_folds(

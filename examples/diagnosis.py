@@ -50,7 +50,7 @@ def rates(found: np.ndarray, ill: np.ndarray) -> tuple[float, float]:
 
 def costs(first: np.ndarray, second: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """The mean cost per patient screened, by each way to decide."""
-    loss = Loss.of({("well", "ill"): MISS, ("ill", "well"): NEEDLESS})
+    loss = Loss.from_costs({("well", "ill"): MISS, ("ill", "well"): NEEDLESS})
     one_in_hundred = np.where(truth == "ill", ILL / (truth == "ill").mean(), (1 - ILL) / (truth == "well").mean())
 
     def cost(decisions: Any) -> float:

@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         figures = model.evaluate(rows[bad][~new], truth[~new])
         print(f"Mix of kinds {name}: {figures.accuracy:.1%} right of the known kinds, log-loss {figures.log_loss:.3f}")
 
-    loss = Loss.of({(what, label): COSTS[what][label != "normal"] for what in COSTS for label in clf.classes_})
+    loss = Loss.from_costs({(what, label): COSTS[what][label != "normal"] for what in COSTS for label in clf.classes_})
     decided = shifted.decide(rows[bad], loss).decision
     ways = {
         "let all pass": np.full(len(truth), "pass"),

@@ -22,7 +22,7 @@ def costs(miss: float) -> dict[str, float]:
     """The mean held-out cost of each way to decide, over repeated 5-fold cross-validation."""
     X, y = load_breast_cancer(return_X_y=True)
     labels = np.where(y == 0, "malignant", "benign")
-    loss = Loss.of({("benign", "malignant"): miss, ("malignant", "benign"): 1.0})
+    loss = Loss.from_costs({("benign", "malignant"): miss, ("malignant", "benign"): 1.0})
     spent: dict[str, list[float]] = {"predict": [], "tuned threshold": [], "decide": [], "decide or refer": []}
     for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, labels):
         clf = BayesClassifier().fit(X[train], labels[train])

@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     print(f"right {right.mean():.1%}; by what most others thought {by_taste_of_others.mean():.1%}; "
           f"always the same {figures.baseline['accuracy']:.1%}")  # fmt: skip
     print(f"log-loss {figures.log_loss:.3f} (shares alone {figures.baseline['log_loss']:.3f}), "
-          f"calibration error {figures.calibration.error:.3f}")  # fmt: skip
+          f"calibration error {figures.expected_calibration_error:.3f}")  # fmt: skip
     for name, rows in (("users who came later", new_user), ("films that nobody had rated", unseen)):
         print(f"{name}: {rows.sum()} ratings, {right[rows].mean():.1%} right")
     for name, rows in (("A first visit", later["known ratings"] == 0), ("A film nobody has rated", unseen)):

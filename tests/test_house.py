@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 from conftest import SERVED, SLOW
+from sklearn.datasets import load_wine
 
 ROOT = Path(__file__).parent.parent
 
 pytestmark = pytest.mark.house
 
 
-def run(*command: str) -> str:
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+def run(*command: str, cwd: Path = ROOT) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -38,6 +39,16 @@ def test_tools_have_no_complaint(command: tuple[str, ...]) -> None:
 def test_the_first_command_of_the_readme_prints_what_it_shows() -> None:
     shown = (ROOT / "README.md").read_text().split("```text\n")[1].split("```")[0]
     assert run(sys.executable, "examples/weather.py") == shown
+
+
+def test_the_own_table_example_of_the_readme_runs(tmp_path: Path) -> None:
+    """The example for a table of the reader's own, on one that has its file name and target."""
+    code = (ROOT / "README.md").read_text().split("```python\nimport pandas")[1].split("```")[0]
+    load_wine(as_frame=True).frame.to_csv(tmp_path / "my.csv", index=False)
+    printed = run(sys.executable, "-c", f"import pandas{code}", cwd=tmp_path)
+    assert "accuracy" in printed
+    assert "evidence for" in printed
+    assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
 def test_the_test_command_of_the_readme_is_what_ci_runs() -> None:

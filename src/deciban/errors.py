@@ -29,10 +29,10 @@ NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: ""})()
 class Argument:
     """An argument of the library that a message mentions: Python shows ``alpha=3``, the command line ``--alpha 3``.
 
-    Without a value it is the name alone: ``columns=``. A family is mentioned as ``Argument("family", "Gamma")``.
+    Without a value it is the name alone: ``families=``. A family is mentioned as ``Argument("family", "Gamma")``.
 
-    >>> str(Argument("missing", "n/a")), str(Argument("columns")), str(Argument("family", "Gamma"))
-    ("missing='n/a'", 'columns=', 'Gamma()')
+    >>> str(Argument("missing", "n/a")), str(Argument("families")), str(Argument("family", "Gamma"))
+    ("missing='n/a'", 'families=', 'Gamma()')
     """
 
     name: str
@@ -64,7 +64,7 @@ Part = Argument | Labels
 Message = str | tuple[str | Part, ...]
 
 
-def rendered(message: Message, argument: Callable[[Part], str] = str) -> str:
+def render_message(message: Message, argument: Callable[[Part], str] = str) -> str:
     """Return the text of a message; argument: how arguments and labels are shown."""
     if isinstance(message, str):
         return message
@@ -164,8 +164,8 @@ class DecibanError(Exception):
             Place, parameter, cause and remedy, as far as there are any.
         """
         parameter = "" if self.parameter is None else argument(self.parameter)
-        done = rendered(self.remedy, argument if remedy is None else remedy)
-        what = "; ".join(text for text in (rendered(self.cause, argument), done) if text)
+        done = render_message(self.remedy, argument if remedy is None else remedy)
+        what = "; ".join(text for text in (render_message(self.cause, argument), done) if text)
         return ": ".join(text for text in (place(self.place), parameter, what) if text)
 
     def __str__(self) -> str:
@@ -254,7 +254,7 @@ class SchemaError(DataError):
     ...     numbers + words
     ... except SchemaError as error:
     ...     print(error)
-    column 'size' is Gaussian() in one and Categorical() in the other; fit both with the same columns=
+    column 'size' is Gaussian() in one table and Categorical() in the other; fit both with the same families=
     """
 
 
@@ -269,7 +269,7 @@ class ForgetError(DataError):
     ...     clf.forget({"outlook": ["sunny"]}, ["yes"])
     ... except ForgetError as error:
     ...     print(error)
-    these rows cannot be forgotten: more is taken away than was counted; give just the rows that the model has learned
+    cannot forget these rows: more would be removed than was counted; pass only rows the model has learned
     """
 
 
@@ -294,7 +294,7 @@ class DecibanWarning(UserWarning):
     """A warning whose message may mention arguments, which the command line shows as options."""
 
     def __init__(self, message: Message) -> None:
-        super().__init__(rendered(message))
+        super().__init__(render_message(message))
         self.message = message
 
 

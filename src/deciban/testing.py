@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import BadCell, DataError, UsageError, rendered
+from deciban.errors import BadCell, DataError, UsageError, render_message
 from deciban.export.model_json import model_as_json
-from deciban.export.py.scorer import DecibanScorer
+from deciban.export.python_runtime.scorer import DecibanScorer
 from deciban.families import Family
 from deciban.families.base.checks import COUNTS, FINITE, FLAGS, POSITIVE, VALUES
-from deciban.families.base.contract import LeftOut
-from deciban.model.counting import batches, count_batches
+from deciban.families.base.contract import LeftOutRows
+from deciban.model.batches import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.model import VAST_EVIDENCE, Model, estimate, log_normalize
 from deciban.schema.infer import Defaults, infer_schema
@@ -31,7 +31,7 @@ from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals,
 from deciban.statistics.exact import ExactSums
 from deciban.store.layout import ArrayReader, packed, read_from
 from deciban.store.values import pack, unpack
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import encode_labels
 
 __all__ = ["check_family"]
@@ -173,7 +173,7 @@ def _default_draw(family: Family) -> Draw:
 # Tables, counts and models of a trial.
 
 
-def rows_of(X: Any, index: Any) -> Any:
+def take_rows(X: Any, index: Any) -> Any:
     """Return some rows of whatever X is."""
     if isinstance(X, pa.Table):
         return X.take(pa.array(np.arange(X.num_rows)[index]))
@@ -186,11 +186,11 @@ def draw_table(trial: Any, seed: int, rows: int = ROWS, classes: int = CLASSES) 
     return trial.draw(rng, rows), rng.integers(0, classes, rows), rng
 
 
-def schema_of(trial: Any, X: Any) -> Schema:
+def infer_trial_schema(trial: Any, X: Any) -> Schema:
     return infer_schema(open_table(X), trial.spec, Defaults())
 
 
-def counted(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | None = 1) -> Counts:
+def count_rows(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | None = 1) -> Counts:
     """Return the counts of all rows."""
     table = open_table(X)
     labels = encode_labels(np.asarray(y), table.rows)
@@ -198,33 +198,33 @@ def counted(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | 
     return count_batches(batches(LabeledTable(table, labels, weights), schema), Counts.empty(schema), threads)
 
 
-def model_of(counts: Counts) -> Model:
+def estimate_model(counts: Counts) -> Model:
     """Return the model of the counts; the classes are equally probable."""
     return estimate(counts, np.log(np.full(counts.classes.size, 1.0 / counts.classes.size)))
 
 
-def fitted(trial: Any, seed: int = 3, rows: int = 90) -> tuple[Any, np.ndarray, Model]:
+def fit_trial(trial: Any, seed: int = 3, rows: int = 90) -> tuple[Any, np.ndarray, Model]:
     """Return a table, its labels, and the model of it."""
     X, y = trial.draw(np.random.default_rng(seed), rows), np.arange(rows) % CLASSES
-    return X, y, model_of(counted(schema_of(trial, X), X, y))
+    return X, y, estimate_model(count_rows(infer_trial_schema(trial, X), X, y))
 
 
-def cells_of(model: Model, X: Any) -> Any:
+def read_cells(model: Model, X: Any) -> Any:
     """Return the cells of a table as the family reads them."""
     group = model.schema.groups[0]
     return group.family.read(model.schema.table_as_learned(open_table(X)), group.columns)
 
 
-def blocks_of(model: Model) -> int:
+def count_blocks(model: Model) -> int:
     return len(model.schema.block_names)
 
 
 def score(model: Model, cells: Any, rows: int) -> np.ndarray:
     """Return the evidence with its base, row by block by class."""
-    likelihood, blocks = model.likelihoods[0], blocks_of(model)
+    likelihood, blocks = model.likelihoods[0], count_blocks(model)
     out = np.zeros((rows, blocks, CLASSES))
     likelihood.score(cells, np.ones(blocks), np.arange(blocks), out)
-    base = likelihood.base(cells)
+    base = likelihood.log_common_factor(cells)
     return out if base is None else out + base[:, :, None]
 
 
@@ -268,10 +268,10 @@ def assert_same_statistic(a: Any, b: Any, exact: bool, weight: float = 0.0) -> N
         np.testing.assert_array_equal(a.tuples, b.tuples)
         _floats_agree(a.table, b.table, exact, weight)
     elif isinstance(a, Words):
-        a, b = a.in_sorted_order, b.in_sorted_order
+        a, b = a.sorted_words, b.sorted_words
         for one, other in zip(a.vocabularies, b.vocabularies, strict=True):
             assert one.array.to_pylist() == other.array.to_pylist()
-        for one, other in zip((*a.tables, a.texts), (*b.tables, b.texts), strict=True):
+        for one, other in zip((*a.tables, a.text_weight), (*b.tables, b.text_weight), strict=True):
             _floats_agree(one, other, exact, weight)
     elif isinstance(a, Bins):
         for one, other in zip(a.columns, b.columns, strict=True):
@@ -311,79 +311,79 @@ def assert_same_counts(a: Counts, b: Counts, exact: bool, weight: float = 0.0) -
 # The laws.
 
 
-def empty_is_an_identity(trial: Trial, seed: int) -> None:
+def check_empty_is_an_identity(trial: Trial, seed: int) -> None:
     X, y, _ = draw_table(trial, seed)
-    schema = schema_of(trial, X)
-    counts = counted(schema, X, y)
+    schema = infer_trial_schema(trial, X)
+    counts = count_rows(schema, X, y)
     assert_same_counts(counts + Counts.empty(schema), counts, exact=True)
     assert_same_counts(Counts.empty(schema) + counts, counts, exact=True)
 
 
-def counts_add(trial: Trial, seed: int) -> None:
+def check_counts_add(trial: Trial, seed: int) -> None:
     """Adding counts is associative and commutative, also if shards know different classes."""
     X, y, _ = draw_table(trial, seed)
     y = y + 2 * (np.arange(ROWS) >= 40)
-    schema = schema_of(trial, X)
-    a, b, c = (counted(schema, rows_of(X, part), y[part]) for part in (slice(0, 20), slice(20, 40), slice(40, 60)))
+    schema = infer_trial_schema(trial, X)
+    a, b, c = (count_rows(schema, take_rows(X, part), y[part]) for part in (slice(0, 20), slice(20, 40), slice(40, 60)))
     assert_same_counts((a + b) + c, a + (b + c), trial.exact)
     assert_same_counts(a + b, b + a, trial.exact)
     assert_same_counts(c + a, a + c, trial.exact)
 
 
-def batches_and_order_do_not_matter(trial: Trial, seed: int, cuts: Sequence[int] | None = None) -> None:
+def check_batches_and_order_do_not_matter(trial: Trial, seed: int, cuts: Sequence[int] | None = None) -> None:
     """Any batches (cut at `cuts`, or at random), empty ones too, in any order, and one row at a time."""
     X, y, rng = draw_table(trial, seed)
-    schema = schema_of(trial, X)
-    whole = counted(schema, X, y)
+    schema = infer_trial_schema(trial, X)
+    whole = count_rows(schema, X, y)
     edges = [0, *sorted(rng.integers(0, ROWS, 5).tolist() if cuts is None else cuts), ROWS]
     parts = [slice(a, b) for a, b in pairwise(edges)]
     total = Counts.empty(schema)
     for k in rng.permutation(len(parts)):
-        total = total + counted(schema, rows_of(X, parts[k]), y[parts[k]])
+        total = total + count_rows(schema, take_rows(X, parts[k]), y[parts[k]])
     assert_same_counts(total, whole, trial.exact)
     shuffled = rng.permutation(ROWS)
-    assert_same_counts(counted(schema, rows_of(X, shuffled), y[shuffled]), whole, trial.exact)
+    assert_same_counts(count_rows(schema, take_rows(X, shuffled), y[shuffled]), whole, trial.exact)
 
 
-def one_row_at_a_time(trial: Trial, seed: int) -> None:
+def check_one_row_at_a_time(trial: Trial, seed: int) -> None:
     X, y, _ = draw_table(trial, seed)
-    schema = schema_of(trial, X)
+    schema = infer_trial_schema(trial, X)
     total = Counts.empty(schema)
     for i in range(ROWS):
-        total = total + counted(schema, rows_of(X, slice(i, i + 1)), y[i : i + 1])
-    assert_same_counts(total, counted(schema, X, y), trial.exact)
+        total = total + count_rows(schema, take_rows(X, slice(i, i + 1)), y[i : i + 1])
+    assert_same_counts(total, count_rows(schema, X, y), trial.exact)
 
 
-def weights_are_repetitions(trial: Trial, seed: int) -> None:
+def check_weights_are_repetitions(trial: Trial, seed: int) -> None:
     """A row of weight k counts as k rows, one of weight 0 not at all; scaling counts is more weight."""
     X, y, rng = draw_table(trial, seed)
-    schema = schema_of(trial, X)
+    schema = infer_trial_schema(trial, X)
     weights = rng.integers(0, 4, ROWS)
     weights[y == CLASSES - 1] = 0  # a class that is not there at all
     repeated = np.repeat(np.arange(ROWS), weights)
-    weighted = counted(schema, X, y, weights)
-    plain = counted(schema, rows_of(X, repeated), y[repeated])
+    weighted = count_rows(schema, X, y, weights)
+    plain = count_rows(schema, take_rows(X, repeated), y[repeated])
     assert weighted.classes.tolist() == plain.classes.tolist()
     assert_same_counts(replace(weighted, rows=0), replace(plain, rows=0), trial.exact)
-    twice = replace(counted(schema, X, y, np.full(ROWS, 2.0)), rows=ROWS)
-    assert_same_counts(counted(schema, X, y) * 2.0, twice, trial.exact)
+    twice = replace(count_rows(schema, X, y, np.full(ROWS, 2.0)), rows=ROWS)
+    assert_same_counts(count_rows(schema, X, y) * 2.0, twice, trial.exact)
 
 
-def forgetting_leaves_no_trace(trial: Trial, seed: int) -> None:
+def check_forgetting_leaves_no_trace(trial: Trial, seed: int) -> None:
     """Rows that are learned and forgotten in other batches leave the counts, and the scores, as they were."""
     X, y, rng = draw_table(trial, seed)
-    schema, order = schema_of(trial, X), rng.permutation(np.arange(30, ROWS))
-    before = counted(schema, rows_of(X, slice(0, 30)), y[:30])
-    after = before + counted(schema, rows_of(X, slice(30, ROWS)), y[30:])
+    schema, order = infer_trial_schema(trial, X), rng.permutation(np.arange(30, ROWS))
+    before = count_rows(schema, take_rows(X, slice(0, 30)), y[:30])
+    after = before + count_rows(schema, take_rows(X, slice(30, ROWS)), y[30:])
     for part in (order[:7], order[7:]):
-        after = after - counted(schema, rows_of(X, part), y[part])
+        after = after - count_rows(schema, take_rows(X, part), y[part])
     assert_same_counts(after, before, trial.exact, float(ROWS))
     rows, tolerance = schema.table_as_learned(open_table(X)), 0.0 if trial.exact else 1e-9
-    found, expected = model_of(after).log_joint(rows), model_of(before).log_joint(rows)
+    found, expected = estimate_model(after).log_joint(rows), estimate_model(before).log_joint(rows)
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-def left_out_is_a_fit_without_the_row(trial: Trial, seed: int, *, lonely: bool = False, weighted: bool = False) -> None:
+def check_left_out_equals_refit(trial: Trial, seed: int, *, lonely: bool = False, weighted: bool = False) -> None:
     """`score_left_out` is what a fit of all other rows says of each row.
 
     lonely: a class has one row. weighted: rows have weights.
@@ -392,53 +392,55 @@ def left_out_is_a_fit_without_the_row(trial: Trial, seed: int, *, lonely: bool =
     X = trial.draw(rng, ROWS)
     y = np.concatenate([[CLASSES if lonely else 0], rng.integers(0, CLASSES, ROWS - 1)])
     weights = rng.choice([0.25, 0.5, 1.0], ROWS) if weighted else np.ones(ROWS)
-    schema = schema_of(trial, X)
-    counts = counted(schema, X, y, weights)
-    model = model_of(counts)
+    schema = infer_trial_schema(trial, X)
+    counts = count_rows(schema, X, y, weights)
+    model = estimate_model(counts)
     codes = np.searchsorted(counts.classes, y).astype(np.int32)
-    found = model.leave_one_out_evidence(counts, schema.table_as_learned(open_table(X)), LeftOut(codes, weights))
+    found = model.leave_one_out_evidence(counts, schema.table_as_learned(open_table(X)), LeftOutRows(codes, weights))
     for i in range(1, ROWS):
         others = np.arange(ROWS) != i
-        rest = counted(schema, rows_of(X, others), y[others], weights[others])
-        without = model_of(rest) if trial.refit is None else trial.refit(model, rest)
-        expected = without.evidence(schema.table_as_learned(open_table(rows_of(X, [i])))).values[0]
+        rest = count_rows(schema, take_rows(X, others), y[others], weights[others])
+        without = estimate_model(rest) if trial.refit is None else trial.refit(model, rest)
+        expected = without.evidence(schema.table_as_learned(open_table(take_rows(X, [i])))).values[0]
         np.testing.assert_allclose(found[i], expected, rtol=1e-9, atol=1e-9, err_msg=f"row {i} of class {y[i]}")
 
 
-def a_row_alone_scores_as_in_a_batch(trial: Trial, seed: int) -> None:
+def check_a_row_scores_as_in_a_batch(trial: Trial, seed: int) -> None:
     """To the bit; and no score is NaN."""
     X, y, _ = draw_table(trial, seed)
-    schema = schema_of(trial, X)
-    model, rows = model_of(counted(schema, X, y)), schema.table_as_learned(open_table(X))
+    schema = infer_trial_schema(trial, X)
+    model, rows = estimate_model(count_rows(schema, X, y)), schema.table_as_learned(open_table(X))
     together = model.log_joint(rows)
     assert not np.isnan(together).any(), "a score is NaN"
     for i in range(0, ROWS, 7):
         np.testing.assert_array_equal(model.log_joint(rows.slice(i, i + 1))[0], together[i])
 
 
-def evidence_adds_up(trial: Trial, seed: int) -> None:
+def check_evidence_adds_up(trial: Trial, seed: int) -> None:
     """The evidence of blocks adds up to the log joint, that of the columns of a joint block to the block."""
-    X, y, model = fitted(trial, seed)
+    X, y, model = fit_trial(trial, seed)
     rows = model.schema.table_as_learned(open_table(X))
     evidence = model.evidence(rows)
     np.testing.assert_allclose(evidence.log_joint, model.log_joint(rows), rtol=1e-12, atol=1e-12)
     assert np.isfinite(np.exp(evidence.log_posterior)).all()
-    cells = cells_of(model, X)
-    shares = model.likelihoods[0].shares(cells)
+    cells = read_cells(model, X)
+    shares = model.likelihoods[0].shapley_values(cells)
     if shares is not None:
         whole = score(model, cells, len(y))[:, 0]
         difference = shares.values.sum(axis=1) - whole  # up to a term that is the same for every class
         np.testing.assert_allclose(difference - difference[:, :1], 0.0, atol=1e-8)
 
 
-def terms_add_up_to_the_evidence(trial: Trial, seed: int) -> None:
+def check_terms_add_up_to_the_evidence(trial: Trial, seed: int) -> None:
     """Up to a term that is the same for every class; rows of which a block has only some cells have no form."""
-    X, y, model = fitted(trial, seed)
-    cells = cells_of(model, X)
-    terms = model.likelihoods[0].score_terms([model.schema.column_name(k) for k in model.schema.groups[0].columns])
+    X, y, model = fit_trial(trial, seed)
+    cells = read_cells(model, X)
+    terms = model.likelihoods[0].discriminant_terms(
+        [model.schema.column_name(k) for k in model.schema.groups[0].columns]
+    )
     if terms is None:
         return
-    assert len(terms) == blocks_of(model)
+    assert len(terms) == count_blocks(model)
     whole: Any = np.ones(len(y), dtype=bool)
     if model.schema.groups[0].family.joint and isinstance(cells, np.ndarray):
         whole = ~np.isnan(cells).any(axis=1)
@@ -446,17 +448,17 @@ def terms_add_up_to_the_evidence(trial: Trial, seed: int) -> None:
     evidence = score(model, cells, int(whole.sum()))
     for b, term in enumerate(terms):
         assert term.weights.shape == (len(term.names), CLASSES)
-        difference = term.scores(cells) - evidence[:, b]
+        difference = term.evaluate(cells) - evidence[:, b]
         np.testing.assert_allclose(difference - difference[:, :1], 0.0, atol=1e-9)
-        expanded = term.expanded().scores(cells)
+        expanded = term.expand().evaluate(cells)
         np.testing.assert_allclose(expanded - expanded[:, :1], (evidence[:, b] - evidence[:, b, :1]), atol=1e-8)
 
 
-def densities_are_those_of_the_oracle(trial: Trial, seed: int) -> None:
+def check_densities_match_the_oracle(trial: Trial, seed: int) -> None:
     if trial.oracle is None:
         return
-    X, y, model = fitted(trial, seed)
-    found = score(model, cells_of(model, X), len(y))
+    X, y, model = fit_trial(trial, seed)
+    found = score(model, read_cells(model, X), len(y))
     for c in range(CLASSES):
         for j, x in enumerate(X.T):
             law = trial.oracle(x[(y == c) & ~np.isnan(x)])
@@ -465,39 +467,39 @@ def densities_are_those_of_the_oracle(trial: Trial, seed: int) -> None:
             np.testing.assert_allclose(found[:, j, c], expected, rtol=1e-6, atol=1e-9)
 
 
-def densities_add_up_to_one(trial: Trial, seed: int) -> None:
+def check_densities_integrate_to_one(trial: Trial, seed: int) -> None:
     """The density integrates to the cumulative distribution, if there is one; probabilities of counts sum to 1."""
     from scipy.integrate import quad
 
-    X, y, model = fitted(trial, seed)
+    X, y, model = fit_trial(trial, seed)
     likelihood, family = model.likelihoods[0], model.schema.groups[0].family
 
     def density(x: float, column: int, label: int) -> float:
-        row = np.full((1, blocks_of(model)), np.nan)
+        row = np.full((1, count_blocks(model)), np.nan)
         row[0, column] = x
         return float(np.exp(score(model, row, 1)[0, column, label]))
 
-    if likelihood.cumulative(np.zeros(0), 0, 0) is None:
+    if likelihood.cdf(np.zeros(0), 0, 0) is None:
         if family.support is COUNTS and trial.samples and not family.joint:
-            cells = np.repeat(np.arange(MAX_COUNT, dtype=np.float64)[:, None], blocks_of(model), axis=1)
+            cells = np.repeat(np.arange(MAX_COUNT, dtype=np.float64)[:, None], count_blocks(model), axis=1)
             np.testing.assert_allclose(np.exp(score(model, cells, MAX_COUNT)).sum(axis=0), 1.0, atol=1e-6)
         return
-    for j in range(blocks_of(model)):
+    for j in range(count_blocks(model)):
         x = np.quantile(X[:, j][~np.isnan(X[:, j])].astype(np.float64), [0.05, 0.3, 0.7, 0.95])
         for c in range(CLASSES):
-            found: Any = likelihood.cumulative(x, j, c)
+            found: Any = likelihood.cdf(x, j, c)
             between = [quad(density, a, b, args=(j, c), epsabs=1e-10)[0] for a, b in pairwise(x)]
             np.testing.assert_allclose(np.diff(found), between, atol=1e-7)
-            ends: Any = likelihood.cumulative(np.array([-1e30, 1e30]), j, c)
+            ends: Any = likelihood.cdf(np.array([-1e30, 1e30]), j, c)
             np.testing.assert_allclose(ends, [0.0, 1.0], atol=1e-9)
             if trial.oracle is not None:
                 here = X[(y == c) & ~np.isnan(X[:, j]), j]
                 np.testing.assert_allclose(found, trial.oracle(here).cdf(x), rtol=1e-6)
 
 
-def the_support_holds_samples_and_cells(trial: Trial, seed: int) -> None:
+def check_support_contains_samples(trial: Trial, seed: int) -> None:
     """Samples lie in the support and are possible in the class that they were drawn for."""
-    X, _, model = fitted(trial, seed)
+    X, _, model = fit_trial(trial, seed)
     family, likelihood = model.schema.groups[0].family, model.likelihoods[0]
     if isinstance(X, np.ndarray):
         assert all(family.support.contains(column[~np.isnan(column)]).all() for column in X.T)
@@ -507,7 +509,7 @@ def the_support_holds_samples_and_cells(trial: Trial, seed: int) -> None:
         try:
             likelihood.sample(labels, rng)
         except BadCell as bad:
-            cause = rendered(bad.cause)
+            cause = render_message(bad.cause)
         assert "is a score, not a distribution" in cause, "a score must not draw samples"
         return
     drawn = likelihood.sample(labels, rng)
@@ -518,27 +520,27 @@ def the_support_holds_samples_and_cells(trial: Trial, seed: int) -> None:
     assert np.isfinite(found[np.arange(300), :, labels]).all(), "the class cannot have drawn this"
 
 
-def there_are_estimates_of_each_block(trial: Trial, seed: int) -> None:
+def check_every_block_has_estimates(trial: Trial, seed: int) -> None:
     """`estimates` and `parameters` describe each block."""
-    _, _, model = fitted(trial, seed)
+    _, _, model = fit_trial(trial, seed)
     likelihood = model.likelihoods[0]
-    parameters = likelihood.parameters()
-    assert len(parameters.blocks) == len(likelihood.estimates()) == blocks_of(model)
+    parameters = likelihood.free_parameters()
+    assert len(parameters.blocks) == len(likelihood.estimates()) == count_blocks(model)
     assert min(parameters.blocks) > 0
-    assert parameters.apart > 0
-    assert parameters.sizes or parameters.numbers > 0 or parameters.unbounded
+    assert parameters.independent > 0
+    assert parameters.n_values or parameters.n_continuous > 0 or parameters.unbounded
     for one in likelihood.estimates():
         assert all(len(array) == CLASSES for array in one.parameters.values())
 
 
-def it_is_written_and_read_back(trial: Trial, seed: int) -> None:
+def check_saved_and_loaded(trial: Trial, seed: int) -> None:
     """The family and what it has counted are what a model file holds of them."""
     arrays: list[Any] = []
     pack(trial.family, arrays)
     assert not arrays, "parameters are plain data, not arrays"
     assert _read_back(trial.family) == trial.family
     X, y, _ = draw_table(trial, seed)
-    counts = counted(schema_of(trial, X), X, y)
+    counts = count_rows(infer_trial_schema(trial, X), X, y)
     found = _read_back(counts)
     assert found.schema == counts.schema
     assert_same_counts(found, counts, exact=True)
@@ -556,9 +558,9 @@ def _read_back(value: Any) -> Any:
     return found
 
 
-def exports_score_the_same(trial: Trial, seed: int) -> None:
+def check_exports_score_the_same(trial: Trial, seed: int) -> None:
     """A row, with an extreme cell too, has the same probabilities by the terms of `lower`, or is rejected by both."""
-    X, _, model = fitted(trial, seed)
+    X, _, model = fit_trial(trial, seed)
     try:
         scorer = DecibanScorer(json.loads(json.dumps(model_as_json(model))))
     except UsageError:  # it has no terms
@@ -569,7 +571,7 @@ def exports_score_the_same(trial: Trial, seed: int) -> None:
         with suppress(DataError):
             joint = model.log_joint(model.schema.table_as_learned(open_table(cells)), full=False)
         with suppress(ValueError):
-            found = scorer.log_proba(row)
+            found = scorer.predict_log_proba(row)
         assert (joint is None) == (found is None), f"only one of model and export rejects {row}"
         if joint is not None and found is not None:
             expected = log_normalize(joint, model.log_prior, logarithm=True)[0][0]
@@ -593,23 +595,23 @@ def _some_rows(model: Model, X: Any) -> list[dict[str, Any]]:
 
 # The laws, by the names that `check_family` reports.
 LAWS: dict[str, Callable[[Trial, int], None]] = {
-    law.__name__: law
+    law.__name__.removeprefix("check_"): law
     for law in (
-        empty_is_an_identity,
-        counts_add,
-        batches_and_order_do_not_matter,
-        one_row_at_a_time,
-        weights_are_repetitions,
-        forgetting_leaves_no_trace,
-        left_out_is_a_fit_without_the_row,
-        a_row_alone_scores_as_in_a_batch,
-        evidence_adds_up,
-        terms_add_up_to_the_evidence,
-        densities_are_those_of_the_oracle,
-        densities_add_up_to_one,
-        the_support_holds_samples_and_cells,
-        there_are_estimates_of_each_block,
-        exports_score_the_same,
-        it_is_written_and_read_back,
+        check_empty_is_an_identity,
+        check_counts_add,
+        check_batches_and_order_do_not_matter,
+        check_one_row_at_a_time,
+        check_weights_are_repetitions,
+        check_forgetting_leaves_no_trace,
+        check_left_out_equals_refit,
+        check_a_row_scores_as_in_a_batch,
+        check_evidence_adds_up,
+        check_terms_add_up_to_the_evidence,
+        check_densities_match_the_oracle,
+        check_densities_integrate_to_one,
+        check_support_contains_samples,
+        check_every_block_has_estimates,
+        check_exports_score_the_same,
+        check_saved_and_loaded,
     )
 }

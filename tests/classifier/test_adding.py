@@ -36,7 +36,7 @@ def test_blocks_of_counts_that_disagree_are_refused() -> None:
         with pytest.raises(SchemaError, match="one block in one"):
             fitted(*one) + fitted(*other)
     apart = textbook({("a", "b"): Multinomial()}).fit(table.select(["a", "b"]), Y)
-    apart.set_params(columns={("a", "b"): Multinomial(), ("c", "d"): Multinomial()}).partial_fit(table, Y)
+    apart.set_params(families={("a", "b"): Multinomial(), ("c", "d"): Multinomial()}).partial_fit(table, Y)
     assert apart.model_.schema.block_names == ("a+b", "c+d")
 
 

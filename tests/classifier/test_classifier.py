@@ -48,7 +48,7 @@ def test_the_schema_explains_itself() -> None:
     assert "Categorical()" in found["color"]
     assert "text, 3 distinct" in found["color"]
     assert "Bernoulli()" in found["smoker"]
-    assert "distinct integers" in found["visits"]
+    assert "integers, " in found["visits"]
 
 
 def test_missing_cells_are_no_evidence() -> None:
@@ -220,7 +220,7 @@ def test_a_failed_call_changes_nothing() -> None:
         clf.partial_fit(bad, "label")
     with pytest.raises(ValueError, match="'dead' is not among the declared classes"):
         clf.partial_fit(MIXED.slice(0, 1), ["dead"])
-    with pytest.raises(ValueError, match="cannot be forgotten"):
+    with pytest.raises(ValueError, match="cannot forget these rows"):
         clf.forget(pa.concat_tables([MIXED, MIXED]), "label")
     with pytest.raises(ValueError, match="weight"):
         clf.partial_fit(MIXED, "label", sample_weight=np.full(N, -1.0))

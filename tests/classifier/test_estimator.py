@@ -26,7 +26,7 @@ def test_pipeline_grid_search_and_cross_validation() -> None:
     pipe = make_pipeline(StandardScaler(), BayesClassifier())
     assert cross_val_score(pipe, X, Y, cv=5).mean() > 0.93
     grid = GridSearchCV(
-        BayesClassifier(), {"columns": [Gaussian(), JointGaussian(Pooled())], "prior": ["uniform", "empirical"]}, cv=3
+        BayesClassifier(), {"families": [Gaussian(), JointGaussian(Pooled())], "prior": ["uniform", "empirical"]}, cv=3
     )
     assert grid.fit(X, Y).best_score_ > 0.95
     assert cross_val_predict(BayesClassifier(), X, Y, method="predict_log_proba").shape == (150, 3)

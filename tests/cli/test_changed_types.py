@@ -35,7 +35,7 @@ def codes(tmp_path_factory: pytest.TempPathFactory) -> str:
     kinds = dict.fromkeys(("level", "day", "flag", "ratio"), Categorical()) | dict.fromkeys(
         ("size", "when"), Gaussian()
     )
-    clf = BayesClassifier(columns=kinds, tune=None).fit(rows, [("yes", "no")[k % 4 > 1] for k in range(80)])
+    clf = BayesClassifier(families=kinds, tune=None).fit(rows, [("yes", "no")[k % 4 > 1] for k in range(80)])
     model = tmp_path_factory.mktemp("model") / "codes.dcb"
     clf.save(model)
     return str(model)

@@ -61,7 +61,7 @@ def test_a_word_that_comes_late_among_numbers_is_refused(deciban: Deciban) -> No
 def test_a_word_among_numbers_makes_text_and_is_told(deciban: Deciban) -> None:
     Path("a.csv").write_text(cells([*range(200), "many"]))
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
-    assert "numbers but for cells like 'many', and taken for categories; --missing many" in answer.err
+    assert "looks like numbers, except for 'many', but was read as text; use --missing many" in answer.err
     assert (
         "Gaussian()" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--missing", "many").out
     )
@@ -116,7 +116,7 @@ def test_long_identifiers_are_warned_of_and_stay_exact(deciban: Deciban, model: 
     lines = [f"id,{HEADER}", *(f"{number},{line}" for number, line in zip(numbers, LINES[1:], strict=True))]
     Path("a.csv").write_text("\n".join(lines))
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "x.dcb", "--tune", "none")
-    assert "warning: column 'id' looks like an identifier; leave it out: --ignore id" in answer.err
+    assert "warning: column 'id' looks like an identifier; use --ignore id to leave it out" in answer.err
     for one in ("x.dcb", model):
         for command in ("predict", "decide"):
             out = deciban(command, one, "a.csv", "--keep", "id").out

@@ -81,7 +81,7 @@ BROKEN = {
     "open quote": (with_line('40,"Ulm,yes', 51), ["line 51", "quote", "close it", '40,"Ulm,yes']),
     "far open quote": (with_line('40,"Ulm,yes', 30_001, [HEADER, *rows(30_005)]), ["line 30001", "quote"]),
     "open quote in the header": (TEXT.replace("town", '"town', 1), ["header", "quote not closed"]),
-    "name twice": (TEXT.replace("town", "age", 1), ["line 1", "'age'", "more than once"]),
+    "name twice": (TEXT.replace("town", "age", 1), ["line 1", "'age'", "duplicate column"]),
     "CR among LF": (TEXT.replace("\n", "\r", 50), ["end", "one kind of end"]),
     "only NUL bytes": ("a\0b\0,\0" * 200, ["NUL", "encoding"]),
     "nothing": ("", ["empty", "header and rows"]),
@@ -189,4 +189,4 @@ def test_columns_at_predict_may_be_reordered_missing_or_more(deciban: Deciban, m
     assert "warning: c.csv has no 'age'" in fewer.err
     answer = deciban("predict", model, "d.csv")
     assert answer.code == 3
-    assert "d.csv: none of the model's columns is in the table: it has 'x', the model knows 'age', 'town'" in answer.err
+    assert "d.csv: the table has none of the model's columns: it has 'x', the model has 'age', 'town'" in answer.err

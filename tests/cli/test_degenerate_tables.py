@@ -15,9 +15,9 @@ def test_rows_of_unknown_classes_alone_are_all_wrong(deciban: Deciban, model: st
     assert said.code == 0
     assert "accuracy 0.0000" in said.out
     assert "nan" not in said.out
-    assert "no row to calibrate by" in said.out
+    assert "no rows to measure calibration on" in said.out
     found = json.loads(deciban("evaluate", model, "strange.csv", "--json").out)
-    assert (found["accuracy"], found["rows_of_unknown_classes"], found["calibration_error"]) == (0, 2, None)
+    assert (found["accuracy"], found["unknown_class_rows"], found["expected_calibration_error"]) == (0, 2, None)
 
 
 @pytest.mark.parametrize("labels", [("true", "false"), ("1", "2"), ("a", "b")])

@@ -67,7 +67,7 @@ def test_rows_that_have_faded_are_taken_as_new_with_a_warning(deciban: Deciban, 
 def test_json_counts_rows_in_whole_numbers(deciban: Deciban, model: str) -> None:
     found = deciban("evaluate", model, "base.csv", "--json").out
     assert '"rows": 200,' in found
-    assert '"rows_of_unknown_classes": 0,' in found
+    assert '"unknown_class_rows": 0,' in found
     counts = json.loads(found)["confusion"]
     assert all(isinstance(cell, int) for row in counts for cell in row)
 

@@ -17,8 +17,8 @@ def test_programs_get_columns_values_and_steps(deciban: Deciban, model: str) -> 
     columns = json.loads(deciban("explain", model, "new.csv", "--json").out)[0]
     age = next(term for term in columns["evidence"] if term["column"] == "age")
     assert (age["term"], age["value"]) == ("column", 45.5)
-    assert age["alone"] == age["decibans"] == pytest.approx(10 / np.log(10) * age["nats"])
-    assert age["with_others"] == age["correction"] == 0.0
+    assert age["own"] == age["decibans"] == pytest.approx(10 / np.log(10) * age["nats"])
+    assert age["joint"] == age["correction"] == 0.0
     first, second = json.loads(deciban("explain", model, "new.csv", "--json", "--steps", "--by", "block").out)
     terms = {term["block"]: term for term in first["evidence"]}
     said = terms["age"]["decibans"]

@@ -20,17 +20,21 @@ from tests.support.node import needs_node
 def test_the_program_says_what_the_model_says(deciban: Deciban, model: str) -> None:
     answer = deciban("export", model, "--to", "js", "--output", "m.mjs")
     assert (answer.code, answer.out) == (0, f"m.mjs: {os.path.getsize('m.mjs'):,} bytes\n")
-    found = run_node([(Path("m.mjs").read_text("utf-8"), [{"age": "44.5", "town": "Ulm"}])], ["proba"])[0].rows[0]
+    found = run_node([(Path("m.mjs").read_text("utf-8"), [{"age": "44.5", "town": "Ulm"}])], ["predict_proba"])[0].rows[
+        0
+    ]
     expected = load(model).predict_proba([{"age": 44.5, "town": "Ulm"}])[0]
-    assert found["proba"] == pytest.approx(expected.tolist(), abs=1e-14)
+    assert found["predict_proba"] == pytest.approx(expected.tolist(), abs=1e-14)
 
 
 def test_a_python_file_says_what_the_model_says(deciban: Deciban, model: str) -> None:
     answer = deciban("export", model, "--to", "python", "--output", "m.py")
     assert (answer.code, answer.out) == (0, f"m.py: {os.path.getsize('m.py'):,} bytes\n")
-    found = run_python([(Path("m.py").read_text("utf-8"), [{"age": "44.5", "town": "Ulm"}])], ["proba"])[0].rows[0]
+    found = run_python([(Path("m.py").read_text("utf-8"), [{"age": "44.5", "town": "Ulm"}])], ["predict_proba"])[
+        0
+    ].rows[0]
     expected = load(model).predict_proba([{"age": 44.5, "town": "Ulm"}])[0]
-    assert found["proba"] == pytest.approx(expected.tolist(), abs=1e-14)
+    assert found["predict_proba"] == pytest.approx(expected.tolist(), abs=1e-14)
 
 
 def test_an_onnx_model_says_what_the_model_says(deciban: Deciban, model: str) -> None:

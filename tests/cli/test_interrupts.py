@@ -152,14 +152,14 @@ def test_an_interrupt_tells_what_was_written_before_and_removes_the_rest(tmp_pat
     script = """
 import os, signal
 from deciban.util import shutdown
-from deciban.sources.write import replacing
+from deciban.sources.write import replace_file
 shutdown.catch_signals()
-with replacing("done.txt") as file:
+with replace_file("done.txt") as file:
     file.write(b"all")
 os.makedirs("folder/inner")
 open("folder/inner/file", "w").close()
 shutdown.remove_at_exit("folder")
-with replacing("half.txt") as file:
+with replace_file("half.txt") as file:
     file.write(b"half")
     os.kill(os.getpid(), signal.SIGINT)
 """

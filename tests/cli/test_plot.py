@@ -69,7 +69,7 @@ def test_rows_that_were_learned_are_left_out_and_that_is_said(deciban: Deciban, 
     [
         (["--kind", "pie", "-o", "p.png"], 2, "'pie' is not one of"),
         (["--kind", "nomogram"], 2, "Missing option '--output'"),
-        (["--kind", "nomogram", "-o", "p.jpg"], 2, "end it with .png, .svg or .pdf"),
+        (["--kind", "nomogram", "-o", "p.jpg"], 2, "use .png, .svg or .pdf"),
         (["new.csv", "--kind", "nomogram", "-o", "p.png"], 2, "leave the table out"),
         (["--kind", "evidence", "-o", "p.png"], 2, "needs a table"),
         (["--kind", "column", "-o", "p.png"], 2, "give --column once"),

@@ -22,6 +22,10 @@ def test_the_commands_print_what_is_shown(document: Path, tmp_path: Path) -> Non
     follow(document, tmp_path)
 
 
-def test_the_readme_has_a_tour() -> None:
-    commands = [command.split()[1] for command, _ in steps(ROOT / "README.md") if command.startswith("deciban")]
-    assert {"fit", "predict", "explain", "evaluate", "decide", "learn", "merge", "bayes"} <= set(commands)
+def commands_of(document: Path) -> set[str]:
+    return {command.split()[1] for command, _ in steps(document) if command.startswith("deciban")}
+
+
+def test_the_readme_and_the_tour_show_the_common_commands() -> None:
+    assert {"fit", "evaluate", "predict", "explain", "report"} <= commands_of(ROOT / "README.md")
+    assert {"decide", "learn", "forget", "merge", "bayes", "serve"} <= commands_of(ROOT / "docs" / "tour.md")

@@ -30,7 +30,7 @@ def test_bad_input_has_one_line_and_writes_nothing(deciban: Deciban, model: str)
     Path("costs.csv").write_text("decision,no,yes\nno,0,9\nyes,1,0\n")
     for arguments, code, text in (
         ((model,), 2, "give --output"),
-        ((model, "new.csv", "-o", "r.html"), 3, "there is no column"),
+        ((model, "new.csv", "-o", "r.html"), 3, "no column"),
         (("nothing.dcb", "-o", "r.html"), 5, "nothing.dcb"),
         ((model, "-o", "no/folder/r.html"), 5, "there is no folder"),
         ((model, "base.csv", "--costs", "none.csv", "-o", "r.html"), 5, "none.csv"),

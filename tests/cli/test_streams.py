@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deciban.cli.output import widen
+from deciban.cli.output import accept_all_characters
 from tests import PATIENCE
 from tests.support.command import Answer, Deciban
 
@@ -23,7 +23,7 @@ def test_every_label_can_be_written_in_every_encoding(encoding: str) -> None:
     """To a file in UTF-8; on a terminal what it cannot show is escaped."""
     for kind, expected in ((io.TextIOWrapper, "→日".encode()), (Terminal, b"\\u2192\\u65e5")):
         stream = kind(io.BytesIO(), encoding=encoding)
-        widen(stream)
+        accept_all_characters(stream)
         stream.write("→日")
         stream.flush()
         assert stream.buffer.getvalue() == expected  # type: ignore[attr-defined]

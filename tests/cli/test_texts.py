@@ -47,7 +47,7 @@ def test_a_text_is_explained_word_by_word(mail: str, deciban: Deciban) -> None:
     assert "[Claim +" in answer.out
     assert "lunch -" in answer.out
     found = json.loads(deciban("explain", mail, "new.csv", "--json").out)[0]
-    text = next(term["alone"] for term in found["evidence"] if term["column"] == "text")
+    text = next(term["own"] for term in found["evidence"] if term["column"] == "text")
     assert sum(value for _, value in found["words"]["text"]) == pytest.approx(text, abs=1e-9)
 
 

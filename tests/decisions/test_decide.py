@@ -19,7 +19,7 @@ LINE = textbook().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
 RNG = np.random.default_rng(0)
 
 
-@pytest.mark.filterwarnings("ignore:to decide")
+@pytest.mark.filterwarnings("ignore:deciding")
 @pytest.mark.parametrize("decisions", [1, 2, 3, 5])
 def test_least_risk_is_the_minimum_of_the_enumerated_risks(decisions: int) -> None:
     matrix = RNG.uniform(-1, 10, (decisions, 3))
@@ -75,17 +75,17 @@ def test_costs_of_rows_without_a_model() -> None:
     array = frame[["good", "bad"]].to_numpy()
     again = decide(array, loss, classes=["good", "bad"], costs={"amount": amount})
     assert str(again) == str(found)
-    with pytest.raises(ValueError, match="names the costs 'amount'"):
+    with pytest.raises(ValueError, match="costs 'amount' of the loss are missing"):
         decide(array, loss, classes=["good", "bad"])
 
 
 @pytest.mark.parametrize(
     ("posterior", "given", "message"),
     [
-        ([[0.5, 0.4]], {}, r"row 0: 0.5, 0.4 is no posterior"),
-        ([[0.5, 0.5], [1.5, -0.5]], {}, r"row 1: 1.5, -0.5 is no posterior"),
-        ([[np.nan, 1.0]], {}, "no posterior"),
-        ([[0.5, 0.5]], {"loss": {"a": 1, "b": 2}}, "name the class of each column"),
+        ([[0.5, 0.4]], {}, r"row 0: the posterior 0.5, 0.4 is invalid"),
+        ([[0.5, 0.5], [1.5, -0.5]], {}, r"row 1: the posterior 1.5, -0.5 is invalid"),
+        ([[np.nan, 1.0]], {}, "the posterior nan, 1 is invalid"),
+        ([[0.5, 0.5]], {"loss": {"a": 1, "b": 2}}, "give the class of each column"),
         ([[0.5, 0.5]], {"classes": ["a"]}, "2 columns for 1 classes"),
         ({"a": [0.5], "b": [0.5]}, {"loss": {"a": 1, "c": 2}}, "no column 'c'; there are 'a', 'b'"),
         ([[0.5, 0.5]], {"reject": -1.0}, "at least 0"),
@@ -153,11 +153,11 @@ def test_the_coverage_curve_is_what_deciding_at_each_cost_gives() -> None:
         spent = np.where(decided, decisions.decision != NAMES[Y], curve.reject[k])
         assert curve.cost[k] == pytest.approx(spent.mean())
     assert curve.coverage[-1] == 1.0
-    chosen = curve.choose(coverage=0.9)
+    chosen = curve.choose_reject(min_coverage=0.9)
     assert (CLF.decide(X, reject=chosen).decision != "reject").mean() >= 0.9
-    assert curve.choose(risk=1.0) == curve.reject[-1]
-    with pytest.raises(ValueError, match="one of the two"):
-        curve.choose()
+    assert curve.choose_reject(max_risk=1.0) == curve.reject[-1]
+    with pytest.raises(ValueError, match="give either max_risk= or min_coverage="):
+        curve.choose_reject()
 
 
 def test_costs_may_differ_from_row_to_row() -> None:
@@ -230,9 +230,9 @@ def test_a_cost_of_rejecting_may_be_any_number() -> None:
 def test_the_coverage_curve_refuses_what_cannot_be() -> None:
     curve = LINE.coverage_curve([[1.0], [2.0]], [0, 1])
     assert "reject" in str(curve)
-    for bad in ({"coverage": 2.0}, {"coverage": np.nan}, {"risk": -1.0}):
+    for bad in ({"min_coverage": 2.0}, {"min_coverage": np.nan}, {"max_risk": -1.0}):
         with pytest.raises(ValueError, match=r"give a share|that cheap"):
-            curve.choose(**bad)
+            curve.choose_reject(**bad)
 
 
 def test_another_prior_keeps_the_training_rows() -> None:

@@ -21,7 +21,7 @@ CLF = textbook().fit(X, NAMES[Y])
 )
 def test_thresholds_agree_with_the_risks(prior: float, costs: tuple[float, float], posterior: float) -> None:
     matrix = np.array([[0.0, costs[0]], [costs[1], 0.0]])
-    turning = Threshold.of(matrix, prior, ("yes", "no"))
+    turning = Threshold.from_loss(matrix, prior, ("yes", "no"))
     risks = matrix @ [posterior, 1.0 - posterior]
     assume(abs(risks[0] - risks[1]) >= 1e-9)
     yes = bool(risks[0] < risks[1])
@@ -32,15 +32,15 @@ def test_thresholds_agree_with_the_risks(prior: float, costs: tuple[float, float
 
 
 def test_what_a_threshold_becomes() -> None:
-    fire = Threshold.of({("alarm", "quiet"): 1, ("quiet", "alarm"): 10_000}, 0.001, ("alarm", "quiet"))
+    fire = Threshold.from_loss({("alarm", "quiet"): 1, ("quiet", "alarm"): 10_000}, 0.001, ("alarm", "quiet"))
     assert fire.posterior == pytest.approx(1 / 10_001)
     assert fire.likelihood_ratio == pytest.approx(0.0999)
     assert fire.with_prior(0.01).posterior == fire.posterior
     assert fire.with_prior(0.01).likelihood_ratio == pytest.approx(0.0099)
     assert fire.with_loss(None).posterior == 0.5
     assert "P(alarm | x)  >  9.999e-05" in str(fire)
-    with pytest.warns(UserWarning, match="to decide"):
-        never = Threshold.of([[5.0, 5.0], [1.0, 0.0]], 0.5, ("a", "b"))
+    with pytest.warns(UserWarning, match="deciding 0 correctly costs 5"):
+        never = Threshold.from_loss([[5.0, 5.0], [1.0, 0.0]], 0.5, ("a", "b"))
     assert never.odds == np.inf
     assert never.posterior == 1.0
     clf = textbook().fit(X[:100], NAMES[Y[:100]])
@@ -75,9 +75,9 @@ def test_a_threshold_and_decide_read_a_matrix_alike() -> None:
     ],
 )
 def test_arguments_in_another_order_are_named(arguments) -> None:
-    with pytest.raises(UsageError, match=r"the arguments are Threshold\.of\(loss, prior, classes\)$") as error:
-        Threshold.of(*arguments)
+    with pytest.raises(UsageError, match=r"the arguments are Threshold\.from_loss\(loss, prior, classes\)$") as error:
+        Threshold.from_loss(*arguments)
     assert "\n" not in str(error.value)
     with pytest.raises(UsageError, match="in the order of the matrix"):
-        Threshold.of(1 - np.eye(2), 0.5, ("a", "b"), ("a", "c"))
-    assert Threshold.of(1 - np.eye(2), 0.5, np.array(["a", "b"])).odds == 1.0
+        Threshold.from_loss(1 - np.eye(2), 0.5, ("a", "b"), ("a", "c"))
+    assert Threshold.from_loss(1 - np.eye(2), 0.5, np.array(["a", "b"])).odds == 1.0

@@ -35,7 +35,7 @@ def test_scikit_learns_thresholds_are_oracles() -> None:
     X, y = tumours()
     clf = LogisticRegression(max_iter=10_000).fit(X, y)
     matrix = np.array([[0.0, 1.0], [20.0, 0.0]])  # to call a malignant (0) one benign costs 20
-    turning = Threshold.of(matrix[::-1, ::-1], 0.5, (1, 0))
+    turning = Threshold.from_loss(matrix[::-1, ::-1], 0.5, (1, 0))
     theirs = FixedThresholdClassifier(clf, threshold=turning.posterior, response_method="predict_proba").fit(X, y)
     ours = MinimumRisk(clf, matrix).fit(X, y)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from deciban.evaluation.diagnose import LEVELS_COMPARED, chance_of, dependences_of, grouped
-from deciban.fitting.tune.correct import few_levels
+from deciban.evaluation.diagnose import LEVELS_COMPARED, compute_p_value, find_dependences, group_rare_levels
+from deciban.fitting.tune.boosting import reduce_to_levels
 from deciban.fitting.tune.rows import Rows
 from deciban.sources.open import open_table
 from tests import textbook
@@ -25,7 +25,7 @@ def test_five_independent_columns_raise_a_false_alarm_in_one_table_of_a_hundred(
     rng = np.random.default_rng(1)
     y = np.arange(200) % 2
     schema = textbook().fit(rng.normal(size=(200, 5)), y).schema_
-    alarms = [bool(dependences_of(_rows(rng.normal(size=(200, 5)), y), schema)[0]) for _ in range(400)]
+    alarms = [bool(find_dependences(_rows(rng.normal(size=(200, 5)), y), schema)[0]) for _ in range(400)]
     assert np.mean(alarms) <= 0.02
 
 
@@ -66,13 +66,13 @@ def test_chances_of_independent_columns_are_even(
         rows = _rows(draw(rng, y), y)
         coded = []
         for column in range(25):
-            found = few_levels(rows, column, LEVELS_COMPARED)
+            found = reduce_to_levels(rows, column, LEVELS_COMPARED)
             assert found is not None
-            coded.append(grouped(found[0], found[2], found[1] is not None, rows))
+            coded.append(group_rare_levels(found[0], found[2], found[1] is not None, rows))
         for a, b in combinations(coded, 2):
             counts = np.zeros((int(y.max()) + 1, 16, 16))
             np.add.at(counts, (y, a, b), 1.0)
-            chances.append(chance_of(counts))
+            chances.append(compute_p_value(counts))
     assert np.mean(np.array(chances) < 1e-3) <= 3e-3
     assert np.mean(np.array(chances) < 0.05) == pytest.approx(0.05, abs=0.015)
 
@@ -94,7 +94,7 @@ def test_the_chance_of_small_tables_is_that_of_all_orders_of_their_rows() -> Non
             order[here] = rng.permutation(here)
         return b[order]
 
-    chances = [chance_of(counted(shuffled())) for _ in range(1500)]
+    chances = [compute_p_value(counted(shuffled())) for _ in range(1500)]
     assert stats.kstest(chances, "uniform").pvalue > 0.001
 
 
@@ -105,7 +105,7 @@ def test_columns_that_depend_on_each_other_are_found() -> None:
         for _ in range(20):
             x = rng.normal(size=(y.size, 5)) + y[:, None] % 3
             x[:, 1] = r * x[:, 0] + np.sqrt(1 - r * r) * x[:, 1]
-            pairs = dependences_of(_rows(x, y), schema)[0]
+            pairs = find_dependences(_rows(x, y), schema)[0]
             found += bool(pairs) and pairs[0].columns == (schema.column_name(0), schema.column_name(1))
         assert found >= 16, (y.size, r, found)
 

@@ -34,9 +34,9 @@ def test_exclusive_or_is_an_interaction(noise: float) -> None:
     assert "form a block of A and B, which interact: BayesClassifier({('A', 'B'): JointTable()})" in str(found)
     blocked = eval(found.interactions[0].python).set_params(tune=None).fit(table, y)
     assert blocked.score(table, y) > 0.85
-    assert set(plain.select()) == {"A", "B"}
+    assert set(plain.select_columns()) == {"A", "B"}
     tuned = BayesClassifier().fit(table, y)
-    assert set(tuned.select()) == {"A", "B"}
+    assert set(tuned.select_columns()) == {"A", "B"}
     assert "drop" not in str(tuned.diagnose())
 
 
@@ -56,7 +56,7 @@ def test_a_parity_of_three_is_found() -> None:
         assert [one.columns for one in found.interactions] == [("A", "B", "C")]
         assert not {"A", "B", "C"} & set(found.unused)
         assert "weigh nothing" not in str(found)
-        assert set(clf.select()) == {"A", "B", "C"}
+        assert set(clf.select_columns()) == {"A", "B", "C"}
     assert found.saved_bits > 0.95
     chosen = EvidenceSelector().fit(table, y).get_feature_names_out()
     assert set(chosen) == {"A", "B", "C"}

@@ -71,7 +71,7 @@ def test_likes_are_foreseen_for_newcomers_and_films_that_nobody_has_rated(run: R
     assert found["right"] > found["others"] + 0.05 > found["figures"].baseline["accuracy"] + 0.05
     assert found["new user"] > 0.7
     assert found["unseen"] > 0.7
-    assert found["figures"].calibration.error < 0.03
+    assert found["figures"].expected_calibration_error < 0.03
     assert re.search(r"others liked it = missing +\+0\.00", printed)
 
 

@@ -12,7 +12,7 @@ from deciban import BayesClassifier, JointGaussian, JointTable, Pooled, UsageErr
 from deciban.explain.columns import column_evidence
 from deciban.explain.explanation import Explanation
 from deciban.scoring.predict import aligned_table
-from deciban.testing import rows_of
+from deciban.testing import take_rows
 from tests import textbook
 from tests.laws.cases import CASES, Case
 
@@ -41,7 +41,7 @@ def test_columns_add_up_for_every_family(case: Case, tune: Any) -> None:
     rng = np.random.default_rng(17)
     X = case.draw(rng, 120)
     clf = BayesClassifier(case.spec, tune=tune).fit(X, LABELS[rng.integers(0, 3, 120)])
-    check_sums(clf, rows_of(X, slice(0, 25)))
+    check_sums(clf, take_rows(X, slice(0, 25)))
     check_sums(clf, case.draw(np.random.default_rng(99), 25))  # with unseen values and words
 
 
@@ -60,7 +60,7 @@ def test_columns_add_up_in_a_mixed_table_with_overlapping_blocks() -> None:
     found = clf.evidence(table[:60], by="column")
     assert found.columns == tuple(table.columns)
     assert (found.values[:, 5] == 0.0).all()  # a column that does not vary says nothing
-    assert found.together.any()
+    assert found.joint.any()
     far = pa.table({"a": [1e9, None], "b": [-1e9, None], "c": [0.0, None], "kind": ["new", None], "note": ["", None]})
     check_sums(clf, far)
 
@@ -72,11 +72,11 @@ def test_a_column_that_the_model_ignores_has_no_share() -> None:
     noise = np.tile([-1.0, 1.0, 1.0, -1.0], 1_000) * np.repeat(rng.normal(size=2_000), 2)
     X = np.column_stack([a, b, noise])
     clf = textbook(JointGaussian(Pooled())).fit(X, y)
-    said = clf.evidence(X[:50], by="column").together
+    said = clf.evidence(X[:50], by="column").joint
     odds = said[:, :, 1] - said[:, :, 0]
     assert np.abs(odds[:, 2]).max() < 0.2 < np.abs(odds[:, :2]).max()
     words = {"a": np.where(y > 0, "u", "v"), "b": np.tile(["p", "p", "q", "q"], 1_000)}
-    table = textbook({("a", "b"): JointTable(alpha=0.5)}).fit(words, y).evidence(words, by="column").together
+    table = textbook({("a", "b"): JointTable(alpha=0.5)}).fit(words, y).evidence(words, by="column").joint
     np.testing.assert_allclose(table[:, 1, 0], table[:, 1, 1], atol=1e-12)
 
 
@@ -86,27 +86,27 @@ def test_what_is_printed_names_columns_and_adds_up() -> None:
     found = clf.explain(X[:3])
     odds = np.sort(clf.log_joint(X[:3]), axis=1)
     for row in range(3):
-        reasons = found.reasons(row)
+        reasons = found.to_dict(row)
         assert reasons["sum"] == pytest.approx(10 / np.log(10) * (odds[row, 1] - odds[row, 0]), abs=1e-9)
         for term in reasons["evidence"]:
             if term["term"] == "column":
-                parts = term["alone"] + term["with_others"] + term["correction"]
+                parts = term["own"] + term["joint"] + term["correction"]
                 assert term["decibans"] == pytest.approx(parts, abs=1e-12)
                 assert term["decibans"] == pytest.approx(10 / np.log(10) * term["nats"], abs=1e-12)
                 assert term["value"] == X.iloc[row][term["column"]]
         lines = found.summary(row).splitlines()
         assert "columns as JointGaussian" not in found.summary(row)
-        assert lines[2].split() == ["in", "all", "alone", "with", "others", "correction"]
+        assert lines[2].split() == ["total", "own", "joint", "correction"]
         label = next(term["column"] for term in reasons["evidence"] if term["column"])
         assert any(line.startswith(f"{label} = ") for line in lines)
     frame = found.to_frame()
     assert set(frame["row"]) == {0, 1, 2}
-    assert frame.groupby("row")["decibans"].sum().tolist() == pytest.approx([found.reasons(r)["sum"] for r in range(3)])
+    assert frame.groupby("row")["decibans"].sum().tolist() == pytest.approx([found.to_dict(r)["sum"] for r in range(3)])
     by_block = clf.explain(X[:3], by="block")
     assert "columns as JointGaussian" in str(by_block)
     assert set(by_block.to_frame()["block"]) >= {"prior", "worst area"}
     for row in range(3):
-        assert by_block.reasons(row)["sum"] == pytest.approx(found.reasons(row)["sum"], abs=1e-9)
+        assert by_block.to_dict(row)["sum"] == pytest.approx(found.to_dict(row)["sum"], abs=1e-9)
 
 
 def test_evidence_is_told_by_column_or_by_block() -> None:
@@ -135,7 +135,7 @@ def test_columns_add_up_where_each_row_is_left_out(columns: Any) -> None:
     told = Explanation(found.evidence, clf.model_, table)
     row = int(np.flatnonzero(here.all(axis=1))[0])
     odds = np.sort(found.log_joint[row])[::-1]
-    assert told.reasons(row)["sum"] == pytest.approx(10 / np.log(10) * (odds[0] - odds[1]), abs=1e-9)
+    assert told.to_dict(row)["sum"] == pytest.approx(10 / np.log(10) * (odds[0] - odds[1]), abs=1e-9)
     assert told.steps(row)["prior"] == pytest.approx(
         dict(zip("01", np.exp(found.evidence.log_prior[row]), strict=True))
     )
@@ -162,4 +162,4 @@ def test_an_explanation_of_nothing_has_its_columns_and_rows_that_are_not_there_a
     assert list(one.explain([[1.0]], by="block").to_frame())[3] == "block"
     for row in (1, -1):
         with pytest.raises(UsageError, match=f"row={row}: the table has 1 row, counted from 0"):
-            one.explain([[1.0]]).reasons(row)
+            one.explain([[1.0]]).to_dict(row)

@@ -36,7 +36,7 @@ def test_absent_words_are_terms_too() -> None:
     oracle = BernoulliNB().fit(words.fit_transform(texts), labels)
     new = "Claim your free lunch today, call me"
     steps = clf.explain([new])
-    found, present = steps.reasons(0), words.transform([new]).toarray()[0] > 0
+    found, present = steps.to_dict(0), words.transform([new]).toarray()[0] > 0
     best, other = (clf.classes_.tolist().index(found[name]) for name in ("predicted", "against"))
     one = oracle.feature_log_prob_
     said = 10 / np.log(10) * np.where(present, one, np.log1p(-np.exp(one)))
@@ -56,7 +56,7 @@ def test_absent_words_are_terms_too() -> None:
     assert f"{others} other absent words {spoken.more_absent_decibans:+.1f}" in steps.summary(0)
     assert f"{spoken.absent[0].word} {spoken.absent[0].decibans:+.1f}" in steps.summary(0)
     nothing = clf.explain(["zzz"])
-    assert math.fsum(dict(nothing.reasons(0)["words"]["x0"]).values()) == pytest.approx(nothing.words(0)[0].decibans)
+    assert math.fsum(dict(nothing.to_dict(0)["words"]["x0"]).values()) == pytest.approx(nothing.words(0)[0].decibans)
 
 
 def test_the_prior_is_always_shown_and_one_column_is_not_counted_as_another() -> None:
@@ -87,7 +87,7 @@ def test_a_column_that_speaks_twice_is_told_by_its_family() -> None:
         p.family.count(c, Y.astype(np.int32), np.ones(60), 2) for p, c in zip(wide.groups, cells, strict=True)
     )
     counts = replace(counts, statistics=statistics, class_weight=np.array([30.0, 30.0]))
-    steps = Explanation.of(estimate(counts, np.log([0.5, 0.5])), Frame(table.slice(0, 1)), by="block")
+    steps = Explanation.from_model(estimate(counts, np.log([0.5, 0.5])), Frame(table.slice(0, 1)), by="block")
     labels = [term.label for term in steps.terms(0)]
     assert len(set(labels)) == 4
     assert sum(" as JointGaussian()" in label for label in labels) == 1
@@ -125,7 +125,7 @@ def test_the_calculation_fits_the_screen(width: int) -> None:
 def test_of_many_columns_those_that_say_most_are_shown() -> None:
     cells = RNG.normal(Y[:, None], 1.0, (60, 90))
     steps = textbook(Gaussian()).fit(cells, Y).explain(cells[:1])
-    found = steps.reasons(0)
+    found = steps.to_dict(0)
     assert len(found["evidence"]) == 91
     assert sum(term["decibans"] for term in found["evidence"]) == pytest.approx(found["sum"])
     lines = steps.summary(0).splitlines()[2:]
@@ -136,10 +136,10 @@ def test_of_many_columns_those_that_say_most_are_shown() -> None:
     counts = np.zeros((60, 40))
     counts[np.arange(60), np.arange(60) % 40] = 2.0
     clf = textbook(Multinomial()).fit(sparse.csr_array(counts), Y)
-    words = clf.explain(sparse.csr_array(counts[:1]), by="block").reasons(0)
+    words = clf.explain(sparse.csr_array(counts[:1]), by="block").to_dict(0)
     block = next(term for term in words["evidence"] if term["columns"])
     assert (block["columns"], block["values"]) == (["x0"], [2.0])
-    told = clf.explain(sparse.csr_array(counts[:1])).reasons(0)["evidence"]
+    told = clf.explain(sparse.csr_array(counts[:1])).to_dict(0)["evidence"]
     assert {term["column"]: term["value"] for term in told} == {None: None, "x0": 2.0}
 
 

@@ -74,7 +74,7 @@ def test_a_text_is_cut_into_words_once_for_all_that_is_said_of_its_row(monkeypat
     for row in range(3):
         calls.clear()
         assert steps.words(row)
-        steps.steps(row), steps.reasons(row), steps.summary(row), steps.calculation(row)
+        steps.steps(row), steps.to_dict(row), steps.summary(row), steps.calculation(row)
         assert calls == [1, 1]
 
 

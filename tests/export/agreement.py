@@ -51,9 +51,9 @@ def assert_same(found: dict[str, Any], expected: Expected, row: Row) -> None:
         assert f"'{column}'" in found["error"], (row, expected, found)
         return
     assert "error" not in found, (row, found["error"], expected)
-    for mine, theirs in zip(found["log_proba"], expected.log_proba, strict=True):
+    for mine, theirs in zip(found["predict_log_proba"], expected.log_proba, strict=True):
         same = mine == theirs or abs(mine - theirs) <= 1e-12 * max(1.0, abs(theirs)) + expected.rounded
-        assert same, (row, found["log_proba"], expected)
+        assert same, (row, found["predict_log_proba"], expected)
 
 
 def assert_agree(models: Sequence[Model], rows: Sequence[Sequence[Row]]) -> None:

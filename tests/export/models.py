@@ -9,8 +9,9 @@ import pyarrow as pa
 from scipy import sparse
 
 from deciban import BayesClassifier
-from deciban.model.corrections import SCALED_SHARES, CorrectedColumn, Corrections, PartialRows
+from deciban.model.corrections import CorrectedColumn, Corrections
 from deciban.model.model import Model
+from deciban.model.partial_rows import SCALED_SHARES, PartialRows
 from deciban.sources.open import open_table
 from tests.export.targets import Row
 from tests.laws.cases import Case
@@ -81,7 +82,7 @@ def _corrected(model: Model, rng: Rng) -> list[CorrectedColumn]:
     for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
         levels = likelihood.known_values()
         for k, column in enumerate(group.columns):
-            if group.family.holds_texts:
+            if group.family.is_text:
                 continue
             if levels is not None:
                 found[column] = CorrectedColumn(column, levels=levels[k][: max(1, len(levels[k]) - 1)])
@@ -97,7 +98,7 @@ def rows_of_case(case: Case, rng: Rng, count: int = 20) -> list[Row]:
     rows.append(dict.fromkeys(names))
     for cell in HARD_CELLS:
         rows.append({**rows[int(rng.integers(0, count))], names[int(rng.integers(0, len(names)))]: cell})
-    if case.family.holds_texts:
+    if case.family.is_text:
         rows += [{name: " ".join(rng.choice(HARD_WORDS, 5)) for name in names} for _ in range(count)]
     return rows
 

@@ -35,7 +35,7 @@ class Answers:
     rows: list[dict[str, Any]]
 
 
-def run_node(jobs: Sequence[Job], names: Sequence[str] = ("log_proba",)) -> list[Answers]:
+def run_node(jobs: Sequence[Job], names: Sequence[str] = ("predict_log_proba",)) -> list[Answers]:
     """What JavaScript modules say of rows, all in one run of Node; functions are named as in Python."""
     assert NODE is not None
     camel = {re.sub(r"_(.)", lambda found: found[1].upper(), name): name for name in names}
@@ -45,7 +45,7 @@ def run_node(jobs: Sequence[Job], names: Sequence[str] = ("log_proba",)) -> list
     return answers
 
 
-def run_python(jobs: Sequence[Job], names: Sequence[str] = ("log_proba",)) -> list[Answers]:
+def run_python(jobs: Sequence[Job], names: Sequence[str] = ("predict_log_proba",)) -> list[Answers]:
     """What Python modules say of rows, all in one run of a Python that finds nothing but its standard library."""
     return _run([sys.executable, "-I", "-S"], "run_alone.py", ".py", jobs, names)
 
@@ -100,7 +100,7 @@ TARGETS: list[tuple[Callable[[Model], str], Callable[..., list[Answers]]]] = [
 
 
 def everywhere(
-    models: Sequence[Model], rows: Sequence[Sequence[Row]], names: Sequence[str] = ("log_proba",)
+    models: Sequence[Model], rows: Sequence[Sequence[Row]], names: Sequence[str] = ("predict_log_proba",)
 ) -> Iterator[list[Answers]]:
     """What each target says of the rows of each model; without Node the test is skipped behind what Python says."""
     for write, run in TARGETS:

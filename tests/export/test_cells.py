@@ -99,7 +99,7 @@ def test_python_takes_times_with_a_zone() -> None:
     scope: dict[str, Any] = {"__name__": "model"}
     exec(compile(clf.to_python(), "model.py", "exec"), scope)
     at = datetime(2020, 1, 9, 20, 19, tzinfo=timezone(timedelta(hours=2)))
-    assert scope["proba"]({"at": at}) == scope["proba"]({"at": "2020-01-09T18:19Z"})
+    assert scope["predict_proba"]({"at": at}) == scope["predict_proba"]({"at": "2020-01-09T18:19Z"})
 
 
 def test_what_is_no_cell_is_refused_with_the_name_of_the_column() -> None:
@@ -109,7 +109,7 @@ def test_what_is_no_cell_is_refused_with_the_name_of_the_column() -> None:
         *bad, none, empty = answers[0].rows
         assert all("column 'real': found a value of type" in answer["error"] for answer in bad)
         assert "none of the model's columns is in the row: it has nothing" in none["error"]
-        assert empty["log_proba"] == pytest.approx(model.log_prior.tolist(), abs=1e-15)
+        assert empty["predict_log_proba"] == pytest.approx(model.log_prior.tolist(), abs=1e-15)
 
 
 def test_a_cell_that_is_not_given_is_a_missing_one() -> None:
@@ -119,4 +119,4 @@ def test_a_cell_that_is_not_given_is_a_missing_one() -> None:
     for answers in everywhere([model], [rows]):
         first, second, third = answers[0].rows
         assert first == second == third
-        assert first["log_proba"] != model.log_prior.tolist()
+        assert first["predict_log_proba"] != model.log_prior.tolist()

@@ -32,7 +32,7 @@ def test_logarithms_that_hardly_vary_differ_by_their_last_digit(family: Family, 
     logs = np.log(cells)
     digits = 1e-15 * np.abs(logs) / logs.std() * (1.0 + np.abs(logs - logs.mean()) / logs.std())
     for (answers,) in everywhere([model], [rows]):
-        found = np.array([answer["log_proba"] for answer in answers.rows])
+        found = np.array([answer["predict_log_proba"] for answer in answers.rows])
         allowed = 1e-12 * np.maximum(1.0, np.abs(expected)) + digits[:500, None]
         assert (np.abs(found - expected) <= allowed).all()
 

@@ -19,7 +19,7 @@ from deciban.export.model_json import model_as_json
 from deciban.families.base.contract import BaseLikelihood
 from deciban.families.base.lowering import ExportedColumns
 from deciban.model.model import Model
-from deciban.web.scripts import embedded_json
+from deciban.web.scripts import embed_json
 from tests.export.agreement import assert_agree
 from tests.export.models import HOSTILE, hostile_model
 from tests.export.targets import everywhere, run_node
@@ -47,7 +47,7 @@ def test_the_json_is_strict_and_survives_being_written() -> None:
     found = model_as_json(clf.fit(np.column_stack([rng.normal(size=20), rng.integers(0, 9, 20)]), [0, 1] * 10).model_)
     assert found["log_prior"] == [0.0, "-inf"]
     assert [block["cap"] for block in found["blocks"]] == ["inf", "inf"]
-    assert json.loads(embedded_json(found)) == found
+    assert json.loads(embed_json(found)) == found
     assert (found["format"], found["version"]) == ("deciban model", 1)
 
 
@@ -71,19 +71,21 @@ def test_ties_go_to_the_first_class_and_impossible_rows_to_the_prior() -> None:
 
     models = [model("pp", "ba"), model("pqrr", "aabb"), model("pqrr", "aabb", prior=[0.25, 0.75])]
     rows = [[{"x": "p"}], [{"x": "p"}], [{"x": "?"}]]
-    for answers in everywhere(models, rows, ["predict", "proba", "log_proba"]):
+    for answers in everywhere(models, rows, ["predict", "predict_proba", "predict_log_proba"]):
         tie, sure, never = (found.rows[0] for found in answers)
-        assert (tie["predict"], tie["proba"]) == ("a", [0.5, 0.5])
-        assert (sure["predict"], sure["proba"], sure["log_proba"]) == ("a", [1.0, 0.0], [0.0, -np.inf])
+        assert (tie["predict"], tie["predict_proba"]) == ("a", [0.5, 0.5])
+        assert (sure["predict"], sure["predict_proba"], sure["predict_log_proba"]) == ("a", [1.0, 0.0], [0.0, -np.inf])
         assert never["predict"] == "b"
-        assert never["proba"] == pytest.approx([0.25, 0.75], abs=1e-15)
+        assert never["predict_proba"] == pytest.approx([0.25, 0.75], abs=1e-15)
 
 
 @needs_node
 def test_the_scorer_stands_in_a_page_as_a_plain_script() -> None:
     """Without modules: as a classic script it defines one name, and reads the JSON of a script beside it."""
     clf = BayesClassifier(tune=None).fit({"x": [0.0, 1.0, 5.0, 6.0]}, list("aabb"))
-    script = f"{scorer_source()}\nresult = decibanScorer({embedded_json(model_as_json(clf.model_))}).proba({{x: 2}});"
+    script = (
+        f"{scorer_source()}\nresult = decibanScorer({embed_json(model_as_json(clf.model_))}).predictProba({{x: 2}});"
+    )
     run = "const vm = require('vm'); const page = {atob, TextEncoder, result: null};"
     run += f"vm.runInNewContext({json.dumps(script)}, page); console.log(JSON.stringify(page.result))"
     assert NODE is not None
@@ -94,7 +96,7 @@ def test_the_scorer_stands_in_a_page_as_a_plain_script() -> None:
 @needs_node
 def test_a_model_of_another_format_is_refused() -> None:
     clf = BayesClassifier(tune=None).fit({"x": [0.0, 1.0]}, [0, 1])
-    found = embedded_json({**model_as_json(clf.model_), "version": 2})
+    found = embed_json({**model_as_json(clf.model_), "version": 2})
     assert NODE is not None
     done = subprocess.run(
         [NODE, "-"], input=f"{scorer_source()}\ndecibanScorer({found})", capture_output=True, text=True
@@ -122,7 +124,7 @@ def test_columns_say_what_may_be_entered() -> None:
 
 
 def test_every_file_of_the_scorer_is_a_part_of_it() -> None:
-    assert {path.stem for path in Path(javascript.__file__).parent.glob("js/*.js")} == set(SCORER_PARTS)
+    assert {path.stem for path in Path(javascript.__file__).parent.glob("javascript_runtime/*.js")} == set(SCORER_PARTS)
 
 
 @needs_node
@@ -131,9 +133,9 @@ def test_the_example_of_the_documents_says_what_it_shows() -> None:
     example = page.split("```js\n")[1].split("```")[0]
     module = to_javascript(BayesClassifier(tune=None).fit(weather(), "play").model_)
     calls = re.findall(r"^(\w+)\((.*)\);\s+// (.*?)(?:, in the order.*)?$", example, re.MULTILINE)
-    assert [name for name, _, _ in calls] == ["predict", "proba"]
+    assert [name for name, _, _ in calls] == ["predict", "predictProba"]
     row = {"outlook": "sunny", "wind": "weak"}
     assert all(json.loads(re.sub(r"(\w+):", r'"\1":', given)) == row for _, given, _ in calls)
-    answer = run_node([(module, [row])], ["predict", "proba"])[0].rows[0]
+    answer = run_node([(module, [row])], ["predict", "predict_proba"])[0].rows[0]
     assert calls[0][2] == repr(answer["predict"])
-    assert calls[1][2] == "[ " + ", ".join(f"{share:.3f}" for share in answer["proba"]) + " ]"
+    assert calls[1][2] == "[ " + ", ".join(f"{share:.3f}" for share in answer["predict_proba"]) + " ]"

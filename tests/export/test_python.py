@@ -17,8 +17,8 @@ from deciban import BayesClassifier, Categorical, Text
 from deciban.datasets import weather
 from deciban.export import python
 from deciban.export.model_json import model_as_json
-from deciban.export.py.scorer import DecibanScorer
 from deciban.export.python import PYTHON_NAMES, PYTHON_PARTS, to_python
+from deciban.export.python_runtime.scorer import DecibanScorer
 from tests.export.agreement import assert_same, expected_of
 from tests.export.models import HOSTILE, hostile_model
 
@@ -66,7 +66,7 @@ def test_no_name_is_defined_twice(days: BayesClassifier) -> None:
 
 
 def test_every_module_of_the_scorer_is_a_part_of_it() -> None:
-    found = {path.stem for path in Path(python.__file__).parent.glob("py/*.py")}
+    found = {path.stem for path in Path(python.__file__).parent.glob("python_runtime/*.py")}
     assert found == {*PYTHON_PARTS, "__init__"}
 
 
@@ -80,7 +80,9 @@ def test_the_program_scores_lines_of_json(days: BayesClassifier, tmp_path: Path)
     found = [json.loads(line) for line in done.stdout.splitlines()]
     whole = [{**dict.fromkeys(days.feature_names_in_), **row} for row in rows]
     assert [answer["predicted"] for answer in found] == days.predict(whole).tolist()
-    np.testing.assert_allclose([answer["posterior"] for answer in found], days.predict_proba(whole), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        [answer["probabilities"] for answer in found], days.predict_proba(whole), rtol=0, atol=1e-15
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,11 +128,11 @@ def test_dates_times_and_numbers_of_other_libraries_are_cells() -> None:
     rows: list[dict[str, Any]] = [{"at": stamps[0], "clock": clocks[1], "n": np.int64(2)}, {"at": date(2020, 1, 1)}]
     rows += [{"clock": clock, "n": np.float32(1.5)} for clock in (*clocks, time(1, 30, 0, 1), time(23))]
     for row in rows:
-        assert_same({"log_proba": scorer.log_proba(row)}, expected_of(model, row), row)
+        assert_same({"predict_log_proba": scorer.predict_log_proba(row)}, expected_of(model, row), row)
     assert scorer.columns[0]["levels"][0] == "2020-01-01 12:00:00"
     assert scorer.columns[1]["levels"] == ["01:30:00", "02:30:00"]
-    half = scorer.log_proba({"n": 1.5})
-    assert scorer.log_proba({"n": Fraction(3, 2)}) == half == scorer.log_proba({"n": np.float32(1.5)})
+    half = scorer.predict_log_proba({"n": 1.5})
+    assert scorer.predict_log_proba({"n": Fraction(3, 2)}) == half == scorer.predict_log_proba({"n": np.float32(1.5)})
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,7 @@ def test_other_values_are_refused_with_the_name_of_the_column(row: dict[str, Any
     cells = {"at": [datetime(2020, 1, k) for k in (1, 2, 3, 4)], "n": [1, 2, 5, 6]}
     scorer = DecibanScorer(model_as_json(BayesClassifier(tune=None).fit(cells, list("aabb")).model_))
     with pytest.raises(ValueError, match=f"column '{next(iter(row))}': found"):
-        scorer.proba(row)
+        scorer.predict_proba(row)
 
 
 def test_a_model_of_another_version_is_refused(days: BayesClassifier) -> None:

@@ -19,7 +19,7 @@ DECIBANS = 10.0 / np.log(10.0)
 
 def explanation_of(model: Model, table: pa.Table) -> Explanation:
     rows = table if model.schema.names is not None else np.column_stack([column.to_numpy() for column in table])
-    return Explanation.of(model, model.schema.table_as_learned(open_table(rows)))
+    return Explanation.from_model(model, model.schema.table_as_learned(open_table(rows)))
 
 
 def assert_explained(engine: EngineUnderTest, model: Model, table: pa.Table, bound: float = 1e-9) -> pa.Table:

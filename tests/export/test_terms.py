@@ -12,7 +12,7 @@ from tests.export.targets import Row
 from tests.export.term_scorer import log_joint_of_terms
 from tests.laws.cases import CASES, Case
 
-SAID = [case for case in CASES if not case.family.holds_texts]
+SAID = [case for case in CASES if not case.family.is_text]
 
 
 def fits(model: TermModel, row: Row) -> bool:

@@ -62,7 +62,7 @@ def test_the_evidence_of_blocks_is_that_of_python(cancer: Known, mixed: Known) -
     """But for what is the same for every class: names, weights, caps and differences are equal."""
     models, rows = zip(cancer, mixed, strict=True)
     known = [[model.evidence(aligned(model, row)) for row in some] for model, some in zip(models, rows, strict=True)]
-    for answers in everywhere(models, rows, ["evidence", "log_joint"]):
+    for answers in everywhere(models, rows, ["evidence", "predict_joint_log_proba"]):
         for model, some, found in zip(models, known, answers, strict=True):
             assert_same_blocks(model, some, found.rows)
 
@@ -72,7 +72,7 @@ def assert_same_blocks(model: Model, known: list[Evidence], found: list[Row]) ->
         blocks = answer["evidence"]
         assert tuple(block["name"] for block in blocks) == (*evidence.blocks, "bias")
         assert [block["weight"] for block in blocks] == [*evidence.weights.tolist(), 1.0]
-        expected = np.concatenate([evidence.values[0], evidence.bias_of(0)[None]])
+        expected = np.concatenate([evidence.values[0], evidence.row_bias(0)[None]])
         same_differences(np.array([block["values"] for block in blocks]), expected, 1e-11)
         assert evidence.capped is not None
         capped = [block["capped"] for block in blocks][: evidence.capped.shape[1]]
@@ -80,7 +80,7 @@ def assert_same_blocks(model: Model, known: list[Evidence], found: list[Row]) ->
         joint = model.log_prior
         for block in blocks:
             joint = joint + block["weight"] * np.array(block["values"]) if block["weight"] > 0.0 else joint
-        np.testing.assert_allclose(joint, answer["log_joint"], rtol=0.0, atol=1e-11)
+        np.testing.assert_allclose(joint, answer["predict_joint_log_proba"], rtol=0.0, atol=1e-11)
 
 
 def same_differences(found: Any, expected: Any, bound: float) -> None:
@@ -97,7 +97,7 @@ def assert_same_columns(model: Model, rows: list[Row], bound: float = 1e-9) -> N
     """What each column says is what Python says that it does."""
     tables = [aligned(model, row) for row in rows]
     known = [column_evidence(model, table, model.evidence(table)) for table in tables]
-    for answers in everywhere([model], [rows], ["column_evidence", "log_proba"]):
+    for answers in everywhere([model], [rows], ["column_evidence", "predict_log_proba"]):
         for evidence, answer in zip(known, answers[0].rows, strict=True):
             assert_same_shares(model, evidence, answer, bound)
 
@@ -107,13 +107,13 @@ def assert_same_shares(model: Model, evidence: ColumnEvidence, answer: Row, boun
     assert tuple(column["name"] for column in columns) == evidence.columns
     for name, expected in (
         ("values", evidence.values),
-        ("alone", evidence.alone),
-        ("together", evidence.together),
-        ("correction", evidence.corrections),
+        ("own", evidence.own),
+        ("joint", evidence.joint),
+        ("correction", evidence.correction),
     ):
         same_differences(np.array([column[name] for column in columns]), expected[0], bound)
     joint = np.array([column["values"] for column in columns]).sum(axis=0) + model.log_prior
-    posterior = np.array(answer["log_proba"])
+    posterior = np.array(answer["predict_log_proba"])
     np.testing.assert_allclose(joint - joint.max(), posterior - posterior.max(), rtol=0.0, atol=1e-9)
 
 

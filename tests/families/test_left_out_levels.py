@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from deciban import Categorical
-from deciban.families.base.contract import LeftOut, score_by_refitting
+from deciban.families.base.contract import LeftOutRows, score_by_refitting
 
 
 @pytest.mark.parametrize("levels", [None, ("x", "y", "z")])
@@ -22,7 +22,7 @@ def test_evidence_is_that_of_the_other_rows(alpha: float, unseen: Any, levels: A
         if n != len(labels):
             continue
         column, y = [pa.array(list(cells))], np.array(list(labels), dtype=np.int32)
-        counted, rows = family.count(column, y, np.ones(n), 3), LeftOut(y, np.ones(n))
+        counted, rows = family.count(column, y, np.ones(n), 3), LeftOutRows(y, np.ones(n))
         found, expected = np.zeros((2, n, 1, 3))
         with np.errstate(divide="ignore"):
             family.score_left_out(counted, column, rows, slot, found)

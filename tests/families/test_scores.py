@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse, stats
 
 import deciban as dc
-from deciban.model.corrections import PartialRows
+from deciban.model.partial_rows import PartialRows
 from deciban.sources.open import open_table
 from tests import textbook
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from deciban import BayesClassifier, Complement, JointGaussian, JointTable, Multinomial, PerClass, Pooled, Shrunk
 from deciban.families.base import shapley as shares
-from deciban.families.base.shapley import Rule, gradual_normal_shares, settled
+from deciban.families.base.shapley import Rule, gradual_normal_shares, settle
 from tests import example_count, textbook
 
 RNG = np.random.default_rng(3)
@@ -57,9 +57,9 @@ def test_shares_of_a_joint_gaussian_are_shapley_values_of_the_marginal_densities
         return found
 
     found = clf.evidence(new, by="column")
-    np.testing.assert_allclose(found.together, brute_force(density, 4), rtol=1e-9, atol=1e-9)
-    assert found.rules == {"x0+x1+x2+x3": "Shapley values"}
-    assert (found.together[1, 2] == 0.0).all()
+    np.testing.assert_allclose(found.joint, brute_force(density, 4), rtol=1e-9, atol=1e-9)
+    assert found.sharing_rules == {"x0+x1+x2+x3": "Shapley values"}
+    assert (found.joint[1, 2] == 0.0).all()
 
 
 @pytest.mark.parametrize("family", [JointTable(), JointTable(alpha=0.1), JointTable(unseen="smooth")], ids=str)
@@ -74,16 +74,16 @@ def test_shares_of_a_joint_table_are_shapley_values_of_the_summed_tables(family:
         return clf.log_joint(pa.table(arrays)) - np.log(1.0 / 200) - np.log(np.bincount(Y))
 
     found = clf.evidence(new, by="column")
-    np.testing.assert_allclose(found.together, brute_force(evidence, 3), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.joint, brute_force(evidence, 3), rtol=0, atol=1e-12)
     if family.unseen == "ignore":
-        assert (found.together[3, 0] == 0.0).all()
+        assert (found.joint[3, 0] == 0.0).all()
 
 
 @pytest.mark.parametrize("family", [Multinomial(), Complement(), Complement(norm=True)], ids=str)
 def test_a_count_has_just_what_it_adds(family: Any) -> None:
     counts = RNG.poisson([2.0, 1.0, 0.5], (200, 3)).astype(float)
     clf = textbook(family).fit(counts, Y)
-    found = clf.evidence(counts[:5], by="column").together
+    found = clf.evidence(counts[:5], by="column").joint
     for k in range(3):
         without = counts[:5].copy()
         without[:, k] = 0.0
@@ -95,11 +95,11 @@ def test_two_identical_columns_have_equal_shares() -> None:
     for twins in (2, 12):  # by all sets of columns, and by the formula
         table = np.column_stack([NUMBERS[:, :1]] * twins + [NUMBERS[:, 1:]])
         clf = textbook(JointGaussian(Pooled(shrinkage=0.05))).fit(table, Y)
-        found = clf.evidence(table[:20], by="column").together
+        found = clf.evidence(table[:20], by="column").joint
         for k in range(1, twins):
             np.testing.assert_allclose(found[:, k], found[:, 0], rtol=1e-8, atol=1e-8)
     words = pa.table({"a": WORDS["a"].tolist(), "b": WORDS["b"].tolist(), "c": WORDS["a"].tolist()})
-    found = textbook({("a", "b", "c"): JointTable()}).fit(words, Y).evidence(words.slice(0, 9), by="column").together
+    found = textbook({("a", "b", "c"): JointTable()}).fit(words, Y).evidence(words.slice(0, 9), by="column").joint
     np.testing.assert_allclose(found[:, 0], found[:, 2], atol=1e-12)
 
 
@@ -146,8 +146,8 @@ def test_a_large_block_is_shared_out_by_the_formula_and_close_to_shapley_values(
     exact = clf.evidence(table[:40], by="column")
     monkeypatch.setattr("deciban.families.joint_gaussian.MAX_ENUMERATED", 2)
     formula = clf.evidence(table[:40], by="column")
-    assert set(formula.rules.values()) == {str(Rule.GRADUAL)}
-    one, other = (np.diff(found.together, axis=2).ravel() for found in (exact, formula))
+    assert set(formula.sharing_rules.values()) == {str(Rule.GRADUAL)}
+    one, other = (np.diff(found.joint, axis=2).ravel() for found in (exact, formula))
     assert np.corrcoef(one, other)[0, 1] > 0.95
     np.testing.assert_allclose(exact.log_joint, formula.log_joint, rtol=1e-12)
     far = np.full((2, 9), np.nan)
@@ -163,22 +163,22 @@ def test_a_large_table_is_shared_out_by_some_orders_of_its_columns(monkeypatch: 
     exact = clf.evidence(table.slice(0, 40), by="column")
     monkeypatch.setattr(shares, "MAX_ENUMERATED", 2)
     sampled = clf.evidence(table.slice(0, 40), by="column")
-    assert set(sampled.rules.values()) == {str(Rule.SAMPLED)}
-    one, other = (np.diff(found.together, axis=2).ravel() for found in (exact, sampled))
+    assert set(sampled.sharing_rules.values()) == {str(Rule.SAMPLED)}
+    one, other = (np.diff(found.joint, axis=2).ravel() for found in (exact, sampled))
     assert np.corrcoef(one, other)[0, 1] > 0.98
     np.testing.assert_allclose(exact.log_joint, sampled.log_joint, rtol=1e-12)
 
 
 def test_shares_follow_a_cap_and_survive_what_is_beyond_all_numbers() -> None:
     given_shares = np.array([[[-1.0, -31.0], [-2.0, -2.0], [0.0, 0.0]]])
-    capped = settled(given_shares, np.array([[0.0, -5.0]]), np.array([True]))
+    capped = settle(given_shares, np.array([[0.0, -5.0]]), np.array([True]))
     np.testing.assert_allclose(capped.sum(axis=1), [[0.0, -5.0]], atol=1e-15)
     np.testing.assert_allclose(capped[0, :, 1], [-5.0, 0.0, 0.0])
     endless = np.array([[[-1.0, -np.inf], [-2.0, np.nan], [0.0, 0.0]]])
     np.testing.assert_array_equal(
-        settled(endless, np.array([[0.0, -6.0]]), np.array([True]))[0, :, 1], [-3.0, -3.0, 0.0]
+        settle(endless, np.array([[0.0, -6.0]]), np.array([True]))[0, :, 1], [-3.0, -3.0, 0.0]
     )
-    assert settled(endless, np.array([[-3.0, -np.inf]]), np.array([False])).sum(axis=1).tolist() == [[-3.0, -np.inf]]
+    assert settle(endless, np.array([[-3.0, -np.inf]]), np.array([False])).sum(axis=1).tolist() == [[-3.0, -np.inf]]
     X = NUMBERS[:, :3]
     found = BayesClassifier().fit(X, Y).evidence([[1e200, -1e308, 3.0], [np.nan] * 3], by="column")
     assert np.isfinite(found.values).all()

@@ -47,7 +47,7 @@ def test_any_coarser_binning_can_be_estimated() -> None:
     x = RNG.normal(size=500)
     fine = cells(x).columns[0]
     for exponent in (-4, 0, 2):
-        coarse = fine.coarser(exponent)
+        coarse = fine.coarsen(exponent)
         found, counts = np.unique(np.floor(x / 2.0**exponent), return_counts=True)
         np.testing.assert_array_equal(coarse.cells, found)
         np.testing.assert_array_equal(coarse.table[0], counts)

@@ -10,14 +10,14 @@ import duckdb
 import pyarrow as pa
 
 from deciban.errors import DataError
-from deciban.fitting.sql_counts.count import count_in_engine
-from deciban.model.counting import batches, count_batches
+from deciban.fitting.sql_counts.pushdown import count_in_engine
+from deciban.model.batches import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.schema.schema import Schema
 from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect
-from deciban.sources.labeled import LabeledStream
 from deciban.sources.source import Source, SqlRows
-from deciban.tables.labeled import LabeledTable
+from deciban.sources.streams import LabeledStream
+from deciban.tables.examples import LabeledTable
 
 Ask = Callable[[str], pa.Table]
 
@@ -67,7 +67,7 @@ class SqlTable(Source):
         with self.database.asking() as ask:
             yield ask(f"SELECT {shown} FROM {self.source}").rename_columns(list(self.columns))
 
-    def naming(self) -> AbstractContextManager[None]:
+    def locate_errors(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     @contextmanager

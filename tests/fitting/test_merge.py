@@ -9,7 +9,7 @@ import pytest
 
 import deciban as dc
 from deciban.datasets import weather
-from deciban.testing import assert_same_counts, rows_of
+from deciban.testing import assert_same_counts, take_rows
 from tests.laws.cases import CASES, Case
 from tests.store.models import PLAIN, features, mixed, parts_of, plain
 from tests.support.model_files import content
@@ -75,15 +75,15 @@ def test_models_merged_in_any_order_are_the_model_of_all_rows(case: Case) -> Non
     X, y = case.draw(rng, 60), np.arange(60) % 3
     whole = dc.BayesClassifier(case.spec, tune=None).fit(X, y)
     some = [slice(0, 11), slice(11, 40), slice(40, 60)]
-    models = [dc.BayesClassifier(case.spec, tune=None).fit(rows_of(X, part), y[part]) for part in some]
+    models = [dc.BayesClassifier(case.spec, tune=None).fit(take_rows(X, part), y[part]) for part in some]
     for order in itertools.permutations(models):
         merged = dc.merge(order)
         assert_same_counts(merged.counts_, whole.counts_, case.exact)
         assert merged.shards_ == tuple(sorted(name for model in models for name in model.shards_))
         np.testing.assert_allclose(merged.predict_proba(X), whole.predict_proba(X), rtol=0.0, atol=1e-9)
-    first = dc.BayesClassifier(case.spec, tune=None).fit(rows_of(X, some[0]), y[some[0]])
-    added = first + first.shard(rows_of(X, some[1]), y[some[1]])
-    assert_same_counts(added.counts_, first.partial_fit(rows_of(X, some[1]), y[some[1]]).counts_, exact=True)
+    first = dc.BayesClassifier(case.spec, tune=None).fit(take_rows(X, some[0]), y[some[0]])
+    added = first + first.shard(take_rows(X, some[1]), y[some[1]])
+    assert_same_counts(added.counts_, first.partial_fit(take_rows(X, some[1]), y[some[1]]).counts_, exact=True)
 
 
 def test_weather_in_two_halves() -> None:

@@ -27,14 +27,14 @@ from deciban import (
 from deciban.errors import DataError, SchemaError
 from deciban.families.base.contract import ColumnFamily
 from deciban.fitting.fit import count_examples
-from deciban.fitting.sql_counts.count import MAX_HINTS, bundles, count_in_engine
+from deciban.fitting.sql_counts.pushdown import MAX_HINTS, bundle_columns, count_in_engine
 from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import LabeledStream
 from deciban.sources.open import open_table
+from deciban.sources.streams import LabeledStream
 from deciban.tables.cells import as_numbers
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.table import Frame
 from tests.fitting.sql_tables import Database, DuckDb, PostgreSql, SparkSql, counted_here, counted_in_engine
 from tests.laws.cases import CASES
@@ -85,9 +85,9 @@ def every_family(rows: int, once: bool) -> tuple[pa.Table, dict[Any, Any]]:
     rng = np.random.default_rng(0)
     columns, spec, counted = {}, {}, set()
     for case in CASES:
-        if isinstance(case.family, Text) or (once and case.family.counts in counted):
+        if isinstance(case.family, Text) or (once and case.family.statistic_key in counted):
             continue
-        counted.add(case.family.counts)
+        counted.add(case.family.statistic_key)
         drawn = case.draw(rng, rows)
         if not isinstance(drawn, pa.Table):
             array = drawn.toarray() if sparse.issparse(drawn) else drawn
@@ -494,7 +494,7 @@ def test_infinite_dates_of_duckdb_are_missing() -> None:
     columns = ", ".join(f"({cells})::{kind} AS {kind}_" for kind in kinds)
     rows = DuckDb().connection.sql(f"SELECT {columns}, k % 2 AS label FROM range(20) AS t(k)")
     read, counted = (
-        BayesClassifier(tune=None, columns=Gaussian()).fit(rows, "label", pushdown=pushdown)
+        BayesClassifier(tune=None, families=Gaussian()).fit(rows, "label", pushdown=pushdown)
         for pushdown in (False, True)
     )
     assert_same_typed_counts(counted.counts_, read.counts_)
@@ -539,7 +539,7 @@ def test_columns_of_few_combinations_are_asked_for_together() -> None:
     rng = np.random.default_rng(9)
     few, some = rng.integers(0, 4, (2, 2_000))
     many, all_different = rng.integers(0, 900, 2_000), np.arange(2_000)
-    assert bundles([pa.array(x) for x in (all_different, few, many, some)]) == [[1, 3], [2], [0]]
+    assert bundle_columns([pa.array(x) for x in (all_different, few, many, some)]) == [[1, 3], [2], [0]]
 
 
 # families that SQL cannot count

@@ -31,14 +31,14 @@ def room() -> np.ndarray:
 def test_values_of_cells_are_added() -> None:
     values, out = RNG.normal(size=(TABLES, 1 << DEPTH, 3)), RNG.normal(size=(ROWS, 3))
     expected = out + sum(values[t][cells_of(TESTS[t])] for t in range(TABLES))
-    kernels.corrections.add_corrections(CODES, TESTS, values, room(), out)
+    kernels.correction_tables.add_corrections(CODES, TESTS, values, room(), out)
     np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
 def test_cells_of_a_table_are_found() -> None:
     for t in range(TABLES):
         cell = room()
-        kernels.corrections.find_cells(CODES, TESTS, t, cell)
+        kernels.correction_tables.find_cells(CODES, TESTS, t, cell)
         np.testing.assert_array_equal(cell, cells_of(TESTS[t]))
 
 
@@ -49,9 +49,9 @@ def gain(cell: np.ndarray, slopes: np.ndarray, curvature: np.ndarray, ridge: flo
     return sum(float((np.bincount(cell, slope, size) ** 2 / below).sum()) for slope in slopes.T)
 
 
-def room_to_search(classes: int, rows: int, columns: int, bins: int) -> kernels.corrections.TableSearch:
+def room_to_search(classes: int, rows: int, columns: int, bins: int) -> kernels.correction_tables.TableSearch:
     slopes, cells = (2 if classes == 2 else classes + 1), 1 << DEPTH
-    return kernels.corrections.TableSearch(
+    return kernels.correction_tables.TableSearch(
         slopes=np.empty((rows, slopes)),
         posterior=np.empty((rows, classes)),
         cell=np.empty(rows, dtype=np.int32),
@@ -71,10 +71,10 @@ def room_to_search(classes: int, rows: int, columns: int, bins: int) -> kernels.
 def one_table(codes: np.ndarray, labels: np.ndarray, bins: np.ndarray) -> np.ndarray:
     """The tests of a table grown on rows of two classes."""
     columns, size = codes.shape
-    rows = kernels.corrections.CorrectedRows(codes, labels, np.ones(size), np.zeros(size), np.zeros((size, 2)))
-    grown = kernels.corrections.GrownTables(np.full((1, DEPTH, 2), -1), np.zeros((1, 1 << DEPTH, 2)), np.empty(1))
+    rows = kernels.correction_tables.CorrectedRows(codes, labels, np.ones(size), np.zeros(size), np.zeros((size, 2)))
+    grown = kernels.correction_tables.GrownTables(np.full((1, DEPTH, 2), -1), np.zeros((1, 1 << DEPTH, 2)), np.empty(1))
     search = room_to_search(2, size, columns, int(bins.max()))
-    kernels.corrections.learn_corrections(
+    kernels.correction_tables.learn_corrections(
         rows, bins, np.arange(columns)[None], np.eye(2)[None], 1.0, 0.2, search, grown
     )
     return grown.tests[0]
@@ -95,10 +95,12 @@ def test_a_table_is_the_best_by_brute_force(classes: int) -> None:
     held, ridge, rate = np.where(learned == 0.0, 1.0, 0.0), 0.7, 0.3
     start = RNG.normal(size=(ROWS, classes))
     search = room_to_search(classes, ROWS, COLUMNS, BINS)
-    rows = kernels.corrections.CorrectedRows(CODES, labels, learned, held, start.copy())
-    grown = kernels.corrections.GrownTables(np.full((2, DEPTH, 2), -1), np.zeros((2, 1 << DEPTH, classes)), np.empty(2))
+    rows = kernels.correction_tables.CorrectedRows(CODES, labels, learned, held, start.copy())
+    grown = kernels.correction_tables.GrownTables(
+        np.full((2, DEPTH, 2), -1), np.zeros((2, 1 << DEPTH, classes)), np.empty(2)
+    )
     columns, mix = np.tile(np.arange(COLUMNS), (2, 1)), np.tile(np.eye(classes), (2, 1, 1))
-    kernels.corrections.learn_corrections(rows, np.full(COLUMNS, BINS), columns, mix, ridge, rate, search, grown)
+    kernels.correction_tables.learn_corrections(rows, np.full(COLUMNS, BINS), columns, mix, ridge, rate, search, grown)
     scores = start.copy()
     for r in range(2):
         posterior = softmax(scores, axis=1)

@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 # Modules whose kernels are tested through their callers, in tests/families/text/ and tests/sources: they pass a
 # hash table, buffers or the state of a parser from one to the next, so that one alone has no twin of a few lines.
-TESTED_BY_CALLERS = {"texts", "words", "instructions"}
+TESTED_BY_CALLERS = {"tokenize", "word_index", "instructions"}
 
 # Kernels that hand digits, slices or a table of contents from one to the next. Their callers are tested: against exact
 # fractions (test_moments.py, test_totals.py), sets of rows (test_row_hashes.py) and all cells

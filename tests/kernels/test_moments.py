@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deciban import kernels
-from deciban.statistics.exact import ExactSums, exponents, room_for, rounds
+from deciban.statistics.exact import ExactSums, allocate_digits, bound_exponents, loses_digits
 from deciban.statistics.moments import Moments
 from deciban.statistics.scatter import Scatter
 from tests.kernels.data import LABELS, RNG, WEIGHTS, K, N, X, exact
@@ -89,13 +89,13 @@ def test_products_of_doubles() -> None:
     for i in range(60):
         assert exact(found, i) == Fraction(w[i]) * Fraction(a[i]) * Fraction(b[i])
     whole = np.array([0.0, 1.0, -1.0, 2.0**31, -(2.0**31), 2.0**31 - 1, 2.0**53, -(2.0**53), 2.0**32])
-    np.testing.assert_array_equal(ExactSums.of(whole).doubles()[0], whole)
+    np.testing.assert_array_equal(ExactSums.of(whole).to_doubles()[0], whole)
     assert [exact(ExactSums.of(whole), i) for i in range(9)] == [Fraction(v) for v in whole.tolist()]
 
 
 def test_integers_at_any_place() -> None:
     numbers, places = RNG.integers(-(2**53), 2**53, 40), RNG.integers(-200, 200, 40)
-    digits, low = room_for((40,), [(-200, 253)])
+    digits, low = allocate_digits((40,), [(-200, 253)])
     kernels.exact_sums.add_integers(numbers, places, digits, low)
     kernels.exact_sums.add_integers(numbers, places, digits, low)
     found = ExactSums.of_digits(digits, low, (40,))
@@ -105,22 +105,22 @@ def test_integers_at_any_place() -> None:
 
 def test_adding_taking_away_and_scaling_sums() -> None:
     a, b = (ExactSums.of(RNG.normal(size=(3, 5)) * 10.0 ** RNG.integers(-300, 300, (3, 5))) for _ in range(2))
-    both = a.plus(b)
+    both = a.add(b)
     for cell in np.ndindex(3, 5):
         assert exact(both, *cell) == exact(a, *cell) + exact(b, *cell)
-        assert exact(both.over_first(), 0, cell[1]) == sum(exact(both, c, cell[1]) for c in range(3))
-    back = both.minus(b)
+        assert exact(both.sum_first_axis(), 0, cell[1]) == sum(exact(both, c, cell[1]) for c in range(3))
+    back = both.subtract(b)
     assert back.low == a.low
     np.testing.assert_array_equal(back.limbs, a.limbs)
-    assert not both.minus(both).limbs.size
+    assert not both.subtract(both).limbs.size
     for factor in (2.0, 0.5, 3.0, 0.3, 0.9):
-        scaled = a.scaled(factor)
+        scaled = a.scale(factor)
         for cell in np.ndindex(3, 5):
             error = abs(exact(scaled, *cell) - exact(a, *cell) * Fraction(factor))
-            assert error <= abs(exact(a, *cell)) * Fraction(1, 2**340) if rounds(factor) else error == 0
+            assert error <= abs(exact(a, *cell)) * Fraction(1, 2**340) if loses_digits(factor) else error == 0
 
 
 def test_exponents_of_the_first_and_the_last_bit() -> None:
-    assert exponents(1.0, 1.0) == (-52, 1)
-    assert exponents(5e-324, 3.0) == (-1074, 2)
-    assert exponents(np.inf, 0.0) == (-52, 1)
+    assert bound_exponents(1.0, 1.0) == (-52, 1)
+    assert bound_exponents(5e-324, 3.0) == (-1074, 2)
+    assert bound_exponents(np.inf, 0.0) == (-52, 1)

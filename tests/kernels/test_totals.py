@@ -16,7 +16,7 @@ from tests.kernels.data import LABELS, RNG, WEIGHTS, K, M, X, exact
 @pytest.mark.parametrize("binary", [False, True])
 def test_count_totals(binary: bool) -> None:
     present, total = np.zeros((K, M)), np.zeros((K, M))
-    kernels.counting.count_totals(X, LABELS, WEIGHTS, binary, 0.3, present, total)
+    kernels.cell_counts.count_totals(X, LABELS, WEIGHTS, binary, 0.3, present, total)
     amounts = np.nan_to_num(X > 0.3 if binary else X)
     for c in range(K):
         w = np.where(c == LABELS, WEIGHTS, 0.0)
@@ -26,11 +26,11 @@ def test_count_totals(binary: bool) -> None:
     sparse_present, sparse_total = np.zeros((K, M)), np.zeros((K, M))
     known = LABELS >= 0
     sparse_present[:] = np.bincount(LABELS[known], WEIGHTS[known], K)[:, None]
-    kernels.counting.count_sparse_totals(
+    kernels.cell_counts.count_sparse_totals(
         csr.data, csr.indices, csr.indptr, LABELS, WEIGHTS, binary, 0.3, sparse_present, sparse_total
     )
     dense_present, dense_total = np.zeros((K, M)), np.zeros((K, M))
-    kernels.counting.count_totals(csr.toarray(), LABELS, WEIGHTS, binary, 0.3, dense_present, dense_total)
+    kernels.cell_counts.count_totals(csr.toarray(), LABELS, WEIGHTS, binary, 0.3, dense_present, dense_total)
     np.testing.assert_allclose(sparse_present, dense_present)
     np.testing.assert_allclose(sparse_total, dense_total)
 
@@ -50,3 +50,13 @@ def test_totals_are_those_of_fractions(binary: bool, layout: str) -> None:
                 amounts = [Fraction(int(sizes[i, j] > 0.3)) if binary else Fraction(sizes[i, j]) for i in rows]
                 assert exact(found.rows, c, j) == sum(Fraction(w[i]) for i in rows)
                 assert exact(found.sums, c, j) == sum(Fraction(w[i]) * a for i, a in zip(rows, amounts, strict=True))
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+@pytest.mark.parametrize(("cell", "weight"), [(300450071894.62915, 4182.0), (10.0, 0.1)])
+def test_products_that_round_to_a_whole_number_are_kept_exact(layout: str, cell: float, weight: float) -> None:
+    assert (cell * weight).is_integer(), "in doubles"
+    numbers = np.array([[cell]])
+    cells: Any = numbers if layout == "dense" else SparseRows.of(sparse.csr_array(numbers))
+    found = Totals.count(cells, np.zeros(1, dtype=np.int32), np.array([weight]), 1)
+    assert exact(found.sums, 0, 0) == Fraction(cell) * Fraction(weight)

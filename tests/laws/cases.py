@@ -102,7 +102,7 @@ def draw_normal(rng: Rng, n: int) -> np.ndarray:
 def with_edges_of(whole: Model, rest: Counts) -> Model:
     """Binned densities of the rest in the bins of the whole: edges are held fixed."""
     bins, cells = whole.likelihoods[0].bins, rest.statistics[0].parts[1].columns
-    columns = [column.coarser(wide.exponent) for column, wide in zip(cells, bins, strict=True)]
+    columns = [column.coarsen(wide.exponent) for column, wide in zip(cells, bins, strict=True)]
     binned = BinnedLikelihood.of(columns, np.ones(len(columns), dtype=bool), 1.0, "ignore")
     return estimate(rest, np.zeros(rest.classes.size), (binned,))
 

@@ -9,14 +9,14 @@ from scipy.special import log_softmax
 
 import deciban
 from deciban import families, testing
-from deciban.cli.options import families_of
+from deciban.cli.options import parse_families
 from deciban.errors import UsageError
 from deciban.families import FAMILIES, SPREADS, register
-from deciban.families.base.contract import ColumnNumbers, cells_of as some_cells
+from deciban.families.base.contract import NumericSummary, take_rows as some_cells
 from deciban.model.intervals import LogOdds
 from deciban.model.linear_forms import form_of
 from deciban.sources.open import open_table
-from deciban.testing import CLASSES, blocks_of, cells_of, fitted
+from deciban.testing import CLASSES, count_blocks, fit_trial, read_cells
 from tests.laws.cases import CASES, SCORES, Case
 
 every_family = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -35,16 +35,16 @@ def test_every_family_has_a_case_and_is_exported() -> None:
 def test_the_evidence_is_what_scipy_says(case: Case) -> None:
     if case.oracle is None:
         pytest.skip("SciPy has no such distribution, or it is in tests/oracles")
-    testing.densities_are_those_of_the_oracle(case.trial, 3)
+    testing.check_densities_match_the_oracle(case.trial, 3)
 
 
 @every_family
 def test_terms_add_up_to_the_evidence(case: Case) -> None:
     """And the form of the model, which is made of them, to its scores."""
-    testing.terms_add_up_to_the_evidence(case.trial, 3)
-    X, _, model = fitted(case)
-    cells, group = cells_of(model, X), model.schema.groups[0]
-    if model.likelihoods[0].score_terms([model.schema.column_name(column) for column in group.columns]) is None:
+    testing.check_terms_add_up_to_the_evidence(case.trial, 3)
+    X, _, model = fit_trial(case)
+    cells, group = read_cells(model, X), model.schema.groups[0]
+    if model.likelihoods[0].discriminant_terms([model.schema.column_name(column) for column in group.columns]) is None:
         with pytest.raises(UsageError, match="no linear or quadratic form"):
             form_of(model, quadratic=True)
         return
@@ -55,43 +55,43 @@ def test_terms_add_up_to_the_evidence(case: Case) -> None:
 
 @every_family
 def test_densities_add_up_to_one(case: Case) -> None:
-    testing.densities_add_up_to_one(case.trial, 3)
+    testing.check_densities_integrate_to_one(case.trial, 3)
 
 
 @every_family
 def test_the_support_holds_samples_and_what_is_learned(case: Case) -> None:
-    testing.the_support_holds_samples_and_cells(case.trial, 3)
+    testing.check_support_contains_samples(case.trial, 3)
 
 
 @every_family
 def test_there_are_estimates_and_parameters_of_each_block(case: Case) -> None:
-    testing.there_are_estimates_of_each_block(case.trial, 3)
+    testing.check_every_block_has_estimates(case.trial, 3)
 
 
 @every_family
 def test_a_family_is_written_and_read_back(case: Case) -> None:
-    testing.it_is_written_and_read_back(case.trial, 3)
-    assert families_of([f"x={case.family!r}"]) == {"x": case.family}
+    testing.check_saved_and_loaded(case.trial, 3)
+    assert parse_families([f"x={case.family!r}"]) == {"x": case.family}
     assert eval(repr(case.family), {kind.__name__: kind for kind in (*FAMILIES, *SPREADS)}) == case.family
 
 
 @every_family
 def test_exports_score_the_same(case: Case) -> None:
-    testing.exports_score_the_same(case.trial, 3)
+    testing.check_exports_score_the_same(case.trial, 3)
 
 
 @every_family
 def test_what_is_suggested_instead_can_be_learned(case: Case) -> None:
     """One column of a block alone, and what tuning tries in its place."""
-    X, y, model = fitted(case)
+    X, y, model = fit_trial(case)
     family, table = case.family, model.schema.table_as_learned(open_table(X))
-    alone = family.alone()
+    alone = family.marginal_family()
     assert not alone.joint
     suggested = [alone, *family.alternatives(None, [])]
     if isinstance(X, np.ndarray):
         values = np.unique(X[~np.isnan(X)]) if X.dtype.kind == "f" else np.unique(X)
-        numbers = ColumnNumbers(values.astype(np.float64), 90.0, "number", True, True)
-        suggested += type(family).suited_to(numbers)
+        numbers = NumericSummary(values.astype(np.float64), 90.0, "number", True, True)
+        suggested += type(family).candidates_for(numbers)
     for other in suggested:
         columns = range(model.schema.width) if other.joint else [0]
         cells = other.read(table, columns)
@@ -104,10 +104,10 @@ def test_what_is_suggested_instead_can_be_learned(case: Case) -> None:
 @every_family
 def test_the_errors_of_evidence_are_those_of_samples(case: Case) -> None:
     """The deviation of log-odds that `add_covariance` claims, and their deviation over samples drawn from the model."""
-    if case.name in SCORES or case.family.holds_texts:
+    if case.name in SCORES or case.family.is_text:
         pytest.skip("scores draw no samples, and rare words need many rows; see tests/model/test_intervals.py")
-    _, _, model = fitted(case, rows=ROWS)
-    family, rng, blocks = case.family, np.random.default_rng(5), blocks_of(model)
+    _, _, model = fit_trial(case, rows=ROWS)
+    family, rng, blocks = case.family, np.random.default_rng(5), count_blocks(model)
     labels, ones, slots = np.arange(ROWS) % CLASSES, np.ones(blocks), np.zeros(blocks, dtype=np.int64)
 
     def draw() -> Any:

@@ -11,10 +11,17 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from deciban import Binned, Counts, Gamma, Gaussian, JointGaussian, LogNormal, testing
-from deciban.model.counting import Batch, _Tree, count
+from deciban.model.batches import Batch, _Tree, count
 from deciban.schema.schema import Schema
 from deciban.sources.open import open_table
-from deciban.testing import assert_same_counts, counted, draw_table as table, model_of as model, rows_of, schema_of
+from deciban.testing import (
+    assert_same_counts,
+    count_rows,
+    draw_table as table,
+    estimate_model as model,
+    infer_trial_schema,
+    take_rows,
+)
 from tests import example_count
 from tests.laws.cases import CASES, Case
 
@@ -27,41 +34,41 @@ few = settings(max_examples=example_count(15))
 @few
 @given(seed=seeds)
 def test_empty_is_an_identity(case: Case, seed: int) -> None:
-    testing.empty_is_an_identity(case.trial, seed)
+    testing.check_empty_is_an_identity(case.trial, seed)
 
 
 @every_family
 @few
 @given(seed=seeds)
 def test_merge_is_associative_and_commutative(case: Case, seed: int) -> None:
-    testing.counts_add(case.trial, seed)
+    testing.check_counts_add(case.trial, seed)
 
 
 @every_family
 @few
 @given(seed=seeds, cuts=st.lists(st.integers(0, 60), max_size=6))
 def test_any_batching_and_any_order_give_the_same_counts(case: Case, seed: int, cuts: list[int]) -> None:
-    testing.batches_and_order_do_not_matter(case.trial, seed, cuts)
+    testing.check_batches_and_order_do_not_matter(case.trial, seed, cuts)
 
 
 @every_family
 def test_one_row_at_a_time(case: Case) -> None:
-    testing.one_row_at_a_time(case.trial, 7)
+    testing.check_one_row_at_a_time(case.trial, 7)
 
 
 @every_family
 def test_hostile_batches(case: Case) -> None:
     """Empty, one class only, sorted by class."""
     X, y, _ = table(case, 8)
-    schema = schema_of(case, X)
-    whole = counted(schema, X, y)
-    empty = counted(schema, rows_of(X, slice(0, 0)), y[:0])
+    schema = infer_trial_schema(case, X)
+    whole = count_rows(schema, X, y)
+    empty = count_rows(schema, take_rows(X, slice(0, 0)), y[:0])
     assert_same_counts(whole + empty, whole, exact=True)
     order = np.argsort(y, kind="stable")
-    assert_same_counts(counted(schema, rows_of(X, order), y[order]), whole, case.exact)
+    assert_same_counts(count_rows(schema, take_rows(X, order), y[order]), whole, case.exact)
     total = empty
     for label in (2, 0, 1):
-        total = total + counted(schema, rows_of(X, y == label), y[y == label])
+        total = total + count_rows(schema, take_rows(X, y == label), y[y == label])
     assert_same_counts(total, whole, case.exact)
 
 
@@ -73,46 +80,46 @@ def test_batches_far_from_zero(case: Case) -> None:
     """All numbers shifted by 1e9, on a grid that doubles hold there: one row at a time, sorted, merged as a tree."""
     X, y, rng = table(case, 10)
     X = np.round(X.astype(np.float64) * 1024) / 1024 + 1e9
-    schema = schema_of(case, X)
-    whole = counted(schema, X, y)
-    rows = [counted(schema, X[i : i + 1], y[i : i + 1]) for i in rng.permutation(60)]
+    schema = infer_trial_schema(case, X)
+    whole = count_rows(schema, X, y)
+    rows = [count_rows(schema, X[i : i + 1], y[i : i + 1]) for i in rng.permutation(60)]
     one_by_one = sum(rows, Counts.empty(schema))
     while len(rows) > 1:
         rows = [sum(rows[k : k + 2], Counts.empty(schema)) for k in range(0, len(rows), 2)]
     order = np.argsort(y, kind="stable")
-    for other in (one_by_one, rows[0], counted(schema, X[order], y[order])):
+    for other in (one_by_one, rows[0], count_rows(schema, X[order], y[order])):
         assert_same_counts(other, whole, case.exact)
 
 
 @every_family
 def test_threads_change_no_bit(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = table(case, 9, rows=500)
-    schema = schema_of(case, X)
-    monkeypatch.setattr("deciban.model.counting.BATCH_ROWS", 32)
-    one = counted(schema, X, y, threads=1)
+    schema = infer_trial_schema(case, X)
+    monkeypatch.setattr("deciban.model.batches.BATCH_ROWS", 32)
+    one = count_rows(schema, X, y, threads=1)
     for threads in (2, 3, 8):
-        assert_same_counts(counted(schema, X, y, threads=threads), one, exact=True)
+        assert_same_counts(count_rows(schema, X, y, threads=threads), one, exact=True)
 
 
 @every_family
 @few
 @given(seed=seeds)
 def test_weights_are_repetitions(case: Case, seed: int) -> None:
-    testing.weights_are_repetitions(case.trial, seed)
+    testing.check_weights_are_repetitions(case.trial, seed)
 
 
 @every_family
 @few
 @given(seed=seeds)
 def test_a_row_alone_scores_as_in_a_batch_to_the_bit(case: Case, seed: int) -> None:
-    testing.a_row_alone_scores_as_in_a_batch(case.trial, seed)
+    testing.check_a_row_scores_as_in_a_batch(case.trial, seed)
 
 
 @every_family
 @few
 @given(seed=seeds)
 def test_evidence_adds_up(case: Case, seed: int) -> None:
-    testing.evidence_adds_up(case.trial, seed)
+    testing.check_evidence_adds_up(case.trial, seed)
 
 
 @every_family
@@ -120,16 +127,16 @@ def test_evidence_adds_up(case: Case, seed: int) -> None:
 @given(seed=seeds)
 def test_permuting_columns_permutes_evidence(case: Case, seed: int) -> None:
     X, y, rng = table(case, seed)
-    schema = schema_of(case, X)
+    schema = infer_trial_schema(case, X)
     order = rng.permutation(schema.width)
-    evidence = model(counted(schema, X, y)).evidence(schema.table_as_learned(open_table(X)))
+    evidence = model(count_rows(schema, X, y)).evidence(schema.table_as_learned(open_table(X)))
     if schema.names is None:
         permuted = X[:, order]
-        other = schema_of(case, permuted)
+        other = infer_trial_schema(case, permuted)
     else:
         permuted = X.select([schema.names[k] for k in order])
-        other = schema_of(case, permuted)
-    moved = model(counted(other, permuted, y)).evidence(other.table_as_learned(open_table(permuted)))
+        other = infer_trial_schema(case, permuted)
+    moved = model(count_rows(other, permuted, y)).evidence(other.table_as_learned(open_table(permuted)))
     expected = evidence.values if evidence.values.shape[1] == 1 else evidence.values[:, order]
     np.testing.assert_allclose(moved.values, expected, rtol=1e-9, atol=1e-9)
 
@@ -170,8 +177,8 @@ def test_nobody_waits_for_another_to_add_two(monkeypatch: pytest.MonkeyPatch) ->
             third_is_counted.set()
         return counts
 
-    monkeypatch.setattr("deciban.model.counting.BATCH_ROWS", 15)
-    monkeypatch.setattr("deciban.model.counting.count", slowly)
+    monkeypatch.setattr("deciban.model.batches.BATCH_ROWS", 15)
+    monkeypatch.setattr("deciban.model.batches.count", slowly)
     case = next(case for case in CASES if case.name == "gaussian")
     X, y, _ = table(case, 0)
-    assert counted(schema_of(case, X), X, y, threads=2).rows == 60
+    assert count_rows(infer_trial_schema(case, X), X, y, threads=2).rows == 60

@@ -42,4 +42,4 @@ MORE = [
 @pytest.mark.parametrize("lonely", [False, True], ids=["full classes", "a class of one row"])
 @pytest.mark.parametrize("case", CASES + MORE, ids=lambda case: case.name)
 def test_evidence_left_out_is_that_of_a_fit_without_the_row(case: Case, lonely: bool, weighted: bool) -> None:
-    testing.left_out_is_a_fit_without_the_row(case.trial, 5, lonely=lonely, weighted=weighted)
+    testing.check_left_out_equals_refit(case.trial, 5, lonely=lonely, weighted=weighted)

@@ -90,7 +90,7 @@ def test_left_out_rows_are_corrected_by_the_tables_of_their_fold() -> None:
 
 def test_classes_and_columns_move() -> None:
     found = corrections()
-    moved = found.place_classes(np.array([2, 0, -1]), 4).place_columns([2, 1, 0])
+    moved = found.reindex_classes(np.array([2, 0, -1]), 4).reindex_columns([2, 1, 0])
     np.testing.assert_array_equal(moved.values[:, :, 2], found.values[:, :, 0])
     np.testing.assert_array_equal(moved.values[:, :, [1, 3]], 0.0)
     assert [column.column for column in moved.columns] == [2, 1, 0]

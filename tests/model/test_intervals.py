@@ -377,9 +377,9 @@ def test_classes_share_the_errors_of_the_words_of_all_other_classes() -> None:
     family, found = dc.Complement(alpha=alpha), []
     statistic = family.count(counts, np.arange(4, dtype=np.int32), np.ones(4), 4)
     for direction in np.eye(4):
-        out = Covariance.along(direction[None])
+        out = Covariance.zeros_along(direction[None])
         family.add_covariance(family.estimate(statistic), statistic, cells, np.ones(1), out)
-        found.append(out.times(0)[0])
+        found.append(out.multiply(0)[0])
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 

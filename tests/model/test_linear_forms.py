@@ -80,18 +80,18 @@ def test_forms_with_missing_cells_and_weights() -> None:
     assert (tuned.model_.weights != 1.0).any()
     same_posteriors(tuned.linear_form(), tuned, table)
     joint = textbook(dc.JointGaussian(dc.Pooled())).fit(POSITIVE, LABELS)
-    with pytest.raises(ValueError, match="belong together"):
+    with pytest.raises(ValueError, match="modeled together, and some of their cells are missing"):
         joint.linear_form().scores([[1.0, np.nan, 2.0]])
 
 
 def test_the_signed_form_is_the_logistic_one() -> None:
     y = np.where(LABELS == 0, -1, 1)
     clf = textbook(dc.Gaussian(variance=dc.Pooled())).fit(POSITIVE, y)
-    w, b = clf.linear_form().signed()
+    w, b = clf.linear_form().hyperplane()
     np.testing.assert_allclose(1 / (1 + np.exp(-(POSITIVE @ w + b))), clf.predict_proba(POSITIVE)[:, 1], rtol=1e-9)
     np.testing.assert_array_equal(np.sign(POSITIVE @ w + b), clf.predict(POSITIVE))
-    with pytest.raises(ValueError, match="two classes"):
-        textbook(dc.Gaussian(variance=dc.Pooled())).fit(POSITIVE, LABELS).linear_form().signed()
+    with pytest.raises(ValueError, match="3 classes; name two"):
+        textbook(dc.Gaussian(variance=dc.Pooled())).fit(POSITIVE, LABELS).linear_form().hyperplane()
 
 
 def test_forms_are_refused_with_a_reason() -> None:
@@ -106,7 +106,7 @@ def test_pooled_gaussians_and_logistic_regression_agree_as_data_grow() -> None:
     for rows in (300, 30_000):
         y = np.arange(rows) % 2
         x = RNG.normal(size=(rows, 3)) + y[:, None] * [1.0, -0.5, 0.3]
-        w, b = textbook(dc.Gaussian(variance=dc.Pooled())).fit(x, y).linear_form().signed()
+        w, b = textbook(dc.Gaussian(variance=dc.Pooled())).fit(x, y).linear_form().hyperplane()
         logistic = LogisticRegression(C=np.inf).fit(x, y)
         distances.append(np.abs(np.append(w, b) - np.append(logistic.coef_[0], logistic.intercept_)).max())
     assert distances[1] < 0.05

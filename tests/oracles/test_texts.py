@@ -67,7 +67,7 @@ def test_counts_and_probabilities_are_those_of_scikit_learn(kind: Any, options: 
                 assert sorted(words) == found.get_feature_names_out().tolist()
                 order = [found.vocabulary_[word] for word in words]
                 assert_array_equal(statistic.tables[0].T, peer.feature_count_[:, order])
-                assert_array_equal(statistic.texts[:, 0], peer.class_count_)
+                assert_array_equal(statistic.text_weight[:, 0], peer.class_count_)
             else:  # a word that only texts of weight 0 have is a word for scikit-learn
                 used = np.asarray(counted[weight > 0].sum(axis=0)).ravel() > 0
                 peer = PEERS[kind](alpha=alpha).fit(counted[:, used], Y, sample_weight=weight)

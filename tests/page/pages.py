@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from deciban.model.fitted import Fitted
-from deciban.page.build import page_html
+from deciban.page.build import render_page
 from tests.support.browser import AXE, Opened
 
 
 def written_page(folder: Path, fitted: Fitted | None, title: str = "A model") -> Path:
     path = folder / "page.html"
-    path.write_text(page_html(fitted, service=False, title=title)[0], encoding="utf-8")
+    path.write_text(render_page(fitted, service=False, title=title)[0], encoding="utf-8")
     return path
 
 

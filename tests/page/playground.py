@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from deciban.web.html import common_css
-from deciban.web.scripts import assembled, content_policy
+from deciban.web.scripts import bundle, content_policy
 
 SOURCE = Path(__file__).parents[2] / "src" / "deciban"
 PAGE = SOURCE / "page"
@@ -18,7 +18,7 @@ MODULES = [
 def playground_page(path: Path) -> Path:
     """The page, written to a file."""
     start = "window.played = $playground.mountPlayground(document.querySelector('main'));"
-    script = assembled([SOURCE / "web" / "dom.js", *MODULES], start)
+    script = bundle([SOURCE / "web" / "dom.js", *MODULES], start)
     style = common_css() + (PAGE / "playground.css").read_text()
     path.write_text(
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Playground</title>'

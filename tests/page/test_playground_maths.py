@@ -97,7 +97,7 @@ def test_a_boundary_moved_by_hand_costs_what_bayes_error_says() -> None:
     expected = known(LETTERS, boundaries=[20])
     np.testing.assert_allclose(found, expected.areas, rtol=0, atol=1e-14)
     (risk,) = called("maths_line.js", ("riskOf", found.tolist(), ZERO_ONE))
-    assert risk - expected.least == pytest.approx(expected.avoidable, abs=1e-14)
+    assert risk - expected.bayes_risk == pytest.approx(expected.avoidable, abs=1e-14)
 
 
 def test_strange_classes() -> None:

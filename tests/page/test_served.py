@@ -50,7 +50,7 @@ def test_it_follows_a_model_that_learns_and_keeps_what_is_entered(tmp_path: Path
     with serving(clf, tmp_path, learn=True, new_classes=True) as served, opened(served.url) as it:
         enter_row(it)
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
-        assert "14 rows" in it.page.locator("#service-said").text_content()
+        assert "14 rows" in it.page.locator("#service-status").text_content()
         tab(it, "Model")
         it.page.wait_for_selector("#report section")
         assert it.page.locator("#report .tiles dd").first.text_content() == "14"
@@ -74,7 +74,7 @@ def test_more_rows_of_the_same_kind_leave_the_form_as_it_is(tmp_path: Path) -> N
         it.page.get_by_label("wind", exact=True).focus()
         clf.partial_fit(weather(), "play")
         served.show(clf)
-        it.page.wait_for_function("() => document.querySelector('#service-said').textContent.includes('28 rows')")
+        it.page.wait_for_function("() => document.querySelector('#service-status').textContent.includes('28 rows')")
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
         assert it.page.evaluate("document.activeElement.tagName") == "SELECT"
         assert served.asked.count("/model/form") == 1
@@ -86,7 +86,7 @@ def test_it_asks_for_a_token_and_keeps_it_while_the_tab_is_open(tmp_path: Path) 
     tokens.write_text(f"read {TOKEN}\n")
     tokens.chmod(0o600)
     with serving(clf, tmp_path, token_file=str(tokens)) as served, opened(served.url) as it:
-        token = it.page.get_by_label("This service asks for a token")
+        token = it.page.get_by_label("This service requires a token")
         token.wait_for()
         assert it.page.locator("#service-problem").text_content() == ""  # nothing was typed yet
         token.fill("wrong")
@@ -94,9 +94,9 @@ def test_it_asks_for_a_token_and_keeps_it_while_the_tab_is_open(tmp_path: Path) 
         it.page.wait_for_function(
             "() => document.querySelector('#token') && document.querySelector('#token').value === ''"
         )
-        assert "does not take this token" in it.page.locator("#service-problem").text_content()
-        it.page.get_by_label("This service asks for a token").fill(TOKEN)
-        it.page.get_by_role("button", name="Go on").click()
+        assert "Invalid token" in it.page.locator("#service-problem").text_content()
+        it.page.get_by_label("This service requires a token").fill(TOKEN)
+        it.page.get_by_role("button", name="Continue").click()
         enter_row(it)
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
         it.page.reload()
@@ -110,7 +110,7 @@ def test_it_asks_for_a_token_and_keeps_it_while_the_tab_is_open(tmp_path: Path) 
 @pytest.mark.filterwarnings("ignore:Text.tokenizer")
 def test_a_model_that_the_scorer_cannot_have_is_asked_of_the_service(tmp_path: Path) -> None:
     table = pd.DataFrame({"text": ["a b", "c d", "a c", "d d"] * 10, "x": [1.0, 2.0, 0.5, 2.5] * 10})
-    clf = BayesClassifier(columns={"text": Text(tokenizer=str.split)}, tune=None).fit(table, ["k", "l", "k", "l"] * 10)
+    clf = BayesClassifier(families={"text": Text(tokenizer=str.split)}, tune=None).fit(table, ["k", "l", "k", "l"] * 10)
     with serving(clf, tmp_path) as served, opened(served.url) as it:
         it.page.wait_for_selector("#posterior li")
         it.enter("text", "a d d")
@@ -123,7 +123,7 @@ def test_a_model_that_the_scorer_cannot_have_is_asked_of_the_service(tmp_path: P
         )
         assert it.posterior() == pytest.approx(expected, abs=1e-9)
         told = told_terms(it.page.locator("#evidence svg").get_attribute("aria-label"))
-        assert told["sum"] == pytest.approx(clf.explain(pd.DataFrame([row])).reasons(0)["sum"], abs=0.06)
+        assert told["sum"] == pytest.approx(clf.explain(pd.DataFrame([row])).to_dict(0)["sum"], abs=0.06)
         assert "/explain" in served.asked
         assert "/model/scorer" not in served.asked
         check_own_server(it, served)
@@ -144,7 +144,7 @@ def test_a_folder_marks_what_cannot_answer(tmp_path: Path) -> None:
     with serving(learned(), tmp_path, "good", shown=False) as served, opened(served.url) as it:
         it.page.get_by_role("link", name="good").wait_for()
         assert it.page.get_by_role("link").count() == 1
-        assert "bad cannot answer" in it.page.locator("#models").text_content()
+        assert "bad failed to load" in it.page.locator("#models").text_content()
 
 
 def test_a_service_says_that_it_keeps_no_rows(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_service_that_does_not_answer_is_told_and_what_is_there_goes_on(tmp_pa
     with serving(clf, tmp_path) as served, opened(served.url) as it:
         enter_row(it)
         it.page.route("**/model", lambda route: route.abort())
-        it.page.get_by_text("the service does not answer").wait_for()
+        it.page.get_by_text("the service does not respond").wait_for()
         it.enter("wind", "weak")
         assert it.posterior() == pytest.approx(posterior_of(clf, {**ROW, "wind": "weak"}), abs=1e-9)
         it.page.unroute("**/model")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deciban.page.build import folder_html, page_html
+from deciban.page.build import render_folder_page, render_page
 from tests.page.pages import faults, tab, written_page
 from tests.support.browser import needs_axe, opened
 from tests.support.models import mixed_model
@@ -20,9 +20,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_nothing_in_a_page_is_inline_but_what_its_policy_knows() -> None:
     for html, policy in (
-        page_html(None, service=False, title="static"),
-        page_html(None, service=True, title="served"),
-        folder_html("folder"),
+        render_page(None, service=False, title="static"),
+        render_page(None, service=True, title="served"),
+        render_folder_page("folder"),
     ):
         assert "unsafe" not in policy
         assert not re.search(r"<[^>]* (style|on\w+)=", html.split("<script", 1)[0])
@@ -50,7 +50,7 @@ def test_it_fits_the_screen_and_is_quiet(page: Path, width: int, dark: bool) -> 
 def test_tabs_work_by_keyboard(page: Path) -> None:
     with opened(page) as it:
         it.page.keyboard.press("Tab")
-        assert it.page.evaluate("document.activeElement.textContent") == "Skip to the page"
+        assert it.page.evaluate("document.activeElement.textContent") == "Skip to content"
         it.page.keyboard.press("Tab")
         assert it.page.evaluate("document.activeElement.id") == "tab-try"
         it.page.keyboard.press("End")

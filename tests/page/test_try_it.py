@@ -36,7 +36,7 @@ def test_typed_values_give_the_posterior_of_a_mixed_model(mixed: tuple[BayesClas
     clf, path = mixed
     cells: dict[str, object] = {}
     with opened(path) as it:
-        it.page.get_by_role("button", name="nothing known").click()
+        it.page.get_by_role("button", name="Clear").click()
         for column, entered, value in (
             ("age", "61.5", 61.5), ("town", "Ulm", "Ulm"), ("member", "true", True), ("visits", "7", 7),
             ("note", "good offer, überhaupt", "good offer, überhaupt"), ("income", "1e9", 1e9), ("age", "", None),
@@ -61,14 +61,14 @@ def test_every_day_of_the_weather_gives_the_posterior_of_the_tuned_model(tmp_pat
 def test_the_evidence_and_the_shares_of_columns_are_those_of_explain(mixed: tuple[BayesClassifier, Path]) -> None:
     clf, path = mixed
     with opened(path) as it:
-        it.page.get_by_role("button", name="nothing known").click()
+        it.page.get_by_role("button", name="Clear").click()
         it.enter("age", "61.5")
         it.enter("town", "Ulm")
         told = told_terms(it.page.locator("#evidence svg").get_attribute("aria-label"))
         bars = it.page.locator("#shares li").all()
         said = {bar.get_attribute("data-column"): float(bar.get_attribute("data-decibans")) for bar in bars}
         shares = [float(bar.get_attribute("data-share")) for bar in bars]
-    reasons = clf.explain(frame_of(age=61.5, town="Ulm")).reasons(0)
+    reasons = clf.explain(frame_of(age=61.5, town="Ulm")).to_dict(0)
     terms = {term["column"]: term["decibans"] for term in reasons["evidence"] if term["column"]}
     assert told["sum"] == pytest.approx(reasons["sum"], abs=0.06)
     assert said == pytest.approx({name: value for name, value in terms.items() if value}, abs=1e-8)
@@ -78,7 +78,7 @@ def test_the_evidence_and_the_shares_of_columns_are_those_of_explain(mixed: tupl
 def test_a_slider_moves_its_field_and_the_posterior(mixed: tuple[BayesClassifier, Path]) -> None:
     clf, path = mixed
     with opened(path) as it:
-        it.page.get_by_role("button", name="nothing known").click()
+        it.page.get_by_role("button", name="Clear").click()
         it.page.get_by_label("age, slider").focus()
         it.page.keyboard.press("End")
         entered = float(it.page.get_by_label("age", exact=True).input_value())
@@ -100,7 +100,7 @@ def test_what_cannot_be_read_is_told_and_changes_nothing(mixed: tuple[BayesClass
 def test_a_pinned_row_is_compared_with(mixed: tuple[BayesClassifier, Path]) -> None:
     with opened(mixed[1]) as it:
         assert not it.page.get_by_role("region", name="Against the pinned row").is_visible()
-        it.page.get_by_role("button", name="nothing known").click()
+        it.page.get_by_role("button", name="Clear").click()
         it.enter("age", "30")
         before = it.posterior()
         it.page.get_by_role("button", name="Pin this row").click()
@@ -128,7 +128,7 @@ def test_hostile_names_neither_break_the_page_nor_run(tmp_path: Path) -> None:
     path = written_page(tmp_path, clf.fitted_, title=HOSTILE["script"])
     with opened(path, width=390) as it:
         assert it.page.title() == HOSTILE["script"]
-        it.page.get_by_role("button", name="nothing known").click()
+        it.page.get_by_role("button", name="Clear").click()
         it.page.get_by_label(HOSTILE["script"], exact=True).fill("2.5")
         it.page.get_by_label(HOSTILE["arabic"], exact=True).select_option(label=HOSTILE["markup"])
         it.page.get_by_label(HOSTILE["proto"], exact=True).select_option(label=HOSTILE["quotes"])
@@ -154,10 +154,10 @@ def test_a_model_that_cannot_be_exported_says_so(tmp_path: Path) -> None:
 
     columns = {"text": Text(tokenizer=str.split)}
     with pytest.warns(UserWarning, match="runs in Python"):
-        clf = BayesClassifier(columns=columns, tune=None).fit({"text": ["a b", "c d", "a c", "d d"]}, [0, 1, 0, 1])
+        clf = BayesClassifier(families=columns, tune=None).fit({"text": ["a b", "c d", "a c", "d d"]}, [0, 1, 0, 1])
     path = written_page(tmp_path, clf.fitted_)
     with opened(path) as it:
-        assert "This model cannot be tried without a service" in it.page.locator("#try").text_content()
+        assert "This model needs deciban serve" in it.page.locator("#try").text_content()
         it.check_quiet()
 
 
@@ -167,7 +167,7 @@ def test_many_classes_and_columns_without_names(tmp_path: Path) -> None:
     X = rng.normal(0.1 * y[:, None], 1.0, (600, 34))
     clf = BayesClassifier(tune=None).fit(X, y)
     with opened(written_page(tmp_path, clf.fitted_), width=390) as it:
-        it.page.get_by_role("button", name="nothing known").click()
+        it.page.get_by_role("button", name="Clear").click()
         it.page.locator("#try").get_by_text("4 more columns").click()
         row = np.full((1, 34), np.nan)
         for column in range(34):
@@ -178,6 +178,6 @@ def test_many_classes_and_columns_without_names(tmp_path: Path) -> None:
         assert list(shown) == sorted(expected, key=lambda name: -expected[name])[:12]
         assert shown == pytest.approx({name: expected[name] for name in shown}, abs=1e-9)
         assert it.page.locator("#decided").get_attribute("data-decision") == str(clf.predict(row)[0])
-        assert "20 classes are too many for a table here" in it.page.locator("#try").text_content()
+        assert "20 classes are too many to edit here" in it.page.locator("#try").text_content()
         assert it.page.evaluate("document.documentElement.scrollWidth") <= 390
         it.check_quiet()

@@ -37,11 +37,11 @@ def test_the_shaded_areas_of_the_letters_are_those_of_the_theory() -> None:
     assert shown.areas[1, 0] == pytest.approx(0.034175, abs=5e-7)
     assert shown.areas[0, 1] == pytest.approx(0.052203, abs=5e-7)
     drawn = polygons(shown)
-    assert drawn["a taken for b 0.034175"] == pytest.approx(0.034175, abs=2e-6)
-    assert drawn["b taken for a 0.052203"] == pytest.approx(0.052203, abs=2e-6)
+    assert drawn["a decided as b: 3.42%"] == pytest.approx(0.034175, abs=2e-6)
+    assert drawn["b decided as a: 5.22%"] == pytest.approx(0.052203, abs=2e-6)
     edges = [line.get_xdata()[0] for line in shown.ax_.lines if "boundary" in str(line.get_label())]
     assert edges == pytest.approx([21.7578], abs=1e-4)
-    assert shown.ax_.get_title(loc="left") == "error 0.086378"
+    assert shown.ax_.get_title(loc="left") == "Decision regions: error 8.64%"
 
 
 def test_the_curves_are_prior_times_density() -> None:
@@ -57,8 +57,8 @@ def test_the_avoidable_part_of_a_moved_boundary_is_drawn_apart() -> None:
     between = integrate.quad(lambda x: 0.75 * LETTERS[0].pdf(x) - 0.25 * LETTERS[1].pdf(x), 20, 21.757799)[0]
     assert moved.avoidable == pytest.approx(between, abs=1e-9)
     drawn = polygons(shown)
-    assert drawn["avoidable 0.01927"] == pytest.approx(between, abs=2e-6)
-    assert drawn["a taken for b 0.079237"] == pytest.approx(0.079237, abs=2e-6)
+    assert drawn["avoidable: 1.93%"] == pytest.approx(between, abs=2e-6)
+    assert drawn["a decided as b: 7.92%"] == pytest.approx(0.079237, abs=2e-6)
     assert shown.ax_.get_title(loc="left").endswith("avoidable")
 
 
@@ -67,7 +67,7 @@ def test_with_costs_the_avoidable_part_is_the_cost() -> None:
     moved = bayes_error(LETTERS, PRIORS, loss, classes=["a", "b"], boundaries=[22])
     shown = DecisionDisplay.from_bayes_error(moved)
     drawn = {label: size for label, size in polygons(shown).items() if label.startswith("avoidable")}
-    assert list(drawn.values()) == pytest.approx([moved.risk - moved.least], abs=1e-5)
+    assert list(drawn.values()) == pytest.approx([moved.risk - moved.bayes_risk], abs=1e-5)
     best = bayes_error(LETTERS, PRIORS, loss, classes=["a", "b"])
     assert [one.low for one in shown.best_regions[1:]] == pytest.approx(list(best.boundaries))
 
@@ -88,7 +88,7 @@ def test_values_of_discrete_distributions_are_bars() -> None:
     assert counts[0].pmf(int(edge) + 1) * 0.75 < counts[1].pmf(int(edge) + 1) * 0.25
     drawn = polygons(shown)
     wrong = 0.75 * counts[0].sf(int(edge))
-    assert next(size for label, size in drawn.items() if label.startswith("few taken")) == pytest.approx(
+    assert next(size for label, size in drawn.items() if label.startswith("few decided as")) == pytest.approx(
         wrong, abs=1e-7
     )
 
@@ -163,13 +163,13 @@ def test_two_columns_of_many_are_drawn_with_the_others_missing() -> None:
     assert (shown.decisions.ravel() == clf.predict(np.stack([x, nothing, z, nothing], axis=1))).all()
     with pytest.raises(UsageError, match="4 columns"):
         DecisionDisplay.from_estimator(clf)
-    with pytest.raises(UsageError, match="boundaries= is for one column"):
+    with pytest.raises(UsageError, match="boundaries= needs exactly one column"):
         DecisionDisplay.from_estimator(clf, [0, 1], boundaries=[1.0])
 
 
 def test_known_distributions_of_two_dimensions_make_a_map() -> None:
     normal = stats.multivariate_normal
-    shown = DecisionDisplay.from_bayes_error(bayes_error([normal([0, 0]), normal([2, 0])], samples=200))
+    shown = DecisionDisplay.from_bayes_error(bayes_error([normal([0, 0]), normal([2, 0])], n_samples=200))
     assert isinstance(shown, DecisionMapDisplay)
     assert shown.boundary == "linear"
     x = np.broadcast_to(shown.x, shown.decisions.shape)
@@ -184,7 +184,7 @@ def test_rejected_rows_are_told_apart_from_mistakes() -> None:
     loss = Loss.zero_one(["a", "b"]).with_reject(0.2)
     shown = DecisionDisplay.from_bayes_error(bayes_error(LETTERS, PRIORS, loss, classes=["a", "b"]))
     drawn = polygons(shown)
-    rejected = {label: size for label, size in drawn.items() if " and reject " in label}
+    rejected = {label: size for label, size in drawn.items() if " decided as reject" in label}
     low, high = shown.boundaries
     assert list(rejected.values()) == pytest.approx(
         [p * (d.cdf(high) - d.cdf(low)) for p, d in zip(PRIORS, LETTERS, strict=True)], abs=2e-6
@@ -227,3 +227,46 @@ def test_where_nothing_lies_no_decision_changes() -> None:
     assert len(shown.boundaries) == 2, "not at the ends of the bins"
     assert 1.0 < shown.boundaries[0] <= 9.0
     assert 10.0 < shown.boundaries[1] <= 20.0
+
+
+def test_rows_are_drawn_as_points_and_the_map_reaches_them() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 50)
+    X = rng.normal(np.where(y == "a", 0.0, 2.0)[:, None] * [1.0, 0.5, 0.0], 1.0)
+    clf = BayesClassifier(tune=None).fit(X, y)
+    shown = DecisionDisplay.from_estimator(clf, [0, 1], X=X, y=y)
+    np.testing.assert_allclose(shown.points.values, X[:, :2])
+    assert shown.x[0] <= X[:, 0].min()
+    assert shown.x[-1] >= X[:, 0].max()
+    drawn = [line for line in shown.ax_.lines if len(line.get_xdata()) == 50]
+    assert [line.get_color() for line in drawn] == ["#0072B2", "#D55E00"]
+    line = DecisionDisplay.from_estimator(clf, 0, X=X, y=y)
+    assert sum(one.get_marker() == "|" for one in line.ax_.lines) == 2
+
+
+def test_boundaries_of_maps_are_smooth() -> None:
+    """Contours of a difference of risks lie on the boundary, not on the grid."""
+    normal = stats.multivariate_normal
+    shown = DecisionDisplay.from_bayes_error(bayes_error([normal([0, 0]), normal([2, 1])], n_samples=200))
+    contour = next(one for one in shown.ax_.collections if len(one.get_paths()) and one.get_facecolor().size == 0)
+    points = contour.get_paths()[0].vertices
+    np.testing.assert_allclose(points @ [2.0, 1.0], 2.5, atol=1e-6)
+
+
+def test_one_decision_for_all_values_is_stated() -> None:
+    loss = {("a", "b"): 1, ("b", "a"): 1e6}
+    shown = DecisionDisplay.from_estimator(letters_model(), loss=loss)
+    texts = [text.get_text() for text in shown.ax_.texts]
+    assert texts == ["decide a for all values shown"]
+    shown = DecisionDisplay.from_bayes_error(
+        bayes_error([stats.norm(0, 1), stats.norm(0, 1)], [0.9, 0.1], classes="ab")
+    )
+    assert [text.get_text() for text in shown.ax_.texts] == ["always decide a"]
+
+
+def test_the_axis_of_an_area_does_not_start_below_zero() -> None:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    clf = BayesClassifier(Gaussian(), tune=None).fit(X[["worst area"]], y)
+    shown = DecisionDisplay.from_estimator(clf, X=X[["worst area"]], y=y)
+    assert shown.x[0] < 0.0
+    assert shown.ax_.get_xlim()[0] == 0.0

@@ -25,7 +25,7 @@ from deciban.plot import (
     PairDisplay,
     ReliabilityDisplay,
 )
-from deciban.plot.display import class_styles, printed, write_picture
+from deciban.plot.display import escape_text, get_class_styles, write_picture
 
 from .cases import HOSTILE, drawn_rows, fitted, outside, overlapping
 
@@ -132,13 +132,13 @@ def test_a_name_of_dollars_is_no_formula() -> None:
 
 
 def test_names_are_cut_and_signs_that_cannot_be_drawn_are_written() -> None:
-    assert len(printed("x" * 200, 28)) == 28
-    assert printed("a\nb\x00\ud800") == "a\\nb\\x00\\ud800"
-    assert printed("\u202eright to left") == "right to left"
+    assert len(escape_text("x" * 200, 28)) == 28
+    assert escape_text("a\nb\x00\ud800") == "a\\nb\\x00\\ud800"
+    assert escape_text("\u202eright to left") == "right to left"
 
 
 def test_a_class_has_one_look_in_all_pictures() -> None:
-    looks = class_styles(range(20))
+    looks = get_class_styles(range(20))
     assert len({(one.color, one.line) for one in looks}) == 20
     clf = fitted(2, 3)
     column, decision = ColumnDisplay.from_estimator(clf, 0), DecisionDisplay.from_estimator(clf, 0)
@@ -165,7 +165,7 @@ def test_only_our_classifiers_and_fitted_ones_are_drawn() -> None:
     from sklearn.exceptions import NotFittedError
     from sklearn.naive_bayes import GaussianNB
 
-    with pytest.raises(UsageError, match="not of GaussianNB"):
+    with pytest.raises(UsageError, match="found GaussianNB"):
         ColumnDisplay.from_estimator(GaussianNB(), 0)
     with pytest.raises(NotFittedError):
         ColumnDisplay.from_estimator(BayesClassifier(), 0)
@@ -184,14 +184,14 @@ def test_a_failed_picture_leaves_the_old_file(tmp_path: Path) -> None:
         write_picture(Broken(), path)
     assert path.read_bytes() == b"old"
     assert sorted(tmp_path.iterdir()) == [path]
-    with pytest.raises(UsageError, match=r"end it with \.png, \.svg or \.pdf"):
+    with pytest.raises(UsageError, match=r"use \.png, \.svg or \.pdf"):
         write_picture(Broken(), tmp_path / "picture.jpg")
 
 
 def test_a_model_of_one_class_is_drawn() -> None:
     clf = BayesClassifier(tune=None).fit([[1.0], [2.0], [4.0]], [0, 0, 0])
     assert (ColumnDisplay.from_estimator(clf, 0).evidence == 0.0).all()
-    with pytest.raises(UsageError, match="two classes that differ"):
+    with pytest.raises(UsageError, match="choose two different classes"):
         EvidenceDisplay.from_estimator(clf, [[1.0]])
 
 
@@ -217,7 +217,7 @@ def test_what_is_impossible_can_be_drawn() -> None:
 
 def test_costs_and_boundaries_that_cannot_be_are_refused() -> None:
     X, y = drawn_rows(2, 3)
-    with pytest.raises(UsageError, match="reject=-1: give what it costs"):
+    with pytest.raises(UsageError, match="reject=-1: expected a cost of at least 0"):
         CoverageDisplay.from_estimator(fitted(2, 3), X, y, reject=-1)
     with pytest.raises(UsageError, match="give finite numbers"):
         DecisionDisplay.from_estimator(fitted(2, 3), 0, boundaries=[float("nan")])

@@ -6,7 +6,7 @@ import pytest
 from deciban import BayesClassifier, Binned, Gaussian, UsageError
 from deciban.datasets import weather
 from deciban.plot import NomogramDisplay
-from deciban.plot.nomogram import MARKED_CHANCES, marks_of
+from deciban.plot.nomogram import MARKED_CHANCES, list_marks
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +32,12 @@ def test_the_sum_of_the_rulers_is_the_posterior(days: BayesClassifier) -> None:
 
 def test_the_last_ruler_turns_sums_into_probabilities(days: BayesClassifier) -> None:
     shown = NomogramDisplay.from_estimator(days)
-    marks = {text.get_text(): text.get_position()[0] for text in shown.axes_[1].texts}
+    marks = {text.get_text(): text.get_position()[0] for text in shown.axes_[1].texts[:-1]}
     assert len(marks) == len(MARKED_CHANCES)
     for chance in (0.01, 0.5, 0.9):
-        assert marks[f"{chance:g}"] == pytest.approx(10.0 * np.log10(chance / (1 - chance)) - 10.0 * np.log10(9 / 5))
+        assert marks[f"{100 * chance:g}%"] == pytest.approx(
+            10.0 * np.log10(chance / (1 - chance)) - 10.0 * np.log10(9 / 5)
+        )
 
 
 def test_one_class_against_another_is_exact_among_several() -> None:
@@ -60,7 +62,7 @@ def test_the_columns_that_tell_most_come_first_and_others_are_counted() -> None:
     shown = NomogramDisplay.from_estimator(clf, max_display=5)
     ranges = [evidence.max() - evidence.min() for evidence in shown.evidence]
     assert len(ranges) == 5
-    assert shown.ax_.get_title(loc="left") == "for 1 against 0 (15 columns not drawn)"
+    assert shown.ax_.get_title(loc="left") == "Nomogram: evidence for 1 against 0 (15 columns not drawn)"
     assert {values.name for values in shown.columns} <= {f"x{j}" for j in range(8, 20)}
     chosen = NomogramDisplay.from_estimator(clf, columns=["x3", 1])
     assert [values.name for values in chosen.columns] == ["x3", "x1"]
@@ -72,7 +74,7 @@ def test_marks_of_what_falls_and_rises_are_on_both_sides() -> None:
     y = np.repeat([0, 1], 400)
     X = rng.normal(0.0, np.where(y == 1, 4.0, 1.0))[:, None]
     shown = NomogramDisplay.from_estimator(BayesClassifier(Gaussian(), tune=None).fit(X, y))
-    marks = marks_of(shown.columns[0], shown.evidence[0])
+    marks = list_marks(shown.columns[0], shown.evidence[0])
     assert {mark.rises for mark in marks if float(mark.name) < -1} == {False}
     assert {mark.rises for mark in marks if float(mark.name) > 1} == {True}
 
@@ -117,9 +119,19 @@ def test_numbers_next_to_infinite_ones_are_not_drawn_between() -> None:
     y = np.arange(300) % 3
     clf = BayesClassifier(Binned(bins=8, alpha=0), tune=None).fit(rng.normal(2.0 * y[:, None], 1.0), y)
     shown = NomogramDisplay.from_estimator(clf)
-    marks = {float(mark.name): mark.decibans for mark in marks_of(shown.columns[0], shown.evidence[0])}
+    marks = {float(mark.name): mark.decibans for mark in list_marks(shown.columns[0], shown.evidence[0])}
     for number, decibans in marks.items():
         posterior = clf.predict_proba([[number]])[0, 2]
         expected = 10.0 * np.log10(posterior / (1.0 - posterior) * 2.0) if 0.0 < posterior < 1.0 else decibans
         assert np.isinf(decibans) == (posterior in (0.0, 1.0))
         assert decibans == pytest.approx(expected, abs=0.5)
+
+
+def test_a_ruler_that_goes_beyond_the_scale_ends_in_an_arrowhead() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 100)
+    far = NomogramDisplay.from_estimator(BayesClassifier(Gaussian(), tune=None).fit(rng.normal(20.0 * y)[:, None], y))
+    assert {line.get_marker() for line in far.ax_.lines} >= {"<", ">"}
+    assert "continues beyond the scale" in far.ax_.get_xlabel()
+    near = NomogramDisplay.from_estimator(BayesClassifier(tune=None).fit(weather(), "play"))
+    assert not {line.get_marker() for line in near.ax_.lines} & {"<", ">"}

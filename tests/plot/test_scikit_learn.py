@@ -31,7 +31,7 @@ def test_the_roc_curve(clf: BayesClassifier) -> None:
     shown = RocCurveDisplay.from_estimator(clf, X[1::2, :4], Y[1::2])
     auc = np.asarray(shown.roc_auc).item()
     assert auc == pytest.approx(roc_auc_score(Y[1::2], clf.predict_proba(X[1::2, :4])[:, 1]))
-    assert auc == pytest.approx(clf.evaluate(X[1::2, :4], Y[1::2]).auc)
+    assert auc == pytest.approx(clf.evaluate(X[1::2, :4], Y[1::2]).roc_auc)
 
 
 def test_the_calibration_curve(clf: BayesClassifier) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_breast_cancer, load_iris
 
@@ -27,9 +28,17 @@ def test_points_are_the_shares_that_were_right(plain: BayesClassifier) -> None:
     shown = ReliabilityDisplay.from_estimator(plain, X[TEST], Y[TEST])
     claims = plain.predict_proba(X[TEST])
     right, claimed = calibration_curve(claims.argmax(axis=1) == Y[TEST], claims.max(axis=1), n_bins=15)
-    x, y = shown.ax_.lines[1].get_data()
-    np.testing.assert_allclose(x, claimed)
-    np.testing.assert_allclose(y, right)
+    (points,) = [one for one in shown.ax_.collections if len(one.get_offsets()) == len(right)]
+    np.testing.assert_allclose(points.get_offsets(), np.stack([claimed, right], axis=1))
+    frame = shown.to_frame()
+    hollow = (points.get_facecolors()[:, :3] == 1.0).all(axis=1)
+    np.testing.assert_array_equal(hollow, frame.rows < 20)
+    assert hollow.any()
+    joined = shown.ax_.lines[1].get_xdata()
+    np.testing.assert_array_equal(np.isnan(joined), hollow)
+    for row in frame.itertuples():
+        expected = binomtest(round(row.observed * row.rows), int(row.rows)).proportion_ci(method="wilson")
+        assert (row.low, row.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
     assert [bar.get_height() for bar in shown.axes_[1].patches] == shown.to_frame().rows.tolist()
     assert shown.to_frame().rows.sum() == len(Y[TEST])
 
@@ -40,8 +49,10 @@ def test_a_tuned_model_stands_beside_plain_bayes(tuned: BayesClassifier, plain: 
     for name, clf in (("plain Bayes", plain), ("tuned", tuned)):
         expected = clf.evaluate(X[TEST], Y[TEST]).calibration
         np.testing.assert_allclose(shown.calibrations[name].sums, expected.sums, atol=1e-9)
-    labels = [text.get_text() for text in shown.axes_[1].get_legend().get_texts()]
-    assert labels[1] == f"tuned: calibration error {shown.calibrations['tuned'].error:.4f}"
+    labels = [text.get_text() for text in shown.figure_.legends[0].get_texts()]
+    assert (
+        labels[1] == f"tuned: expected calibration error {shown.calibrations['tuned'].expected_calibration_error:.3g}"
+    )
 
 
 def test_rows_that_were_learned_are_left_out(tuned: BayesClassifier, plain: BayesClassifier) -> None:
@@ -61,9 +72,9 @@ def test_predictions_of_any_classifier_can_be_drawn(plain: BayesClassifier) -> N
         shown.calibrations["mine"].sums,
         ReliabilityDisplay.from_estimator(plain, X[TEST], Y[TEST]).calibrations["model"].sums,
     )
-    with pytest.raises(UsageError, match="a column for each class"):
+    with pytest.raises(UsageError, match="one column per class"):
         ReliabilityDisplay.from_predictions(Y[TEST], claims[:, :1])
-    with pytest.raises(DataError, match="none of"):
+    with pytest.raises(DataError, match="not among"):
         ReliabilityDisplay.from_predictions(["what"] * len(claims), claims, classes=[0, 1])
 
 
@@ -96,7 +107,7 @@ def test_costs_against_the_threshold_are_counted_costs(plain: BayesClassifier) -
     assert shown.reference == pytest.approx(10 / 11)
     other = CostDisplay.from_estimator(plain, X[TEST], Y[TEST], loss=LOSS, label=0)
     assert other.reference == pytest.approx(1 / 11)
-    assert list(shown.to_frame()) == ["threshold", "above the threshold"]
+    assert list(shown.to_frame()) == ["threshold", "mean cost"]
 
 
 def test_costs_against_the_prior_are_those_of_rows_drawn_so(plain: BayesClassifier) -> None:
@@ -107,8 +118,10 @@ def test_costs_against_the_prior_are_those_of_rows_drawn_so(plain: BayesClassifi
     weights = wanted / np.bincount(Y[TEST])[Y[TEST]]
     now = plain.decide(X[TEST], LOSS)
     told = plain.with_prior({0: 1.0 - prior, 1: prior}).decide(X[TEST], LOSS)
-    for name, decisions in (("as the model decides", now), ("if it is told the prior", told)):
-        costs = [Loss.of(LOSS).for_classes([0, 1])[d, t] for d, t in zip(decisions.decision, Y[TEST], strict=True)]
+    for name, decisions in (("current decisions", now), ("decisions adapted to the prior", told)):
+        costs = [
+            Loss.from_costs(LOSS).for_classes([0, 1])[d, t] for d, t in zip(decisions.decision, Y[TEST], strict=True)
+        ]
         assert shown.costs[name][k] == pytest.approx(np.dot(weights, costs), rel=1e-9), name
     assert shown.reference == pytest.approx((Y[TRAIN] == 1).mean())
 
@@ -116,13 +129,13 @@ def test_costs_against_the_prior_are_those_of_rows_drawn_so(plain: BayesClassifi
 def test_bad_questions_about_costs_are_refused(plain: BayesClassifier) -> None:
     iris, kinds = load_iris(return_X_y=True)
     clf = BayesClassifier(tune=None).fit(iris, kinds)
-    with pytest.raises(UsageError, match="two classes, not 3"):
+    with pytest.raises(UsageError, match="two classes, found 3"):
         CostDisplay.from_estimator(clf, iris, kinds)
-    with pytest.raises(UsageError, match="none of"):
+    with pytest.raises(UsageError, match="unknown class 7"):
         CostDisplay.from_estimator(plain, X, Y, label=7)
     with pytest.raises(UsageError, match="choose 'threshold' or 'prior'"):
         CostDisplay.from_estimator(plain, X, Y, x_axis="cost")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="rows of the class and of another"):
+    with pytest.raises(UsageError, match="rows of this class and of at least one other"):
         CostDisplay.from_estimator(plain, X[Y == 1], Y[Y == 1], x_axis="prior")
     with pytest.raises(DataError, match="no row has a label"):
         ReliabilityDisplay.from_estimator(plain, X[:2], Y[:2], sample_weight=[0.0, 0.0])

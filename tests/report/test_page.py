@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[BayesClassifier, Path]:
     clf, path = mixed_model(), tmp_path_factory.mktemp("report") / "report.html"
-    clf.report(path, data=mixed_table(200, seed=5), loss=COSTS)
+    clf.report(path, X=mixed_table(200, seed=5), loss=COSTS)
     return clf, path
 
 
@@ -26,7 +26,7 @@ def test_typed_values_move_the_bars_to_the_posterior_of_the_model(report: tuple[
     clf, path = report
     row: dict[str, object] = dict.fromkeys(("age", "income", "town", "member", "visits", "note"))
     with opened(path) as it:
-        it.page.get_by_role("button", name="nothing known").click()
+        it.page.get_by_role("button", name="Clear").click()
         empty = it.posterior()
         for column, entered, value in (
             ("age", "61.5", 61.5), ("town", "Ulm", "Ulm"), ("member", "true", True), ("visits", "7", 7),
@@ -38,7 +38,7 @@ def test_typed_values_move_the_bars_to_the_posterior_of_the_model(report: tuple[
             posterior = dict(zip(clf.classes_, clf.predict_proba(frame)[0], strict=True))
             assert it.posterior() == pytest.approx(posterior, abs=1e-9), column
         assert it.posterior() != empty
-        said = it.page.locator("#what-if-said").text_content()
+        said = it.page.locator("#what-if-result").text_content()
         assert "decision of least expected loss: " in said
         it.check_quiet()
 
@@ -46,12 +46,12 @@ def test_typed_values_move_the_bars_to_the_posterior_of_the_model(report: tuple[
 def test_the_evidence_is_that_of_explain(report: tuple[BayesClassifier, Path]) -> None:
     clf, path = report
     with opened(path) as it:
-        it.page.get_by_role("button", name="nothing known").click()
+        it.page.get_by_role("button", name="Clear").click()
         it.enter("age", "61.5")
         it.enter("town", "Ulm")
         label = it.page.locator("#what-if-evidence svg").get_attribute("aria-label")
     frame = pd.DataFrame([{"age": 61.5, "town": "Ulm", "income": None, "member": None, "visits": None, "note": None}])
-    terms = clf.explain(frame.astype({"income": float})).reasons(0)
+    terms = clf.explain(frame.astype({"income": float})).to_dict(0)
     told = {
         part.rsplit(" ", 1)[0].strip(): float(part.rsplit(" ", 1)[1].replace("−", "-"))
         for part in label.split(": ", 1)[1].split(",")
@@ -76,7 +76,7 @@ def test_a_value_that_cannot_be_is_told_and_changes_nothing(report: tuple[BayesC
 def test_it_works_by_keyboard(report: tuple[BayesClassifier, Path]) -> None:
     with opened(report[1]) as it:
         it.page.keyboard.press("Tab")
-        assert it.page.evaluate("document.activeElement.textContent") == "Skip to the report"
+        assert it.page.evaluate("document.activeElement.textContent") == "Skip to content"
         it.page.keyboard.press("Enter")
         it.page.get_by_label("town", exact=True).focus()
         before = it.posterior()
@@ -114,16 +114,16 @@ def test_axe_finds_no_serious_fault(report: tuple[BayesClassifier, Path], dark: 
 def test_hostile_names_neither_break_the_page_nor_run(tmp_path: Path) -> None:
     table = hostile_table()
     clf = BayesClassifier().fit(table, "class")
-    clf.report(tmp_path / "report.html", data=table)
+    clf.report(tmp_path / "report.html", X=table)
     with opened(tmp_path / "report.html") as it:
         assert it.page.title() == "Report on class"
-        it.page.get_by_role("button", name="nothing known").click()
+        it.page.get_by_role("button", name="Clear").click()
         it.page.get_by_label(HOSTILE["script"], exact=True).fill("2.5")
         it.page.get_by_label(HOSTILE["arabic"], exact=True).select_option(label=HOSTILE["markup"])
         row = pd.DataFrame([dict.fromkeys(table.columns.drop("class"))]).astype(dict.fromkeys(table.columns[:4], float))
         row[HOSTILE["script"]], row[HOSTILE["arabic"]] = 2.5, HOSTILE["markup"]
         posterior = dict(zip(clf.classes_, clf.predict_proba(row)[0], strict=True))
-        rounded = "rounded here" in it.page.content()  # many corrections are, and the page says so
+        rounded = "rounded to fit this page" in it.page.content()  # many corrections are, and the page says so
         assert it.posterior() == pytest.approx(posterior, abs=1e-4 if rounded else 1e-9)
         it.check_quiet()
 
@@ -138,7 +138,7 @@ def test_many_columns_are_folded_and_can_be_changed(tmp_path: Path) -> None:
         last = it.page.evaluate("JSON.parse(document.getElementById('what-if-data').textContent).columns.at(-1).name")
         assert not it.page.get_by_label(last, exact=True).is_visible()
         it.page.locator("#what-if-more summary").click()
-        it.page.get_by_role("button", name="nothing known").click()
+        it.page.get_by_role("button", name="Clear").click()
         it.enter(last, "3")
         row = pd.DataFrame([dict.fromkeys(X.columns, np.nan)])
         row[last] = 3.0
@@ -153,7 +153,7 @@ def test_columns_called_as_what_every_object_has(tmp_path: Path) -> None:
     clf = BayesClassifier(tune=None).fit(X, y)
     clf.report(tmp_path / "report.html")
     with opened(tmp_path / "report.html") as it:
-        it.page.get_by_role("button", name="nothing known").click()
+        it.page.get_by_role("button", name="Clear").click()
         assert [field.input_value() for field in it.page.locator("#what-if-form input").all()] == [""] * 4
         for name in X.columns:
             it.enter(name, "0.5")

@@ -36,7 +36,7 @@ def test_printing_a_wide_block_is_quick() -> None:
 
 def test_a_block_comes_whole_or_not_at_all() -> None:
     clf = textbook({("a", "b"): JointGaussian()})
-    with pytest.raises(DecibanError, match="give it whole"):
+    with pytest.raises(DecibanError, match="give all columns of the block"):
         clf.partial_fit(pd.DataFrame({"a": X[:6, 0]}), [0, 1] * 3)
 
 

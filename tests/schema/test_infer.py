@@ -10,7 +10,7 @@ import pytest
 from deciban import BayesClassifier
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.sources.open import open_table
-from deciban.tables.row_sampling import sampled_places
+from deciban.tables.row_sampling import sample_places
 
 
 def test_text_and_numbers_in_one_list() -> None:
@@ -43,23 +43,23 @@ def test_inference() -> None:
     )
     assert families(table) == [
         ("Gaussian()", "floating point"),
-        ("Categorical()", "3 distinct integers in 12 rows"),
-        ("Gaussian()", "12 distinct integers in 12 rows"),
-        ("Categorical()", "2 distinct integers in 12 rows"),
+        ("Categorical()", "integers, 3 distinct values"),
+        ("Gaussian()", "integers, 12 distinct values"),
+        ("Categorical()", "integers, 2 distinct values"),
         ("Bernoulli()", "true or false"),
-        ("Categorical()", "text, 2 distinct in 12 rows"),
+        ("Categorical()", "text, 2 distinct values"),
         ("Gaussian()", "dates, as days since 1970-01-01"),
         ("Gaussian()", "dates, as days since 1970-01-01"),
         ("Gaussian()", "times, as seconds since midnight"),
         ("Gaussian()", "durations, in seconds"),
         ("Gaussian()", "decimal numbers"),
-        ("undecided", "no cell is filled yet"),
+        ("undecided", "no values yet"),
     ]
     assert BayesClassifier().fit(table, ["a", "b"] * 6).predict(table).tolist() == ["a", "b"] * 6
 
 
 def test_one_row_tells_little() -> None:
-    assert families([{"n": 3}]) == [("Gaussian()", "1 distinct integer in 1 row")]
+    assert families([{"n": 3}]) == [("Gaussian()", "integers, 1 distinct value")]
     assert families(np.array([[True], [False]])) == [("Bernoulli()", "true or false")]
 
 
@@ -78,7 +78,7 @@ def test_numbered_rows_are_identifiers_however_many_there_are(first: int, shuffl
         np.random.default_rng(0).shuffle(numbers)
     amounts = np.random.default_rng(1).integers(0, rows, rows)
     wide = np.random.default_rng(2).integers(0, 100 * rows, rows)
-    some = sampled_places(rows, 1 << 14)
+    some = sample_places(rows, 1 << 14)
     table = open_table({"id": numbers[some], "amount": amounts[some], "wide": wide[some]})
     schema = infer_schema(table, None, Defaults(), rows=rows)
     assert list(schema.columns_like("identifier")) == ["id"]

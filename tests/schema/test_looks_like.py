@@ -33,14 +33,14 @@ CASES = {
     "few dates": (["1.1.2024", "2.1.2024"] * 30, None),
 }
 WORDS = {
-    MeantAs("dates", "%d.%m.%Y"): "dates written %d.%m.%Y",
-    MeantAs("thousands", ","): "numbers with thousands written ','",
-    MeantAs("thousands", "'"): 'numbers with thousands written "\'"',
-    MeantAs("numbers"): "numbers written as text",
-    MeantAs("numbers", decimal_comma=True): "numbers with decimal commas",
-    MeantAs("numbers", "n/a"): "numbers but for cells like 'n/a'",
-    MeantAs("units", "0.5 kg"): "numbers with a unit, such as '0.5 kg'",
-    MeantAs("identifier"): "which looks like an identifier",
+    MeantAs("dates", "%d.%m.%Y"): "looks like dates (%d.%m.%Y)",
+    MeantAs("thousands", ","): "looks like numbers with ',' between thousands",
+    MeantAs("thousands", "'"): 'looks like numbers with "\'" between thousands',
+    MeantAs("numbers"): "looks like numbers",
+    MeantAs("numbers", decimal_comma=True): "looks like numbers with decimal commas",
+    MeantAs("numbers", "n/a"): "looks like numbers, except for 'n/a'",
+    MeantAs("units", "0.5 kg"): "looks like numbers with a unit ('0.5 kg')",
+    MeantAs("identifier"): "looks like an identifier",
 }
 
 

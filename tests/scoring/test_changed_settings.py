@@ -21,13 +21,13 @@ VARYING = Loss([[0, "amt"], [1, 0]], decisions=[0, 1], classes=[0, 1])
     [
         lambda clf: clf.evaluate(TABLE, Y, loss=VARYING),
         lambda clf: clf.cross_validate(TABLE, Y, loss=VARYING),
-        lambda clf: clf.leave_one_out().expected_cost(VARYING),
+        lambda clf: clf.leave_one_out().mean_cost(VARYING),
         lambda clf: clf.bayes_error(VARYING),
-        lambda clf: clf.bayes_error(Loss([[0, np.ones(200)], [1, 0]], decisions=[0, 1], classes=[0, 1]), rows=200),
+        lambda clf: clf.bayes_error(Loss([[0, np.ones(200)], [1, 0]], decisions=[0, 1], classes=[0, 1]), n_samples=200),
     ],
 )
 def test_figures_of_all_rows_refuse_costs_that_differ_from_row_to_row(ask: Any) -> None:
-    with pytest.raises(LossError, match=r"^the costs of this loss differ from row to row"):
+    with pytest.raises(LossError, match=r"^the costs vary by row"):
         ask(BayesClassifier(tune=None).fit(TABLE, Y))
 
 

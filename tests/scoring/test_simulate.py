@@ -91,7 +91,7 @@ def test_pictures_of_a_tuned_model_show_its_own_families() -> None:
     assert decided.areas[1] == pytest.approx(shares - first, rel=1e-9)
     assert all(one.numbers is None or one.numbers.min() >= 0.0 for one in NomogramDisplay.from_estimator(clf).columns
                if one.name != "dependents")  # fmt: skip
-    reported = {one["column"]: one for one in clf.report().figures["columns"]}
+    reported = {one["column"]: one for one in clf.report().data["columns"]}
     assert max(map(max, reported["expenditure"]["density"].values())) == pytest.approx(density.max(), rel=1e-12)
     assert float(reported["expenditure"]["values"][0]) == 0.0
 
@@ -148,9 +148,9 @@ def test_the_risk_of_listed_values_and_bins_is_exact_and_of_others_simulated() -
     density = bins.estimates()["x0"]["density"]
     width = 1.0 / density[0].sum()
     assert bins.bayes_error().risk == pytest.approx(0.5 * width * density.min(axis=0).sum(), abs=1e-9)
-    counts = textbook(dc.Poisson()).fit(x[:, None].astype(float), y).bayes_error(rows=1_000)
+    counts = textbook(dc.Poisson()).fit(x[:, None].astype(float), y).bayes_error(n_samples=1_000)
     assert counts.interval[0] < counts.risk < counts.interval[1]
-    both = textbook(dc.Gaussian()).fit(rng.normal(y[:, None], 1.0, (400, 2)), y).bayes_error(rows=1_000)
+    both = textbook(dc.Gaussian()).fit(rng.normal(y[:, None], 1.0, (400, 2)), y).bayes_error(n_samples=1_000)
     assert both.interval[0] < both.risk < both.interval[1]
 
 

@@ -37,7 +37,7 @@ ROWS = [dict(zip(DAYS, cells, strict=True)) for cells in zip(*DAYS.values(), str
 @cache
 def base() -> Fitted:
     """A model of eight days."""
-    settings = Settings(columns=COLUMNS, tune=None, threads=1)
+    settings = Settings(families=COLUMNS, tune=None, threads=1)
     return fit.fit(settings, pa.table(DAYS), PLAY)
 
 
@@ -139,7 +139,7 @@ def same(one: Any, other: Any, tolerance: float = 0.0) -> bool:
     if type(one).__name__ in ("Moments", "Scatter"):
         return all(
             np.allclose(a, b, rtol=max(1e-9, tolerance), atol=max(1e-9, tolerance))
-            for a, b in zip(one.comparable(), other.comparable(), strict=True)
+            for a, b in zip(one.comparison_key(), other.comparison_key(), strict=True)
         )
     if isinstance(one, tuple):
         return len(one) == len(other) and all(same(a, b, tolerance) for a, b in zip(one, other, strict=True))

@@ -67,7 +67,7 @@ def test_decay_is_replayed_after_a_kill(model: Path, tmp_path: Path) -> None:
         service.learner.learn(ROWS[:7], PLAY[:7], list(range(7))).result(10)
         service.learner.forget_ids([0, 6]).result(10)
         killed, before = copied(model, tmp_path / "copy"), service.counts
-    decayed = update.with_counts(base(), base().counts * 0.49)
+    decayed = update.replace_counts(base(), base().counts * 0.49)
     rest = [*some(1, 2, weight=0.49), *some(3, 4, 5, weight=0.7)]
     assert same(before, counts_of(rest, decayed), 1e-12)
     with Open(killed) as service:
@@ -79,14 +79,14 @@ def test_decay_is_replayed_after_a_kill(model: Path, tmp_path: Path) -> None:
 def test_rows_that_come_while_the_model_file_is_written_are_not_dropped_with_those_before(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, begun, go = durable_model.replacing, Event(), Event()
+    write, begun, go = durable_model.replace_file, Event(), Event()
 
     def waiting(path: Any) -> Any:
         begun.set()
         go.wait(20)
         return write(path)
 
-    monkeypatch.setattr(durable_model, "replacing", waiting)
+    monkeypatch.setattr(durable_model, "replace_file", waiting)
     with Open(model, snapshot_every=3, max_retained_rows=1) as service:
         service.learner.learn(ROWS[:3], PLAY[:3], ["a", "b", "c"]).result(10)
         assert begun.wait(20)
@@ -177,7 +177,7 @@ def test_a_database_that_somebody_else_has_locked_is_refused(model: Path) -> Non
 def test_a_journal_of_another_model_is_refused_and_nothing_is_changed(model: Path, tmp_path: Path) -> None:
     with Open(model) as service:
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
-    model_file.save(model, update.with_counts(base(), base().counts * 2.0))
+    model_file.save(model, update.replace_counts(base(), base().counts * 2.0))
     before = contents(tmp_path)
     with pytest.raises(
         ModelFileError, match=r"does not belong to the current content of model.dcb; restore .* or move"
@@ -219,7 +219,7 @@ def test_a_damaged_journal_is_refused_and_nothing_is_changed(model: Path, tmp_pa
 
 def test_a_model_file_that_somebody_else_replaced_is_not_overwritten(model: Path, tmp_path: Path) -> None:
     with Open(model, snapshot_every=2) as service:
-        other = model_file.content(update.with_counts(base(), base().counts * 3.0))
+        other = model_file.content(update.replace_counts(base(), base().counts * 3.0))
         model.write_bytes(other)
         service.learner.learn(ROWS[:4], PLAY[:4]).result(10)
         wait_for(lambda: service.learner.status()["problems"])
@@ -238,18 +238,18 @@ def test_a_model_file_that_cannot_be_written_is_told_and_tried_again(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "RETRY_SECONDS", 0.05)
-    write = durable_model.replacing
+    write = durable_model.replace_file
 
     def failing(path: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(durable_model, "replacing", failing)
+    monkeypatch.setattr(durable_model, "replace_file", failing)
     with Open(model, snapshot_every=2) as service:
         service.learner.learn(ROWS[:3], PLAY[:3]).result(10)
         wait_for(lambda: service.learner.status()["problems"])
         assert service.learner.status()["problems"] == ["cannot write the model file: No space left on device"]
         assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
-        monkeypatch.setattr(durable_model, "replacing", write)
+        monkeypatch.setattr(durable_model, "replace_file", write)
         wait_for(lambda: service.learner.status()["unsaved_changes"] == 0)
         assert service.learner.status()["problems"] == []
     assert same(model_file.load(model).counts, counts_of(some(0, 1, 2, 0)))
@@ -345,7 +345,7 @@ def test_a_journal_that_cannot_be_shortened_refuses_more_at_its_bound(
     def failing(path: Any) -> Any:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(durable_model, "replacing", failing)
+    monkeypatch.setattr(durable_model, "replace_file", failing)
     with Open(model, max_journal_bytes=1 << 19) as service:
         large = [{"sky": "sun", "wind": "w" * 5_000}] * 10
         answers = [service.learner.learn(large, ["no"] * 10) for _ in range(30)]
@@ -551,14 +551,14 @@ def test_a_model_file_that_cannot_be_written_leaves_no_file_open(model: Path, mo
 
 
 def test_closing_waits_for_the_model_file_without_spinning(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, begun, taken = durable_model.replacing, Event(), []
+    write, begun, taken = durable_model.replace_file, Event(), []
 
     def slow(path: Any) -> Any:
         begun.set()
         time.sleep(0.3)
         return write(path)
 
-    monkeypatch.setattr(durable_model, "replacing", slow)
+    monkeypatch.setattr(durable_model, "replace_file", slow)
     with Open(model, snapshot_every=1) as service:
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
         assert begun.wait(10)

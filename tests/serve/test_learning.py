@@ -278,7 +278,7 @@ def test_decay_goes_by_rows_whatever_the_requests(model: Path, tmp_path: Path) -
         for k in (4, 5):
             learner.learn([ROWS[k]], [PLAY[k]], [f"r{k}"]).result(10)
         left = [*some(0, 1, 2, weight=0.49), *some(3, 4, 5, weight=0.7)]
-        decayed = update.with_counts(base(), base().counts * 0.49)
+        decayed = update.replace_counts(base(), base().counts * 0.49)
         assert same(service.counts, counts_of(left, decayed), 1e-12)
         learner.forget_ids(["a", "d"]).result(10)
         assert same(service.counts, counts_of([*left[1:3], *left[4:]], decayed), 1e-12)

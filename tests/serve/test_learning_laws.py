@@ -99,7 +99,7 @@ class Learning(RuleBasedStateMachine):
     def the_counts_are_those_of_what_remains(self) -> None:
         start = base()
         if self.decays:
-            start = update.with_counts(start, start.counts * FACTOR**self.decays)
+            start = update.replace_counts(start, start.counts * FACTOR**self.decays)
         rows = [
             (ROWS[place], label, weight * FACTOR ** (self.decays - before))
             for place, label, weight, before in [*self.known.values(), *self.nameless]

@@ -240,7 +240,9 @@ def measured() -> BayesClassifier:
             "country": np.where(rng.random(4000) < 0.2 + 0.5 * center, "there", "here"),
         }
     )
-    return BayesClassifier(columns=dict.fromkeys(["length", "coarse", "fine"], Gaussian()), tune=None).fit(frame, label)
+    return BayesClassifier(families=dict.fromkeys(["length", "coarse", "fine"], Gaussian()), tune=None).fit(
+        frame, label
+    )
 
 
 LACKING = [[], ["length"], ["coarse"], ["fine"], ["coarse", "fine"], ["fine", "country"], ["length", "coarse"]]

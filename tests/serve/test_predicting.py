@@ -139,7 +139,7 @@ def test_explanations_are_those_of_explain(opened: Opened, models: Path, name: s
     explanation = load(models / name).explain(table, by=by)
     found = opened(name).post("/explain", json=table_to_records(table), params={"by": by}).json()["rows"]
     for row, told in enumerate(found):
-        wanted = explanation.reasons(row)
+        wanted = explanation.to_dict(row)
         assert told["predicted"] == wanted["predicted"]
         assert told["sum"] == pytest.approx(wanted["sum"])
         key = "column" if by == "column" else "block"

@@ -193,7 +193,7 @@ def test_remedies_are_for_clients(opened: Opened) -> None:
     assert send(client, "/predict", "city\nZürich\n".encode("latin-1"))[1]["remedy"] == "send the body in UTF-8"
     told = client.post("/predict", content=b"\xef\xbb\xbf[]", headers={"content-type": JSON}).json()
     assert "byte order mark" in told["cause"]
-    assert client.post("/predict", json={"rows": [{}], "labels": []}).json()["cause"] == "'labels' is not taken here"
+    assert client.post("/predict", json={"rows": [{}], "labels": []}).json()["cause"] == "unexpected property 'labels'"
 
 
 def test_bounds_hold_before_anything_is_read(models: Path) -> None:

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from deciban import UsageError
-from deciban.sources.addresses import Address, is_address, passwords_among, passwords_in, without_passwords
+from deciban.sources.addresses import Address, find_passwords, is_address, mask_passwords, passwords_in
 
 SECRET = "s3cr%26t%20pass"
 
@@ -48,8 +48,8 @@ def test_a_url_that_cannot_be_read_is_not_repeated(url: str) -> None:
     with pytest.raises(UsageError, match="cannot be read; write it as postgresql://") as caught:
         Address.of(url)
     assert "sec" not in str(caught.value)
-    assert "sec" not in without_passwords(f"{url}: there is no such file")
-    assert passwords_among(["fit", url])
+    assert "sec" not in mask_passwords(f"{url}: there is no such file")
+    assert find_passwords(["fit", url])
 
 
 def test_names_are_shown_also_where_the_password_is_the_same() -> None:
@@ -60,6 +60,6 @@ def test_names_are_shown_also_where_the_password_is_the_same() -> None:
 def test_only_passwords_are_taken_for_such() -> None:
     assert passwords_in("postgresql://ann@h:5432/a?application_name=x@y") == []
     assert passwords_in("postgresql://ann:x@h/a?password=y&sslpassword=z") == ["x", "y", "z"]
-    assert passwords_among(["fit", "days.csv", "https://example.com/a:b@c.csv"]) == []
+    assert find_passwords(["fit", "days.csv", "https://example.com/a:b@c.csv"]) == []
     text = "the file a:b@c.csv has no password, nor has https://example.com:80/d"
-    assert without_passwords(text) == text
+    assert mask_passwords(text) == text

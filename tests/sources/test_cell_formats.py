@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, load, scan
-from deciban.sources.write import written
+from deciban.sources.write import open_writer
 from tests.support.command import Deciban
 
 
@@ -90,7 +90,7 @@ def test_amounts_with_points_between_thousands_have_decimal_commas(
     )
     Path("a.csv").write_text(f"x{delimiter}z{delimiter}y\n{rows}")
     fit = ["fit", "a.csv", "-t", "y", "-o", "m.dcb", "--tune", "none"]
-    assert "--thousands . reads them" in deciban(*fit).err
+    assert "use --thousands . to read it as numbers" in deciban(*fit).err
     assert "warning" not in deciban(*fit, "--thousands", ".").err
     frame = pd.read_csv("a.csv", sep=delimiter, thousands=".", decimal=",")
     clf = load("m.dcb")
@@ -150,7 +150,7 @@ def test_the_warning_of_units_names_a_query_that_reads_the_numbers(deciban: Deci
     amounts = [round(0.5 + i * 1.7, 1) for i in range(40)]
     Path("a.csv").write_text(lines([form.format(amount) for amount in amounts], header="my $x,kind"))
     warning = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").err
-    command = f"printf %s {warning.partition(' as meant by ')[2]}"
+    command = f"printf %s {warning.partition(' as numbers or dates, use ')[2]}"
     query = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
     assert deciban("fit", query, "-t", "kind", "-o", "m.dcb", "--tune", "none").err == ""
     sign = -1 if form.startswith("-") else 1
@@ -181,11 +181,11 @@ def test_the_warning_of_a_query_names_the_query_that_helps(
     inner = "select * from (select * from 'a.parquet') where kind <> '$x'"
     fit = ["-t", "kind", "-o", "m.dcb", "--tune", "none"]
     warning = deciban("fit", f"sql: {inner};", *fit).err
-    assert " as meant by " in warning
+    assert " as numbers or dates, use " in warning
     assert "--thousands" not in warning
     assert "--missing" not in warning
     assert all(len(line) <= 200 for line in warning.splitlines() if "sql:" not in line)
-    command = f"printf %s {warning.partition(' as meant by ')[2]}"
+    command = f"printf %s {warning.partition(' as numbers or dates, use ')[2]}"
     query = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
     assert deciban("fit", query, *fit).err == ""
     means = load("m.dcb").counts_.statistics[0].mean.ravel()
@@ -238,7 +238,7 @@ def test_only_cells_that_need_quotes_get_them_and_all_cells_come_back(here: Path
         "flag": [True, False, None, True, True, False, True, False],
         "day": [date(2024, 1, k) for k in range(1, 9)],
     }
-    with written(name, safe=False) as write:
+    with open_writer(name, safe=False) as write:
         write(pa.table(rows))
         write(pa.table(rows).slice(5, 1))
     text = Path(name).read_bytes().decode()

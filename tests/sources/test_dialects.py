@@ -94,4 +94,4 @@ def test_what_an_engine_cannot_write_is_refused() -> None:
             POSTGRES.identifier(name)
     with pytest.raises(UsageError, match="choose one of 'duckdb', 'postgres', 'spark'"):
         dialect_of("oracle")
-    assert POSTGRES.qualified('s."t') == '"s"."""t"'
+    assert POSTGRES.quote_table('s."t') == '"s"."""t"'

@@ -13,10 +13,10 @@ from hypothesis import given, strategies as st
 from deciban import BayesClassifier, Categorical, load, scan
 from deciban.cli import run
 from deciban.errors import DataError, UsageError
-from deciban.evaluation.evaluate import cross_validate
+from deciban.evaluation.validation import cross_validate
 from deciban.model.fitted import Settings
 from deciban.sources.documents import Documents
-from deciban.sources.labeled import LabeledStream
+from deciban.sources.streams import LabeledStream
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256)) * 4
 
@@ -177,7 +177,7 @@ def test_options_of_tables_are_refused(letters: Path, options: dict[str, object]
 def test_what_cannot_be_meant_is_refused(letters: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a folder of documents is read alone; give the one folder that holds all"):
         scan([str(letters / "spam"), str(letters / "ham")])
-    with pytest.raises(UsageError, match="there is no column 'subject'; there are folder, file, text"):
+    with pytest.raises(UsageError, match="no column 'subject'; the columns are folder, file, text"):
         scan(letters, ignore=["subject"])
     corpus(tmp_path, {"1.eml": "Subject: a\n\nb\n"})
     with pytest.raises(DataError, match=r"1.eml: this is mail, which is not read; read it with Python's mailbox"):

@@ -54,7 +54,7 @@ def test_a_time_of_the_day_that_comes_late_is_not_lost(tmp_path: Path) -> None:
     clf.predict_to(tmp_path / "p.csv", tmp_path / "a.csv")
     lines = (tmp_path / "p.csv").read_text().splitlines()
     assert (lines[1][:11], lines[-1][:20]) == (days(1)[0][:10] + ",", "2020-01-01 12:30:00,")
-    with pytest.raises(DataError, match="column 'day' has dates first and times of the day later"):
+    with pytest.raises(DataError, match="column 'day' contains dates first and timestamps later"):
         clf.predict_to(tmp_path / "p.parquet", tmp_path / "a.csv")
 
 

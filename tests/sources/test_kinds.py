@@ -19,7 +19,7 @@ from deciban import BayesClassifier, Text, scan
 from deciban.errors import DataError, DecibanError, UsageError
 from deciban.sources import arrow as parquet_files
 from deciban.sources.csv import quotes_of
-from deciban.sources.duckdb import column_types, translated_errors
+from deciban.sources.duckdb import column_types, translate_errors
 from tests import example_count
 
 OFTEN = settings(max_examples=example_count(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -343,5 +343,5 @@ def test_a_compressed_file_that_is_cut_off(tmp_path: Path, row: str) -> None:
 
 def test_what_duckdb_cannot_say_of_a_damaged_file() -> None:
     """Its complaint may hold bytes of the file, which are no text."""
-    with pytest.raises(DataError, match=r"^table\.parquet: the file is damaged"), translated_errors("table.parquet"):
+    with pytest.raises(DataError, match=r"^table\.parquet: the file is damaged"), translate_errors("table.parquet"):
         raise RuntimeError("nanobind::str(): conversion error!")

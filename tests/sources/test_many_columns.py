@@ -74,14 +74,14 @@ def test_a_shard_gets_its_name_in_proportion_to_its_columns(monkeypatch: pytest.
     from deciban.statistics import Moments
 
     handed = 0
-    scatter_to = Moments.place_columns
+    original = Moments.reindex_columns
 
     def counted(self: Moments, positions: np.ndarray, size: int) -> Moments:
         nonlocal handed
         handed += positions.size
-        return scatter_to(self, positions, size)
+        return original(self, positions, size)
 
-    monkeypatch.setattr(Moments, "place_columns", counted)
+    monkeypatch.setattr(Moments, "reindex_columns", counted)
     columns = 512
     rows = np.random.default_rng(0).normal(size=(4, columns))
     identity(BayesClassifier(tune=None).fit(rows, [0, 1, 0, 1]).counts_)

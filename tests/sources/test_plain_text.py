@@ -6,12 +6,12 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, strategies as st
 
-from deciban.sources.documents import decoded, text_of_html
+from deciban.sources.documents import decode, text_of_html
 
 
 @given(st.binary(max_size=200), st.sampled_from([None, "utf-16", "koi8-r", "nonsense", "utf-7"]))
 def test_any_bytes_are_some_text(raw: bytes, encoding: str | None) -> None:
-    decoded(raw, encoding).encode()
+    decode(raw, encoding).encode()
 
 
 # HTML

@@ -233,7 +233,7 @@ def test_an_interrupt_while_connecting_leaves_no_connection(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(driver(), "connect", slow)
-    monkeypatch.setattr("deciban.sources.postgres.result_of", interrupted)
+    monkeypatch.setattr("deciban.sources.postgres.wait_for_result", interrupted)
     with pytest.raises(KeyboardInterrupt):
         scan(postgres.url, query="SELECT 1 AS a")
     left.set()
@@ -256,8 +256,8 @@ def test_without_the_driver_the_package_is_named(monkeypatch: pytest.MonkeyPatch
         ({"table": "a..b"}, "the name '' is empty for PostgreSQL"),
         ({"table": "x" * 64}, "is too long for PostgreSQL"),
         ({"query": "select 1 as a", "thousands": ","}, "thousands= is for CSV files"),
-        ({"query": "select 1 as a", "ignore": ["b"]}, "there is no column 'b'; there are a"),
-        ({"query": "select 1 as a", "types": {"b": "text"}}, "there is no column 'b'; there are a"),
+        ({"query": "select 1 as a", "ignore": ["b"]}, "no column 'b'; the columns are a"),
+        ({"query": "select 1 as a", "types": {"b": "text"}}, "no column 'b'; the columns are a"),
     ],
 )
 def test_what_is_asked_of_a_database_makes_sense(arguments: dict[str, Any], problem: str, postgres: Postgres) -> None:
@@ -275,7 +275,7 @@ def test_databases_and_files_are_told_apart(postgres: Postgres, tmp_path: Path) 
         BayesClassifier().fit(postgres.url, "y")
     with pytest.raises(UsageError, match=r"such as predict, give deciban.scan\(url, query='select ...'\)"):
         BayesClassifier(tune=None).fit({"a": [1.0, 2.0]}, [0, 1]).predict(postgres.url)
-    with pytest.raises(DataError, match=r"the target: there is no column 'y' in the table; its columns are 'a'"):
+    with pytest.raises(DataError, match=r"the target: no column 'y' in the table; its columns are 'a'"):
         BayesClassifier().fit(postgres.url, "y", query="select 1 as a")
     with pytest.raises(DataError, match="the table has no rows"):
         BayesClassifier().fit(postgres.url, "y", query="select 1 as a, 1 as y where false")

@@ -43,7 +43,7 @@ def test_a_fit_knows_no_rows_that_come_while_it_counts(postgres: Postgres, monke
 
     for module in ("deciban.fitting.fit", "deciban.fitting.update"):
         monkeypatch.setattr(f"{module}.count_examples", grown)
-    monkeypatch.setattr("deciban.tables.labeled.SAMPLE_ROWS", 1_500)  # so that there are two passes
+    monkeypatch.setattr("deciban.tables.examples.SAMPLE_ROWS", 1_500)  # so that there are two passes
     clf = BayesClassifier(tune=None).fit(postgres.url, "y", table=name)
     assert clf.counts_.rows == ROWS
     assert "new" not in str(clf.estimates())

@@ -172,7 +172,7 @@ def test_databases_in_other_encodings_are_read_as_text(postgres: Postgres) -> No
 
 
 def test_columns_of_one_name_and_of_none_are_refused(postgres: Postgres) -> None:
-    with pytest.raises(DataError, match=r"column 'a' is there more than once; give every column its own name"):
+    with pytest.raises(DataError, match=r"duplicate column 'a'; give each column a unique name"):
         scan(postgres.url, query="SELECT 1 AS a, 2 AS a")
     name = created(postgres, "SELECT")
     with pytest.raises(UsageError, match="it gives no columns"):

@@ -12,7 +12,7 @@ import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, load, scan
 from deciban.sources import postgres as write_module
-from deciban.sources.postgres import written_into
+from deciban.sources.postgres import write_to_table
 from tests.support.postgres_tables import created, new_name, open_connections, stored
 from tests.support.servers import Postgres
 from tests.support.sources import mixed
@@ -94,7 +94,7 @@ def test_rows_are_appended_to_columns_of_other_types(postgres: Postgres) -> None
 
 
 def write_all(server: Postgres, name: str, tables: Iterator[pa.Table], if_exists: Any = "fail") -> None:
-    with written_into(server.url, name, if_exists) as write:
+    with write_to_table(server.url, name, if_exists) as write:
         for table in tables:
             write(table)
 
@@ -118,7 +118,7 @@ def test_an_error_half_way_leaves_everything_as_it_was(if_exists: Any, postgres:
 
 def test_readers_see_the_old_rows_until_all_new_ones_are_there(postgres: Postgres) -> None:
     name = stored(postgres, TABLE.slice(0, 7))
-    with written_into(postgres.url, name, "replace") as write:
+    with write_to_table(postgres.url, name, "replace") as write:
         write(TABLE)
         assert content(postgres, name).num_rows == 7  # and nobody waits for a lock
     assert content(postgres, name).num_rows == 2_000

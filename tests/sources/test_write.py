@@ -11,7 +11,7 @@ import pytest
 
 from deciban import BayesClassifier
 from deciban.sources.csv import LineEnds
-from deciban.sources.write import replacing, sweep, to_stream, without_formulas
+from deciban.sources.write import escape_formulas, remove_leftovers, replace_file, to_stream
 
 
 @pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary"])
@@ -42,12 +42,12 @@ def test_an_empty_chunk_leaves_no_trace() -> None:
     ],
 )
 def test_formulas_behind_blanks_and_line_breaks_get_an_apostrophe(cell: str) -> None:
-    assert without_formulas(pa.table({"a": [cell, None, ""]}))["a"].to_pylist() == ["'" + cell, None, ""]
+    assert escape_formulas(pa.table({"a": [cell, None, ""]}))["a"].to_pylist() == ["'" + cell, None, ""]
 
 
 def test_numbers_and_plain_text_stay_as_they_are() -> None:
     cells = ["-5", " -5", "+1.5e3\n", "a=1", "\nword", " - ", "-", "1-1", "x\n=1"]
-    found = without_formulas(pa.table({"a": cells}))["a"].to_pylist()
+    found = escape_formulas(pa.table({"a": cells}))["a"].to_pylist()
     assert found == [cell if cell != " - " else "' - " for cell in cells]
 
 
@@ -66,12 +66,12 @@ def test_what_a_killed_process_left_half_written_is_swept(tmp_path: Path) -> Non
     os.utime(tmp_path / names[2])
     with open(tmp_path / names[1], "rb") as mine:
         fcntl.flock(mine, fcntl.LOCK_EX)
-        with replacing(tmp_path / "m.dcb") as file:
+        with replace_file(tmp_path / "m.dcb") as file:
             file.write(b"whole")
             os.utime(file.name, (0.0, 0.0))
-            sweep(tmp_path)  # another process, at the same time
+            remove_leftovers(tmp_path)  # another process, at the same time
         assert sorted(os.listdir(tmp_path)) == sorted([*names[1:], "m.dcb"])
-    sweep(tmp_path)
+    remove_leftovers(tmp_path)
     assert sorted(os.listdir(tmp_path)) == sorted([*names[2:], "m.dcb"])
 
 
@@ -84,6 +84,6 @@ def test_line_breaks_within_quotes_stay_whatever_ends_the_lines(end: str) -> Non
     for size in range(1, len(text) + 1):
         ends = LineEnds(";")
         pieces = [text[at : at + size] for at in range(0, len(text), size)]
-        found = "".join([*map(ends.unified, pieces), ends.unified("", final=True)])
+        found = "".join([*map(ends.unify, pieces), ends.unify("", final=True)])
         assert list(csv.reader(io.StringIO(found, newline=""), delimiter=";")) == expected
         assert found == "\n".join(lines) + "\n"

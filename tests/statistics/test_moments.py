@@ -73,13 +73,13 @@ def test_adding_and_taking_away_moments_are_inverse() -> None:
 def test_moments_made_of_their_values_are_the_same() -> None:
     """As far as two doubles have them; those of columns that do not vary are just the same."""
     whole = Moments.count(X, LABELS, WEIGHTS, K)
-    made = Moments.of_values(whole.weight, (whole.mean, whole.mean_low), whole.scatter, np.zeros_like(whole.weight))
+    made = Moments.from_values(whole.weight, (whole.mean, whole.mean_low), whole.scatter, np.zeros_like(whole.weight))
     for name, rtol in (("weight", 0.0), ("mean", 0.0), ("scatter", 1e-15)):
         np.testing.assert_allclose(getattr(made, name), getattr(whole, name), rtol=rtol)
     constant = Moments.count(np.full((7, 2), 0.1), np.zeros(7, dtype=np.int32), np.ones(7), 1)
     values = constant.values
     assert_same(
-        Moments.of_values(values.weight, (values.mean, values.mean_low), values.scatter, values.scatter), constant
+        Moments.from_values(values.weight, (values.mean, values.mean_low), values.scatter, values.scatter), constant
     )
 
 
@@ -107,7 +107,7 @@ def test_sums_of_an_engine_that_cannot_be_told_apart_are_refused() -> None:
     whole = Moments.count(np.concatenate([x, [[1e9]]]), np.zeros(N + 1, dtype=np.int32), np.ones(N + 1), 1)
     outlier = Moments.count(np.array([[1e9]]), labels[:1], weights[:1], 1)
     values, error = whole.values, 1e-15 * whole.scatter
-    made = Moments.of_values(values.weight, (values.mean, values.mean_low), values.scatter, error)
+    made = Moments.from_values(values.weight, (values.mean, values.mean_low), values.scatter, error)
     with pytest.raises(ForgetError, match="fit again without them"):
         made.remove(outlier)
     assert_same(whole.remove(outlier), Moments.count(x, labels, weights, 1))
@@ -120,7 +120,7 @@ def test_moments_over_classes_are_those_without_labels(classes: int) -> None:
     labels = (np.arange(N) % max(classes, 1)).astype(np.int32) - (classes == 0)
     one = np.where(labels < 0, -1, 0).astype(np.int32)
     for statistic in (Moments, Scatter):
-        together = statistic.count(x, labels, WEIGHTS, classes).over_classes()
+        together = statistic.count(x, labels, WEIGHTS, classes).merge_classes()
         alone = statistic.count(x, one, WEIGHTS, 1)
         np.testing.assert_allclose(together.weight, alone.weight)
         np.testing.assert_allclose(together.mean, alone.mean, rtol=1e-12, atol=1e-15)
@@ -144,6 +144,6 @@ def test_columns_of_a_scatter_are_placed_with_their_pairs() -> None:
     whole = Scatter.count(x, LABELS, WEIGHTS, K)
     positions = np.empty(M, dtype=np.int64)
     positions[order] = np.arange(M)
-    assert_same(whole.place_columns(positions, M), Scatter.count(x[:, order], LABELS, WEIGHTS, K))
-    fewer = whole.place_columns(np.where(np.arange(M) < 2, 1 - np.arange(M), -1), 2)
+    assert_same(whole.reindex_columns(positions, M), Scatter.count(x[:, order], LABELS, WEIGHTS, K))
+    fewer = whole.reindex_columns(np.where(np.arange(M) < 2, 1 - np.arange(M), -1), 2)
     assert_same(fewer, Scatter.count(x[:, [1, 0]], LABELS, WEIGHTS, K))

@@ -25,7 +25,7 @@ def rows_of(family: Family) -> dict[str, object]:
 
 
 def fitted(family: Family) -> Fitted:
-    return fit.fit(Settings(columns=family, tune=None, threads=1), rows_of(family), np.arange(N) % 3)
+    return fit.fit(Settings(families=family, tune=None, threads=1), rows_of(family), np.arange(N) % 3)
 
 
 FAMILIES = [
@@ -49,7 +49,7 @@ def test_rows_of_odd_weights_are_forgotten_one_by_one(family: Family) -> None:
         total = total.subtract(parts[k], 1e-12 * N)
     assert total.classes.tolist() == [0, 1, 2]
     assert total.class_weight == pytest.approx(start.counts.class_weight, rel=1e-12)
-    known = update.with_counts(start, total).model.log_joint(start.counts.schema.table_as_learned(_table(rows)))
+    known = update.replace_counts(start, total).model.log_joint(start.counts.schema.table_as_learned(_table(rows)))
     expected = start.model.log_joint(start.counts.schema.table_as_learned(_table(rows)))
     np.testing.assert_allclose(known, expected, rtol=1e-6, atol=1e-6)
 

@@ -16,7 +16,7 @@ def displacement(words: Vocabulary, seeds: np.ndarray) -> float:
     """How many slots are looked at in vain, on average, to find each of these words."""
     text = np.concatenate([words.text, np.zeros(16, dtype=np.uint8)])
     entries = np.zeros_like(words.index.entries)
-    kernels.words.index_words(text, words.starts, seeds, np.empty((512, 3), dtype=np.uint64), entries)
+    kernels.word_index.index_words(text, words.starts, seeds, np.empty((512, 3), dtype=np.uint64), entries)
     held = np.flatnonzero(entries[:, 1])
     home = (entries[held, 3] & np.uint64(len(entries) - 1)).astype(np.int64)
     assert sorted(entries[held, 2]) == list(range(len(words)))

@@ -55,7 +55,7 @@ def test_a_bound_of_words(most: int, tmp_path: Path) -> None:
     assert np.isfinite(clf.leave_one_out().log_loss)
 
 
-@pytest.mark.parametrize("options", [{}, {"kind": "bernoulli"}, {"amounts": "log", "normalize": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"kind": "bernoulli"}, {"term_counts": "log", "normalize": True}], ids=str)
 def test_rows_with_a_bound_are_forgotten_in_any_order(options: dict[str, Any]) -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -75,7 +75,7 @@ def test_rows_with_a_bound_are_forgotten_in_any_order(options: dict[str, Any]) -
 def test_rows_with_a_bound_that_were_never_learned_are_not_forgotten() -> None:
     texts, labels = many_words(np.random.default_rng(5))
     clf = BayesClassifier(Text(max_features=16), tune=None).fit(texts, labels)
-    with pytest.raises(ForgetError, match="give just the rows"):
+    with pytest.raises(ForgetError, match="pass only rows the model has learned"):
         clf.forget([" ".join(["common"] * 10_000)], labels[:1])
 
 

@@ -212,7 +212,7 @@ def test_matrices_that_are_no_covariances_are_refused(tmp_path: Path) -> None:
 
     def with_scatter(new: Any) -> bytes:
         mean, error = (statistic.mean, statistic.mean_low), np.zeros_like(statistic.mean)
-        changed = Scatter.of_values(statistic.weight, mean, new, error)
+        changed = Scatter.from_values(statistic.weight, mean, new, error)
         counts = replace(fitted.counts, statistics=(changed,))
         return model_file.content(replace(fitted, counts=counts))
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 import deciban as dc
 from deciban.families import FAMILIES
-from deciban.testing import rows_of
+from deciban.testing import take_rows
 from tests.laws.cases import CASES, Case
 from tests.store.models import features, mixed
 from tests.support.model_files import as_lists, assert_same_classifier, content
@@ -114,7 +114,7 @@ def test_declared_levels_of_every_type_are_kept(kind: str, tmp_path: Path) -> No
     family = dc.Categorical(0.5, levels=tuple(LEVELS[kind]), unseen="smooth")
     X = pa.table({"x": pa.array([*LEVELS[kind][:2], None])})
     loaded = assert_kept(dc.BayesClassifier({"x": family}).fit(X, ["a", "b", "b"]), X, tmp_path)
-    assert loaded.columns == {"x": family}
+    assert loaded.families == {"x": family}
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_a_loaded_model_learns_on_as_the_one_that_was_saved(tune: Any, tmp_path:
         "forget": lambda c: c.forget(table.slice(3, 10), "kind"),
         "decay": lambda c: c.decay(0.5),
         "retune": lambda c: c.retune(table, "kind"),
-        "retune on others": lambda c: c.retune(more, "kind", learned=False),
+        "retune on others": lambda c: c.retune(more, "kind", already_learned=False),
         "add": lambda c: c + other,
         "add to": lambda c: other + c,
         "with_prior": lambda c: c.with_prior("uniform"),
@@ -283,7 +283,7 @@ def test_whatever_was_learned_forgotten_and_scaled_can_be_loaded(case: Case, tmp
     order = rng.permutation(60)
     for k in (0, 20, 40):
         some = order[k : k + 19]
-        clf.forget(rows_of(X, some), y[some], weights[some])
+        clf.forget(take_rows(X, some), y[some], weights[some])
         assert_kept(clf, X, tmp_path)
         for factor in (1e-9, 1e-200, 1e250):
             assert_kept(copy.copy(clf).decay(factor), X, tmp_path)

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import csv, parquet
 
 import deciban as dc
-from deciban.testing import assert_same_counts, rows_of
+from deciban.testing import assert_same_counts, take_rows
 from tests.laws.cases import CASES, Case
 from tests.store.models import features, mixed, parts_of, plain
 from tests.support.model_files import assert_same_classifier
@@ -57,7 +57,7 @@ def test_the_name_does_not_depend_on_batches(case: Case) -> None:
         total: Any = 0
         for some in np.split(shuffled, sorted(rng.integers(1, 64, 3))):
             if some.size:
-                total = total + whole.shard(rows_of(X, some), y[some]).counts_
+                total = total + whole.shard(take_rows(X, some), y[some]).counts_
         again = copy.copy(whole)
         again.fitted_ = replace(whole.fitted_, counts=total)
         assert again.shards_ == whole.shards_

@@ -17,7 +17,7 @@ MAIL_LABELS = ["spam", "spam", "ham", "ham"] * 5
 
 def words_of(clf: BayesClassifier, column: int = 0) -> tuple[list[str], np.ndarray]:
     """The vocabulary of a column and its counts, word by class."""
-    statistic = next(s for s in clf.counts_.statistics if isinstance(s, Words)).in_sorted_order
+    statistic = next(s for s in clf.counts_.statistics if isinstance(s, Words)).sorted_words
     return statistic.vocabularies[column].array.to_pylist(), statistic.tables[column]
 
 

@@ -9,13 +9,13 @@ import pytest
 from sklearn.datasets import load_diabetes, load_digits
 
 from deciban import BayesClassifier, DataError
-from deciban.tables.labels import Labels, too_many
+from deciban.tables.labels import Labels, check_class_count
 from tests.support.command import Deciban
 
 
 def test_a_number_as_target_is_warned_of() -> None:
     X, y = load_diabetes(return_X_y=True)
-    with pytest.warns(UserWarning, match="the target has 214 classes in 442 rows: it looks like a number"):
+    with pytest.warns(UserWarning, match="the target has 214 classes in 442 rows: it looks like a quantity"):
         BayesClassifier(tune=None).fit(X, y.astype(int))
 
 
@@ -43,10 +43,15 @@ def test_classes_of_digits_and_letters_are_not_warned_of() -> None:
 
 def test_the_rows_of_a_few_classes_are_not_looked_at_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor are those of many sorted: sorting a million labels takes longer than learning them."""
-    assert too_many(Labels(np.array([0, 1]), np.lib.stride_tricks.as_strided(np.int32(0), (1 << 50,), (0,)))) == ""
+    assert (
+        check_class_count(Labels(np.array([0, 1]), np.lib.stride_tricks.as_strided(np.int32(0), (1 << 50,), (0,))))
+        == ""
+    )
     monkeypatch.delattr(np, "unique")
     codes = np.array([*range(20), -1, 3], dtype=np.int32)
-    assert too_many(Labels(np.arange(25), codes)).startswith("the target has 20 classes in 21 rows: it looks like a n")
+    assert check_class_count(Labels(np.arange(25), codes)).startswith(
+        "the target has 20 classes in 21 rows: it looks like a q"
+    )
 
 
 def test_numbered_rows_of_a_long_file_are_warned_of(deciban: Deciban) -> None:
@@ -54,7 +59,7 @@ def test_numbered_rows_of_a_long_file_are_warned_of(deciban: Deciban) -> None:
     lines = (f"{i},{draw.randint(0, 30_000)},{'yes' if i % 2 else 'no'}" for i in range(20_000))
     Path("a.csv").write_text("\n".join(["id,amount,kind", *lines]) + "\n")
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
-    assert "column 'id' looks like an identifier; leave it out: --ignore id" in answer.err
+    assert "column 'id' looks like an identifier; use --ignore id to leave it out" in answer.err
     assert "amount" not in answer.err
 
 
@@ -66,11 +71,11 @@ def test_a_file_that_is_cut_off_in_its_last_label_is_warned_of(deciban: Deciban,
     Path("a.csv").write_text(TABLE + end)
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert answer.code == 0
-    assert "the last line has no end, and no other row has its label 'y" in answer.err
+    assert "the last line does not end with a newline, and no other row has its label 'y" in answer.err
     Path("whole.csv").write_text(TABLE)
     deciban("fit", "whole.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     Path("more.csv").write_text("x,kind\n3,yes\n" + end)
-    assert "is the file cut off?" in deciban("learn", "m.dcb", "more.csv").err
+    assert "the file may be truncated" in deciban("learn", "m.dcb", "more.csv").err
 
 
 @pytest.mark.parametrize("end", ["31,ye\n", "31,yes", "31,yes\n31,ye\n32,ye"])

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from deciban.sources.open import open_table
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.row_sampling import (
     RowHashes,
     RowSampler,
@@ -23,7 +23,7 @@ from deciban.tables.row_sampling import (
     matrix_hashes,
     places_by_content,
     row_hashes,
-    sampled_places,
+    sample_places,
 )
 
 
@@ -31,7 +31,7 @@ def test_the_lowest_lots_are_drawn_in_memory_that_does_not_grow() -> None:
     size, most = 6_000_000, 1_000
     lowest = np.sort(np.argsort(row_hashes(0, size))[:most])
     tracemalloc.start()
-    found = sampled_places(size, most)
+    found = sample_places(size, most)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.array_equal(found, lowest)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from deciban import BayesClassifier, scan
-from deciban.evaluation.evaluate import cross_validate, evaluate_left_out
+from deciban.evaluation.validation import cross_validate, evaluate_left_out
 from deciban.model.fitted import Settings
-from deciban.sources.labeled import LabeledStream
+from deciban.sources.streams import LabeledStream
 from deciban.util import progress as module
 from deciban.util.progress import describe_progress, progress, stages
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deciban.web.scripts import assembled
+from deciban.web.scripts import bundle
 from tests.support.node import needs_node
 
 
@@ -25,7 +25,7 @@ def test_modules_keep_their_own_names_and_stand_behind_what_they_import(tmp_path
         middle='const hidden = 2;\nexport const twice = (value) => hidden * value;\n',
         first='const hidden = 21;\nexport const one = hidden;\nexport class Thing {}\n',
     )  # fmt: skip
-    script = assembled(modules, "console.log($last.told());")
+    script = bundle(modules, "console.log($last.told());")
     found = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
     assert found.stdout == "last,42,21\n"
 
@@ -33,12 +33,12 @@ def test_modules_keep_their_own_names_and_stand_behind_what_they_import(tmp_path
 @pytest.mark.parametrize(
     ("sources", "told"),
     [
-        ({"a": 'import { x } from "./b.js";\n'}, "which is not there"),
-        ({"a": 'import { x } from "./b.js";\n', "b": 'import { y } from "./a.js";\n'}, "which imports it too"),
-        ({"a": "export default 3;\n"}, "cannot be put into one script"),
-        ({"a": 'import x from "./b.js";\n', "b": "export const y = 1;\n"}, "cannot be put into one script"),
+        ({"a": 'import { x } from "./b.js";\n'}, "which does not exist"),
+        ({"a": 'import { x } from "./b.js";\n', "b": 'import { y } from "./a.js";\n'}, "which is a circular import"),
+        ({"a": "export default 3;\n"}, "cannot be bundled"),
+        ({"a": 'import x from "./b.js";\n', "b": "export const y = 1;\n"}, "cannot be bundled"),
     ],
 )
 def test_what_cannot_be_put_together_is_refused(tmp_path: Path, sources: dict[str, str], told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        assembled(written(tmp_path, **sources))
+        bundle(written(tmp_path, **sources))

@@ -20,9 +20,9 @@ from deciban.cli.command_report import playground, report
 from deciban.cli.command_serve import serve
 from deciban.cli.command_warmup import warmup
 from deciban.cli.messages import describe_error, describe_warning
-from deciban.cli.output import complain, flush
+from deciban.cli.output import flush, notify
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
-from deciban.sources.addresses import passwords_among
+from deciban.sources.addresses import find_passwords
 from deciban.util import shutdown
 from deciban.util.version import __version__
 
@@ -89,7 +89,7 @@ for command in (
 
 def main() -> None:
     """Run the command line and exit with its code; `deciban.__main__` catches signals before it imports this."""
-    output.prepare()
+    output.prepare_streams()
     shutdown.leave(run(sys.argv[1:]))
 
 
@@ -97,33 +97,33 @@ def run(arguments: Sequence[str]) -> int:
     """The exit code of one command; every error is one line."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = lambda message, *rest, **more: complain("warning", describe_warning(message))
-        if passwords_among(arguments):
-            complain("warning", PASSWORD_SEEN)
+        warnings.showwarning = lambda message, *rest, **more: notify("warning", describe_warning(message))
+        if find_passwords(arguments):
+            notify("warning", PASSWORD_SEEN)
         try:
             result = app.main(list(arguments), prog_name="deciban", standalone_mode=False)
-            if output.Nowhere.lost and not shutdown.written:
+            if output.ClosedOutput.lost and not shutdown.written:
                 raise OSError("standard output is closed, and what was to be said is lost; give --output, or open it")
             return result if isinstance(result, int) else 0
         except click.exceptions.Exit as done:
             return done.exit_code
         except (click.Abort, KeyboardInterrupt):
-            complain("interrupted", "nothing was changed")
+            notify("interrupted", "nothing was changed")
             return 130
         except click.ClickException as problem:
             context = getattr(problem, "ctx", None)
             hint = f" (see {context.command_path} --help)" if context is not None else ""
-            complain("error", " ".join(problem.format_message().split()) + hint)
+            notify("error", " ".join(problem.format_message().split()) + hint)
             return 2
         except Exception as problem:
             if "--debug" in arguments:
                 traceback.print_exc()
             code = next((code for kind, code in CODES.items() if isinstance(problem, kind)), 1)
-            complain("error", described(problem) if code != 1 else internal_error(problem))
+            notify("error", describe(problem) if code != 1 else describe_internal_error(problem))
             return code
 
 
-def internal_error(problem: Exception) -> str:
+def describe_internal_error(problem: Exception) -> str:
     """An error that deciban did not raise on purpose, in one line."""
     text = " ".join(str(problem).split())
     return (
@@ -132,7 +132,7 @@ def internal_error(problem: Exception) -> str:
     )
 
 
-def described(problem: BaseException) -> str:
+def describe(problem: BaseException) -> str:
     """An error in one line."""
     if isinstance(problem, OSError) and problem.strerror:
         return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from deciban.cli.options import common, files, pair
-from deciban.cli.output import heading, say, say_json
+from deciban.cli.options import common_options, complete_files, split_pair
+from deciban.cli.output import echo, echo_heading, echo_json
 from deciban.util import shutdown
 
 DAY = "outlook,temperature,humidity,wind\nsunny,cool,high,strong\n"
@@ -66,18 +66,18 @@ Examples:
 """)  # fmt: skip
 @click.option(
     "--files",
-    shell_complete=files,
+    shell_complete=complete_files,
     is_flag=False,
     flag_value="deciban-demo",
     metavar="[FOLDER]",
     help="Only write the tables of the tour into this folder, deciban-demo unless given; no file is overwritten.",
 )
-@common
+@common_options
 def demo(files: str | None, as_json: bool) -> None:
     """A guided tour that needs no data: the weather step by step, then a real table from file to decision."""
     if files is not None:
         names = write_tables(Path(files))
-        return say_json({"folder": files, "files": names}) if as_json else say("\n".join(names))
+        return echo_json({"folder": files, "files": names}) if as_json else echo("\n".join(names))
     tour: list[dict[str, Any]] = []
     before = os.getcwd()
     with tempfile.TemporaryDirectory(prefix="deciban-") as folder:
@@ -90,17 +90,17 @@ def demo(files: str | None, as_json: bool) -> None:
                     tour.append({"text": text, "command": f"deciban {command}"})
                     continue
                 if text is not None:
-                    say()
-                    say(text)
-                say()
-                heading(f"$ deciban {command}")
+                    echo()
+                    echo(text)
+                echo()
+                echo_heading(f"$ deciban {command}")
                 _run(shlex.split(command))
         finally:
             os.chdir(before)
     if as_json:
-        return say_json(tour)
-    say()
-    say("The tables of this tour: deciban demo --files. What else there is: deciban --help.")
+        return echo_json(tour)
+    echo()
+    echo("The tables of this tour: deciban demo --files. What else there is: deciban --help.")
     return None
 
 
@@ -112,21 +112,21 @@ def _run(arguments: list[str]) -> None:
 
 def write_tables(folder: Path) -> list[str]:
     """Write the tables of the tour; their paths. Files that are there already and are others are refused."""
-    from deciban.sources.write import replacing
+    from deciban.sources.write import replace_file
 
-    tables = {folder / name: text.encode() for name, text in tables_of_the_tour().items()}
+    tables = {folder / name: text.encode() for name, text in make_tables().items()}
     for path, content in tables.items():
         if path.exists() and (not path.is_file() or path.read_bytes() != content):
             raise FileExistsError(f"{path}: there is such a file already, and it is another one; give another folder")
     folder.mkdir(parents=True, exist_ok=True)
     for path, content in tables.items():
         if not path.exists():
-            with replacing(path) as file:
+            with replace_file(path) as file:
                 file.write(content)
     return list(map(str, tables))
 
 
-def tables_of_the_tour() -> dict[str, str]:
+def make_tables() -> dict[str, str]:
     """The names of the files of the tour and what they hold."""
     from sklearn.datasets import load_breast_cancer
 
@@ -144,17 +144,17 @@ def tables_of_the_tour() -> dict[str, str]:
         else:
             learned.append(f"{cells},{real.target_names[label]}")
     return {
-        "weather.csv": _lines(header, *rows),
-        "spring.csv": _lines(header, *rows[:7]),
-        "autumn.csv": _lines(header, *rows[7:]),
+        "weather.csv": _join_lines(header, *rows),
+        "spring.csv": _join_lines(header, *rows[:7]),
+        "autumn.csv": _join_lines(header, *rows[7:]),
         "tomorrow.csv": DAY,
         "costs.csv": COSTS,
-        "cancer.csv": _lines(*learned),
-        "patients.csv": _lines(*kept),
+        "cancer.csv": _join_lines(*learned),
+        "patients.csv": _join_lines(*kept),
     }
 
 
-def _lines(*lines: str) -> str:
+def _join_lines(*lines: str) -> str:
     return "\n".join(lines) + "\n"
 
 
@@ -163,7 +163,7 @@ Example:
   eval "$(deciban completion bash)"
 """)  # fmt: skip
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@common
+@common_options
 def completion(shell: str, as_json: bool) -> None:
     """Print what SHELL needs to complete commands, options and files."""
     from click.shell_completion import get_completion_class
@@ -177,12 +177,12 @@ def completion(shell: str, as_json: bool) -> None:
         "complete -o nosort", "complete -o nosort -o bashdefault -o default"
     )  # else no file is found
     if as_json:
-        say_json({"shell": shell, "script": source})
+        echo_json({"shell": shell, "script": source})
     else:
         click.echo(source)
 
 
-def as_number(text: str) -> float:
+def parse_number(text: str) -> float:
     """0.9 of "0.9", "90%" or "90 %"; a ValueError where it is none of them."""
     if not text.rstrip().endswith("%"):
         return float(text)
@@ -216,13 +216,13 @@ Examples:
 @click.option("--density", is_flag=True, help="The numbers of --likelihood are densities: tell no natural frequencies.")
 @click.option("--names", help="Of the two hypotheses: ill,well for tests, A,B for other evidence unless given.")
 @click.option("--population", type=click.IntRange(1), help="Of how many people to speak; found by itself unless given.")
-@common
+@common_options
 def bayes(prior: str, as_json: bool, names: str | None, population: int | None, **options: Any) -> None:
     """Bayes' theorem: what to believe after a test, or several in a row, in natural frequencies too."""  # fmt: skip
     from deciban.decisions.theorem import bayes as theorem
 
-    tests = _tests(options)
-    evidence = [*tests, *(_numbers(text, "--likelihood") for text in options["likelihood"])]
+    tests = _parse_tests(options)
+    evidence = [*tests, *(_parse_numbers(text, "--likelihood") for text in options["likelihood"])]
     if not evidence:
         raise click.UsageError("give the evidence: --sensitivity and --false-positive, or --likelihood")
     if options["density"] and not options["likelihood"]:
@@ -231,35 +231,25 @@ def bayes(prior: str, as_json: bool, names: str | None, population: int | None, 
     hypotheses = tuple(name.strip() for name in names.split(","))
     if len(hypotheses) != 2:
         raise click.UsageError(f"--names {names}: give two names with a comma between")
-    believed: Any = _numbers(prior, "--prior") if "=" in prior else _number(prior, "--prior")
+    believed: Any = _parse_numbers(prior, "--prior") if "=" in prior else _parse_probability(prior, "--prior")
     shown = [theorem(believed, evidence[0], hypotheses, density=options["density"] and not tests)]
     for place, likelihoods in enumerate(evidence[1:], start=1):
         shown.append(shown[-1].update(likelihoods, density=options["density"] and place >= len(tests)))
     if as_json:
-        return say_json(
-            [
-                {
-                    "prior": belief.before,
-                    "likelihood": belief.likelihoods,
-                    "evidence": belief.evidence,
-                    "posterior": belief.posterior,
-                }
-                for belief in shown
-            ]
-        )
+        return echo_json([belief.to_dict() for belief in shown])
     for place, belief in enumerate(shown):
         if len(shown) > 1:
-            heading(f"evidence {place + 1}")
-        say(belief.calculation())
-        if population is not None or belief.counts_people:
-            say(belief.frequencies(population))
+            echo_heading(f"evidence {place + 1}")
+        echo(belief.calculation())
+        if population is not None or belief.has_frequencies:
+            echo(belief.frequencies(population))
     return None
 
 
-def _tests(options: dict[str, Any]) -> list[tuple[float, float]]:
+def _parse_tests(options: dict[str, Any]) -> list[tuple[float, float]]:
     """The likelihoods of each test under both hypotheses, given its result."""
     sensitivity, alarms, specificity = (
-        [_share(text, f"--{name.replace('_', '-')}") for text in options[name]]
+        [_parse_share(text, f"--{name.replace('_', '-')}") for text in options[name]]
         for name in ("sensitivity", "false_positive", "specificity")
     )
     alarms += [1.0 - share for share in specificity]
@@ -281,22 +271,22 @@ def _tests(options: dict[str, Any]) -> list[tuple[float, float]]:
     ]
 
 
-def _number(text: str, option: str) -> float:
+def _parse_probability(text: str, option: str) -> float:
     try:
-        return as_number(text)
+        return parse_number(text)
     except ValueError:
         raise click.UsageError(f"{option} {text}: give a probability, such as 0.9 or 90%") from None
 
 
-def _share(text: str, option: str) -> float:
-    if not 0.0 <= (share := _number(text, option)) <= 1.0:
+def _parse_share(text: str, option: str) -> float:
+    if not 0.0 <= (share := _parse_probability(text, option)) <= 1.0:
         raise click.UsageError(f"{option} {text}: a probability is between 0 and 1, or 0% and 100%")
     return share
 
 
-def _numbers(text: str, option: str) -> Any:
+def _parse_numbers(text: str, option: str) -> Any:
     parts = text.split(",")
     if "=" not in text:
-        return tuple(_number(part, option) for part in parts)
-    pairs = (pair(part, option, "a=0.2,b=0.8") for part in parts)
-    return {name.strip(): _number(value, option) for name, value in pairs}
+        return tuple(_parse_probability(part, option) for part in parts)
+    pairs = (split_pair(part, option, "a=0.2,b=0.8") for part in parts)
+    return {name.strip(): _parse_probability(value, option) for name, value in pairs}

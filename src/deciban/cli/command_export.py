@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deciban.cli.options import MODEL, common, files, loaded
-from deciban.cli.output import check_output, say, say_json
+from deciban.cli.options import MODEL, common_options, complete_files, load_model
+from deciban.cli.output import check_output, echo, echo_json
 from deciban.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,26 +25,26 @@ class Query:
     keep: tuple[str, ...]
 
 
-def _javascript(fitted: "Fitted", query: Query) -> str:
+def _to_javascript(fitted: "Fitted", query: Query) -> str:
     from deciban.export.javascript import to_javascript
 
     return to_javascript(fitted)
 
 
-def _python(fitted: "Fitted", query: Query) -> str:
+def _to_python(fitted: "Fitted", query: Query) -> str:
     from deciban.export.python import to_python
 
     return to_python(fitted)
 
 
-def _onnx(fitted: "Fitted", query: Query) -> bytes:
+def _to_onnx(fitted: "Fitted", query: Query) -> bytes:
     from deciban.export.onnx.model import to_onnx
 
     written: bytes = to_onnx(fitted).SerializeToString()
     return written
 
 
-def _sql(fitted: "Fitted", query: Query) -> str:
+def _to_sql(fitted: "Fitted", query: Query) -> str:
     from deciban.export.sql.statement import to_sql
 
     return to_sql(fitted, query.table or "", query.dialect or "duckdb", query.explain, query.keep or None)
@@ -53,10 +53,10 @@ def _sql(fitted: "Fitted", query: Query) -> str:
 # What a model can be written as; these are no texts.
 BYTES = ("onnx",)
 TARGETS: dict[str, Callable[["Fitted", Query], str | bytes]] = {
-    "js": _javascript,
-    "python": _python,
-    "onnx": _onnx,
-    "sql": _sql,
+    "js": _to_javascript,
+    "python": _to_python,
+    "onnx": _to_onnx,
+    "sql": _to_sql,
 }
 
 
@@ -71,7 +71,7 @@ def _check_query(to: str, query: Query) -> None:
 @click.command(epilog="""\b
 Examples:
   deciban export wine.dcb --to js --output wine.mjs
-  node --input-type=module -e "import { proba } from './wine.mjs'; console.log(proba({ alcohol: 13.2 }))"
+  node --input-type=module -e "import { predictProba } from './wine.mjs'; console.log(predictProba({ alcohol: 13.2 }))"
   deciban export wine.dcb --to python --output wine.py
   echo '{"alcohol": 13.2}' | python wine.py
   deciban export wine.dcb --to onnx --output wine.onnx
@@ -93,10 +93,10 @@ Examples:
     "--output",
     "-o",
     metavar="FILE",
-    shell_complete=files,
+    shell_complete=complete_files,
     help="The file to write, such as wine.mjs, wine.py, wine.onnx or scores.sql; standard output unless given.",
 )
-@common
+@common_options
 def export(
     model: str,
     to: str,
@@ -113,19 +113,19 @@ def export(
     _check_query(to, query)
     if to in BYTES and output is None and (as_json or sys.stdout.isatty()):
         raise UsageError(f"--to {to} writes bytes that are no text; name a file with --output")
-    from deciban.sources.write import replacing
+    from deciban.sources.write import replace_file
 
-    source = TARGETS[to](loaded(model), query)
+    source = TARGETS[to](load_model(model), query)
     written = source if isinstance(source, bytes) else source.encode()
     if output is not None:
-        with replacing(output) as file:
+        with replace_file(output) as file:
             file.write(written)
         if as_json:
-            return say_json({"output": output, "to": to, "bytes": len(written)})
-        return say(f"{output}: {len(written):,} bytes")
+            return echo_json({"output": output, "to": to, "bytes": len(written)})
+        return echo(f"{output}: {len(written):,} bytes")
     if as_json:
-        return say_json({"to": to, "bytes": len(written), "source": source})
+        return echo_json({"to": to, "bytes": len(written), "source": source})
     if isinstance(source, str) and sys.stdout.isatty():
-        return say(source)
+        return echo(source)
     sys.stdout.buffer.write(written)
     return None

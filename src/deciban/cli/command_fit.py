@@ -10,37 +10,37 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.fit_notes import RETUNE, tell_markers, tuning_summary, warn_of_model
+from deciban.cli.fit_notes import RETUNE, describe_tuning, note_missing_words, warn_about_model
 from deciban.cli.options import (
     MODEL,
     TABLE,
     TARGET,
     TUNE,
     ReadOptions,
-    again_from,
-    common,
-    families_of,
-    files,
-    labeled,
-    loaded,
-    missing_columns,
-    new_classes,
-    new_columns,
-    opened,
-    prior_of,
-    reading,
-    tuning_of,
+    common_options,
+    complete_files,
+    input_options,
+    load_model,
+    open_labeled,
+    open_table,
+    parse_families,
+    parse_prior,
+    parse_tuning,
+    table_arguments,
+    warn_missing_columns,
+    warn_new_classes,
+    warn_new_columns,
 )
 from deciban.cli.output import (
     check_model_output,
+    check_no_journal,
+    check_no_service,
     check_output,
-    columns_of,
-    complain,
-    heading,
-    refuse_journal,
-    refuse_learning_service,
-    say,
-    say_json,
+    echo,
+    echo_heading,
+    echo_json,
+    format_columns,
+    notify,
 )
 from deciban.store.lock import DEFAULT_WAIT, changing
 from deciban.util.text_tables import count_noun
@@ -60,7 +60,7 @@ WAIT = click.option(
     help="How long to wait for another command that changes the model.",
 )
 MODEL_OUTPUT = click.option(
-    "--output", "-o", metavar="FILE", shell_complete=files, help="The model file to write, such as wine.dcb."
+    "--output", "-o", metavar="FILE", shell_complete=complete_files, help="The model file to write, such as wine.dcb."
 )
 
 
@@ -82,7 +82,7 @@ Examples:
     "-o",
     required=True,
     metavar="FILE",
-    shell_complete=files,
+    shell_complete=complete_files,
     help="The model file to write, such as wine.dcb.",
 )
 @click.option("--weight", metavar="COLUMN", help="The column with the weight (the number of repetitions) of each row.")
@@ -112,8 +112,8 @@ Examples:
 @click.option("--threads", type=click.IntRange(1), help="How many threads count; all cores unless given.")
 @PUSHDOWN
 @click.option("--force", is_flag=True, help="Write the model also where there is a file that is no model.")
-@reading
-@common
+@input_options
+@common_options
 def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: ReadOptions, **options: Any) -> None:
     """Learn TABLE and write a model file.
 
@@ -126,42 +126,42 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
         check_output(output, table)
     else:
         check_model_output(output, table, "give another name, or --force to replace it")
-    refuse_learning_service(output)
+    check_no_service(output)
     from deciban.fitting import fit
     from deciban.model.fitted import Settings
     from deciban.store.model_file import save
 
-    families_of(options["family"])
+    parse_families(options["family"])
     settings = Settings(
-        prior=prior_of(options["prior"]),
+        prior=parse_prior(options["prior"]),
         alpha=options["alpha"],
         unseen=options["unseen"],
         threads=options["threads"],
-        tune=tuning_of(options["tune"]),
+        tune=parse_tuning(options["tune"]),
     )
     settings.check()  # before a table is opened, which may be long or come by standard input
-    again = again_from(table, read)
-    scan = opened(table, read, output)
+    again = table_arguments(table, read)
+    scan = open_table(table, read, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
-    settings = replace(settings, columns=families_of(options["family"], columns))
+    settings = replace(settings, families=parse_families(options["family"], columns))
     fitted = fit.fit(settings, scan, target, options["weight"], pushdown=options["pushdown"])
     save(output, fitted)
-    tell_markers(scan, target)
-    warn_of_model(fitted, again, scan.typed, identifiers=False)
+    note_missing_words(scan, target)
+    warn_about_model(fitted, again, scan.typed, identifiers=False)
     if as_json:
-        from deciban.cli.command_evaluate import contents
+        from deciban.cli.command_evaluate import describe_model
 
-        return say_json({"model": output, **contents(fitted)})
-    heading(f"{output}: {rows_of(fitted)}")
-    say(columns_of(fitted, most=12, more=f"deciban inspect {output}"))
-    say()
+        return echo_json({"model": output, **describe_model(fitted)})
+    echo_heading(f"{output}: {describe_size(fitted)}")
+    echo(format_columns(fitted, most=12, more=f"deciban inspect {output}"))
+    echo()
     tuning = fitted.tuning
     if tuning is not None and options["prior"] != "empirical":
-        say(replace(tuning, accuracy=None).summary)  # that is with the shares of the classes in the table
+        echo(replace(tuning, accuracy=None).summary)  # that is with the shares of the classes in the table
     else:
-        say(tuning_summary(fitted))
+        echo(describe_tuning(fitted))
     if tuning is None or tuning.accuracy is None or options["prior"] != "empirical":
-        say(f"how good it is: {shlex.join(['deciban', 'evaluate', output, *again])}")
+        echo(f"how good it is: {shlex.join(['deciban', 'evaluate', output, *again])}")
     return None
 
 
@@ -178,30 +178,30 @@ Examples:
 @click.option("--retune", is_flag=True, help="Learn weights and corrections anew from these rows.")
 @click.option("--force", is_flag=True, help="Also rows that the model has learned already.")
 @WAIT
-@reading
-@common
+@input_options
+@common_options
 def learn(
     model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
     """Add the rows of TABLE to MODEL (or write the result to --output)."""
-    with _changing(model, output, table, options["wait"]):
+    with _lock_model(model, output, table, options["wait"]):
         from deciban.fitting import update
         from deciban.store.model_file import save
 
-        fitted = loaded(model)
-        scan = opened(table, read, output or model)
-        rows = labeled(fitted, scan, options["target"])
-        missing_columns(fitted, scan)
-        tell_markers(scan, rows.target)
-        new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
-        with rows.naming():
+        fitted = load_model(model)
+        scan = open_table(table, read, output or model)
+        rows = open_labeled(fitted, scan, options["target"])
+        warn_missing_columns(fitted, scan)
+        note_missing_words(scan, rows.target)
+        warn_new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
+        with rows.locate_errors():
             shard = update.shard(fitted, scan, rows.target, rows.weight, options["pushdown"])
             learned = update.merge([fitted, shard], [model, scan.name], options["force"])
             if options["retune"]:
                 learned = update.retune(learned, rows.stream, rows.target, rows.weight)
         save(output or model, learned)
-    new_classes(fitted, shard, scan.name, "; `deciban forget` takes the rows back")
-    _tell(output or model, learned, f"{count_noun(shard.counts.rows, 'row')} learned", as_json)
+    warn_new_classes(fitted, shard, scan.name, "; `deciban forget` takes the rows back")
+    _echo_change(output or model, learned, f"{count_noun(shard.counts.rows, 'row')} learned", as_json)
 
 
 @click.command(epilog="""\b
@@ -214,24 +214,24 @@ Example:
 @MODEL_OUTPUT
 @PUSHDOWN
 @WAIT
-@reading
-@common
+@input_options
+@common_options
 def forget(
     model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
     """Subtract the rows of TABLE from MODEL, as if they had never been learned."""
-    with _changing(model, output, table, options["wait"]):
+    with _lock_model(model, output, table, options["wait"]):
         from deciban.fitting import update
         from deciban.store.model_file import save
 
-        fitted = loaded(model)
+        fitted = load_model(model)
         before = fitted.counts.rows
-        scan = opened(table, read, output or model)
-        rows = labeled(fitted, scan, options["target"])
-        new_columns(fitted, rows, scan.name, "left out")
+        scan = open_table(table, read, output or model)
+        rows = open_labeled(fitted, scan, options["target"])
+        warn_new_columns(fitted, rows, scan.name, "left out")
         fitted = update.forget(fitted, rows.stream, rows.target, rows.weight, options["pushdown"])
         save(output or model, fitted)
-    _tell(output or model, fitted, f"{count_noun(before - fitted.counts.rows, 'row')} forgotten", as_json)
+    _echo_change(output or model, fitted, f"{count_noun(before - fitted.counts.rows, 'row')} forgotten", as_json)
 
 
 @click.command(epilog="""\b
@@ -239,30 +239,32 @@ Example:
   deciban merge monday.dcb tuesday.dcb --output week.dcb
 """)  # fmt: skip
 @click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False))
-@click.option("--output", "-o", required=True, metavar="FILE", shell_complete=files, help="The model file to write.")
+@click.option(
+    "--output", "-o", required=True, metavar="FILE", shell_complete=complete_files, help="The model file to write."
+)
 @click.option(
     "--force",
     is_flag=True,
     help="Merge even if the models share rows, predict different columns or have no column in common.",
 )
-@common
+@common_options
 def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
     """Add up MODELS that were trained apart into the one that was trained on all their rows."""
     check_model_output(output, models)
-    refuse_learning_service(output)
+    check_no_service(output)
     from deciban.fitting import update
     from deciban.store.model_file import save
 
-    parts = [loaded(model) for model in models]
+    parts = [load_model(model) for model in models]
     fitted = update.merge(parts, models, force)
     save(output, fitted)
     for name, part in zip(models[1:], parts[1:], strict=True):
-        new_classes(parts[0], part, name)
-    _tell(output, fitted, f"{count_noun(len(models), 'model')} merged", as_json)
+        warn_new_classes(parts[0], part, name)
+    _echo_change(output, fitted, f"{count_noun(len(models), 'model')} merged", as_json)
 
 
 @contextmanager
-def _changing(model: str, output: str | None, table: tuple[str, ...], wait: float) -> Iterator[None]:
+def _lock_model(model: str, output: str | None, table: tuple[str, ...], wait: float) -> Iterator[None]:
     """While it lasts, nobody else changes the model, if it is to be replaced; what can be checked first, is."""
     if output is None:
         check_output(model, table)
@@ -270,14 +272,14 @@ def _changing(model: str, output: str | None, table: tuple[str, ...], wait: floa
         check_model_output(output, table)
     in_place = output is None or (os.path.exists(output) and os.path.exists(model) and os.path.samefile(output, model))
     if not in_place and output is not None:
-        refuse_learning_service(output)
-    with changing(model, partial(complain, "note"), wait) if in_place else nullcontext():
+        check_no_service(output)
+    with changing(model, partial(notify, "note"), wait) if in_place else nullcontext():
         if in_place:
-            refuse_journal(model)
+            check_no_journal(model)
         yield
 
 
-def rows_of(fitted: "Fitted") -> str:
+def describe_size(fitted: "Fitted") -> str:
     counts = fitted.counts
     parts = [
         count_noun(counts.rows, "row"),
@@ -289,13 +291,13 @@ def rows_of(fitted: "Fitted") -> str:
     return ", ".join(parts)
 
 
-def _tell(path: str, fitted: "Fitted", what: str, as_json: bool) -> None:
-    warn_of_model(fitted)
+def _echo_change(path: str, fitted: "Fitted", what: str, as_json: bool) -> None:
+    warn_about_model(fitted)
     if as_json:
-        from deciban.cli.command_evaluate import contents
+        from deciban.cli.command_evaluate import describe_model
 
-        return say_json({"model": path, **contents(fitted)})
-    heading(f"{path}: {what}; now {rows_of(fitted)}")
+        return echo_json({"model": path, **describe_model(fitted)})
+    echo_heading(f"{path}: {what}; now {describe_size(fitted)}")
     if fitted.tuning is not None and fitted.tuning.stale and fitted.tuning.rows:
-        say(f"the weights of the evidence are those of before; {RETUNE}")
+        echo(f"the weights of the evidence are those of before; {RETUNE}")
     return None

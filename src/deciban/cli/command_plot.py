@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.command_predict import class_of, costs, unknown_cells
+from deciban.cli.command_predict import count_unknown_cells, find_class, load_costs
 from deciban.cli.options import (
     MODEL,
     TARGET,
     ReadOptions,
-    common,
-    files,
-    loaded,
-    missing_columns,
-    opened,
-    prior_of,
-    reading,
+    common_options,
+    complete_files,
+    input_options,
+    load_model,
+    open_table,
+    parse_prior,
+    warn_missing_columns,
 )
-from deciban.cli.output import check_output, complain, say, say_json
+from deciban.cli.output import check_output, echo, echo_json, notify
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
@@ -36,7 +36,7 @@ OPTIONS_OF_KINDS = {
     "column": ("nomogram", "column", "pair", "decision"),
     "label": ("evidence", "nomogram", "cost"),
     "against": ("evidence", "nomogram"),
-    "target": OF_LABELED_ROWS,
+    "target": (*OF_LABELED_ROWS, "decision"),
     "costs": ("decision", "coverage", "cost"),
     "reject": ("coverage",),
     "prior": ("decision",),
@@ -57,11 +57,14 @@ Examples:
 \b
 These kinds need only MODEL: nomogram, column, pair, decision. `evidence` also needs TABLE.
 The other kinds need TABLE with the target column: reliability, coverage, cost, dependence, learning.
+`decision` draws the rows of TABLE as points, if TABLE is given.
 """)  # fmt: skip
 @MODEL
-@click.argument("table", nargs=-1, shell_complete=files)
+@click.argument("table", nargs=-1, shell_complete=complete_files)
 @click.option("--kind", type=click.Choice(PICTURE_KINDS), required=True, help="The kind of picture.")
-@click.option("--output", "-o", metavar="FILE", required=True, shell_complete=files, help="A .png, .svg or .pdf file.")
+@click.option(
+    "--output", "-o", metavar="FILE", required=True, shell_complete=complete_files, help="A .png, .svg or .pdf file."
+)
 @click.option("--row", type=click.IntRange(1), help="The row to draw, counted from 1.  [default: 1]")
 @click.option("--column", multiple=True, metavar="COLUMN", help="The column to draw. Repeat it for a second column "
               "(pair, decision) or for several (nomogram).")  # fmt: skip
@@ -69,8 +72,12 @@ The other kinds need TABLE with the target column: reliability, coverage, cost, 
 @click.option("--against", metavar="CLASS", help="The class to compare with.  [default: the most probable other "
               "class, or all others in a nomogram]")  # fmt: skip
 @TARGET
-@click.option("--costs", metavar="FILE", shell_complete=files, help="Cost matrix: the cost of each decision for each "
-              "true class. See deciban decide.")  # fmt: skip
+@click.option(
+    "--costs",
+    metavar="FILE",
+    shell_complete=complete_files,
+    help="Cost matrix: the cost of each decision for each true class. See deciban decide.",
+)
 @click.option("--reject", type=float, metavar="COST", help="Mark the result of rejecting rows at this cost (coverage).")
 @click.option("--prior", metavar="PRIOR", help="Other priors: 'ill=0.01,well=0.99', uniform, …")
 @click.option("--boundary", type=float, multiple=True, help="Draw this decision boundary instead of the best one. Can "
@@ -78,27 +85,27 @@ The other kinds need TABLE with the target column: reliability, coverage, cost, 
 @click.option("--x-axis", type=click.Choice(["threshold", "prior"]), help="The horizontal axis of a cost picture.  "
               "[default: threshold]")  # fmt: skip
 @click.option("--bars", is_flag=True, help="Draw dependence as bars instead of a matrix.")
-@reading
-@common
+@input_options
+@common_options
 def plot(
     model: str, table: tuple[str, ...], kind: str, output: str, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
     """Draw a picture of MODEL, or of its predictions for TABLE."""
-    from deciban.plot.display import kind_of_picture, without_screen, write_picture
+    from deciban.plot.display import check_picture_path, use_headless_backend, write_picture
 
-    kind_of_picture(output)
+    check_picture_path(output)
     _check_options(kind, table, options)
     check_output(output, (model, *table, *filter(None, [options["costs"]])))
-    without_screen()
-    fitted = loaded(model)
-    scan = opened(table, read, output) if table else None
+    use_headless_backend()
+    fitted = load_model(model)
+    scan = open_table(table, read, output) if table else None
     if scan is not None:
-        missing_columns(fitted, scan)
+        warn_missing_columns(fitted, scan)
     shown = DRAW[kind](fitted, scan, options)
     write_picture(shown.figure_, output)
     if as_json:
-        return say_json({"output": output, "kind": kind})
-    say(f"{output}: {kind}")
+        return echo_json({"output": output, "kind": kind})
+    echo(f"{output}: {kind}")
     return None
 
 
@@ -108,7 +115,7 @@ def _check_options(kind: str, table: tuple[str, ...], options: dict[str, Any]) -
         if options[name] not in (None, (), False) and kind not in kinds:
             option = SPELLINGS.get(name, f"--{name}")
             raise click.UsageError(f"{option} is for --kind {', '.join(kinds)}, not for {kind}; leave it out")
-    if table and kind in OF_MODELS:
+    if table and kind in OF_MODELS and kind != "decision":
         raise click.UsageError(f"--kind {kind} needs only the model; leave the table out")
     if not table and kind not in OF_MODELS:
         raise click.UsageError(f"--kind {kind} needs a table: deciban plot MODEL TABLE")
@@ -118,7 +125,7 @@ def _check_options(kind: str, table: tuple[str, ...], options: dict[str, Any]) -
         raise click.UsageError(f"--kind {kind}: give {many}")
 
 
-def _classifier(fitted: "Fitted") -> Any:
+def _make_classifier(fitted: "Fitted") -> Any:
     from deciban.estimators.classifier import BayesClassifier
 
     return BayesClassifier.from_fitted(fitted)
@@ -132,30 +139,30 @@ def _draw_evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, A
     assert scan is not None, "checked before"
     source, row = opened_rows(fitted, scan), (options["row"] or 1) - 1
     assert isinstance(source, Source), "a scan is one"
-    with scan.naming():
+    with scan.locate_errors():
         one = source.at([row])
         if not one.num_rows:
             raise click.UsageError(f"--row {row + 1}: the table has fewer rows")
-        return EvidenceDisplay.from_estimator(_classifier(fitted), one, **_classes(fitted, options))
+        return EvidenceDisplay.from_estimator(_make_classifier(fitted), one, **_classes(fitted, options))
 
 
 def _draw_nomogram(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import NomogramDisplay
 
     columns = list(options["column"]) or None
-    return NomogramDisplay.from_estimator(_classifier(fitted), columns=columns, **_classes(fitted, options))
+    return NomogramDisplay.from_estimator(_make_classifier(fitted), columns=columns, **_classes(fitted, options))
 
 
 def _draw_column(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import ColumnDisplay
 
-    return ColumnDisplay.from_estimator(_classifier(fitted), options["column"][0])
+    return ColumnDisplay.from_estimator(_make_classifier(fitted), options["column"][0])
 
 
 def _draw_pair(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import PairDisplay
 
-    return PairDisplay.from_estimator(_classifier(fitted), options["column"])
+    return PairDisplay.from_estimator(_make_classifier(fitted), options["column"])
 
 
 def _draw_decision(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
@@ -164,11 +171,13 @@ def _draw_decision(fitted: "Fitted", scan: "Source | None", options: dict[str, A
     if not options["column"] and fitted.counts.schema.width > 2:
         raise click.UsageError("--kind decision: the model has more than two columns; give --column once or twice")
     return DecisionDisplay.from_estimator(
-        _classifier(fitted),
+        _make_classifier(fitted),
         list(options["column"]) or None,
-        priors=None if options["prior"] is None else prior_of(options["prior"]),
-        loss=costs(options["costs"], fitted),
+        priors=None if options["prior"] is None else parse_prior(options["prior"]),
+        loss=load_costs(options["costs"], fitted),
         boundaries=list(options["boundary"]) or None,
+        X=scan,
+        y=None if scan is None else _target(fitted, options),
     )
 
 
@@ -181,7 +190,7 @@ def _draw_reliability(fitted: "Fitted", scan: "Source | None", options: dict[str
 def _draw_coverage(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import CoverageDisplay
 
-    loss = costs(options["costs"], fitted)
+    loss = load_costs(options["costs"], fitted)
     return _draw_labeled_rows(CoverageDisplay, fitted, scan, options, loss=loss, reject=options["reject"])
 
 
@@ -192,18 +201,18 @@ def _draw_cost(fitted: "Fitted", scan: "Source | None", options: dict[str, Any])
         raise click.UsageError(
             f"--kind cost: a threshold needs two classes, and the model has {fitted.classes.size}; use --x-axis prior"
         )
-    loss, label = costs(options["costs"], fitted), class_of(fitted, options["label"])
+    loss, label = load_costs(options["costs"], fitted), find_class(fitted, options["label"])
     x_axis = options["x_axis"] or "threshold"
     return _draw_labeled_rows(CostDisplay, fitted, scan, options, loss=loss, label=label, x_axis=x_axis)
 
 
 def _draw_dependence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.evaluation.evaluate import diagnose_rows
+    from deciban.evaluation.validation import diagnose_rows
     from deciban.fitting.fit import open_examples
     from deciban.plot import DependenceDisplay
 
     rows = open_examples(fitted, scan, _target(fitted, options), fitted.origin.weight)
-    with rows.naming():
+    with rows.locate_errors():
         return DependenceDisplay.from_diagnosis(
             diagnose_rows(fitted, rows), kind="bars" if options["bars"] else "matrix"
         )
@@ -213,22 +222,22 @@ def _draw_learning(fitted: "Fitted", scan: "Source | None", options: dict[str, A
     from deciban.plot import LearningDisplay
 
     target, weight = _target(fitted, options), fitted.origin.weight
-    return LearningDisplay.from_estimator(_classifier(fitted), scan, target, weight)
+    return LearningDisplay.from_estimator(_make_classifier(fitted), scan, target, weight)
 
 
 def _draw_labeled_rows(
     display: Any, fitted: "Fitted", scan: "Source | None", options: dict[str, Any], **more: Any
 ) -> Any:
     """Draw labeled rows. Rows that the model was trained on are each scored by the model without them."""
-    from deciban.evaluation.evaluate import evaluate_and_recognize
+    from deciban.evaluation.validation import evaluate_and_recognize
     from deciban.fitting.fit import open_examples
 
     target, weight = _target(fitted, options), fitted.origin.weight
-    with unknown_cells(fitted) as observe:
+    with count_unknown_cells(fitted) as observe:
         _, learned = evaluate_and_recognize(fitted, open_examples(fitted, scan, target, weight), None, observe)
     if learned:
-        complain("note", "the model was trained on these rows; each is scored by the model without it")
-    return display.from_estimator(_classifier(fitted), scan, target, weight, leave_one_out=learned, **more)
+        notify("note", "the model was trained on these rows; each is scored by the model without it")
+    return display.from_estimator(_make_classifier(fitted), scan, target, weight, leave_one_out=learned, **more)
 
 
 def _target(fitted: "Fitted", options: dict[str, Any]) -> str:
@@ -241,7 +250,10 @@ def _target(fitted: "Fitted", options: dict[str, Any]) -> str:
 
 def _classes(fitted: "Fitted", options: dict[str, Any]) -> dict[str, Any]:
     """Return the class to explain and the class to compare with."""
-    return {"label": class_of(fitted, options["label"]), "against": class_of(fitted, options["against"], "--against")}
+    return {
+        "label": find_class(fitted, options["label"]),
+        "against": find_class(fitted, options["against"], "--against"),
+    }
 
 
 DRAW: dict[str, Callable[["Fitted", "Source | None", dict[str, Any]], Any]] = {

@@ -14,18 +14,18 @@ from deciban.cli.options import (
     MODEL,
     TABLE,
     ReadOptions,
-    common,
-    files,
-    loaded,
-    missing_columns,
-    names_in,
-    no_evidence,
-    opened,
-    reading,
+    common_options,
+    complete_files,
+    describe_missing,
+    input_options,
+    load_model,
+    open_table,
+    split_names,
+    warn_missing_columns,
 )
-from deciban.cli.output import check_table_output, clean, complain, flush, heading, say, say_json
+from deciban.cli.output import check_table_output, echo, echo_heading, echo_json, escape_controls, flush, notify
 from deciban.errors import DataError, LossError, Place
-from deciban.sources.addresses import is_address, without_passwords
+from deciban.sources.addresses import is_address, mask_passwords
 from deciban.util.text_tables import count_noun, format_class, format_digits
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ TABLE_OUTPUT = click.option(
     "--output",
     "-o",
     metavar="FILE",
-    shell_complete=files,
+    shell_complete=complete_files,
     help="A .csv, .jsonl or .parquet file; standard output (CSV, or JSON lines with --json) unless given. With --into, "
     "the URL of a database.",
 )
@@ -74,25 +74,25 @@ Examples:
 @click.option("--probabilities", "-p", is_flag=True, help="Write the probability of every class.")
 @KEEP
 @NO_ESCAPE
-@reading
-@common
+@input_options
+@common_options
 def predict(
     model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
     """Write the rows of TABLE with their most probable class and its probability."""
-    output = _output(output, table, options)
+    output = _choose_output(output, table, options)
     check_table_output(output, (model, *table))
     from deciban.scoring.predict import predict_batches
 
-    fitted = loaded(model)
-    scan = opened(table, read, output)
-    missing_columns(fitted, scan)
-    kind = _kind(output, as_json)
-    with unknown_cells(fitted) as observe:
+    fitted = load_model(model)
+    scan = open_table(table, read, output)
+    warn_missing_columns(fitted, scan)
+    kind = _output_format(output, as_json)
+    with count_unknown_cells(fitted) as observe:
         tables = predict_batches(
             fitted, scan, probabilities=options["probabilities"], observe=observe, output_format=kind
         )
-        _write(output, tables, scan.names, as_json, options)
+        _write_tables(output, tables, scan.names, as_json, options)
 
 
 @click.command(epilog="""\b
@@ -110,7 +110,7 @@ costs.csv names the true classes in its first line and the decisions in its firs
 @click.option(
     "--costs",
     metavar="FILE",
-    shell_complete=files,
+    shell_complete=complete_files,
     help="What each decision (line) costs when each class (column) is true.",
 )
 @click.option("--reject", type=float, metavar="COST", help="What it costs to leave a row undecided.")
@@ -119,30 +119,30 @@ costs.csv names the true classes in its first line and the decisions in its firs
 @IF_EXISTS
 @KEEP
 @NO_ESCAPE
-@reading
-@common
+@input_options
+@common_options
 def decide(
     model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
     """Write the rows of TABLE with the decision that costs least, its risk and the next best one."""
-    output = _output(output, table, options)
+    output = _choose_output(output, table, options)
     check_table_output(output, (model, *table, *filter(None, [options["costs"]])))
     from deciban.scoring.predict import decide_batches
 
-    fitted = loaded(model)
-    loss = costs(options["costs"], fitted, of_columns=True)
-    scan = opened(table, read, output)
-    missing_columns(fitted, scan)
+    fitted = load_model(model)
+    loss = load_costs(options["costs"], fitted, of_columns=True)
+    scan = open_table(table, read, output)
+    warn_missing_columns(fitted, scan)
     if loss is not None:
-        _refuse_cost(options["costs"], loss, "neither a number nor a column of the table", scan.names)
-    kind = _kind(output, as_json)
-    with unknown_cells(fitted) as observe:
+        _check_costs(options["costs"], loss, "neither a number nor a column of the table", scan.names)
+    kind = _output_format(output, as_json)
+    with count_unknown_cells(fitted) as observe:
         tables = decide_batches(fitted, scan, loss, reject=options["reject"], observe=observe, output_format=kind)
-        _write(output, tables, scan.names, as_json, options)
+        _write_tables(output, tables, scan.names, as_json, options)
 
 
 @contextmanager
-def unknown_cells(fitted: "Fitted") -> Iterator[Callable[["Table"], None]]:
+def count_unknown_cells(fitted: "Fitted") -> Iterator[Callable[["Table"], None]]:
     """Afterwards, say how many of the cells were missing or held values never seen."""
     from deciban.scoring.outliers import UnknownCells
 
@@ -150,10 +150,10 @@ def unknown_cells(fitted: "Fitted") -> Iterator[Callable[["Table"], None]]:
     yield found.add
     if str(found):
         flush()
-        complain("note", f"{found}, {no_evidence(fitted, found.missing)}")
+        notify("note", f"{found}, {describe_missing(fitted, found.missing)}")
 
 
-def costs(path: str | None, fitted: "Fitted | None" = None, *, of_columns: bool = False) -> Any:
+def load_costs(path: str | None, fitted: "Fitted | None" = None, *, of_columns: bool = False) -> Any:
     """The costs in a file: they fit the classes of the model, if there is one; they may be names `of_columns`."""
     from deciban.decisions.loss import Loss
 
@@ -161,21 +161,21 @@ def costs(path: str | None, fitted: "Fitted | None" = None, *, of_columns: bool 
         return None
     if not os.path.exists(path):
         raise FileNotFoundError(f"{path}: there is no such file; check the name")
-    with about_costs(path):
+    with locate_cost_errors(path):
         loss = Loss.from_csv(path)
         if not of_columns:
-            _refuse_cost(path, loss, "no number")
+            _check_costs(path, loss, "no number")
         return loss if fitted is None else loss.for_classes(list(fitted.classes))
 
 
-def _refuse_cost(path: str, loss: "Loss", what: str, columns: Sequence[str] = ()) -> None:
+def _check_costs(path: str, loss: "Loss", what: str, columns: Sequence[str] = ()) -> None:
     """Refuse costs that are names, but for those of these columns."""
     if named := [cell for cell in loss.costs.flat if isinstance(cell, str) and cell not in columns]:
         raise DataError(f"a cost is {named[0]!r}, which is {what}", place=Place(path), remedy="correct it")
 
 
 @contextmanager
-def about_costs(path: str | None) -> Iterator[None]:
+def locate_cost_errors(path: str | None) -> Iterator[None]:
     """Costs that make no sense are a fault of their file."""
     try:
         yield
@@ -184,7 +184,7 @@ def about_costs(path: str | None) -> Iterator[None]:
         raise DataError(problem.cause, place=place, remedy=problem.remedy, parameter=problem.parameter) from problem
 
 
-def _output(output: str | None, table: Sequence[str], options: dict[str, Any]) -> str | None:
+def _choose_output(output: str | None, table: Sequence[str], options: dict[str, Any]) -> str | None:
     """Where tables are written: a file, a database, or standard output if None."""
     if options["into"] is None:
         if options["if_exists"] != "fail":
@@ -198,7 +198,7 @@ def _output(output: str | None, table: Sequence[str], options: dict[str, Any]) -
     return database
 
 
-def _kind(output: str | None, as_json: bool) -> "FileKind | None":
+def _output_format(output: str | None, as_json: bool) -> "FileKind | None":
     """What tables are written as."""
     from deciban.sources.write import kind_of_output
 
@@ -207,12 +207,12 @@ def _kind(output: str | None, as_json: bool) -> "FileKind | None":
     return "json" if as_json else "csv"
 
 
-def _write(
+def _write_tables(
     output: str | None, tables: Iterable["pa.Table"], names: Sequence[str], as_json: bool, options: dict[str, Any]
 ) -> None:
-    from deciban.sources.write import to_stream, written
+    from deciban.sources.write import open_writer, to_stream
 
-    kept = None if options["keep"] is None else names_in(options["keep"], names)
+    kept = None if options["keep"] is None else split_names(options["keep"], names)
     if kept is not None and (unknown := [name for name in kept if name not in names]):
         known = ", ".join(f'"{name}"' if "," in name else name for name in names)
         quoted = " (a name with a comma in double quotes)" if any("," in name for name in names) else ""
@@ -221,25 +221,25 @@ def _write(
     rows = 0
     if output is None:
         people = sys.stdout.isatty() and not as_json
-        with to_stream(_Screen() if sys.stdout.isatty() else sys.stdout.buffer, "json" if as_json else "csv",
+        with to_stream(_Terminal() if sys.stdout.isatty() else sys.stdout.buffer, "json" if as_json else "csv",
                        safe=not options["no_escape"]) as write:  # fmt: skip
             for table in tables:
-                shown = _without(table, dropped)
-                write(_in_six_digits(shown, options.get("as_read", names)) if people else shown)
+                shown = _drop_columns(table, dropped)
+                write(_round_for_terminal(shown, options.get("as_read", names)) if people else shown)
         return
     into = options.get("into")
     if_exists: IfExists = options.get("if_exists", "fail")
-    with written(output, safe=not options["no_escape"], table=into, if_exists=if_exists) as write:
+    with open_writer(output, safe=not options["no_escape"], table=into, if_exists=if_exists) as write:
         for table in tables:
-            write(_without(table, dropped))
+            write(_drop_columns(table, dropped))
             rows += table.num_rows
     if as_json:
-        say_json({"output": without_passwords(output), "rows": rows, **({} if into is None else {"into": into})})
+        echo_json({"output": mask_passwords(output), "rows": rows, **({} if into is None else {"into": into})})
     else:
-        say(f"{without_passwords(output) if into is None else into}: {count_noun(rows, 'row')}")
+        echo(f"{mask_passwords(output) if into is None else into}: {count_noun(rows, 'row')}")
 
 
-def _in_six_digits(table: "pa.Table", as_read: Collection[str]) -> "pa.Table":
+def _round_for_terminal(table: "pa.Table", as_read: Collection[str]) -> "pa.Table":
     """A table as people read it: numbers of ours, but not those that are passed on, are rounded to six digits."""
     import pyarrow as pa
 
@@ -252,17 +252,17 @@ def _in_six_digits(table: "pa.Table", as_read: Collection[str]) -> "pa.Table":
     return pa.table(columns, names=table.column_names)
 
 
-def _without(table: "pa.Table", names: set[str]) -> "pa.Table":
+def _drop_columns(table: "pa.Table", names: set[str]) -> "pa.Table":
     return table.select([name for name in table.column_names if name not in names]) if names else table
 
 
-class _Screen:
+class _Terminal:
     """Standard output as a terminal, which must not obey what stands in the data."""
 
     closed = False
 
     def write(self, text: bytes) -> int:
-        sys.stdout.write(clean(bytes(text).decode(errors="replace")))
+        sys.stdout.write(escape_controls(bytes(text).decode(errors="replace")))
         return len(text)
 
     def flush(self) -> None:
@@ -286,8 +286,8 @@ Examples:
     help="What speaks: each column, or columns that are modeled together.",
 )
 @click.option("--steps", is_flag=True, help="Show the calculation, as in a lecture.")
-@reading
-@common
+@input_options
+@common_options
 def explain(
     model: str,
     table: tuple[str, ...],
@@ -302,32 +302,32 @@ def explain(
     from deciban.scoring.predict import aligned_table, opened_rows
     from deciban.sources.source import Source
 
-    fitted = loaded(model)
-    scan = opened(table, read)
-    missing_columns(fitted, scan)
+    fitted = load_model(model)
+    scan = open_table(table, read)
+    warn_missing_columns(fitted, scan)
     source = opened_rows(fitted, scan)
     assert isinstance(source, Source), "a scan is one"
     shown = source.at([number - 1 for number in row]) if row else source.head(rows + 1)
     if shown.num_rows < len(row):
         raise click.UsageError(f"--row {max(row)}: the table has fewer rows")
     wanted = [number - 1 for number in row] or list(range(min(rows, shown.num_rows)))
-    with scan.naming():
-        found = Explanation.of(fitted.model, aligned_table(fitted, shown.slice(0, len(wanted))), options["by"])
+    with scan.locate_errors():
+        found = Explanation.from_model(fitted.model, aligned_table(fitted, shown.slice(0, len(wanted))), options["by"])
     if as_json:
-        return say_json(
+        return echo_json(
             [
-                {"row": number + 1, **found.reasons(k), **({"steps": found.steps(k)} if options["steps"] else {})}
+                {"row": number + 1, **found.to_dict(k), **({"steps": found.steps(k)} if options["steps"] else {})}
                 for k, number in enumerate(wanted)
             ]
         )
     width = max(shutil.get_terminal_size((100, 24)).columns, 40) if sys.stdout.isatty() else 100
     for k, number in enumerate(wanted):
         if k:
-            say()
-        heading(f"row {number + 1}")
-        say(found.calculation(k, width) if options["steps"] else found.summary(k, width))
+            echo()
+        echo_heading(f"row {number + 1}")
+        echo(found.calculation(k, width) if options["steps"] else found.summary(k, width))
     if not row and shown.num_rows > rows:
-        complain("note", f"shown: the first {count_noun(rows, 'row')}; --rows or --row shows others")
+        notify("note", f"shown: the first {count_noun(rows, 'row')}; --rows or --row shows others")
     return None
 
 
@@ -340,27 +340,27 @@ Examples:
 @click.option("--class", "label", metavar="CLASS", help="Only the words of this class; all classes unless given.")
 @click.option("--column", metavar="COLUMN", help="The column of texts, if there are several.")
 @click.option("--count", "-n", type=click.IntRange(1), default=10, show_default=True, help="How many words.")
-@common
+@common_options
 def top_words(model: str, label: str | None, column: str | None, count: int, as_json: bool) -> None:
     """Show the words by which the texts of each class are known, the most telling first."""
     from dataclasses import asdict
 
     from deciban.explain.words import top_words_of
 
-    fitted = loaded(model)
-    chosen = fitted.classes.tolist() if label is None else [class_of(fitted, label)]
+    fitted = load_model(model)
+    chosen = fitted.classes.tolist() if label is None else [find_class(fitted, label)]
     found = {format_class(one): top_words_of(fitted.plain, fitted.class_index(one), count, column) for one in chosen}
     if as_json:
-        return say_json({one: [asdict(word) for word in some] for one, some in found.items()})
+        return echo_json({one: [asdict(word) for word in some] for one, some in found.items()})
     for k, (one, some) in enumerate(found.items()):
         if k:
-            say()
-        heading(one)
-        say(str(some))
+            echo()
+        echo_heading(one)
+        echo(str(some))
     return None
 
 
-def class_of(fitted: "Fitted", label: str | None, option: str = "--class") -> Any:
+def find_class(fitted: "Fitted", label: str | None, option: str = "--class") -> Any:
     """The class that is written so on the command line; None where none is."""
     labels = fitted.classes.tolist()
     if label is None:
@@ -385,7 +385,7 @@ Example:
 @click.option("--length", type=click.IntRange(0), help="How many words each text, or row of word counts, has.")
 @TABLE_OUTPUT
 @NO_ESCAPE
-@common
+@common_options
 def sample(
     model: str, rows: int, seed: int | None, label: str | None, length: int | None, output: str | None, as_json: bool,
     no_escape: bool,
@@ -401,9 +401,9 @@ def sample(
 
     from deciban.scoring.simulate import sample_rows
 
-    fitted = loaded(model)
-    drawn, labels = sample_rows(fitted, rows, seed, class_of(fitted, label), length)
+    fitted = load_model(model)
+    drawn, labels = sample_rows(fitted, rows, seed, find_class(fitted, label), length)
     if not isinstance(drawn, pa.Table):
         drawn = pa.table({f"x{j}": drawn[:, j] for j in range(drawn.shape[1])})
     table = drawn.append_column(fitted.origin.target or "class", pa.array(labels.tolist()))
-    _write(output, [table], table.column_names, as_json, {"keep": None, "no_escape": no_escape, "as_read": ()})
+    _write_tables(output, [table], table.column_names, as_json, {"keep": None, "no_escape": no_escape, "as_read": ()})

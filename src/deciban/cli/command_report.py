@@ -6,20 +6,20 @@ from typing import Any
 
 import click
 
-from deciban.cli.command_predict import about_costs, costs
+from deciban.cli.command_predict import load_costs, locate_cost_errors
 from deciban.cli.options import (
     MODEL,
     TARGET,
     ReadOptions,
-    common,
-    files,
-    labeled,
-    loaded,
-    missing_columns,
-    opened,
-    reading,
+    common_options,
+    complete_files,
+    input_options,
+    load_model,
+    open_labeled,
+    open_table,
+    warn_missing_columns,
 )
-from deciban.cli.output import check_output, complain, say, say_json
+from deciban.cli.output import check_output, echo, echo_json, notify
 
 
 @click.command(epilog="""\b
@@ -30,16 +30,20 @@ Examples:
   deciban report wine.dcb --json                                the figures as data
 """)  # fmt: skip
 @MODEL
-@click.argument("table", nargs=-1, shell_complete=files)
+@click.argument("table", nargs=-1, shell_complete=complete_files)
 @TARGET
-@click.option("--costs", metavar="FILE", shell_complete=files, help="What each decision costs; see deciban decide.")
+@click.option(
+    "--costs", metavar="FILE", shell_complete=complete_files, help="What each decision costs; see deciban decide."
+)
 @click.option("--title", metavar="TEXT", help="The title of the page.")
 @click.option(
     "--examples", type=click.IntRange(0), default=3, show_default=True, help="How many rows of TABLE are shown."
 )
-@click.option("--output", "-o", metavar="FILE", shell_complete=files, help="The page to write; needed unless --json.")
-@reading
-@common
+@click.option(
+    "--output", "-o", metavar="FILE", shell_complete=complete_files, help="The page to write; needed unless --json."
+)
+@input_options
+@common_options
 def report(
     model: str,
     table: tuple[str, ...],
@@ -53,24 +57,24 @@ def report(
     if output is None and not as_json:
         raise click.UsageError("give --output, the page to write, or --json for the figures")
     check_output(output, [model, *([options["costs"]] if options["costs"] else [])])
-    from deciban.report.figures import report_figures
+    from deciban.report.data import collect_report_data
     from deciban.report.report import Report
 
-    fitted = loaded(model)
-    loss = costs(options["costs"], fitted)
+    fitted = load_model(model)
+    loss = load_costs(options["costs"], fitted)
     rows = None
     if table:
-        scan = opened(table, read, output)
-        rows = labeled(fitted, scan, target)
-        missing_columns(fitted, scan)
+        scan = open_table(table, read, output)
+        rows = open_labeled(fitted, scan, target)
+        warn_missing_columns(fitted, scan)
     title = options["title"] or f"{Path(model).stem}: report"
-    with about_costs(options["costs"]):
-        found = Report(report_figures(fitted, title, rows, None, loss, options["examples"]))
+    with locate_cost_errors(options["costs"]):
+        found = Report(collect_report_data(fitted, title, rows, None, loss, options["examples"]))
     if output is not None:
         found.save(output)
     if as_json:
-        return say_json(found.figures if output is None else {"output": output, **found.figures})
-    return say(f"{output}: {Path(str(output)).stat().st_size:,} bytes")
+        return echo_json(found.data if output is None else {"output": output, **found.data})
+    return echo(f"{output}: {Path(str(output)).stat().st_size:,} bytes")
 
 
 @click.command(epilog="""\b
@@ -80,8 +84,8 @@ Examples:
 """)  # fmt: skip
 @click.argument("model", required=False, type=click.Path(dir_okay=False))
 @click.option("--title", metavar="TEXT", help="The title of the page.")
-@click.option("--output", "-o", metavar="FILE", required=True, shell_complete=files, help="The page to write.")
-@common
+@click.option("--output", "-o", metavar="FILE", required=True, shell_complete=complete_files, help="The page to write.")
+@common_options
 def playground(model: str | None, title: str | None, output: str, as_json: bool) -> None:
     """Write a page in which a model is tried and its losses are edited, as one file that needs no network.
 
@@ -89,18 +93,18 @@ def playground(model: str | None, title: str | None, output: str, as_json: bool)
     a test among a thousand people, and evidence on a pair of scales.
     """
     check_output(output, [] if model is None else [model])
-    from deciban.page.build import page_html
-    from deciban.sources.write import replacing
+    from deciban.page.build import render_page
+    from deciban.sources.write import replace_file
 
-    fitted = None if model is None else loaded(model)
+    fitted = None if model is None else load_model(model)
     told = title or (Path(model).stem if model is not None else "deciban: a playground")
-    page, _ = page_html(fitted, service=False, title=told)
+    page, _ = render_page(fitted, service=False, title=told)
     if 'id="model-json"' not in page:
-        complain(
+        notify(
             "note",
             f"{model}: this model cannot be in a page, which says why; deciban serve {model} has a page to try it",
         )
-    with replacing(os.fspath(output)) as file:
+    with replace_file(os.fspath(output)) as file:
         file.write(page.encode())
     size = Path(output).stat().st_size
-    return say_json({"output": output, "bytes": size}) if as_json else say(f"{output}: {size:,} bytes")
+    return echo_json({"output": output, "bytes": size}) if as_json else echo(f"{output}: {size:,} bytes")

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from deciban.cli.command_predict import costs
-from deciban.cli.options import common, files
-from deciban.cli.output import complain, flush, say, say_json
+from deciban.cli.command_predict import load_costs
+from deciban.cli.options import common_options, complete_files
+from deciban.cli.output import echo, echo_json, flush, notify
 from deciban.errors import UsageError, missing_package
 from deciban.serve.settings import ConnectionSettings, LearnSettings, RequestSettings, ServeSettings
 from deciban.util.text_tables import count_noun, escape_line
@@ -23,7 +23,7 @@ Examples:
 \b
   curl -H 'Content-Type: application/json' -d '[{"alcohol": 13.2}]' http://127.0.0.1:8000/predict
 """)  # fmt: skip
-@click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=files)
+@click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=complete_files)
 @click.option(
     "--host",
     default=ServeSettings.host,
@@ -41,7 +41,7 @@ Examples:
 @click.option(
     "--token-file",
     metavar="FILE",
-    shell_complete=files,
+    shell_complete=complete_files,
     help="Access tokens, one per line: 'read TOKEN' or 'learn TOKEN'.",
 )
 @click.option(
@@ -90,7 +90,9 @@ Examples:
     metavar="BYTES",
     help="With --learn: maximum size of the model file; beyond it, learning stops.",
 )
-@click.option("--costs", metavar="FILE", shell_complete=files, help="Default costs for /decide; see deciban decide.")
+@click.option(
+    "--costs", metavar="FILE", shell_complete=complete_files, help="Default costs for /decide; see deciban decide."
+)
 @click.option(
     "--reject", type=click.FloatRange(0.0), metavar="COST", help="Default cost of leaving a row undecided, for /decide."
 )
@@ -162,7 +164,7 @@ Examples:
     help="Maximum number of open connections per client address.",
 )
 @click.option("--access-log", is_flag=True, help="Log each request to standard error.")
-@common
+@common_options
 def serve(as_json: bool, **options: Any) -> None:
     """Serve a model over HTTP.
 
@@ -175,10 +177,10 @@ def serve(as_json: bool, **options: Any) -> None:
     _check_options(settings, options)
     # prometheus_client must find the shared folder in the environment when it is imported
     with create_shared_folder() if settings.workers > 1 else nullcontext():
-        _run(settings, as_json)
+        _run_service(settings, as_json)
 
 
-def _run(settings: ServeSettings, as_json: bool) -> None:
+def _run_service(settings: ServeSettings, as_json: bool) -> None:
     try:
         from deciban.serve.run import serve as run
     except ImportError as missing:
@@ -189,12 +191,12 @@ def _run(settings: ServeSettings, as_json: bool) -> None:
 
     def announce(address: str, names: list[str], failed: list[str]) -> None:
         if as_json:
-            say_json({"address": address, "models": names, "failed": failed})
+            echo_json({"address": address, "models": names, "failed": failed})
         elif os.path.isdir(settings.path):
             note = f" ({len(failed)} cannot be loaded: {escape_line(', '.join(failed))})" if failed else ""
-            say(f"serving {count_noun(len(names), 'model')}{note} at {address}")
+            echo(f"serving {count_noun(len(names), 'model')}{note} at {address}")
         else:
-            say(f"serving {escape_line(os.path.basename(settings.path))} at {address}")
+            echo(f"serving {escape_line(os.path.basename(settings.path))} at {address}")
         flush()
 
     run(settings, announce)
@@ -218,6 +220,6 @@ def _check_options(settings: ServeSettings, options: dict[str, Any]) -> None:
         remedy = "omit --workers, or omit --learn"
         raise UsageError("--workers: online learning uses a single process", remedy=remedy)
     if settings.costs is not None:
-        costs(settings.costs, of_columns=True)
+        load_costs(settings.costs, of_columns=True)
     if settings.token_file is not None and settings.on_loopback and settings.allow_hosts:
-        complain("note", "--allow-host has no effect with --token-file: the Host header is not checked then")
+        notify("note", "--allow-host has no effect with --token-file: the Host header is not checked then")

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from deciban.cli.options import common
-from deciban.cli.output import say, say_json
+from deciban.cli.options import common_options
+from deciban.cli.output import echo, echo_json
 from deciban.errors import DecibanError
 
 
@@ -20,7 +20,7 @@ Examples:
   deciban warmup                                     once after installation
   NUMBA_CACHE_DIR=/opt/kernels deciban warmup        for an image; set it where the image runs too
 """)  # fmt: skip
-@common
+@common_options
 def warmup(as_json: bool) -> None:
     """Compile all kernels for this machine, on all cores, so that nothing waits for it later."""
     from deciban.kernels.compiled import cache_folder
@@ -32,12 +32,12 @@ def warmup(as_json: bool) -> None:
             advance(done)
     seconds, folder = time.monotonic() - start, str(cache_folder())
     if as_json:
-        say_json({"seconds": seconds, "folder": folder})
+        echo_json({"seconds": seconds, "folder": folder})
     else:
-        say(f"compiled in {seconds:.0f} s, kept in {folder}")
+        echo(f"compiled in {seconds:.0f} s, kept in {folder}")
 
 
-def _numbers(rows: int = 120) -> tuple[Any, list[str]]:
+def _make_numbers(rows: int = 120) -> tuple[Any, list[str]]:
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -48,14 +48,14 @@ def _numbers(rows: int = 120) -> tuple[Any, list[str]]:
     return numbers, [("a", "b", "c")[k] for k in place]
 
 
-def tuned_numbers() -> None:
+def run_numbers() -> None:
     """Numbers, tuned; decisions; missing cells."""
     import numpy as np
 
     from deciban.estimators.classifier import BayesClassifier
     from deciban.families import Binned, Gaussian, JointGaussian, LogNormal, Pooled
 
-    numbers, labels = _numbers()
+    numbers, labels = _make_numbers()
     clf = BayesClassifier().fit(numbers, labels)
     str(clf.explain(numbers[:2]))
     clf.decide(numbers, np.ones((3, 3)) - np.eye(3), reject=0.4)
@@ -68,14 +68,14 @@ def tuned_numbers() -> None:
         plain.leave_one_out(numbers, labels)
 
 
-def tuned_table() -> None:
+def run_mixed_table() -> None:
     """Numbers, categories, flags, counts and missing cells in one table."""
     import numpy as np
     import pyarrow as pa
 
     from deciban.estimators.classifier import BayesClassifier
 
-    numbers, labels = _numbers(240)
+    numbers, labels = _make_numbers(240)
     level = np.array(["x", "y", "z"])[(np.abs(numbers[:, 3]) * 2).astype(int) % 3]
     columns = {
         "number": pa.array(numbers[:, 0], mask=np.arange(240) % 9 == 0),
@@ -91,7 +91,7 @@ def tuned_table() -> None:
     (clf + clf.shard(table.slice(0, 40), labels[:40])).predict(table)
 
 
-def texts() -> None:
+def run_texts() -> None:
     """Texts, tuned and of every kind."""
     from deciban.datasets import messages
     from deciban.estimators.classifier import BayesClassifier
@@ -107,7 +107,7 @@ def texts() -> None:
         plain.leave_one_out(table, "label")
 
 
-def parts_of_texts() -> None:
+def run_text_options() -> None:
     """N-grams of words and characters, stop words, bounded vocabularies."""
     from deciban.datasets import messages
     from deciban.estimators.classifier import BayesClassifier
@@ -122,14 +122,14 @@ def parts_of_texts() -> None:
         BayesClassifier({"text": family}, tune=None).fit(table, "label").predict(table)
 
 
-def drop_ins() -> None:
+def run_dropins() -> None:
     """scikit-learn's classifiers by name, on dense and sparse rows, in both precisions."""
     import numpy as np
     from scipy import sparse
 
     from deciban import dropin
 
-    numbers, labels = _numbers()
+    numbers, labels = _make_numbers()
     counts = np.abs(numbers * 2).astype(np.int64)
     for kind in (np.float64, np.float32):
         dropin.GaussianNB().fit(numbers.astype(kind), labels).predict(numbers.astype(kind))
@@ -142,7 +142,7 @@ def drop_ins() -> None:
             classifier().fit(table, labels).predict(table)
 
 
-def files() -> None:
+def run_files() -> None:
     """Files of text."""
     from deciban.datasets import messages
     from deciban.estimators.classifier import BayesClassifier
@@ -159,25 +159,33 @@ def files() -> None:
             BayesClassifier(tune=None).fit(str(path), "label").predict(str(path))
 
 
-def samples() -> None:
+def run_samples() -> None:
     """Samples of rows of numbers and texts."""
     from deciban.tables.convert import as_table
-    from deciban.tables.labeled import LabeledTable
-    from deciban.tables.row_sampling import sampled_places
+    from deciban.tables.examples import LabeledTable
+    from deciban.tables.row_sampling import sample_places
 
-    numbers, labels = _numbers(5_000)
-    sampled_places(len(labels), 20)
+    numbers, labels = _make_numbers(5_000)
+    sample_places(len(labels), 20)
     LabeledTable.of(as_table({"number": numbers[:, 0], "text": labels}), labels).sample(20)
 
 
-JOBS: tuple[Callable[[], None], ...] = (texts, tuned_table, drop_ins, tuned_numbers, parts_of_texts, files, samples)
+JOBS: tuple[Callable[[], None], ...] = (
+    run_texts,
+    run_mixed_table,
+    run_dropins,
+    run_numbers,
+    run_text_options,
+    run_files,
+    run_samples,
+)
 
 
 # The name of a file in the cache of kernels: it is there when all are compiled.
-WARM = "warm"
+MARKER_FILE = "warm"
 
 
-def _run(place: int) -> None:
+def _run_job(place: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         JOBS[place]()
@@ -197,7 +205,7 @@ def compile_all(processes: int | None = None) -> Iterator[int]:
         )
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes or CORES, mp_context=context, max_tasks_per_child=1) as pool:
-        for done in as_completed([pool.submit(_run, place) for place in range(len(JOBS))]):
+        for done in as_completed([pool.submit(_run_job, place) for place in range(len(JOBS))]):
             done.result()
             yield 1
-    (folder / WARM).touch()
+    (folder / MARKER_FILE).touch()

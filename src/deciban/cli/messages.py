@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from deciban.errors import NOT_GIVEN, Argument, DecibanError, DecibanWarning, Labels, Part, rendered
+from deciban.errors import NOT_GIVEN, Argument, DecibanError, DecibanWarning, Labels, Part, render_message
 from deciban.util.text_tables import format_class
 
 # Arguments that are options of the same name.
@@ -17,10 +17,11 @@ SAME_NAME = (
 # Arguments that are options of another name.
 OPTIONS = {
     **{name: f"--{name.replace('_', '-')}" for name in SAME_NAME},
-    "columns": "--family",
+    "families": "--family",
     "header": "--no-header",
     "label": "--class",
     "loss": "--costs",
+    "n_samples": "--rows",
     "random_state": "--seed",
     "sample_weight": "--weight",
     "types": "--type",
@@ -33,7 +34,7 @@ SPREADS = ("PerClass", "Pooled", "Shrunk")
 def as_option(part: Part) -> str:
     """Return an argument, a family or labels as the command line shows them.
 
-    >>> as_option(Argument("missing", "n/a")), as_option(Argument("columns")), as_option(Argument("family", "Gamma"))
+    >>> as_option(Argument("missing", "n/a")), as_option(Argument("families")), as_option(Argument("family", "Gamma"))
     ('--missing n/a', '--family', 'Gamma')
     >>> as_option(Argument("types", {"a b": "text"})), as_option(Argument("force", True))
     ("--type 'a b=text'", '--force')
@@ -69,7 +70,7 @@ def describe_error(error: DecibanError) -> str:
 def describe_warning(warning: Warning | str) -> str:
     """Return the message of a warning."""
     if isinstance(warning, DecibanWarning):
-        return rendered(warning.message, as_option)
+        return render_message(warning.message, as_option)
     return str(warning)
 
 

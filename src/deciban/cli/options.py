@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
-from deciban.cli.output import check_output, complain, few
+from deciban.cli.output import check_output, list_first, notify
 from deciban.errors import Argument, UsageError
-from deciban.sources.addresses import HIDDEN, without_passwords
+from deciban.sources.addresses import HIDDEN, mask_passwords
 from deciban.util.text_tables import count_noun, format_class
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
-    from deciban.sources.labeled import LabeledStream
     from deciban.sources.source import Source
+    from deciban.sources.streams import LabeledStream
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def files(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_files(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The shell completes the name of a file or a folder here."""
     return [CompletionItem(incomplete, type="file")]
 
 
-TABLE = click.argument("table", nargs=-1, required=True, shell_complete=files)
+TABLE = click.argument("table", nargs=-1, required=True, shell_complete=complete_files)
 TARGET = click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name "
                       "here.")  # fmt: skip
 TUNE = click.option(
@@ -43,7 +43,7 @@ TUNE = click.option(
 MODEL = click.argument("model", type=click.Path(dir_okay=False))
 
 
-def common(command: Command) -> Command:
+def common_options(command: Command) -> Command:
     """The options that every command has."""
     command = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
     return click.option("--debug", is_flag=True, expose_value=False, help="Show where an error comes from.")(command)
@@ -65,7 +65,7 @@ class ReadOptions:
     no_header: bool
 
 
-def reading(command: Command) -> Command:
+def input_options(command: Command) -> Command:
     """Add the options of commands that read a table; the command gets them as one value, `read`."""
 
     @wraps(command)
@@ -97,7 +97,7 @@ def reading(command: Command) -> Command:
     return cast(Command, with_options)
 
 
-def opened(table: Sequence[str], read: ReadOptions, output: str | None = None) -> "Source":
+def open_table(table: Sequence[str], read: ReadOptions, output: str | None = None) -> "Source":
     """The table that is meant; a file of it is no `output`."""
     from deciban.sources.csv import MISSING_WORDS
     from deciban.sources.open import scan
@@ -109,7 +109,7 @@ def opened(table: Sequence[str], read: ReadOptions, output: str | None = None) -
         table[0] if len(table) == 1 else list(table),
         query=read.query,
         table=read.database_table,
-        types=dict(pair(text, "--type", "COLUMN=TYPE") for text in read.types),
+        types=dict(split_pair(text, "--type", "COLUMN=TYPE") for text in read.types),
         ignore=read.ignore,
         missing=(*MISSING_WORDS, *read.missing),
         encoding=read.encoding,
@@ -122,35 +122,35 @@ def opened(table: Sequence[str], read: ReadOptions, output: str | None = None) -
     return found
 
 
-def again_from(table: Sequence[str], read: ReadOptions) -> list[str]:
+def table_arguments(table: Sequence[str], read: ReadOptions) -> list[str]:
     """What to give another command to read the same rows, without a password."""
     database = {"--query": read.query, "--table": read.database_table}
     given = [part for option, value in database.items() if value is not None for part in (option, value)]
-    return [*(without_passwords(one).replace(f":{HIDDEN}@", "@") for one in table), *given]
+    return [*(mask_passwords(one).replace(f":{HIDDEN}@", "@") for one in table), *given]
 
 
-def pair(text: str, option: str, form: str) -> tuple[str, str]:
+def split_pair(text: str, option: str, form: str) -> tuple[str, str]:
     name, sign, value = text.rpartition("=")
     if not sign or not name:
         raise UsageError(f"{option} {text}: write it as {form}")
     return name, value
 
 
-def tuning_of(name: str | None) -> str | None:
+def parse_tuning(name: str | None) -> str | None:
     """Return the value of `tune=` for the option --tune."""
     return None if name == "none" else name or "auto"
 
 
-def loaded(path: str) -> "Fitted":
+def load_model(path: str) -> "Fitted":
     from deciban.store.model_file import load
 
     return load(path)
 
 
-def labeled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabeledStream":
+def open_labeled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabeledStream":
     """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
     from deciban.fitting.fit import open_examples
-    from deciban.sources.labeled import LabeledStream
+    from deciban.sources.streams import LabeledStream
 
     name = target if target is not None else fitted.origin.target
     if name is None:
@@ -160,29 +160,31 @@ def labeled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabeledStr
     return rows
 
 
-def missing_columns(fitted: "Fitted", scan: "Source") -> None:
+def warn_missing_columns(fitted: "Fitted", scan: "Source") -> None:
     """Say which columns of the model a table does not have."""
     there = set(scan.names)
     if absent := [name for name in fitted.schema.names or () if name not in there]:
-        complain("warning", f"{scan.name} has no {few(absent)}: taken as missing, {no_evidence(fitted, absent)}")
+        notify(
+            "warning", f"{scan.name} has no {list_first(absent)}: taken as missing, {describe_missing(fitted, absent)}"
+        )
 
 
-def no_evidence(fitted: "Fitted", missing: Iterable[str]) -> str:
+def describe_missing(fitted: "Fitted", missing: Iterable[str]) -> str:
     """What missing cells of some columns mean to a model, as the end of a sentence."""
     partial = fitted.model.partial
     informative = [] if partial is None else partial.informative.tolist()
     told = {fitted.schema.column_name(column) for column in informative}.intersection(missing)
-    return "which is no evidence" + (f", but for {few(sorted(told))}: see inspect" if told else "")
+    return "which is no evidence" + (f", but for {list_first(sorted(told))}: see inspect" if told else "")
 
 
-def new_columns(fitted: "Fitted", rows: "LabeledStream", name: str, what: str) -> None:
+def warn_new_columns(fitted: "Fitted", rows: "LabeledStream", name: str, what: str) -> None:
     """Say which columns of a table are new to the model, and what becomes of them."""
     known = set(fitted.schema.names or ())
     if fresh := [column for column in rows.names if column not in known]:
-        complain("warning", f"{name} has {few(fresh)}, new to the model: {what}")
+        notify("warning", f"{name} has {list_first(fresh)}, new to the model: {what}")
 
 
-def new_classes(fitted: "Fitted", shard: "Fitted", name: str, remedy: str = "") -> None:
+def warn_new_classes(fitted: "Fitted", shard: "Fitted", name: str, remedy: str = "") -> None:
     """Say which classes of rows to be learned the model has not had before, and whether that may be a slip."""
     old = set(fitted.classes.tolist())
     known = {str(label).strip().casefold(): label for label in old}
@@ -196,7 +198,7 @@ def new_classes(fitted: "Fitted", shard: "Fitted", name: str, remedy: str = "") 
     if fresh:
         shown = ", ".join(fresh[:5]) + (f", … ({len(fresh)} in all)" if len(fresh) > 5 else "")
         what = "a class that is" if len(fresh) == 1 else "classes that are"
-        complain("warning", f"{name} has {what} new to the model: {shown}{remedy}")
+        notify("warning", f"{name} has {what} new to the model: {shown}{remedy}")
 
 
 # What stands before the first sign of equality that is not within quotes, and what behind.
@@ -205,7 +207,7 @@ NAMES_AND_VALUE = re.compile(r"""((?:"[^"]*"|[^"=])*)=(.*)""", re.DOTALL)
 PRIORS = ("empirical", "smoothed", "uniform")
 
 
-def names_in(text: str, known: Sequence[str] = ()) -> list[str]:
+def split_names(text: str, known: Sequence[str] = ()) -> list[str]:
     """The names of a list such as `id,name`; a name with a comma stands in quotes, or alone if it is a `known` one.
 
     >>> names_in('id, name'), names_in('"last, first",id'), names_in("last, first", ["id", "last, first"])
@@ -217,21 +219,21 @@ def names_in(text: str, known: Sequence[str] = ()) -> list[str]:
     return [name.strip() for name in cells if name.strip()]
 
 
-def prior_of(text: str) -> Any:
+def parse_prior(text: str) -> Any:
     """The name of a prior, or the probability of each class."""
     if text in PRIORS:
         return text
     if "=" not in text:
         known = ", ".join(PRIORS)
         raise click.UsageError(f"--prior {text}: choose {known}, or give probabilities: 'ill=0.01,well=0.99'")
-    shares = dict(pair(part, "--prior", "CLASS=PROBABILITY,…") for part in names_in(text))
+    shares = dict(split_pair(part, "--prior", "CLASS=PROBABILITY,…") for part in split_names(text))
     try:
         return {name: float(share) for name, share in shares.items()}
     except ValueError:
         raise click.UsageError(f"--prior {text}: give a number for each class") from None
 
 
-def families_of(texts: Sequence[str], columns: Sequence[str] | None = None) -> dict[Any, Any] | None:
+def parse_families(texts: Sequence[str], columns: Sequence[str] | None = None) -> dict[Any, Any] | None:
     """{"a": Gaussian(), ("b", "c"): JointGaussian()} of "a=Gaussian" and "b,c=JointGaussian".
 
     columns: those that can be learned; as long as they are not known, any may be named.
@@ -239,17 +241,17 @@ def families_of(texts: Sequence[str], columns: Sequence[str] | None = None) -> d
     found: dict[Any, Any] = {}
     for text in texts:
         parts = NAMES_AND_VALUE.fullmatch(text)
-        named = names_in(parts[1], columns or ()) if parts is not None else []
+        named = split_names(parts[1], columns or ()) if parts is not None else []
         if parts is None or not named:
             raise click.UsageError(f"--family {text}: write it as COLUMN=FAMILY")
         for name in named:
             if columns is not None and name not in columns:
-                raise click.UsageError(f"--family {text}: there is no column {name!r}{_near(name, columns)}")
-        found[tuple(named) if len(named) > 1 else named[0]] = _family(parts[2], text)
+                raise click.UsageError(f"--family {text}: there is no column {name!r}{_suggest(name, columns)}")
+        found[tuple(named) if len(named) > 1 else named[0]] = _parse_family(parts[2], text)
     return found or None
 
 
-def _family(text: str, option: str) -> Any:
+def _parse_family(text: str, option: str) -> Any:
     """A family from its name, or from a call with plain values: data, never code. Capitals do not matter."""
     from deciban.families import SPREADS, known_families
 
@@ -264,7 +266,7 @@ def _family(text: str, option: str) -> Any:
             return kind_of(node.id)() if kind_of(node.id) is not None else node.id  # a word without quotes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if (kind := kind_of(node.func.id)) is None:
-                raise _unknown(node.func.id, option, names)
+                raise _unknown_family(node.func.id, option, names)
             return kind(*map(made, node.args), **{item.arg or "": made(item.value) for item in node.keywords})
         return ast.literal_eval(node)
 
@@ -273,21 +275,21 @@ def _family(text: str, option: str) -> Any:
     except (ValueError, SyntaxError) as problem:
         if isinstance(problem, UsageError):
             raise click.UsageError(f"--family {option}: {problem}") from None
-        raise _unknown(text.strip(), option, names) from None
+        raise _unknown_family(text.strip(), option, names) from None
     except TypeError as problem:
         said = str(problem).replace("__init__()", "").replace("got an unexpected keyword argument", "has no parameter")
         raise click.UsageError(f"--family {option}: {said.replace('.', '')}") from None
     if not isinstance(found, known_families()):
-        raise _unknown(text.strip(), option, names)
+        raise _unknown_family(text.strip(), option, names)
     return found
 
 
-def _unknown(name: str, option: str, names: Sequence[str]) -> click.UsageError:
-    hint = _near(name, names) or f"; choose one of {', '.join(names)}, such as 'Binned(bins=32)'"
+def _unknown_family(name: str, option: str, names: Sequence[str]) -> click.UsageError:
+    hint = _suggest(name, names) or f"; choose one of {', '.join(names)}, such as 'Binned(bins=32)'"
     return click.UsageError(f"--family {option}: there is no family {name!r}{hint}")
 
 
-def _near(name: str, known: Sequence[str]) -> str:
+def _suggest(name: str, known: Sequence[str]) -> str:
     lower = {one.lower(): one for one in known}
     found = get_close_matches(name.lower(), lower, 1)
     return f"; did you mean {lower[found[0]]!r}?" if found else ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import click
 
 from deciban.errors import Place, UsageError
-from deciban.sources.addresses import is_address, without_passwords
+from deciban.sources.addresses import is_address, mask_passwords
 from deciban.util.text_tables import align_table, shorten, text_width, to_json
 
 if TYPE_CHECKING:
@@ -32,24 +32,24 @@ PARAMETERS_TO_SKIP = re.compile(r"(, )?outside='ignore'|\(outside='ignore'\)|\(\
 MIN_WHY = 20
 
 
-def clean(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Text that a terminal shows and does not obey; JSON stays JSON of the same."""
     return TERMINAL_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def say(text: Any = "") -> None:
+def echo(text: Any = "") -> None:
     """Print for people."""
-    click.echo(clean(str(text)))
+    click.echo(escape_controls(str(text)))
 
 
-def heading(text: str) -> None:
-    click.secho(clean(text), bold=True)
+def echo_heading(text: str) -> None:
+    click.secho(escape_controls(text), bold=True)
 
 
-def complain(kind: str, text: str) -> None:
+def notify(kind: str, text: str) -> None:
     """One line on standard error."""
     color = {"error": "red", "warning": "yellow"}.get(kind)
-    said = clean(without_passwords(" ".join(text.splitlines())))
+    said = escape_controls(mask_passwords(" ".join(text.splitlines())))
     click.echo(f"deciban: {click.style(kind, fg=color, bold=True)}: {said}", err=True)
 
 
@@ -57,12 +57,12 @@ def flush() -> None:
     sys.stdout.flush()
 
 
-def say_json(result: Any) -> None:
+def echo_json(result: Any) -> None:
     """Print for programs: one line of JSON, in which numbers that JSON does not have are null."""
-    click.echo(clean(json.dumps(to_json(result), ensure_ascii=False, allow_nan=False)))
+    click.echo(escape_controls(json.dumps(to_json(result), ensure_ascii=False, allow_nan=False)))
 
 
-def columns_of(fitted: "Fitted", most: int | None = None, more: str = "") -> str:
+def format_columns(fitted: "Fitted", most: int | None = None, more: str = "") -> str:
     """What each column is: its type in the table, its family, and why; at most so many lines."""
     schema = fitted.schema
     types = schema.column_types
@@ -72,10 +72,10 @@ def columns_of(fitted: "Fitted", most: int | None = None, more: str = "") -> str
     shown = lines if most is None or len(lines) <= most + 1 else lines[: most + 1]
     rest = "" if len(shown) == len(lines) else f"\n… ({len(lines) - len(shown)} more: {more})"
     width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else None
-    return columns_table(shown, width) + rest
+    return align_columns(shown, width) + rest
 
 
-def columns_table(lines: Sequence[tuple[str, str, str, str]], width: int | None) -> str:
+def align_columns(lines: Sequence[tuple[str, str, str, str]], width: int | None) -> str:
     """Lines of column, type, family and why as a table; within `width`, if given, as far as there is room for all."""
     table = align_table(lines)
     if width is None or max(map(text_width, table.splitlines())) <= width:
@@ -85,15 +85,15 @@ def columns_table(lines: Sequence[tuple[str, str, str, str]], width: int | None)
     kept = [0, 1, 2] if sum(sizes) + MIN_WHY <= width else [0, 2]
     family = max(width - sizes[0] - MIN_WHY - 2, MIN_WHY)  # what is left for it
     room = max(width - sum(min(sizes[k], family + 2) if k == 2 else sizes[k] for k in kept), MIN_WHY)
-    cells = [(*line[:2], shorten(line[2], family), at_a_word(line[3], room)) for line in short]
+    cells = [(*line[:2], shorten(line[2], family), shorten_at_word(line[3], room)) for line in short]
     return align_table([tuple(line[k] for k in (*kept, 3)) for line in cells])
 
 
-def at_a_word(text: str, most: int) -> str:
+def shorten_at_word(text: str, most: int) -> str:
     """A text of at most so many places, cut off behind a word.
 
-    >>> at_a_word("best of 13 tried: log-loss", 20), at_a_word("kept", 20)
-    ('best of 13 tried:…', 'kept')
+    >>> at_a_word("log-loss 0.61, best of 13", 20), at_a_word("kept", 20)
+    ('log-loss 0.61,…', 'kept')
     """
     if text_width(text) <= most:
         return text
@@ -101,25 +101,25 @@ def at_a_word(text: str, most: int) -> str:
     return f"{words}…" if words else shorten(text, most)
 
 
-def few(names: Sequence[str]) -> str:
+def list_first(names: Sequence[str]) -> str:
     """The first of some names."""
     return ", ".join(repr(name) for name in names[:5]) + (", …" if len(names) > 5 else "")
 
 
-class Nowhere(io.RawIOBase):
+class ClosedOutput(io.RawIOBase):
     """Stands for a standard output that is closed; `lost` tells whether something was to be said there."""
 
     lost = False
 
     def write(self, data: Any) -> int:
-        Nowhere.lost = True
+        ClosedOutput.lost = True
         return len(data)
 
     def writable(self) -> bool:
         return True
 
 
-def prepare() -> None:
+def prepare_streams() -> None:
     """Before anything is opened or said.
 
     A closed descriptor is given to the null device, so that no file gets its number, into which libraries would then
@@ -131,14 +131,14 @@ def prepare() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this one
     if sys.stdout is None:
-        sys.stdout = io.TextIOWrapper(cast(BinaryIO, Nowhere()), "utf-8")
+        sys.stdout = io.TextIOWrapper(cast(BinaryIO, ClosedOutput()), "utf-8")
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the end
     for stream in (sys.stdout, sys.stderr):
-        widen(stream)
+        accept_all_characters(stream)
 
 
-def widen(stream: Any) -> None:
+def accept_all_characters(stream: Any) -> None:
     """Let a stream take every character."""
     if hasattr(stream, "reconfigure"):
         if stream.isatty():
@@ -176,7 +176,7 @@ def check_model_output(path: str, inputs: Iterable[str], remedy: str = "give ano
         raise UsageError("there is such a file, and it is no model", place=Place(path), remedy=remedy)
 
 
-def refuse_learning_service(path: str) -> None:
+def check_no_service(path: str) -> None:
     """Refuse to replace a model that a service learns with, or has learned with."""
     from deciban.store.lock import owned
 
@@ -192,10 +192,10 @@ def refuse_learning_service(path: str) -> None:
         return  # whether it can be written is checked elsewhere
     if lock is not None:
         os.close(lock)
-    refuse_journal(path)
+    check_no_journal(path)
 
 
-def refuse_journal(path: str) -> None:
+def check_no_journal(path: str) -> None:
     """Refuse to change a model with a journal: that belongs to the file as it is, and may have rows that it lacks."""
     from deciban.store.lock import journal_of
 

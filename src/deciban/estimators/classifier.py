@@ -16,23 +16,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
-from deciban.decisions.decide import CoverageCurve, Decisions, incurred, risks
+from deciban.decisions.decide import CoverageCurve, Decisions, compute_incurred_costs, compute_risks
 from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.estimators.spark import decide_in_spark, explain_in_spark, predict_in_spark
-from deciban.evaluation import evaluate
+from deciban.evaluation import validation as evaluate
 from deciban.evaluation.diagnose import Diagnosis
 from deciban.evaluation.importance import (
     Importance,
-    importance_of_drawn,
-    importance_of_learned,
-    importance_of_new,
+    compute_new_row_importance,
+    compute_simulated_importance,
+    compute_training_importance,
     select_columns,
 )
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Evaluation
-from deciban.evaluation.model_risk import PlugInRisk, model_risk
+from deciban.evaluation.model_risk import BayesRiskEstimate, model_risk
 from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
 from deciban.explain.estimates import Estimates, ParameterCount
 from deciban.explain.explanation import Explanation
@@ -44,22 +44,22 @@ from deciban.export.sql.statement import to_sql
 from deciban.families.base.checks import Unseen
 from deciban.fitting import fit, update
 from deciban.fitting.fit import Plan, open_examples
-from deciban.fitting.tune.propose import most_rows
+from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows
-from deciban.fitting.update import places_of
+from deciban.fitting.update import find_class_places
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.linear_forms import Form, form_of
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.model.tuning import Tuning
-from deciban.report.figures import report_figures
+from deciban.report.data import collect_report_data
 from deciban.report.report import Report
 from deciban.schema.schema import ColumnSpec, Schema
 from deciban.scoring import predict as scoring
 from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labeled import Examples
-from deciban.sources.open import kind_of_rows, named_rows
+from deciban.sources.open import kind_of_rows, open_query_or_table
+from deciban.sources.streams import Examples
 from deciban.sources.write import FileKind, IfExists
 from deciban.store import model_file
 from deciban.store.model_file import shards_of
@@ -80,9 +80,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     Parameters
     ----------
-    columns : family, mapping or None, default=None
-        What the columns are. A family such as ``Gaussian()`` for every column, or a mapping from the name (or number)
-        of a column, or a tuple of columns that form one joint block, to its family. What it leaves out is inferred.
+    families : family, mapping or None, default=None
+        Families of the columns: one family such as ``Gaussian()`` for every column, or a mapping from a column (its
+        name or number), or from a tuple of columns that form one joint block, to its family. The family of every
+        other column is inferred.
     prior : str, mapping, sequence, Empirical or Uniform, default="empirical"
         The prior probability of each class: ``"empirical"`` (its share of the rows), ``"smoothed"`` (one row more in
         each class), ``"uniform"``, ``Empirical(alpha)``, ``Uniform()``, or probabilities: a mapping from class, or a
@@ -134,8 +135,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     -----
     The common methods are `fit`, `predict`, `predict_proba`, `explain`, `decide`, `evaluate`, `score` and `save`.
     `partial_fit`, `forget`, `decay`, `retune`, `shard`, ``+`` and ``-`` change what was learned; `leave_one_out`,
-    `diagnose`, `cross_validate` and `select` tell how good it is; `evidence`, `estimates`, `top_words`, `linear_form`
-    and `sample` show what is inside.
+    `diagnose`, `cross_validate` and `select_columns` evaluate it; `evidence`, `estimates`, `top_words`,
+    `linear_form` and `sample` show what it has learned.
 
     Missing cells (None, NaN, null) are skipped when counting and are no evidence when predicting, unless tuning found
     that they were evidence in training: then the schema says so. Columns of the table that are not named are known by
@@ -151,8 +152,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     ['yes']
     >>> print(clf.schema_)
     column   family         why
-    outlook  Categorical()  text, 3 distinct in 4 rows
-    wind     Categorical()  text, 2 distinct in 4 rows
+    outlook  Categorical()  text, 3 distinct values
+    wind     Categorical()  text, 2 distinct values
     """
 
     fitted_: Fitted
@@ -160,7 +161,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def __init__(
         self,
-        columns: ColumnSpec = None,
+        families: ColumnSpec = None,
         *,
         prior: Any = "empirical",
         classes: Any = None,
@@ -169,7 +170,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         threads: int | None = None,
         tune: Literal["auto", "weights"] | None = "auto",
     ) -> None:
-        self.columns = columns
+        self.families = families
         self.prior = prior
         self.classes = classes
         self.alpha = alpha
@@ -237,7 +238,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> BayesClassifier().fit(weather(), "play").classes_.tolist()
         ['no', 'yes']
         """
-        X = named_rows(X, query, table)
+        X = open_query_or_table(X, query, table)
         fitted = fit.fit(self._settings(), X, y, sample_weight, pushdown=pushdown)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
@@ -385,7 +386,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         evaluate : All other figures.
         """
         fitted = self._fitted()
-        return evaluate.accuracy_of(fitted, fit.open_examples(fitted, X, y, sample_weight))
+        return evaluate.compute_accuracy(fitted, fit.open_examples(fitted, X, y, sample_weight))
 
     def explain(self, X: Any, by: str = "column") -> Explanation:
         """Why each row is classified as it is: what each column says for it, in decibans.
@@ -402,7 +403,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         Explanation
-            Print it, or ask for ``summary(row)``, ``calculation(row)``, ``reasons(row)``, ``steps(row)`` or
+            Print it, or ask for ``summary(row)``, ``calculation(row)``, ``to_dict(row)``, ``steps(row)`` or
             ``to_frame()``. Of a Spark DataFrame: the same with the columns ``predicted``, ``against``, ``decibans``,
             ``decibans of prior`` and ``decibans of`` each column added.
 
@@ -414,7 +415,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         if kind_of_rows(X) == "spark":
             return explain_in_spark(fitted, X)  # type: ignore[no-any-return]  # a DataFrame
-        return Explanation.of(fitted.model, scoring.aligned_table(fitted, X), by)
+        return Explanation.from_model(fitted.model, scoring.aligned_table(fitted, X), by)
 
     # --- learning more, and forgetting
 
@@ -464,7 +465,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         forget : Unlearn rows.
         shard : Count rows elsewhere, to be added.
         """
-        X = named_rows(X, query, table)
+        X = open_query_or_table(X, query, table)
         if self.__sklearn_is_fitted__():
             return self._become(update.learn_more(self._fitted(), X, y, sample_weight, classes, pushdown))
         fitted = fit.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True, pushdown=pushdown)
@@ -507,7 +508,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ForgetError
             If these rows cannot have been learned, or nothing would be left; the classifier stays as it was.
         """
-        return self._become(update.forget(self._fitted(), named_rows(X, query, table), y, sample_weight, pushdown))
+        return self._become(
+            update.forget(self._fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
+        )
 
     def plan(self, X: Any, y: str, sample_weight: str | None = None) -> Plan:
         """Settle on a sample how rows are to be counted, so that they can be counted elsewhere.
@@ -574,9 +577,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self : BayesClassifier
         """
         fitted = self._fitted()
-        return self._become(update.with_counts(fitted, fitted.counts * factor))
+        return self._become(update.replace_counts(fitted, fitted.counts * factor))
 
-    def retune(self, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Self:
+    def retune(self, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Self:
         """Learn the weight of each block anew.
 
         Parameters
@@ -588,14 +591,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         sample_weight : array-like or str, default=None
             Their weights, or the name of the column that holds them; of rows that have faded by `decay`, what is left
             of it.
-        learned : bool, default=True
-            Whether the classifier has learned these rows, so that each is scored without itself.
+        already_learned : bool, default=True
+            True if the classifier has learned these rows: each row is then left out when it is scored.
 
         Returns
         -------
         self : BayesClassifier
         """
-        self.fitted_ = update.retune(self._fitted(), X, y, sample_weight, learned=learned)
+        self.fitted_ = update.retune(self._fitted(), X, y, sample_weight, learned=already_learned)
         return self
 
     def shard(
@@ -632,7 +635,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         BayesClassifier
             A classifier that has learned these rows alone.
         """
-        return self._copy(update.shard(self._fitted(), named_rows(X, query, table), y, sample_weight, pushdown))
+        return self._copy(
+            update.shard(self._fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
+        )
 
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are.
@@ -647,7 +652,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         BayesClassifier
             A new classifier.
         """
-        changed = self._copy(update.with_prior(self._fitted(), prior))
+        changed = self._copy(update.set_prior(self._fitted(), prior))
         changed._training = self._training_rows()
         return changed
 
@@ -689,8 +694,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         X : table
             Rows, as for `predict`.
         loss : Loss, matrix, mapping, table or path, default=None
-            What each decision costs under each truth, decision first, truth second: whatever `Loss.of` takes. None is
-            zero-one loss, under which the decisions are those of `predict`.
+            Cost of each decision under each true class (decision first), in any form that `Loss.from_costs` accepts.
+            None is zero-one loss, under which the decisions equal those of `predict`.
         reject : float, default=None
             What it costs to leave a row undecided; None does not allow that.
 
@@ -793,7 +798,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         table = scoring.table_of(fitted, X)
         posterior = scoring.predict_posteriors(fitted, table)
-        return risks(posterior, scoring.loss_for(fitted, loss), scoring.column_of(table))
+        return compute_risks(posterior, scoring.loss_for(fitted, loss), scoring.column_of(table))
 
     def coverage_curve(self, X: Any, y: Any, loss: Any = None) -> CoverageCurve:
         """What share of rows would be decided, and at what cost, for every cost of rejecting.
@@ -815,10 +820,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         rows = self._examples(X, y, None).whole()
         decisions = scoring.decide_table(fitted, rows.table, scoring.loss_for(fitted, loss))
-        truths = places_of(fitted, rows.labels)
+        truths = find_class_places(fitted, rows.labels)
         if (truths < 0).any():
             raise DataError("a label is missing; the curve needs the true class of every row")
-        return CoverageCurve.of(decisions, incurred(decisions, truths, scoring.column_of(rows.table)))
+        return CoverageCurve.from_decisions(
+            decisions, compute_incurred_costs(decisions, truths, scoring.column_of(rows.table))
+        )
 
     def threshold(self, loss: Any = None, positive: Any = None) -> Threshold:
         """For two classes: above which likelihood ratio, odds and posterior to decide for the positive class.
@@ -844,7 +851,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError((Argument("positive", first), " is not one of the classes ", Labels(labels)))
         place = labels.index(first)
         prior = float(np.exp(fitted.model.log_prior[place]))
-        return Threshold.of(scoring.loss_for(fitted, loss), prior, (first, labels[1 - place]), (labels[0], labels[1]))
+        return Threshold.from_loss(
+            scoring.loss_for(fitted, loss), prior, (first, labels[1 - place]), (labels[0], labels[1])
+        )
 
     # --- how good it is, and where its assumptions fail
 
@@ -946,7 +955,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         rows = self._examples(X, y, sample_weight)
         if rows.elsewhere:
             return evaluate.evaluate_left_out(fitted, rows)  # type: ignore[return-value]  # rows stay there
-        return evaluate.left_out(fitted, *evaluate.learned_rows(fitted, rows))
+        return evaluate.score_left_out(fitted, *evaluate.read_learned_rows(fitted, rows))
 
     def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:
         """Which assumptions of plain Bayes fail, where, what that costs in leave-one-out bits, and the remedy.
@@ -991,12 +1000,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         fitted = self._fitted()
         if X is not None and y is None:
-            return importance_of_new(fitted, X)
+            return compute_new_row_importance(fitted, X)
         if X is None and self._training_rows() is None:
-            return importance_of_drawn(fitted)
-        return importance_of_learned(fitted, self._examples(X, y, sample_weight))
+            return compute_simulated_importance(fitted)
+        return compute_training_importance(fitted, self._examples(X, y, sample_weight))
 
-    def select(self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None) -> list[str]:
+    def select_columns(
+        self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None
+    ) -> list[str]:
         """The columns that together tell most about the class, the most informative first.
 
         Columns are added one at a time, each time the one whose evidence, its row left out, adds most to that of those
@@ -1024,7 +1035,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         width = self.n_features_in_
         if k is not None and not (isinstance(k, int | np.integer) and 0 <= k <= width):
-            raise UsageError(f"select(k={k!r}): give a whole number up to {width}, the number of columns")
+            raise UsageError(f"select_columns(k={k!r}): give a whole number up to {width}, the number of columns")
         return [self.schema_.column_name(column) for column in self._selected_columns(k, X, y, sample_weight)]
 
     def estimate_prior(self, X: Any, level: float = 0.95) -> EstimatedPrior:
@@ -1047,12 +1058,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         error = None
         if self._training_rows() is not None:
-            error = self.leave_one_out().calibration().error
+            error = self.leave_one_out().expected_calibration_error
         elif fitted.is_tuned:
             error = 0.0  # tuned, and nothing to check it by
         return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
 
-    def bayes_error(self, loss: Any = None, rows: int = 100_000, random_state: int = 0) -> PlugInRisk:
+    def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> BayesRiskEstimate:
         """The risk of the best rule if the model were true, beside the leave-one-out risk.
 
         Each column has the family that the model uses for it, with weight 1. Exact for one column of listed values, of
@@ -1062,15 +1073,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ----------
         loss : Loss, matrix, mapping, table or path, default=None
             As for `decide`; None is zero-one loss, under which the risk is the error.
-        rows : int, default=100_000
-            How many rows to simulate.
+        n_samples : int, default=100_000
+            Number of rows to simulate.
         random_state : int, default=0
             The seed.
 
         Returns
         -------
-        PlugInRisk
-            ``risk``, its ``interval``, and ``left_out``, the leave-one-out risk if the training rows are known.
+        BayesRiskEstimate
+            ``risk``, its ``interval``, and ``leave_one_out``, the leave-one-out risk if the training rows are known.
 
         See Also
         --------
@@ -1078,14 +1089,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         fitted = self._fitted()
         costs = loss_for(fitted, loss)
-        risk, interval = model_risk(fitted, costs, rows, random_state)
+        risk, interval = model_risk(fitted, costs, n_samples, random_state)
         known = self._training_rows() is not None
-        return PlugInRisk(risk, interval, self.leave_one_out().expected_cost(costs) if known else None, costs)
+        return BayesRiskEstimate(risk, interval, self.leave_one_out().mean_cost(costs) if known else None, costs)
 
     def report(
         self,
         path: str | os.PathLike[str] | None = None,
-        data: Any = None,
+        X: Any = None,
         y: Any = None,
         sample_weight: Any = None,
         *,
@@ -1095,14 +1106,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     ) -> Report:
         """A report as one HTML page: what the model is, how good it is, what each column says, and a form to try it.
 
-        Without `data` it is made from counts, with the rows of the last `fit` left out in turn where they are
+        Without `X` it is made from counts, with the rows of the last `fit` left out in turn where they are
         remembered, and no row is in it.
 
         Parameters
         ----------
         path : str or path-like, default=None
             The file to write, such as "churn.html". None: none is written.
-        data : table, default=None
+        X : table, default=None
             Rows that were held out, as for `fit`.
         y : array-like or str, default=None
             Their classes, or the name of the column that holds them; None is the column that `fit` was told.
@@ -1113,7 +1124,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         title : str, default=None
             The title of the page. None: what is predicted.
         examples : int, default=3
-            How many rows of `data` are shown with their evidence; 0 keeps all rows out of the page.
+            How many rows of `X` are shown with their evidence; 0 keeps all rows out of the page.
 
         Returns
         -------
@@ -1126,25 +1137,25 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> from deciban.datasets import weather
         >>> clf = BayesClassifier(tune=None).fit(weather(), "play")
         >>> report = clf.report()
-        >>> report.figures["model"]["rows"], report.figures["quality"]["source"]
+        >>> report.data["model"]["rows"], report.data["quality"]["source"]
         (14, 'rows that the model has learned, each left out in its turn')
         """
         fitted = self._fitted()
         target = fitted.origin.target if y is None else y
-        held_out = None if data is None else open_examples(fitted, data, target, sample_weight)
+        held_out = None if X is None else open_examples(fitted, X, target, sample_weight)
         training = None if self._training_rows() is None else self._examples(None, None, None)
         told = title or f"Report on {fitted.origin.target or 'a model'}"
-        found = Report(report_figures(fitted, told, held_out, training, loss, examples))
+        found = Report(collect_report_data(fitted, told, held_out, training, loss, examples))
         if path is not None:
             found.save(path)
         return found
 
     def _selected_columns(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:
-        """The places of the columns that `select` names."""
+        """The places of the columns that `select_columns` names."""
         fitted = self._fitted()
-        table, labels, weights = evaluate.learned_rows(fitted, self._examples(X, y, sample_weight), few=True)
+        table, labels, weights = evaluate.read_learned_rows(fitted, self._examples(X, y, sample_weight), few=True)
         schema, classes = fitted.model.schema, fitted.classes.size
-        rows = Rows.of(table, labels, weights, classes, most_rows(schema, classes)).of_classes_present()
+        rows = Rows.of(table, labels, weights, classes, limit_tuning_rows(schema, classes)).of_classes_present()
         return select_columns(rows, schema, k, None if fitted.tuning is None else fitted.tuning.corrections)
 
     # --- inside the model
@@ -1254,7 +1265,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             ``to_frame``, ``to_arrow`` and ``to_dict`` give all of it; print it.
         """
         fitted = self._fitted()
-        return Estimates.of(fitted.plain if plain else fitted.model)
+        return Estimates.from_model(fitted.plain if plain else fitted.model)
 
     def top_words(self, label: Any, n: int = 20, column: str | None = None) -> TopWords:
         """The words by which texts of a class are known, the most informative first.
@@ -1277,7 +1288,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return top_words_of(fitted.plain, fitted.class_index(label), n, column)
 
     def sample(
-        self, rows: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None
+        self, n_samples: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None
     ) -> tuple[Any, LabelArray]:
         """Draw rows from the model: a class by the prior, then each column by the family that the model uses for it.
 
@@ -1286,8 +1297,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         Parameters
         ----------
-        rows : int, default=1
-            How many rows.
+        n_samples : int, default=1
+            Number of rows to draw.
         random_state : int, RandomState, Generator or None, default=None
             The seed, or where random numbers come from.
         label : label, default=None
@@ -1302,7 +1313,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         y : ndarray of shape (rows,)
             Their classes.
         """
-        return sample_rows(self._fitted(), rows, random_state, label, length)
+        return sample_rows(self._fitted(), n_samples, random_state, label, length)
 
     def linear_form(self) -> Form:
         """The model as weights times features, with an offset for each class.
@@ -1337,7 +1348,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             ``naive``, ``model``, ``full`` and ``combinations``; print it.
         """
         fitted = self._fitted()
-        return ParameterCount.of(fitted.counts, fitted.plain, fitted.model)
+        return ParameterCount.from_counts(fitted.counts, fitted.plain, fitted.model)
 
     # --- files, and other languages
 
@@ -1387,8 +1398,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         str
-            The source of an ES module, which exports `predict`, `proba`, `logProba`, `evidence` and `columnEvidence`
-            of a row, `columns` and `classes`. Its log probabilities are those of `predict_log_proba` to 1e-12.
+            Source code of an ES module. It exports `columns`, `classes` and functions of a row: `predict`,
+            `predictProba`, `predictLogProba`, `predictJointLogProba`, `evidence` and `columnEvidence`. Its log
+            probabilities equal those of `predict_log_proba` to 1e-12.
 
         Raises
         ------
@@ -1417,9 +1429,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         str
-            The source of a module, which has `predict`, `proba`, `log_proba`, `log_joint`, `evidence` and
-            `column_evidence` of a row (a dict from names of columns to cells), `columns` and `classes`. Its log
-            probabilities are those of `predict_log_proba` to 1e-12. As a program it reads rows as lines of JSON.
+            Source code of a module. It has `columns`, `classes` and functions of a row (a dict from column name to
+            value): `predict`, `predict_proba`, `predict_log_proba`, `predict_joint_log_proba`, `evidence` and
+            `column_evidence`. Its log probabilities equal those of `predict_log_proba` to 1e-12. As a script it
+            scores rows in JSON Lines format.
 
         Raises
         ------

@@ -11,7 +11,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from deciban.decisions.decide import Decisions, costs_of, incurred, least_risk_decisions
+from deciban.decisions.decide import Decisions, choose_decisions, collect_costs, compute_incurred_costs
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.sources.open import open_table
@@ -33,7 +33,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
     ----------
     estimator : classifier with `predict_proba`
         It is cloned and fitted by `fit`.
-    loss : Loss or anything `Loss.of` takes, default=None
+    loss : Loss or anything `Loss.from_costs` takes, default=None
         What each decision costs under each truth, decision first. None is zero-one loss.
     reject : float, default=None
         What it costs to leave a row undecided. None: every row is decided.
@@ -110,7 +110,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         return tags
 
     def _fitting_loss(self) -> Loss:
-        loss = Loss.zero_one(list(self.classes_)) if self.loss is None else Loss.of(self.loss)
+        loss = Loss.zero_one(list(self.classes_)) if self.loss is None else Loss.from_costs(self.loss)
         loss = loss.for_classes(list(self.classes_))
         return loss if self.reject is None else loss.with_reject(self.reject)
 
@@ -130,7 +130,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
             With `decision`, `risk`, `second_best` and `second_best_risk` of each row.
         """
         check_is_fitted(self)
-        return least_risk_decisions(self.predict_proba(X), self.loss_, _finder(self.loss_, costs, X))
+        return choose_decisions(self.predict_proba(X), self.loss_, _finder(self.loss_, costs, X))
 
     def predict(self, X: Any, costs: Any = None) -> Any:
         """The decision of least expected cost for each row.
@@ -186,7 +186,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         """
         decisions = self.decide(X, costs)
         truths = _places(y, self.classes_, len(decisions))
-        spent = incurred(decisions, truths, _finder(self.loss_, costs, X))
+        spent = compute_incurred_costs(decisions, truths, _finder(self.loss_, costs, X))
         return -float(np.average(spent, weights=sample_weight))
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -211,7 +211,7 @@ def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None,
         The true classes.
     y_pred : array-like of shape (n_rows,)
         The decisions.
-    loss : Loss or anything `Loss.of` takes
+    loss : Loss or anything `Loss.from_costs` takes
         What each decision costs under each truth, decision first. Without labels, its columns are the classes that
         occur in `y_true`, sorted.
     sample_weight : array-like of shape (n_rows,), default=None
@@ -239,7 +239,7 @@ def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None,
     >>> mean_cost(["sick", "well", "well"], ["well", "sick", "well"], loss={"sick": 10, "well": 1})
     3.6666666666666665
     """
-    given = Loss.of(loss)
+    given = Loss.from_costs(loss)
     truths, decided = list(np.asarray(y_true)), list(np.asarray(y_pred, dtype=object))
     if len(truths) != len(decided):
         raise UsageError(f"{len(truths)} truths and {len(decided)} decisions", remedy="give one of each for every row")
@@ -252,8 +252,8 @@ def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None,
             )
         given = given.for_classes(list(occurring))
     given = given.for_classes(given.classes or ())
-    table = costs_of(given, len(truths), _finder(given, costs))
-    places = [given.place("decision", label) for label in decided], [given.place("class", label) for label in truths]
+    table = collect_costs(given, len(truths), _finder(given, costs))
+    places = [given.decision_index(label) for label in decided], [given.class_index(label) for label in truths]
     spent = table[np.arange(len(truths)) if len(table) > 1 else 0, *places]
     return float(np.average(spent, weights=sample_weight))
 
@@ -265,7 +265,7 @@ def cost_scorer(loss: Any) -> Any:
 
     Parameters
     ----------
-    loss : Loss or anything `Loss.of` takes
+    loss : Loss or anything `Loss.from_costs` takes
         What each decision costs under each truth, decision first.
 
     Returns
@@ -288,7 +288,7 @@ def cost_scorer(loss: Any) -> Any:
     >>> cross_val_score(GaussianNB(), X, y, scoring=cost_scorer({0: 100, 1: 1})).round(1).tolist()
     [-3.6, -7.0, -2.6, -3.5, -2.7]
     """
-    return make_scorer(mean_cost, greater_is_better=False, loss=Loss.of(loss))
+    return make_scorer(mean_cost, greater_is_better=False, loss=Loss.from_costs(loss))
 
 
 def _places(y: Any, classes: Any, rows: int) -> Codes:

@@ -16,7 +16,7 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
     """Keeps the k columns whose evidence together predicts the class best: feature selection for pipelines.
 
     Columns are added one by one: each time the one that lowers the leave-one-out log-loss most, given those that were
-    chosen before. `BayesClassifier.select` names the columns of a fitted model.
+    chosen before. `BayesClassifier.select_columns` names the columns of a fitted model.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     See Also
     --------
-    BayesClassifier.select : The same for a fitted classifier.
+    BayesClassifier.select_columns : The same for a fitted classifier.
 
     Examples
     --------

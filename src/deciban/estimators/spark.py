@@ -15,17 +15,17 @@ from deciban.tables.table import Frame, with_columns
 
 def predict_in_spark(fitted: Fitted, frame: Any, *, probabilities: bool = False) -> Any:
     """The DataFrame with the columns `predicted` and `probability`, and with the probability of each class."""
-    return SparkRows.of(frame).extended(Predict(fitted.single_threaded, probabilities))
+    return SparkRows.of(frame).add_columns(Predict(fitted.single_threaded, probabilities))
 
 
 def decide_in_spark(fitted: Fitted, frame: Any, loss: Any = None, reject: float | None = None) -> Any:
     """The DataFrame with the decision of least risk, its risk, and the next best decision."""
-    return SparkRows.of(frame).extended(Decide(fitted.single_threaded, loss_for(fitted, loss, reject)))
+    return SparkRows.of(frame).add_columns(Decide(fitted.single_threaded, loss_for(fitted, loss, reject)))
 
 
 def explain_in_spark(fitted: Fitted, frame: Any) -> Any:
     """The DataFrame with what is predicted, against which class, and what each column says for it in decibans."""
-    return SparkRows.of(frame).extended(Explain(fitted.single_threaded))
+    return SparkRows.of(frame).add_columns(Explain(fitted.single_threaded))
 
 
 @dataclass(frozen=True)

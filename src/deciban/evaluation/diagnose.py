@@ -18,7 +18,7 @@ from deciban.errors import Argument, Part
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Calibration
 from deciban.families import Family, JointTable
-from deciban.fitting.tune.correct import few_levels, quantile_cuts
+from deciban.fitting.tune.boosting import find_quantile_cuts, reduce_to_levels
 from deciban.fitting.tune.rows import Rows
 from deciban.model.corrections import Corrections
 from deciban.model.model import Model, log_normalize
@@ -32,7 +32,7 @@ from deciban.util.text_tables import align_table, count_noun
 MIN_ROWS_IN_LEVEL = 10.0
 
 
-def grouped(codes: Codes, size: int, ordered: bool, rows: Rows) -> Codes:
+def group_rare_levels(codes: Codes, size: int, ordered: bool, rows: Rows) -> Codes:
     """The codes of a column, levels that are rare in a class put together there: neighbors, or the rarest first.
 
     That looks at one column alone, so it cannot make two of them look dependent.
@@ -41,11 +41,11 @@ def grouped(codes: Codes, size: int, ordered: bool, rows: Rows) -> Codes:
     for label in range(rows.classes):
         here = (rows.labels == label) & (codes >= 0)
         held = np.bincount(codes[here], rows.weights[here], size).astype(np.float64)
-        result[here] = _groups(held, np.arange(size) if ordered else np.argsort(held, kind="stable"))[codes[here]]
+        result[here] = _make_groups(held, np.arange(size) if ordered else np.argsort(held, kind="stable"))[codes[here]]
     return result
 
 
-def _groups(held: Floats, order: Integers) -> Codes:
+def _make_groups(held: Floats, order: Integers) -> Codes:
     """A group for each level, of neighbors in this order, each with MIN_ROWS_IN_LEVEL or more."""
     group, last, total = np.zeros(held.size, dtype=np.int32), 0, 0.0
     for level in order:
@@ -56,7 +56,7 @@ def _groups(held: Floats, order: Integers) -> Codes:
     return np.minimum(group, last - 1 if last and total < MIN_ROWS_IN_LEVEL else last)
 
 
-def chance_of(counts: Floats) -> float:
+def compute_p_value(counts: Floats) -> float:
     """The chance of counts (class by level by level) that depend as much, were the columns independent in each class.
 
     Pearson's chi-square, added up over classes. Its mean and variance are the exact ones of all tables with the same
@@ -173,7 +173,7 @@ class Dependence:
     @property
     def block_argument(self) -> Argument:
         """The argument that models these columns together."""
-        return Argument("columns", {self.columns if self.named else self.places: self.block})
+        return Argument("families", {self.columns if self.named else self.places: self.block})
 
     @property
     def python(self) -> str:
@@ -273,7 +273,7 @@ class Diagnosis:
         lines = ["leave-one-out, bits per row    plain" + ("   as tuned (given the tuning)" if tuned else "")]
         for name, before, after in (
             ("log-loss", self.before.log_loss * BITS, self.after.log_loss * BITS),
-            ("calibration error", self.calibration_before.error, self.calibration_after.error),
+            ("calibration error", self.before.expected_calibration_error, self.after.expected_calibration_error),
             ("accuracy", self.before.accuracy, self.after.accuracy),
         ):
             lines.append(f"  {name:26}  {before:6.4f}" + (f"   {after:6.4f}" if tuned else ""))
@@ -312,7 +312,7 @@ class Diagnosis:
         for one in found[:8]:
             cost = f"{one.cost:.4f}" if one.cost > 0.0 else "none"
             kind = "" if one.kind == "dependent" else one.kind
-            table.append((_listed(one.columns), f"{one.bits:.4f}", f"{one.bits_without_class:.4f}", cost, kind))
+            table.append((_join_names(one.columns), f"{one.bits:.4f}", f"{one.bits_without_class:.4f}", cost, kind))
         lines.append(indent(align_table(table, right=[1, 2, 3]), "  "))
         if len(found) > 8:
             lines.append(f"  ({len(found) - 8} more)")
@@ -323,7 +323,7 @@ class Diagnosis:
         if self.after.given_tuning and self.saved_bits > 0.0:
             return [f"done: weights, joint blocks and corrections save {self.saved_bits:.4f} bits per row"]
         found = [
-            f"form a block of {_listed(one.columns)}, which interact: "
+            f"form a block of {_join_names(one.columns)}, which interact: "
             f"{one.python if argument is str else argument(one.block_argument)}"
             for one in self.interactions[:3]
         ]
@@ -345,18 +345,27 @@ def diagnose(
 ) -> Diagnosis:
     """Look at rows that a model has learned; `before` and `after` are the leave-one-out of plain Bayes and of it."""
     rows = Rows.of(table, labels, weights, model.classes.size, MAX_ROWS_DIAGNOSED)
-    dependences, tested = dependences_of(rows, model.schema)
-    triples, triples_tested = _interactions_of_three(rows, model.schema, dependences, model.corrections)
+    dependences, tested = find_dependences(rows, model.schema)
+    triples, triples_tested = _find_triples(rows, model.schema, dependences, model.corrections)
     share = np.bincount(labels[labels >= 0], weights[labels >= 0], model.classes.size)
     small = tuple((label, float(n)) for label, n in zip(model.classes.tolist(), share, strict=True) if n < SMALL_CLASS)
     weighted = tuple(zip(model.schema.block_names, (float(weight) for weight in model.weights), strict=True))
-    misfits = _misfits(rows, model, model.classes)
+    misfits = _find_misfits(rows, model, model.classes)
     return Diagnosis(
-        before, after, dependences, tested, misfits, small, weighted, triples, triples_tested, *_idle_columns(model)
+        before,
+        after,
+        dependences,
+        tested,
+        misfits,
+        small,
+        weighted,
+        triples,
+        triples_tested,
+        *_find_idle_columns(model),
     )
 
 
-def _idle_columns(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _find_idle_columns(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns that a model does not use, and those it uses only in joint blocks or corrections."""
     alone: set[int] = set()
     silent: set[int] = set()
@@ -388,36 +397,36 @@ class _Coded:
     groups: Codes
 
 
-def _coded(rows: Rows, columns: Iterable[int], levels: int) -> list[_Coded]:
+def _code_columns(rows: Rows, columns: Iterable[int], levels: int) -> list[_Coded]:
     """The columns that can be cut into few levels, up to as many as are compared."""
     found: list[_Coded] = []
     for column in columns:
-        if len(found) < MAX_COMPARED and (few := few_levels(rows, column, levels)) is not None:
+        if len(found) < MAX_COMPARED and (few := reduce_to_levels(rows, column, levels)) is not None:
             codes, cuts, size = few
-            found.append(_Coded(column, codes, size, cuts, grouped(codes, size, cuts is not None, rows)))
+            found.append(_Coded(column, codes, size, cuts, group_rare_levels(codes, size, cuts is not None, rows)))
     return found
 
 
-def dependences_of(rows: Rows, schema: Schema) -> tuple[tuple[Dependence, ...], int]:
+def find_dependences(rows: Rows, schema: Schema) -> tuple[tuple[Dependence, ...], int]:
     """The pairs of columns that depend on each other given the class, by a test that accounts for their number."""
-    pairs = list(combinations(_coded(rows, range(schema.width), LEVELS_COMPARED), 2))
-    found = (_dependence(pair, rows, schema, len(pairs)) for pair in pairs)
-    return _strongest_first(found), len(pairs)
+    pairs = list(combinations(_code_columns(rows, range(schema.width), LEVELS_COMPARED), 2))
+    found = (_measure_dependence(pair, rows, schema, len(pairs)) for pair in pairs)
+    return _sort_by_strength(found), len(pairs)
 
 
-def interactions_of(rows: Rows, schema: Schema) -> list[Dependence]:
+def find_interactions(rows: Rows, schema: Schema) -> list[Dependence]:
     """The pairs, and the sets of three, of columns that say together what they do not say apart."""
     some = rows.some(MAX_ROWS_DIAGNOSED)
-    pairs, _ = dependences_of(some, schema)
-    return [*(pair for pair in pairs if pair.interaction), *_interactions_of_three(some, schema, pairs, None)[0]]
+    pairs, _ = find_dependences(some, schema)
+    return [*(pair for pair in pairs if pair.interaction), *_find_triples(some, schema, pairs, None)[0]]
 
 
-def _interactions_of_three(
+def _find_triples(
     rows: Rows, schema: Schema, pairs: Sequence[Dependence], corrections: Corrections | None
 ) -> tuple[tuple[Dependence, ...], int]:
     """Sets of three columns that interact though no two of them depend on each other: all sets of few columns; of
     many, those that corrections ask together."""
-    coded = {one.column: one for one in _coded(rows, range(schema.width), LEVELS_OF_A_TRIPLE)}
+    coded = {one.column: one for one in _code_columns(rows, range(schema.width), LEVELS_OF_A_TRIPLE)}
     sets: list[tuple[int, ...]] = list(combinations(coded, 3)) if comb(len(coded), 3) <= MAX_TRIPLES else []
     if not sets and corrections is not None:
         sets = [
@@ -433,46 +442,46 @@ def _interactions_of_three(
         cells = rows.classes * np.prod([one.size for one in members])
         if cells <= rows.labels.size and not any(frozenset(two) in dependent for two in combinations(names, 2)):
             triples.append(members)
-    found = (_dependence(members, rows, schema, len(triples)) for members in triples)
-    return _strongest_first(one for one in found if one is not None and one.interaction), len(triples)
+    found = (_measure_dependence(members, rows, schema, len(triples)) for members in triples)
+    return _sort_by_strength(one for one in found if one is not None and one.interaction), len(triples)
 
 
-def _strongest_first(found: Iterable[Dependence | None]) -> tuple[Dependence, ...]:
+def _sort_by_strength(found: Iterable[Dependence | None]) -> tuple[Dependence, ...]:
     return tuple(sorted((one for one in found if one is not None), key=lambda one: -one.bits))
 
 
-def _dependence(members: Sequence[_Coded], rows: Rows, schema: Schema, tested: int) -> Dependence | None:
+def _measure_dependence(members: Sequence[_Coded], rows: Rows, schema: Schema, tested: int) -> Dependence | None:
     """How two or three columns depend on each other, as one of so many that are tested; None where they may not."""
     *firsts, last = members
-    first, size = _combined([one.codes for one in firsts], [one.size for one in firsts])
-    groups = firsts[0].groups if len(firsts) == 1 else grouped(first, size, False, rows)
-    p = chance_of(_counted(groups, size, last.groups, last.size, rows)) * tested
+    first, size = _combine_codes([one.codes for one in firsts], [one.size for one in firsts])
+    groups = firsts[0].groups if len(firsts) == 1 else group_rare_levels(first, size, False, rows)
+    p = compute_p_value(_count_pairs(groups, size, last.groups, last.size, rows)) * tested
     if p >= SIGNIFICANCE:
         return None
-    counts = _counted(first, size, last.codes, last.size, rows)
+    counts = _count_pairs(first, size, last.codes, last.size, rows)
     information, entropy = _conditional_information(counts)
     without_class, whole_entropy = _conditional_information(counts.sum(axis=0, keepdims=True))
     share = information / entropy if entropy > 0.0 else 0.0
     there = np.flatnonzero((first >= 0) & (last.codes >= 0))
-    joint = _combined([first, last.codes], [size, last.size])
-    together = _loss([joint], rows, there)
-    cost = max(_loss([(one.codes, one.size) for one in members], rows, there) - together, 0.0)
+    joint = _combine_codes([first, last.codes], [size, last.size])
+    together = _measure_loss([joint], rows, there)
+    cost = max(_measure_loss([(one.codes, one.size) for one in members], rows, there) - together, 0.0)
     weight, droppable = float(rows.weights[there].sum()), None
     if len(members) == 2 and share >= REDUNDANT and without_class >= REDUNDANT * whole_entropy:
         for kept, dropped in (members, members[::-1]):
-            alone = _loss([(kept.codes, kept.size)], rows, there)
+            alone = _measure_loss([(kept.codes, kept.size)], rows, there)
             difference = _rank_differences(kept, dropped, rows, there)
             if difference is None:
                 tells = [together]
             else:  # a rising or falling function of the other tells nothing more, though rows at a cut may change sides
-                tells = [together, _loss([difference], rows, there)] if difference[1] > 1 else []
+                tells = [together, _measure_loss([difference], rows, there)] if difference[1] > 1 else []
             if all((alone - loss) * weight <= CHANCE_IN_NATS for loss in tells):
                 droppable = schema.column_name(dropped.column)
                 break
     names = tuple(schema.column_name(one.column) for one in members)
     return Dependence(
         names, information * BITS, without_class * BITS, p, share, cost * BITS, weight, droppable,
-        _block_of(members, rows), tuple(one.column for one in members), schema.names is not None,
+        _make_block(members, rows), tuple(one.column for one in members), schema.names is not None,
     )  # fmt: skip
 
 
@@ -486,15 +495,15 @@ def _rank_differences(kept: _Coded, dropped: _Coded, rows: Rows, there: Integers
     if float(np.corrcoef(kept.codes[there], dropped.codes[there])[0, 1]) < 0.0:
         ranks[1] = ranks[1].max() - ranks[1]
     difference = ranks[1] / max(ranks[1].max(), 1.0) - ranks[0] / max(ranks[0].max(), 1.0)
-    cuts = quantile_cuts(difference.round(12), rows.weights[there], LEVELS_COMPARED, LEVELS_COMPARED + 2)
+    cuts = find_quantile_cuts(difference.round(12), rows.weights[there], LEVELS_COMPARED, LEVELS_COMPARED + 2)
     if not cuts.size:
         return kept.codes, 1
     codes = np.full(rows.labels.size, -1, dtype=np.int32)
     codes[there] = np.searchsorted(cuts, difference, side="right")
-    return _combined([kept.codes, codes], [kept.size, cuts.size + 1])
+    return _combine_codes([kept.codes, codes], [kept.size, cuts.size + 1])
 
 
-def _block_of(members: Sequence[_Coded], rows: Rows) -> JointTable:
+def _make_block(members: Sequence[_Coded], rows: Rows) -> JointTable:
     """A table of the columns together, numbers of many values cut as here, at points of three digits if these will
     do."""
     cuts: list[tuple[float, ...] | None] = []
@@ -507,13 +516,13 @@ def _block_of(members: Sequence[_Coded], rows: Rows) -> JointTable:
     return JointTable() if all(one is None for one in cuts) else JointTable(cuts=tuple(cuts))
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     """Names as in a sentence: a, b and c."""
     *firsts, last = names
     return f"{', '.join(firsts)} and {last}" if firsts else last
 
 
-def _combined(codes: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, int]:
+def _combine_codes(codes: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, int]:
     """One code for the tuple of several, -1 where one of them is missing, and how many there are."""
     found, total = codes[0], sizes[0]
     for more, size in zip(codes[1:], sizes[1:], strict=True):
@@ -522,7 +531,7 @@ def _combined(codes: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, int]
     return found, total
 
 
-def _counted(a: Codes, size_a: int, b: Codes, size_b: int, rows: Rows) -> Floats:
+def _count_pairs(a: Codes, size_a: int, b: Codes, size_b: int, rows: Rows) -> Floats:
     """Counts of class by level of a by level of b."""
     there = (a >= 0) & (b >= 0)
     place = (rows.labels[there].astype(np.int64) * size_a + a[there]) * size_b + b[there]
@@ -544,7 +553,7 @@ def _conditional_information(counts: Floats) -> tuple[float, float]:
     return max(information, 0.0), min(given_a, given_b)
 
 
-def _loss(parts: Sequence[tuple[Codes, int]], rows: Rows, there: Integers) -> float:
+def _measure_loss(parts: Sequence[tuple[Codes, int]], rows: Rows, there: Integers) -> float:
     """The leave-one-out log-loss of some rows, in nats per row, by the product of the shares of the parts (codes, and
     how many), each smoothed by 1/2."""
     labels, weight = rows.labels[there], rows.weights[there]
@@ -560,11 +569,11 @@ def _loss(parts: Sequence[tuple[Codes, int]], rows: Rows, there: Integers) -> fl
     return float(np.average(normalizer - score[np.arange(there.size), labels], weights=weight))
 
 
-def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...]:
+def _find_misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...]:
     """The continuous columns whose cells of a class do not follow the distribution that was estimated from them."""
     found = []
     for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
-        if likelihood.cumulative(np.zeros(0), 0, 0) is None:
+        if likelihood.cdf(np.zeros(0), 0, 0) is None:
             continue
         cells = np.asarray(group.family.read(rows.table, group.columns), dtype=np.float64)
         varies = np.fmax.reduce(cells, initial=-np.inf) > np.fmin.reduce(cells, initial=np.inf)
@@ -574,9 +583,9 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
                 order = np.argsort(cells[here, j], kind="stable")
                 x, weight = cells[here, j][order], rows.weights[here][order]
                 total = weight.sum()
-                if total < SMALL_CLASS or (cumulative := likelihood.cumulative(x, j, c)) is None:
+                if total < SMALL_CLASS or (cumulative := likelihood.cdf(x, j, c)) is None:
                     continue
-                distance = _distance(cumulative, weight)
+                distance = _measure_distance(cumulative, weight)
                 expected = 1.035 / np.sqrt(total)  # Lilliefors' bound at 1 %, for parameters found from the same cells
                 if distance > expected + 0.5 / total:
                     name = model.schema.column_name(column)
@@ -584,7 +593,7 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
     return tuple(sorted(found, key=lambda misfit: misfit.expected - misfit.distance))
 
 
-def _distance(cumulated: Floats, weight: Floats) -> float:
+def _measure_distance(cumulated: Floats, weight: Floats) -> float:
     """The largest difference to the steps of the empirical distribution."""
     steps = np.concatenate([[0.0], np.cumsum(weight) / weight.sum()])
     return float(max(np.abs(cumulated - steps[:-1]).max(), np.abs(cumulated - steps[1:]).max()))

@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import DataError, DecibanError, UsageError
-from deciban.evaluation.diagnose import interactions_of
-from deciban.evaluation.evaluate import sample_left_out
+from deciban.evaluation.diagnose import find_interactions
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import MIN_PROBABILITY
+from deciban.evaluation.validation import sample_left_out
 from deciban.explain.columns import column_evidence
 from deciban.families import Family, JointTable
-from deciban.families.base.contract import evidence_of_block, with_missing
-from deciban.fitting.tune.correct import few_levels
-from deciban.fitting.tune.rows import Rows, fold_amounts, left_out_evidence
-from deciban.fitting.tune.weights import centered, learn_weights
+from deciban.families.base.contract import mask_column, score_block
+from deciban.fitting.tune.boosting import reduce_to_levels
+from deciban.fitting.tune.rows import Rows, assign_folds, score_without_each
+from deciban.fitting.tune.weights import center, learn_weights
 from deciban.model.corrections import Bins, Corrections
 from deciban.model.fitted import Fitted
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import Schema
 from deciban.scoring.predict import aligned_table
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labeled import Examples
-from deciban.tables.row_sampling import sampled_places
+from deciban.sources.streams import Examples
+from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.frames import data_frame
@@ -69,7 +69,7 @@ class Importance:
     See Also
     --------
     BayesClassifier.explain : The same of single rows.
-    BayesClassifier.select : Columns that together tell most.
+    BayesClassifier.select_columns : Columns that together tell most.
 
     Examples
     --------
@@ -124,56 +124,60 @@ class Importance:
         return text + (f"\n… ({more:,} more columns)" if more > 0 else "")
 
 
-def importance_of_learned(fitted: Fitted, examples: Examples) -> Importance:
+def compute_training_importance(fitted: Fitted, examples: Examples) -> Importance:
     """Of rows that were learned, each scored without itself."""
-    return importance_left_out(fitted, *sample_left_out(fitted, examples, _most_rows(fitted)))
+    return compute_left_out_importance(fitted, *sample_left_out(fitted, examples, _limit_rows(fitted)))
 
 
-def importance_left_out(fitted: Fitted, table: Table, found: LeaveOneOut) -> Importance:
+def compute_left_out_importance(fitted: Fitted, table: Table, found: LeaveOneOut) -> Importance:
     """The same, of rows that were left out already; of many, some of them."""
     model = fitted.model
-    kept = sampled_places(table.rows, _most_rows(fitted))
+    kept = sample_places(table.rows, _limit_rows(fitted))
     amounts = None
     if (corrections := model.corrections) is not None:
         hashed = corrections.columns[: corrections.hashed]
-        amounts = fold_amounts(hashed, table, found.labels, model.classes, found.weights, corrections.folds)[kept]
+        amounts = assign_folds(hashed, table, found.labels, model.classes, found.weights, corrections.folds)[kept]
     some = table.take(kept)
-    return _importance(model, some, found.evidence.take(kept), found.labels[kept], found.weights[kept], amounts)
+    return _compute_importance(model, some, found.evidence.take(kept), found.labels[kept], found.weights[kept], amounts)
 
 
-def importance_of_new(fitted: Fitted, X: Any) -> Importance:
+def compute_new_row_importance(fitted: Fitted, X: Any) -> Importance:
     """Of rows that were not learned, whose classes are not known."""
-    return _unlabeled(fitted, aligned_table(fitted, X), "as they are predicted")
+    return _compute_unlabeled(fitted, aligned_table(fitted, X), "as they are predicted")
 
 
-def importance_of_drawn(fitted: Fitted) -> Importance:
+def compute_simulated_importance(fitted: Fitted) -> Importance:
     """Of rows that are drawn from the generative model."""
     try:
         rows, _ = sample_rows(fitted, ROWS_DRAWN, 0)
     except DecibanError as error:
         raise UsageError(f"importance: no rows are known, and none can be drawn ({error})", remedy="give X") from None
-    return _unlabeled(fitted, aligned_table(fitted, rows), "drawn from the model")
+    return _compute_unlabeled(fitted, aligned_table(fitted, rows), "drawn from the model")
 
 
-def _most_rows(fitted: Fitted) -> int:
+def _limit_rows(fitted: Fitted) -> int:
     """How many rows are looked at: to share out a row of a large joint block takes the cube of its columns."""
     schema, classes = fitted.model.schema, max(fitted.classes.size, 1)
     numbers = MAX_NUMBERS_OF_IMPORTANCE // max(schema.width * classes, 1)
-    cubes = sum(len(group.columns) ** 3 for group in schema.groups if group.family.joint and not group.family.absorbs)
+    cubes = sum(
+        len(group.columns) ** 3
+        for group in schema.groups
+        if group.family.joint and not group.family.accepts_new_columns
+    )
     return max(
         MIN_ROWS_OF_IMPORTANCE, min(MAX_ROWS_OF_IMPORTANCE, numbers, MAX_SHARING_WORK // max(cubes * classes, 1))
     )
 
 
-def _unlabeled(fitted: Fitted, table: Table, source: str) -> Importance:
+def _compute_unlabeled(fitted: Fitted, table: Table, source: str) -> Importance:
     if not table.rows:
         raise DataError("there are no rows", remedy="give at least one, or none at all")
-    some = table.take(sampled_places(table.rows, _most_rows(fitted)))
-    found = _importance(fitted.model, some, fitted.model.evidence(some), None, np.ones(some.rows), None)
+    some = table.take(sample_places(table.rows, _limit_rows(fitted)))
+    found = _compute_importance(fitted.model, some, fitted.model.evidence(some), None, np.ones(some.rows), None)
     return replace(found, source=source)
 
 
-def _importance(
+def _compute_importance(
     model: Model, table: Table, evidence: Evidence, labels: Codes | None, weights: Floats, amounts: Floats | None
 ) -> Importance:
     """The mean over rows; `labels` are the true classes, if they are known, and `amounts` how much of each row is in
@@ -189,7 +193,7 @@ def _importance(
     least = np.log(MIN_PROBABILITY)
     log_posterior = np.maximum(log_posterior, least)
     bits = np.zeros(model.schema.width)
-    for column, joint in enumerate(_joint_without_each(model, table, evidence, amounts)):
+    for column, joint in enumerate(_drop_each_column(model, table, evidence, amounts)):
         without = np.maximum(log_normalize(joint, evidence.log_prior, logarithm=True)[0], least)
         gain = log_posterior - without
         told = (np.exp(log_posterior) * gain).sum(axis=1) if labels is None else gain[rows, labels]
@@ -197,7 +201,7 @@ def _importance(
     return Importance(by_column.columns, np.asarray(decibans), bits, len(values), "left out")
 
 
-def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts: Floats | None) -> Iterator[Floats]:
+def _drop_each_column(model: Model, table: Table, evidence: Evidence, amounts: Floats | None) -> Iterator[Floats]:
     """The log joint of each row, row by class, where one column is missing; for each column.
 
     A block of this column alone says nothing then, a joint block what its other columns say, and a table of corrections
@@ -211,7 +215,7 @@ def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts:
     finite = np.where(impossible, 0.0, weighted)
     sums, endless = finite.sum(axis=1), impossible.sum(axis=1)
     cells = {p: group.family.read(table, group.columns) for p, group in enumerate(schema.groups) if group.family.joint}
-    shared = {p: _shares(model, p, cells[p]) for p in cells if schema.groups[p].family.absorbs}
+    shared = {p: _share_block(model, p, cells[p]) for p in cells if schema.groups[p].family.accepts_new_columns}
     corrected = {} if model.corrections is None else {one.column: k for k, one in enumerate(model.corrections.columns)}
     bins, unknown = (
         None if model.corrections is None else model.corrections.read(table),
@@ -230,11 +234,11 @@ def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts:
                 if p in shared:
                     rest = weighted[:, block] - evidence.weights[block] * shared[p][:, place]
                 else:
-                    rest = _rest_of_block(model, p, cells[p], place, weighted[:, block])
+                    rest = _score_rest_of_block(model, p, cells[p], place, weighted[:, block])
                 joint += np.where(rest == -np.inf, 0.0, rest)
                 barred += rest == -np.inf
         if bins is not None and model.corrections is not None and column in corrected:
-            joint += _change_of_corrections(model.corrections, corrected[column], bins, unknown, amounts)
+            joint += _measure_correction_change(model.corrections, corrected[column], bins, unknown, amounts)
         if model.partial is not None:
             holes = np.zeros((table.rows, schema.width), dtype=np.bool_) if missing is None else missing.copy()
             holes[:, column] = True
@@ -245,7 +249,7 @@ def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts:
         yield np.where(barred > 0, -np.inf, joint + evidence.log_prior)
 
 
-def _change_of_corrections(
+def _measure_correction_change(
     corrections: Corrections, place: int, bins: Bins, unknown: Flags | None, amounts: Floats | None
 ) -> Floats:
     """What the corrections of each row change, row by class, where one column more is unknown."""
@@ -264,23 +268,23 @@ def _change_of_corrections(
     return found[1] - found[0]
 
 
-def _shares(model: Model, p: int, cells: Any) -> Floats:
+def _share_block(model: Model, p: int, cells: Any) -> Floats:
     """What each column has of the evidence of a joint block of many counts: these add up."""
-    shares = model.likelihoods[p].shares(cells)
+    shares = model.likelihoods[p].shapley_values(cells)
     assert shares is not None, "a joint block is shared out"
     return shares.values
 
 
-def _rest_of_block(model: Model, p: int, cells: Any, place: int, weighted: Floats) -> Floats:
+def _score_rest_of_block(model: Model, p: int, cells: Any, place: int, weighted: Floats) -> Floats:
     """The weighted evidence of a joint block where one of its columns is missing, row by class."""
     likelihood, slot = model.likelihoods[p], int(model.schema.block_slots[p][0])
 
     def new(cells: Any) -> Floats:
         out = np.zeros((len(weighted), len(model.schema.block_names), model.classes.size))
-        out[:, slot] = model.weights[slot] * evidence_of_block(likelihood, cells, model.classes.size)
+        out[:, slot] = model.weights[slot] * score_block(likelihood, cells, model.classes.size)
         return model.cap_weighted_evidence(out, model.cap)[:, slot]
 
-    whole, rest = new(cells), new(with_missing(cells, place))
+    whole, rest = new(cells), new(mask_column(cells, place))
     with np.errstate(invalid="ignore"):
         moved = weighted + (rest - whole)
     return np.where(np.isnan(moved), rest, moved)
@@ -312,7 +316,7 @@ def select_columns(rows: Rows, schema: Schema, most: int | None, corrections: Co
     the model, the sets that its corrections ask most, or, in a model without corrections, those that interact by the
     test of `diagnose`. Without `most`, as long as a column adds more than chance would.
     """
-    candidates = _candidates(rows, schema, corrections)
+    candidates = _list_candidates(rows, schema, corrections)
     chosen: list[int] = []
     used: list[Candidate] = []
     score = np.tile(rows.log_prior, (rows.labels.size, 1))
@@ -326,7 +330,8 @@ def select_columns(rows: Rows, schema: Schema, most: int | None, corrections: Co
             if 0 < len(set(candidate.columns) - set(chosen)) <= limit - len(chosen)
         ]
         gains = [
-            _gain(candidate.evidence, posterior, rows) / len(set(candidate.columns) - set(chosen)) for candidate in left
+            _estimate_gain(candidate.evidence, posterior, rows) / len(set(candidate.columns) - set(chosen))
+            for candidate in left
         ]
         best = int(np.argmax(gains))
         if most is None and gains[best] < MIN_COLUMN_GAIN:
@@ -339,45 +344,45 @@ def select_columns(rows: Rows, schema: Schema, most: int | None, corrections: Co
     return chosen
 
 
-def _corrected_sets(rows: Rows, corrections: Corrections) -> list[tuple[Family, tuple[int, ...]]]:
+def _find_corrected_sets(rows: Rows, corrections: Corrections) -> list[tuple[Family, tuple[int, ...]]]:
     """Tables of the pairs, and of the sets of three columns, that corrections ask most."""
     found: list[tuple[Family, tuple[int, ...]]] = []
     for size, levels in LEVELS_BY_SIZE.items():
         for columns in corrections.top_column_sets(size, MAX_SETS_TRIED):
-            members = [few_levels(rows, column, levels) for column in columns]
+            members = [reduce_to_levels(rows, column, levels) for column in columns]
             if all(member is not None for member in members):
                 cuts = tuple(member[1] for member in members if member is not None)
                 found.append((JointTable(SET_ALPHA, cuts=None if not any(cuts) else cuts), columns))
     return found
 
 
-def _candidates(rows: Rows, schema: Schema, corrections: Corrections | None) -> list[Candidate]:
+def _list_candidates(rows: Rows, schema: Schema, corrections: Corrections | None) -> list[Candidate]:
     """Every column alone, and the sets beside them."""
     alone: dict[int, Family] = {}
     sets: list[tuple[Family, tuple[int, ...]]] = []
     if corrections is not None:
-        sets += _corrected_sets(rows, corrections)
+        sets += _find_corrected_sets(rows, corrections)
     else:
-        sets += [(found.block, found.places) for found in interactions_of(rows, schema)]
+        sets += [(found.block, found.places) for found in find_interactions(rows, schema)]
     for group in schema.groups:
         if group.auxiliary and group.family.interaction:
             sets.append((group.family, group.columns))
         elif not group.auxiliary:
-            alone.update(dict.fromkeys(group.columns, group.family.alone()))
+            alone.update(dict.fromkeys(group.columns, group.family.marginal_family()))
     grouped: dict[Family, list[int]] = {}
     for column in sorted(alone):
         grouped.setdefault(alone[column], []).append(column)
     counted: dict[Any, Any] = {}
     found = []
     for family, columns in grouped.items():
-        evidence = centered(left_out_evidence(rows, family, columns, counted))
+        evidence = center(score_without_each(rows, family, columns, counted))
         found += [Candidate((column,), evidence[:, k]) for k, column in enumerate(columns)]
     for family, members in sets:
-        found.append(Candidate(members, centered(left_out_evidence(rows, family, members, counted))[:, 0]))
+        found.append(Candidate(members, center(score_without_each(rows, family, members, counted))[:, 0]))
     return sorted(found, key=lambda candidate: candidate.columns)
 
 
-def _gain(evidence: Floats, posterior: Floats, rows: Rows) -> float:
+def _estimate_gain(evidence: Floats, posterior: Floats, rows: Rows) -> float:
     """The log-likelihood that this evidence would add with its best weight, to second order."""
     mean = (posterior * evidence).sum(axis=1)
     slope = float(rows.weights @ (evidence[np.arange(len(mean)), rows.labels] - mean))

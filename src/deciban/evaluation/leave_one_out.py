@@ -8,10 +8,10 @@ import numpy as np
 
 from deciban.decisions.loss import Loss
 from deciban.errors import DataError, UsageError
-from deciban.evaluation.metrics import MIN_PROBABILITY, Calibration, Evaluation
-from deciban.families.base.contract import LeftOut
-from deciban.fitting.tune.rows import Copies, find_copies, left_out_corrections
-from deciban.model.counting import row_ranges
+from deciban.evaluation.metrics import CALIBRATION_BINS, MIN_PROBABILITY, Calibration, Evaluation
+from deciban.families.base.contract import LeftOutRows
+from deciban.fitting.tune.rows import Copies, correct_left_out_rows, find_copies
+from deciban.model.batches import row_ranges
 from deciban.model.counts import Counts
 from deciban.model.model import Evidence, Model, concatenate_evidence, log_normalize
 from deciban.model.priors import log_prior
@@ -19,25 +19,23 @@ from deciban.model.tuning import copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats
+from deciban.util.frames import data_frame
 from deciban.util.parallel import map_in_threads, one_blas_thread
 from deciban.util.progress import progress
 from deciban.util.text_tables import count_noun
 
-NOT_LEARNED = (
-    "these rows cannot be left out: the model has not learned them, or has let them fade; "
-    "give just the rows it has learned, or judge others as new ones"
-)
-
-# Numbers of evidence of one batch, and the most that are kept.
+# Numbers of evidence computed at once: 16 MB, so that a batch fits into the processor's cache levels.
 BATCH_EVIDENCE = 1 << 21
+
+# Numbers of evidence kept in the result: 512 MB.
 MAX_EVIDENCE = 1 << 26
 
 
 @dataclass(frozen=True, repr=False)
 class LeaveOneOut:
-    """The posterior of each training row, had the model not learned that row; print it for a summary.
+    """Posteriors of the training rows, each scored by a model that has not learned it; print it for a summary.
 
-    `BayesClassifier.leave_one_out` makes it. Families, blocks and evidence weights are kept as they are.
+    `BayesClassifier.leave_one_out` returns it. Families, blocks and evidence weights stay as they are.
 
     Parameters
     ----------
@@ -46,21 +44,21 @@ class LeaveOneOut:
     posterior : ndarray of shape (rows, n_classes)
         The posterior of each labeled row.
     log_joint : ndarray of shape (rows, n_classes)
-        log P(row, class), before it is normalized.
+        log P(row, class), before normalization.
     labels : ndarray of shape (rows,)
-        The place of the true class of each row.
+        Index of the true class of each row.
     weights : ndarray of shape (rows,)
-        How often each row counts.
+        Weight of each row.
     given_tuning : bool
-        Whether the structure and the weights were chosen with these same rows, so that the figures flatter a little.
+        True if structure and weights were tuned on these rows. The metrics are then slightly optimistic.
     kept_evidence : Evidence or None
-        The evidence of each block; None where it is too large to keep.
+        The evidence of each block; None if it is too large to keep.
     copies : int, default=0
-        How many rows are copies of others; they are left out together.
+        Number of rows that are copies of others. Copies are left out together.
 
     See Also
     --------
-    Evaluation : All figures, made by `evaluation`.
+    Evaluation : All metrics, from `evaluate`.
 
     Examples
     --------
@@ -82,78 +80,116 @@ class LeaveOneOut:
 
     @property
     def evidence(self) -> Evidence:
-        """The evidence of each block; `log_prior` has a row for each row, for the prior is left one out too."""
+        """Evidence of each block. `log_prior` has one line per row, because the prior is left out too."""
         if self.kept_evidence is None:
             raise UsageError(
-                "the evidence of so many rows is too large to keep", remedy="ask for leave_one_out of fewer rows"
+                "the evidence of these rows is too large to keep", remedy="call leave_one_out with fewer rows"
             )
         return self.kept_evidence
 
     @cached_property
     def log_losses(self) -> Floats:
         """-log P(true class) of each row."""
-        chance = self.posterior[np.arange(self.labels.size), self.labels]
-        return np.asarray(-np.log(np.maximum(chance, MIN_PROBABILITY)))
+        of_truth = self.posterior[np.arange(self.labels.size), self.labels]
+        return np.asarray(-np.log(np.maximum(of_truth, MIN_PROBABILITY)))
 
-    def evaluation(self, loss: Any = None) -> Evaluation:
-        """All figures of these rows.
+    def evaluate(self, loss: Any = None) -> Evaluation:
+        """Compute all metrics of these rows.
 
         Parameters
         ----------
         loss : Loss, matrix, mapping, table or path, default=None
-            What decisions cost; adds the mean cost of the least-risk decisions.
+            Costs of decisions. With it, the evaluation includes the mean cost of the least-risk decisions.
 
         Returns
         -------
         Evaluation
         """
-        costs = None if loss is None else Loss.of(loss).for_classes(list(self.classes))
+        costs = None if loss is None else Loss.from_costs(loss).for_classes(list(self.classes))
         found = Evaluation.of(self.posterior, self.labels, self.weights, self.classes, 0.0, costs)
-        return replace(found, left_out=True)
+        return replace(found, leave_one_out=True, copies=self.copies)
 
     @cached_property
-    def _figures(self) -> Evaluation:
-        return self.evaluation()
-
-    @property
-    def log_loss(self) -> float:
-        """The mean of -log P(true class), in nats."""
-        return self._figures.log_loss
+    def _evaluation(self) -> Evaluation:
+        return self.evaluate()
 
     @property
     def accuracy(self) -> float:
-        """The share of rows whose class is predicted."""
-        return self._figures.accuracy
+        """Share of correct predictions."""
+        return self._evaluation.accuracy
 
-    def expected_cost(self, loss: Any) -> float:
-        """The mean cost of the least-risk decisions.
+    @property
+    def log_loss(self) -> float:
+        """Mean of -log P(true class), in nats."""
+        return self._evaluation.log_loss
+
+    @property
+    def roc_auc(self) -> float | None:
+        """Area under the ROC curve; for more than two classes, the mean over classes of one-vs-rest areas."""
+        return self._evaluation.roc_auc
+
+    @property
+    def brier_score(self) -> float:
+        """Brier score; see `Evaluation.brier_score`."""
+        return self._evaluation.brier_score
+
+    @property
+    def expected_calibration_error(self) -> float:
+        """Mean absolute difference between predicted and observed probabilities of the predicted class."""
+        return self._evaluation.expected_calibration_error
+
+    def mean_cost(self, loss: Any) -> float:
+        """Compute the mean cost of the least-risk decisions.
 
         Parameters
         ----------
         loss : Loss, matrix, mapping, table or path
-            Whatever `Loss.of` takes, decision first, truth second.
+            Costs in any form that `Loss.from_costs` accepts: decision first, truth second.
 
         Returns
         -------
         float
         """
-        cost = self.evaluation(loss).mean_cost
+        cost = self.evaluate(loss).mean_cost
         assert cost is not None, "there is a loss"
         return cost
 
-    def calibration(self, bins: int = 15) -> Calibration:
-        """How often the predicted class was right, by how probable it was said to be.
+    def calibration(self, bins: int = CALIBRATION_BINS) -> Calibration:
+        """Compare predicted probabilities with how often the predicted class was the true one.
 
         Parameters
         ----------
         bins : int, default=15
-            The number of intervals of probability.
+            Number of equal bins of probability.
 
         Returns
         -------
         Calibration
         """
         return Calibration.of(self.posterior, self.labels, self.weights, bins)
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame with one row per training row.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            With the columns ``class`` (the true one), ``predicted``, ``probability`` (of the true class), ``log_loss``
+            and ``weight``.
+        """
+        return data_frame(
+            {
+                "class": self.classes[self.labels],
+                "predicted": self.classes[self.posterior.argmax(axis=1)],
+                "probability": self.posterior[np.arange(self.labels.size), self.labels],
+                "log_loss": self.log_losses,
+                "weight": self.weights,
+            }
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all metrics as plain values: those of `Evaluation.to_dict`, and ``given_tuning``."""
+        return {**self._evaluation.to_dict(), "given_tuning": self.given_tuning}
 
     def __repr__(self) -> str:
         return str(self)
@@ -162,7 +198,7 @@ class LeaveOneOut:
         given = " (given the tuning)" if self.given_tuning else ""
         return (
             f"leave-one-out of {count_noun(self.labels.size, 'row')}{given}: accuracy {self.accuracy:.4f}, "
-            f"log-loss {self.log_loss:.4f}, calibration error {self.calibration().error:.4f}"
+            f"log-loss {self.log_loss:.4f}, calibration error {self.expected_calibration_error:.4f}"
             + (f"; {copies_in_words(self.copies)}" if self.copies else "")
         )
 
@@ -190,14 +226,14 @@ def leave_one_out(
     table = table if known.size == labels.size else table.take(known)
     labels, weights = labels[known], weights[known]
     copies = find_copies(table, labels, weights) if copies is None else copies.take(known)
-    rows = LeftOut(labels, copies.removed)
+    rows = LeftOutRows(labels, copies.removed)
     if (np.bincount(labels, weights, counts.classes.size) > counts.class_weight * (1.0 + 1e-9)).any():
-        raise DataError(NOT_LEARNED)
-    priors = _priors_left_out(prior, counts, rows)
+        raise _not_learned()
+    priors = _leave_out_of_prior(prior, counts, rows)
     names, block_weights, corrected = model.schema.block_names, model.weights, None
     if model.corrections is not None:
         unknown = model.unknown_corrected_cells(model.adjust_for_missing(table))
-        corrected = left_out_corrections(model.corrections, table, labels, model.classes, weights, unknown)
+        corrected = correct_left_out_rows(model.corrections, table, labels, model.classes, weights, unknown)
         names, block_weights = (*names, "corrections"), np.append(block_weights, 1.0)
     blocks = len(names)
     keep = labels.size * blocks * model.classes.size <= MAX_EVIDENCE
@@ -216,7 +252,7 @@ def leave_one_out(
         evidence = Evidence(names, model.classes, values, block_weights, bias, priors[here], capped)
         joint = evidence.log_joint
         if np.isnan(joint).any():
-            raise DataError(NOT_LEARNED)
+            raise _not_learned()
         posterior = log_normalize(joint, priors[here])[0]
         return joint, posterior, evidence if keep else None
 
@@ -230,7 +266,7 @@ def leave_one_out(
     return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept, copies.extra)
 
 
-def _priors_left_out(prior: Any, counts: Counts, rows: LeftOut) -> Floats:
+def _leave_out_of_prior(prior: Any, counts: Counts, rows: LeftOutRows) -> Floats:
     """The log prior of each row, from the classes of the others."""
     amounts, amount = np.unique(rows.removed, return_inverse=True)
     classes = counts.classes.size
@@ -240,3 +276,10 @@ def _priors_left_out(prior: Any, counts: Counts, rows: LeftOut) -> Floats:
         weight[label] = np.maximum(weight[label] - amounts[k], 0.0)
         found[k, label] = log_prior(prior, counts.classes, weight)
     return np.asarray(found[amount, rows.labels])
+
+
+def _not_learned() -> DataError:
+    return DataError(
+        "cannot leave these rows out: the model has not learned them, or has let them fade",
+        remedy="pass only rows the model has learned, or evaluate these as new rows",
+    )

@@ -1,4 +1,4 @@
-"""Metrics of posteriors and decisions on labeled rows, AUC included: sums that add up over batches and folds."""
+"""Metrics of posteriors and decisions on labeled rows, as sums that add up over batches and folds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,84 +6,96 @@ from typing import Any
 
 import numpy as np
 
-from deciban.decisions.decide import incurred, least_risk_decisions
+from deciban.decisions.decide import choose_decisions, compute_incurred_costs
 from deciban.decisions.loss import Loss
 from deciban.model.tuning import copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Codes, Floats, Integers
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import align_table, count_noun, format_amount, format_class, integer_if_whole
 
-# So many probabilities are kept one by one. Of more, the log-odds are counted in bins of a hundredth of a nat between
-# -40 and 40 nats, unless there are more classes than MAX_TALLIED.
+# Probabilities kept one by one for the ROC AUC: 32 MB. Beyond that, log-odds are counted in bins.
 MAX_KEPT = 1 << 22
-MAX_TALLIED = 256
+
+# Classes for which log-odds are binned: the bins of 256 classes take 32 MB too.
+MAX_BINNED_CLASSES = 256
+
+# Bins of log-odds per nat: ties within a hundredth of a nat change an area by less than 0.0005.
 BINS_PER_NAT = 100
+
+# Log-odds are binned between minus and plus this many nats: beyond, probabilities are 0 or 1 in float64.
 MAX_NATS = 40
-TALLY_BINS = 2 * MAX_NATS * BINS_PER_NAT
+
+# Bins of log-odds in all.
+BINS = 2 * MAX_NATS * BINS_PER_NAT
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The posteriors of rows whose class is known; those of two sets of rows add.
+    """Posteriors of labeled rows, from which areas under ROC curves are computed.
+
+    Rankings of two sets of rows add up with ``+``.
 
     posterior: row by class. labels, weights: the class and the weight of each row.
-    tallies: class by (others, own) by bin of log-odds: the weight of rows that are not kept one by one.
-    given_up: there were too many rows of too many classes; no area is known.
+    histograms: class by (other classes, own class) by bin of log-odds: the weight of rows that are not kept one by one.
+    too_large: True if there were too many rows of too many classes; no area is known then.
     """
 
     posterior: Floats
     labels: Codes
     weights: Floats
-    tallies: Floats | None = None
-    given_up: bool = False
+    histograms: Floats | None = None
+    too_large: bool = False
 
     def __add__(self, other: "Ranking") -> "Ranking":
+        """Return the ranking of both sets of rows."""
         both = Ranking(
             np.concatenate([self.posterior, other.posterior]),
             np.concatenate([self.labels, other.labels]),
             np.concatenate([self.weights, other.weights]),
         )
-        whole = self.tallies is None and other.tallies is None and not (self.given_up or other.given_up)
+        whole = self.histograms is None and other.histograms is None and not (self.too_large or other.too_large)
         if whole and both.posterior.size <= MAX_KEPT:
             return both
-        if self.given_up or other.given_up or both.posterior.shape[1] > MAX_TALLIED:
+        if self.too_large or other.too_large or both.posterior.shape[1] > MAX_BINNED_CLASSES:
             return both._without_rows(None)
-        return both._without_rows(self._tallied() + other._tallied())
+        return both._without_rows(self._count_log_odds() + other._count_log_odds())
 
     @property
     def compact(self) -> "Ranking":
-        """The same with tallies, where these are smaller than the rows; without both of too many classes."""
-        if self.labels.size <= 2 * TALLY_BINS:
+        """The same ranking with histograms instead of rows, if these are smaller."""
+        if self.labels.size <= 2 * BINS:
             return self
-        return self._without_rows(self._tallied() if self.posterior.shape[1] <= MAX_TALLIED else None)
+        return self._without_rows(self._count_log_odds() if self.posterior.shape[1] <= MAX_BINNED_CLASSES else None)
 
-    def _without_rows(self, tallies: Floats | None) -> "Ranking":
-        """What is left when no row is kept by itself: tallies, or nothing."""
+    def _without_rows(self, histograms: Floats | None) -> "Ranking":
+        """Return a ranking of histograms only; without them, one that is too large."""
         none: Any = slice(0, 0)
         rows = self.posterior[none], self.labels[none], self.weights[none]
-        return Ranking(*rows, tallies, given_up=tallies is None)
+        return Ranking(*rows, histograms, too_large=histograms is None)
 
     def among(self, places: Integers, classes: int) -> "Ranking":
-        """The same among more classes, with the present ones at `places`; the others have the posterior 0."""
+        """Return the ranking among more classes, the present ones at `places`; the others have posterior 0."""
         posterior = np.zeros((self.labels.size, classes))
         posterior[:, places] = self.posterior
         moved = replace(self, posterior=posterior, labels=places[self.labels].astype(self.labels.dtype))
-        if self.tallies is None:
+        if self.histograms is None:
             return moved
-        tallies = np.zeros((classes, *self.tallies.shape[1:]))
-        tallies[:, 0, 0] = self.tallies[0].sum()
-        tallies[places] = self.tallies
-        return replace(moved, tallies=tallies)
+        histograms = np.zeros((classes, *self.histograms.shape[1:]))
+        histograms[:, 0, 0] = self.histograms[0].sum()
+        histograms[places] = self.histograms
+        return replace(moved, histograms=histograms)
 
     def area(self, label: int) -> float | None:
-        """P(a row of the class has a higher posterior of it than a row of another class); ties count half.
+        """Return the area under the ROC curve of one class against all others; ties count half.
 
-        None where there are no rows of the class, or of others, or where it is not known.
+        This is P(a row of the class has a higher posterior of it than a row of another class). None if one side has no
+        rows, or if the ranking is too large.
         """
-        if self.given_up:
+        if self.too_large:
             return None
-        if self.tallies is not None:
-            others, own = self._tallied()[label]
+        if self.histograms is not None:
+            others, own = self._count_log_odds()[label]
         else:
             place = np.unique(self.posterior[:, label], return_inverse=True)[1]
             is_own = self.labels == label
@@ -94,55 +106,81 @@ class Ranking:
 
     @property
     def areas(self) -> list[float | None]:
-        """The area of each class against all others."""
+        """Area of each class against all others."""
         return [self.area(label) for label in range(self.posterior.shape[1])]
 
-    def _tallied(self) -> Floats:
-        """The tallies with the rows that are kept one by one."""
+    def _count_log_odds(self) -> Floats:
+        """Return the histograms, with the rows that are kept one by one."""
         classes = self.posterior.shape[1]
-        bins = TALLY_BINS
         with np.errstate(divide="ignore"):
             log_odds = np.log(self.posterior) - np.log1p(-np.minimum(self.posterior, 1.0))
-        place = np.clip((log_odds + MAX_NATS) * BINS_PER_NAT, 0, bins - 1).astype(np.int64)
-        found = np.zeros((classes, 2, bins)) if self.tallies is None else self.tallies.copy()
+        place = np.clip((log_odds + MAX_NATS) * BINS_PER_NAT, 0, BINS - 1).astype(np.int64)
+        found = np.zeros((classes, 2, BINS)) if self.histograms is None else self.histograms.copy()
         for label in range(classes):
             side = (self.labels == label).astype(np.int64)
-            found[label] += np.bincount(side * bins + place[:, label], self.weights, 2 * bins).reshape(2, bins)
+            found[label] += np.bincount(side * BINS + place[:, label], self.weights, 2 * BINS).reshape(2, BINS)
         return found
 
 
-# Log-losses are cut off where scikit-learn's are, so that one impossible row does not drown all others: what is lost by
-# the claim that what is true is impossible.
+# Smaller probabilities count as this one, as in scikit-learn's log_loss: one impossible row must not dominate the rest.
 MIN_PROBABILITY = float(np.finfo(np.float64).eps)
+
+# Log-loss of a row whose true class had probability 0.
 MAX_LOSS = -float(np.log(MIN_PROBABILITY))
 
-# By this much the log likelihood of rows gets higher by chance in one of twenty cases, where one number is fitted that
-# is no evidence: half of 3.84, the quantile of chi² with one degree of freedom.
-BY_CHANCE = 1.92
+# Squared distance between the posterior and the true class if another class was certain.
+MAX_SQUARED_ERROR = 2.0
 
-# How figures are printed: what they are called, and how many classes and confusions are shown.
-NAMES = {"log_loss": "log-loss", "auc": "AUC", "f1": "F1", "calibration_error": "calibration error",
-         "mean_cost": "mean cost"}  # fmt: skip
-MAX_ACROSS = 12
+# Gain in log-likelihood that one fitted number without information exceeds by chance once in twenty times: half of
+# 3.84, the 95% quantile of chi-square with one degree of freedom.
+MAX_GAIN_BY_CHANCE = 1.92
+
+# Bins of the calibration table: the usual number for the expected calibration error.
+CALIBRATION_BINS = 15
+
+# Names of metrics in printed text, where they differ from those in Python.
+PRINTED_NAMES = {
+    "log_loss": "log-loss",
+    "roc_auc": "ROC AUC",
+    "brier_score": "Brier score",
+    "f1": "F1",
+    "expected_calibration_error": "calibration error",
+    "mean_cost": "mean cost",
+}
+
+# Classes of a confusion matrix that fits a terminal.
+MAX_MATRIX_CLASSES = 12
+
+# Lines of the list of confusions that replaces a larger matrix.
 MAX_CONFUSIONS = 12
+
+# Lines of the table of classes: about a screen.
 MAX_CLASSES_LISTED = 40
 
-LEFT_OUT_OF_SHARES = ("each row is left out of the shares of the classes too, by which another class than its own is a "
-                      "little more probable: where columns tell nothing, accuracy and AUC fall toward 0")  # fmt: skip
+PESSIMISTIC_LEAVE_ONE_OUT = (
+    "each row is left out of the class shares too, which makes its own class slightly less probable: "
+    "if the columns are not predictive, accuracy and ROC AUC fall toward 0"
+)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Calibration:
-    """How often the most probable class was right, by how probable it was said to be.
+    """Predicted probabilities of the most probable class, and how often it was the true one, in bins.
 
-    `sums` has for each bin the number of its rows, and the sums of what was claimed of them and of what was right, so
-    that the calibrations of several sets of rows add. Bins without rows are left out of what is shown.
+    Calibrations of several sets of rows add up with ``+``. Empty bins are not shown.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (3, bins)
+        For each bin, the weight of its rows, and the weighted sums of the predicted probabilities and of the correct
+        predictions.
     """
 
     sums: Floats
 
     @classmethod
-    def of(cls, posterior: Floats, labels: Codes, weights: Floats, bins: int = 15) -> "Calibration":
+    def of(cls, posterior: Floats, labels: Codes, weights: Floats, bins: int = CALIBRATION_BINS) -> "Calibration":
+        """Return the calibration of rows with these posteriors, true classes and weights."""
         best = posterior.argmax(axis=1)
         top = posterior[np.arange(len(best)), best]
         place = np.minimum((top * bins).astype(np.int64), bins - 1)
@@ -150,85 +188,100 @@ class Calibration:
         return cls(np.stack([np.bincount(place, part, bins).astype(np.float64) for part in parts]))
 
     def __add__(self, other: "Calibration") -> "Calibration":
-        """That of both sets of rows."""
+        """Return the calibration of both sets of rows."""
         return Calibration(self.sums + other.sums)
 
     @property
-    def weight(self) -> Floats:
+    def rows(self) -> Floats:
+        """Weight of the rows in each bin."""
         return np.asarray(self.sums[0][self.sums[0] > 0.0])
 
     @property
-    def claimed(self) -> Floats:
-        """The mean of what was claimed in each bin."""
-        return np.asarray(self.sums[1][self.sums[0] > 0.0] / self.weight)
+    def predicted(self) -> Floats:
+        """Mean predicted probability in each bin."""
+        return np.asarray(self.sums[1][self.sums[0] > 0.0] / self.rows)
 
     @property
-    def right(self) -> Floats:
-        """The share of the rows of each bin that was right."""
-        return np.asarray(self.sums[2][self.sums[0] > 0.0] / self.weight)
+    def observed(self) -> Floats:
+        """Share of correct predictions in each bin."""
+        return np.asarray(self.sums[2][self.sums[0] > 0.0] / self.rows)
 
     @property
-    def error(self) -> float:
-        """The expected calibration error: by how much claims and facts differ on average; NaN of no rows."""
-        if not self.weight.size:
+    def expected_calibration_error(self) -> float:
+        """Mean absolute difference between `predicted` and `observed`, weighted by rows; NaN without rows."""
+        if not self.rows.size:
             return float("nan")
-        return float(np.average(np.abs(self.claimed - self.right), weights=self.weight))
+        return float(np.average(np.abs(self.predicted - self.observed), weights=self.rows))
 
-    def to_dicts(self) -> list[dict[str, float]]:
-        """A line for each bin, for programs."""
-        columns = self.claimed.tolist(), self.right.tolist(), self.weight.tolist()
+    def to_records(self) -> list[dict[str, float]]:
+        """Return one dict per bin, with the keys ``predicted``, ``observed`` and ``rows``."""
+        columns = self.predicted.tolist(), self.observed.tolist(), self.rows.tolist()
         return [
-            {"claimed": said, "right": right, "rows": int(rows) if rows == int(rows) else rows}
-            for said, right, rows in zip(*columns, strict=True)
+            {"predicted": predicted, "observed": observed, "rows": integer_if_whole(rows)}
+            for predicted, observed, rows in zip(*columns, strict=True)
         ]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the error and the bins as plain values."""
+        return {"expected_calibration_error": self.expected_calibration_error, "bins": self.to_records()}
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame with one row per bin and the columns ``predicted``, ``observed`` and ``rows``."""
+        return data_frame({"predicted": self.predicted, "observed": self.observed, "rows": self.rows})
+
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
-        if not self.weight.size:
-            return "no row to calibrate by"
-        lines = [("claimed", "right", "rows")]
-        for claimed, right, weight in zip(self.claimed, self.right, self.weight, strict=True):
-            lines.append((f"{claimed:.3f}", f"{right:.3f}", format_amount(weight)))
-        return f"{align_table(lines, right=range(3))}\nexpected calibration error {self.error:.4f}"
+        if not self.rows.size:
+            return "no rows to measure calibration on"
+        lines = [("predicted", "observed", "rows")]
+        for predicted, observed, rows in zip(self.predicted, self.observed, self.rows, strict=True):
+            lines.append((f"{predicted:.3f}", f"{observed:.3f}", format_amount(rows)))
+        error = f"expected calibration error {self.expected_calibration_error:.4f}"
+        return f"{align_table(lines, right=range(3))}\n{error}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
-    """How good posteriors and decisions are on rows whose class is known; print it.
+    """Metrics of posteriors and decisions on labeled rows; print it for a summary.
 
-    The same figures for rows held out, for folds and for rows that were learned and are left out one by one. Those of
-    two sets of rows add up with ``+``. `BayesClassifier.evaluate`, `BayesClassifier.cross_validate` and
-    `LeaveOneOut.evaluation` make them.
+    The metrics are the same for held-out rows, for cross-validation and for leave-one-out. Evaluations of two sets of
+    rows add up with ``+``. `BayesClassifier.evaluate`, `BayesClassifier.cross_validate` and `LeaveOneOut.evaluate`
+    return them.
 
     Parameters
     ----------
     classes : ndarray of shape (n_classes,)
         The classes, sorted.
     confusion : ndarray of shape (n_classes, n_classes)
-        The weight of rows by true class and predicted class.
-    losses : float
-        The sum of -log P(true class), each times the weight of its row.
+        Weight of the rows by true class and predicted class.
+    log_loss_sum : float
+        Weighted sum of -log P(true class).
+    squared_error_sum : float
+        Weighted sum of the squared distance between the posterior and the true class.
     calibration : Calibration
-        How often the predicted class was right, by how probable it was said to be.
+        Predicted and observed probabilities of the predicted class.
     ranking : Ranking
-        What the area under the ROC curve is computed from.
-    cost : float or None
-        What the least-risk decisions cost in total; None without a loss.
-    constant_costs : ndarray or None, default=None
-        What each decision would cost in total, were it made of every row.
-    unknown : float, default=0.0
-        The weight of rows whose class the model does not know: wrong, with probability 0.
-    left_out : bool, default=False
-        Whether the rows were learned, and each was left out in its turn.
+        Posteriors from which the area under the ROC curve is computed.
+    total_cost : float or None, default=None
+        Total cost of the least-risk decisions; None without a loss.
+    constant_costs : ndarray of shape (n_decisions,) or None, default=None
+        Total cost of each decision if it were made for every row; None without a loss.
+    unknown_class_rows : float, default=0.0
+        Weight of rows whose class the model does not know. They count as wrong, with probability 0.
+    leave_one_out : bool, default=False
+        True if these are training rows, each scored without itself.
     decisions : tuple of labels or None, default=None
-        The decisions that the loss knows, in its order; None without a loss.
-    decided : ndarray of shape (n_classes, n_decisions) or None, default=None
-        The weight of rows by true class and least-risk decision; None without a loss.
+        The decisions of the loss, in its order; None without a loss.
+    decision_counts : ndarray of shape (n_classes, n_decisions) or None, default=None
+        Weight of the rows by true class and least-risk decision; None without a loss.
     copies : int, default=0
-        About how many of these rows are copies of others, and were left out with them.
+        Number of rows that are copies of others. Leave-one-out leaves copies out together.
 
     See Also
     --------
-    LeaveOneOut : Posteriors of rows that were learned, each without itself.
+    LeaveOneOut : Posteriors of training rows, each scored without itself.
 
     Examples
     --------
@@ -242,37 +295,38 @@ class Evaluation:
 
     classes: LabelArray
     confusion: Floats
-    losses: float
+    log_loss_sum: float
+    squared_error_sum: float
     calibration: Calibration
     ranking: Ranking
-    cost: float | None
+    total_cost: float | None = None
     constant_costs: Floats | None = None
-    unknown: float = 0.0
-    left_out: bool = False
+    unknown_class_rows: float = 0.0
+    leave_one_out: bool = False
     decisions: tuple[Any, ...] | None = None
-    decided: Floats | None = None
+    decision_counts: Floats | None = None
     copies: int = 0
 
     @classmethod
     def of(
         cls, posterior: Floats, labels: Codes, weights: Floats, classes: LabelArray, unknown: float, loss: Loss | None
     ) -> "Evaluation":
-        """The figures of rows with these posteriors.
+        """Compute the metrics of rows with these posteriors.
 
         Parameters
         ----------
         posterior : ndarray of shape (rows, n_classes)
-            What was said of each row.
+            The posterior of each row.
         labels : ndarray of shape (rows,)
-            The place of the true class of each row among the classes.
+            Index of the true class of each row.
         weights : ndarray of shape (rows,)
-            How often each row counts.
+            Weight of each row.
         classes : ndarray of shape (n_classes,)
             The classes.
         unknown : float
-            The weight of further rows whose class is none of these.
+            Weight of further rows, whose class is not one of `classes`.
         loss : Loss or None
-            What decisions cost.
+            Costs of decisions.
 
         Returns
         -------
@@ -280,79 +334,108 @@ class Evaluation:
         """
         size, best = classes.size, posterior.argmax(axis=1)
         confusion = np.bincount(labels * size + best, weights, size * size).astype(np.float64).reshape(size, size)
-        chance = np.maximum(posterior[np.arange(best.size), labels], MIN_PROBABILITY)
-        losses = float(weights @ -np.log(chance)) + unknown * MAX_LOSS
-        calibration, ranking = Calibration.of(posterior, labels, weights), Ranking(posterior, labels, weights)
-        found = cls(classes, confusion, losses, calibration, ranking, None, None, unknown)
+        of_truth = posterior[np.arange(best.size), labels]
+        log_losses = -np.log(np.maximum(of_truth, MIN_PROBABILITY))
+        errors = posterior - (np.arange(size) == labels[:, None])
+        found = cls(
+            classes,
+            confusion,
+            float(weights @ log_losses) + unknown * MAX_LOSS,
+            float(weights @ (errors**2).sum(axis=1)) + unknown * MAX_SQUARED_ERROR,
+            Calibration.of(posterior, labels, weights),
+            Ranking(posterior, labels, weights),
+            unknown_class_rows=unknown,
+        )
         if loss is None:
             return found
-        constant = loss.matrix @ confusion.sum(axis=1)  # refuses costs that differ from row to row
-        least = least_risk_decisions(posterior, loss)
-        cost = float(weights @ incurred(least, labels))
-        named = tuple(one.item() if isinstance(one, np.generic) else one for one in loss.decisions or ())
-        cells = np.bincount(labels * len(named) + least.chosen, weights, size * len(named)).astype(np.float64)
-        decided = cells.reshape(size, len(named))
-        return replace(found, cost=cost, constant_costs=constant, decisions=named, decided=decided)
+        constant = loss.matrix @ confusion.sum(axis=1)  # raises if costs differ from row to row
+        best_decisions = choose_decisions(posterior, loss)
+        cost = float(weights @ compute_incurred_costs(best_decisions, labels))
+        names = tuple(name.item() if isinstance(name, np.generic) else name for name in loss.decisions or ())
+        counts = np.bincount(labels * len(names) + best_decisions.decision_index, weights, size * len(names))
+        return replace(
+            found,
+            total_cost=cost,
+            constant_costs=constant,
+            decisions=names,
+            decision_counts=counts.astype(np.float64).reshape(size, len(names)),
+        )
 
     def __add__(self, other: "Evaluation") -> "Evaluation":
-        """Both together; their classes may differ."""
+        """Return the metrics of both sets of rows; their classes may differ."""
         classes = np.union1d(self.classes, other.classes)
         confusion = np.zeros((classes.size, classes.size))
         decisions = tuple(dict.fromkeys((*(self.decisions or ()), *(other.decisions or ()))))
-        decided, constant = np.zeros((classes.size, len(decisions))), np.zeros(len(decisions))
+        decision_counts, constant = np.zeros((classes.size, len(decisions))), np.zeros(len(decisions))
         rankings = []
-        for one in (self, other):
-            at = np.searchsorted(classes, one.classes)
-            confusion[np.ix_(at, at)] += one.confusion
-            rankings.append(one.ranking if at.size == classes.size else one.ranking.among(at, classes.size))
-            if one.decided is not None and one.constant_costs is not None:
-                among = np.array([decisions.index(decision) for decision in one.decisions or ()], dtype=np.int64)
-                decided[np.ix_(at, among)] += one.decided
-                constant[among] += one.constant_costs
-        both = self.cost is not None and other.cost is not None
+        for part in (self, other):
+            at = np.searchsorted(classes, part.classes)
+            confusion[np.ix_(at, at)] += part.confusion
+            rankings.append(part.ranking if at.size == classes.size else part.ranking.among(at, classes.size))
+            if part.decision_counts is not None and part.constant_costs is not None:
+                among = np.array([decisions.index(decision) for decision in part.decisions or ()], dtype=np.int64)
+                decision_counts[np.ix_(at, among)] += part.decision_counts
+                constant[among] += part.constant_costs
+        costed = self.total_cost is not None and other.total_cost is not None
         return Evaluation(
             classes,
             confusion,
-            self.losses + other.losses,
+            self.log_loss_sum + other.log_loss_sum,
+            self.squared_error_sum + other.squared_error_sum,
             self.calibration + other.calibration,
             rankings[0] + rankings[1],
-            (self.cost or 0.0) + (other.cost or 0.0) if both else None,
-            constant if both else None,
-            self.unknown + other.unknown,
-            self.left_out and other.left_out,
-            decisions if both else None,
-            decided if both else None,
+            (self.total_cost or 0.0) + (other.total_cost or 0.0) if costed else None,
+            constant if costed else None,
+            self.unknown_class_rows + other.unknown_class_rows,
+            self.leave_one_out and other.leave_one_out,
+            decisions if costed else None,
+            decision_counts if costed else None,
             self.copies + other.copies,
         )
 
     @property
     def compact(self) -> "Evaluation":
-        """The same in as little room as many rows need: the AUC is then known to a hundredth of a nat of log-odds."""
+        """The same metrics in little memory: the ROC AUC is then exact to a hundredth of a nat of log-odds."""
         return replace(self, ranking=self.ranking.compact)
 
     @property
     def weight(self) -> float:
-        """The weight of all rows."""
-        return float(self.confusion.sum()) + self.unknown
+        """Total weight of the rows."""
+        return float(self.confusion.sum()) + self.unknown_class_rows
 
     @property
     def accuracy(self) -> float:
-        """The share of rows whose class was predicted."""
+        """Share of correct predictions."""
         return float(np.trace(self.confusion)) / self.weight
 
     @property
     def log_loss(self) -> float:
-        """The mean of -log P(true class), in nats."""
-        return self.losses / self.weight
+        """Mean of -log P(true class), in nats."""
+        return self.log_loss_sum / self.weight
+
+    @property
+    def brier_score(self) -> float:
+        """Brier score, by the convention of scikit-learn's ``brier_score_loss``.
+
+        For two classes, the mean of (P(class) - truth)² of either class, between 0 and 1. For more classes, the mean of
+        the sum of these squares over all classes, between 0 and 2.
+        """
+        mean = self.squared_error_sum / self.weight
+        return mean / 2.0 if self.classes.size <= 2 else mean
+
+    @property
+    def expected_calibration_error(self) -> float:
+        """Mean absolute difference between predicted and observed probabilities of the predicted class."""
+        return self.calibration.expected_calibration_error
 
     @property
     def mean_cost(self) -> float | None:
-        """What the decisions of least risk cost a row on average."""
-        return None if self.cost is None else self.cost / self.weight
+        """Mean cost per row of the least-risk decisions; None without a loss."""
+        return None if self.total_cost is None else self.total_cost / self.weight
 
     @property
-    def auc(self) -> float | None:
-        """The area under the ROC curve; of several classes, the mean of each against the rest."""
+    def roc_auc(self) -> float | None:
+        """Area under the ROC curve; for more than two classes, the mean over classes of one-vs-rest areas."""
         if self.classes.size == 2:
             return self.ranking.area(1)
         known = [area for area in self.ranking.areas if area is not None]
@@ -360,17 +443,19 @@ class Evaluation:
 
     @property
     def baseline(self) -> dict[str, Any]:
-        """What knowing nothing but the shares of the classes is worth: "class" is the commonest, with the "accuracy" of
-        always predicting it and the "log_loss" of the shares; with a loss, "decision" is the cheapest single decision,
-        and "mean_cost" the cost of always deciding so."""
+        """Metrics of a model that ignores the columns.
+
+        ``class`` is the most frequent class, ``accuracy`` that of always predicting it, and ``log_loss`` that of the
+        class shares. With a loss, ``decision`` is the cheapest constant decision and ``mean_cost`` its mean cost.
+        """
         rows = self.confusion.sum(axis=1)
-        commonest = int(rows.argmax())
+        most_frequent = int(rows.argmax())
         share = rows[rows > 0.0] / max(float(rows.sum()), 1e-300)
-        losses = -float(rows[rows > 0.0] @ np.log(share)) + self.unknown * MAX_LOSS
+        log_loss_sum = -float(rows[rows > 0.0] @ np.log(share)) + self.unknown_class_rows * MAX_LOSS
         found = {
-            "class": self.classes.tolist()[commonest],
-            "accuracy": float(rows[commonest]) / self.weight,
-            "log_loss": losses / self.weight,
+            "class": self.classes.tolist()[most_frequent],
+            "accuracy": float(rows[most_frequent]) / self.weight,
+            "log_loss": log_loss_sum / self.weight,
         }
         if self.constant_costs is not None and self.decisions:
             cheapest = int(self.constant_costs.argmin())
@@ -380,124 +465,145 @@ class Evaluation:
 
     @property
     def beats_baseline(self) -> bool:
-        """Whether the log-loss is below that of the baseline by more than chance explains."""
-        return self.weight * (float(self.baseline["log_loss"]) - self.log_loss) >= BY_CHANCE
+        """True if the log-loss is lower than that of the baseline by more than chance explains."""
+        return self.weight * (float(self.baseline["log_loss"]) - self.log_loss) >= MAX_GAIN_BY_CHANCE
 
     @property
     def per_class(self) -> list[dict[str, Any]]:
-        """The figures of each class: how many of those said to be of it are, how many of it are found, and their
-        harmonic mean; None where that is 0/0."""
-        right, true, said = np.diagonal(self.confusion), self.confusion.sum(axis=1), self.confusion.sum(axis=0)
+        """Rows, precision, recall, F1 and one-vs-rest ROC AUC of each class; None where a metric is undefined."""
+        correct, true, predicted = np.diagonal(self.confusion), self.confusion.sum(axis=1), self.confusion.sum(axis=0)
         return [
             {
                 "class": label,
                 "rows": integer_if_whole(true[c]),
-                "precision": _ratio(right[c], said[c]),
-                "recall": _ratio(right[c], true[c]),
-                "f1": _ratio(2.0 * right[c], said[c] + true[c]),
-                "auc": area,
+                "precision": _ratio(correct[c], predicted[c]),
+                "recall": _ratio(correct[c], true[c]),
+                "f1": _ratio(2.0 * correct[c], predicted[c] + true[c]),
+                "roc_auc": area,
             }
             for c, (label, area) in enumerate(zip(self.classes.tolist(), self.ranking.areas, strict=True))
         ]
 
     @property
     def confusions(self) -> list[tuple[Any, Any, float]]:
-        """(truth, prediction, weight of rows) of all mistakes, the most frequent first."""
+        """(true class, predicted class, weight of rows) of all mistakes, the most frequent first."""
         labels, wrong = self.classes.tolist(), self.confusion * (1.0 - np.eye(self.classes.size))
         places = np.argsort(-wrong, axis=None, kind="stable")[: np.count_nonzero(wrong)]
         pairs = zip(*np.unravel_index(places, wrong.shape), strict=True)
-        return [(labels[truth], labels[said], float(wrong[truth, said])) for truth, said in pairs]
+        return [(labels[truth], labels[predicted], float(wrong[truth, predicted])) for truth, predicted in pairs]
+
+    def to_frame(self) -> Any:
+        """Return the metrics of each class as a DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            One row per class, with the columns ``class``, ``rows``, ``precision``, ``recall``, ``f1`` and ``roc_auc``.
+            Undefined metrics are NaN.
+        """
+        lines = self.per_class
+        metrics = ("rows", "precision", "recall", "f1", "roc_auc")
+        numbers = {name: np.array([line[name] for line in lines], dtype=np.float64) for name in metrics}
+        return data_frame({"class": self.classes.tolist(), **numbers})
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures, for programs.
+        """Return all metrics as plain values.
 
         Returns
         -------
         dict
-            Of numbers, lists and dicts, as JSON has them.
+            Numbers, lists and dicts that can be written as JSON.
         """
-        figures = {
+        metrics = {
             "rows": integer_if_whole(self.weight),
             "accuracy": self.accuracy,
             "log_loss": self.log_loss,
-            "auc": self.auc,
-            "calibration_error": self.calibration.error,
+            "roc_auc": self.roc_auc,
+            "brier_score": self.brier_score,
+            "expected_calibration_error": self.expected_calibration_error,
             "baseline": self.baseline,
             "classes": self.classes.tolist(),
             "confusion": [[integer_if_whole(weight) for weight in row] for row in self.confusion.tolist()],
             "per_class": self.per_class,
-            "calibration": self.calibration.to_dicts(),
-            "rows_of_unknown_classes": integer_if_whole(self.unknown),
+            "calibration": self.calibration.to_records(),
+            "unknown_class_rows": integer_if_whole(self.unknown_class_rows),
         }
-        figures |= {"copies": self.copies} if self.left_out else {}
-        if self.mean_cost is None or self.decided is None:
-            return figures
-        decided = [[integer_if_whole(weight) for weight in row] for row in self.decided.tolist()]
-        return {**figures, "mean_cost": self.mean_cost, "decisions": list(self.decisions or ()), "decided": decided}
+        metrics |= {"copies": self.copies} if self.leave_one_out else {}
+        if self.mean_cost is None or self.decision_counts is None:
+            return metrics
+        counts = [[integer_if_whole(weight) for weight in row] for row in self.decision_counts.tolist()]
+        return {
+            **metrics,
+            "mean_cost": self.mean_cost,
+            "decisions": list(self.decisions or ()),
+            "decision_counts": counts,
+        }
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
-        own = {"accuracy": self.accuracy, "log_loss": self.log_loss, "auc": self.auc}
-        own |= {"calibration_error": self.calibration.error, "mean_cost": self.mean_cost}
+        names = ("accuracy", "log_loss", "roc_auc", "brier_score", "expected_calibration_error", "mean_cost")
         baseline = self.baseline
-        of_all = " (no row left out)" if self.left_out else ""
+        no_row_left_out = " (no row left out)" if self.leave_one_out else ""
         lines = [
-            f"{count_noun(self.weight, 'row')}: {_figures(own)}",
-            f"baseline, always {format_class(baseline['class'])}{of_all}: "
-            f"{_figures({name: baseline[name] for name in ('accuracy', 'log_loss')})}",
+            f"{count_noun(self.weight, 'row')}: {_format_metrics({name: getattr(self, name) for name in names})}",
+            f"baseline, always {format_class(baseline['class'])}{no_row_left_out}: "
+            f"{_format_metrics({name: baseline[name] for name in ('accuracy', 'log_loss')})}",
         ]
         if "decision" in baseline:
             lines.append(
                 f"baseline, always deciding {format_class(baseline['decision'])}: mean cost {baseline['mean_cost']:.4f}"
             )
         if not self.beats_baseline:
-            lines.append("in log-loss no better than the baseline, which knows nothing of the columns")
-            if self.left_out and self.accuracy < baseline["accuracy"]:
-                lines.append(LEFT_OUT_OF_SHARES)
-        if self.unknown:
-            lines.append(f"of a class that was not learned: {count_noun(self.unknown, 'row')}")
+            lines.append("the log-loss is no better than that of the baseline, which ignores the columns")
+            if self.leave_one_out and self.accuracy < baseline["accuracy"]:
+                lines.append(PESSIMISTIC_LEAVE_ONE_OUT)
+        if self.unknown_class_rows:
+            lines.append(f"class unknown to the model: {count_noun(self.unknown_class_rows, 'row')}")
         if self.copies:
             lines.append(copies_in_words(self.copies))
-        tables = [*self._decisions_table(), *self._mistakes(), self._classes_table(), str(self.calibration)]
+        tables = [*self._decision_table(), *self._confusion_table(), self._class_table(), str(self.calibration)]
         return "\n\n".join(["\n".join(lines), *tables])
 
-    def _decisions_table(self) -> list[str]:
-        """The least-risk decisions by true class, where the loss has few enough."""
-        if self.decided is None or max(self.decided.shape) > MAX_ACROSS:
+    def _decision_table(self) -> list[str]:
+        """Return the least-risk decisions by true class, unless the table is too wide."""
+        if self.decision_counts is None or max(self.decision_counts.shape) > MAX_MATRIX_CLASSES:
             return []
         cells = [["truth / decision", *map(format_class, self.decisions or ())]]
-        pairs = zip(self.classes, self.decided, strict=True)
+        pairs = zip(self.classes, self.decision_counts, strict=True)
         cells += [[format_class(label), *map(format_amount, row)] for label, row in pairs]
-        return [align_table(cells, right=range(self.decided.shape[1] + 1))]
+        return [align_table(cells, right=range(self.decision_counts.shape[1] + 1))]
 
-    def _mistakes(self) -> list[str]:
-        """The matrix of confusions, or the most frequent ones where that is too wide."""
+    def _confusion_table(self) -> list[str]:
+        """Return the confusion matrix, or a list of the most frequent confusions if the matrix is too wide."""
         names = [format_class(label) for label in self.classes]
-        if len(names) <= MAX_ACROSS:
+        if len(names) <= MAX_MATRIX_CLASSES:
             cells = [["truth / predicted", *names]]
             cells += [[name, *map(format_amount, row)] for name, row in zip(names, self.confusion, strict=True)]
             return [align_table(cells, right=range(len(names) + 1))]
-        found = self.confusions
-        if not found:
+        confusions = self.confusions
+        if not confusions:
             return []
         lines = [("truth", "predicted", "rows")]
         lines += [
-            (format_class(truth), format_class(said), format_amount(weight))
-            for truth, said, weight in found[:MAX_CONFUSIONS]
+            (format_class(truth), format_class(predicted), format_amount(weight))
+            for truth, predicted, weight in confusions[:MAX_CONFUSIONS]
         ]
-        rest = len(found) - MAX_CONFUSIONS
+        rest = len(confusions) - MAX_CONFUSIONS
         more = f"\n… ({count_noun(rest, 'rarer confusion')}: to_dict())" if rest > 0 else ""
-        return [f"the most frequent confusions\n{align_table(lines, right=[2])}{more}"]
+        return [f"most frequent confusions\n{align_table(lines, right=[2])}{more}"]
 
-    def _classes_table(self) -> str:
-        """Precision, recall and F1 of each class; of many, those with the most rows."""
-        columns = ["precision", "recall", "f1", *(["auc"] if self.classes.size > 2 else [])]
-        found = self.per_class
-        most = sorted(range(len(found)), key=lambda c: -found[c]["rows"])[:MAX_CLASSES_LISTED]
-        lines = [["class", "rows", *(NAMES.get(name, name) for name in columns)]]
-        for one in (found[c] for c in sorted(most)):
-            figures = ["" if one[name] is None else f"{one[name]:.4f}" for name in columns]
-            lines.append([format_class(one["class"]), format_amount(one["rows"]), *figures])
-        rest = len(found) - len(most)
+    def _class_table(self) -> str:
+        """Return precision, recall and F1 of each class; of many classes, those with the most rows."""
+        columns = ["precision", "recall", "f1", *(["roc_auc"] if self.classes.size > 2 else [])]
+        metrics = self.per_class
+        largest = sorted(range(len(metrics)), key=lambda c: -metrics[c]["rows"])[:MAX_CLASSES_LISTED]
+        lines = [["class", "rows", *(PRINTED_NAMES.get(name, name) for name in columns)]]
+        for line in (metrics[c] for c in sorted(largest)):
+            numbers = ["" if line[name] is None else f"{line[name]:.4f}" for name in columns]
+            lines.append([format_class(line["class"]), format_amount(line["rows"]), *numbers])
+        rest = len(metrics) - len(largest)
         more = f"\n… ({count_noun(rest, 'class')} with fewer rows: to_dict())" if rest else ""
         return align_table(lines, right=range(1, len(columns) + 2)) + more
 
@@ -506,6 +612,6 @@ def _ratio(part: float, whole: float) -> float | None:
     return float(part / whole) if whole > 0.0 else None
 
 
-def _figures(figures: Mapping[str, float | None]) -> str:
-    known = {name: value for name, value in figures.items() if value is not None and not np.isnan(value)}
-    return ", ".join(f"{NAMES.get(name, name)} {value:.4f}" for name, value in known.items())
+def _format_metrics(metrics: Mapping[str, float | None]) -> str:
+    known = {name: value for name, value in metrics.items() if value is not None and not np.isnan(value)}
+    return ", ".join(f"{PRINTED_NAMES.get(name, name)} {value:.4f}" for name, value in known.items())

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from deciban.decisions.bayes_error import mean_with_interval
-from deciban.decisions.decide import least_risk_decisions
+from deciban.decisions.bayes_error import compute_mean_interval
+from deciban.decisions.decide import choose_decisions
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.explain.decision_curves import exact_risk
@@ -18,15 +18,15 @@ from deciban.tables.convert import as_table
 
 
 @dataclass(frozen=True, repr=False)
-class PlugInRisk:
+class BayesRiskEstimate:
     """The risk of the best rule if the generative model were true, its interval, and the leave-one-out risk beside it.
 
-    `interval` has no width where the risk is exact. `left_out` is None where the training rows are not known.
+    `interval` has no width where the risk is exact. `leave_one_out` is None where the training rows are not known.
     """
 
     risk: float
     interval: tuple[float, float]
-    left_out: float | None
+    leave_one_out: float | None
     loss: Loss
 
     def __repr__(self) -> str:
@@ -36,21 +36,21 @@ class PlugInRisk:
         low, high = self.interval
         how = "exact" if low == high else f"between {max(low, 0.0):.4f} and {high:.4f}"
         found = f"according to the model itself {self.risk:.4f} ({how})"
-        return found + ("" if self.left_out is None else f"; leave-one-out {self.left_out:.4f}")
+        return found + ("" if self.leave_one_out is None else f"; leave-one-out {self.leave_one_out:.4f}")
 
 
-def model_risk(fitted: Fitted, loss: Loss, rows: int, random_state: Any) -> tuple[float, tuple[float, float]]:
+def model_risk(fitted: Fitted, loss: Loss, n_samples: int, random_state: Any) -> tuple[float, tuple[float, float]]:
     """The risk of the best decisions if the generative model were true, and its 95 % interval.
 
     Exact, with an interval without width, for one column whose distribution is known exactly; else simulated.
     """
-    if not isinstance(rows, int | np.integer) or rows < 100:
-        raise UsageError("give at least 100 rows to simulate", parameter=Argument("rows", rows))
-    _ = loss.matrix  # refuses costs that differ from row to row, which simulated rows do not have
+    if not isinstance(n_samples, int | np.integer) or n_samples < 100:
+        raise UsageError("give at least 100 rows to simulate", parameter=Argument("n_samples", n_samples))
+    _ = loss.matrix  # raises if costs vary by row: simulated rows have none
     if (exact := exact_risk(fitted, loss)) is not None:
         return exact, (exact, exact)
-    drawn, _ = sample_rows(fitted, rows, random_state)
+    drawn, _ = sample_rows(fitted, n_samples, random_state)
     model = fitted.generative
     table = model.schema.table_as_learned(as_table(drawn))
     posterior = score_table(model, table, posteriors, False, fitted.settings.threads)
-    return mean_with_interval(least_risk_decisions(posterior, loss).risk)
+    return compute_mean_interval(choose_decisions(posterior, loss).risk)

@@ -17,7 +17,7 @@ from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, align_table, count_noun, format_digits, shorten, text_width
 
 # The parts of what a column says: by its own blocks, by its share of joint blocks, and by corrections.
-PARTS = ("alone", "with_others", "correction")
+PARTS = ("own", "joint", "correction")
 
 # What programs are told of a term that is a column, and of one that is a block.
 COLUMN_KEYS = ("term", "column", "value", "decibans", "nats", *PARTS)
@@ -41,7 +41,6 @@ class Term:
     def decibans(self) -> float:
         return float(DECIBANS * self.nats)
 
-    @property
     def to_dict(self) -> dict[str, Any]:
         """The term for programs; its parts are in decibans."""
         parts = {name: float(DECIBANS * value) for name, value in self.parts.items()}
@@ -67,9 +66,9 @@ def block_terms(
     values, weights = evidence.values[row], evidence.weights
     with np.errstate(invalid="ignore"):
         each = np.where(weights > 0.0, weights * values[:, best] - weights * values[:, other], 0.0)
-    alone = {"prior": evidence.log_prior_of(row)}
-    if evidence.bias_of(row).any():
-        alone["bias"] = evidence.bias_of(row)
+    alone = {"prior": evidence.row_log_prior(row)}
+    if evidence.row_bias(row).any():
+        alone["bias"] = evidence.row_bias(row)
     terms = start_terms(alone, "block", best, other, columns=[], values=[], weight=1.0)
     for b, (block, label) in enumerate(zip(blocks, labels_of(blocks, cells), strict=True)):
         what = {**block.to_dict(cells), "weight": float(evidence.weights[b])}
@@ -87,20 +86,20 @@ def column_terms(
     model: Model, evidence: Evidence, columns: ColumnEvidence, row: int, cells: list[Any], best: int, other: int
 ) -> list[Term]:
     """What each column says; without columns that were never filled, and counts of words that are 0."""
-    terms = start_terms({"prior": evidence.log_prior_of(row)}, "term", best, other, column=None, value=None)
+    terms = start_terms({"prior": evidence.row_log_prior(row)}, "term", best, other, column=None, value=None)
     with np.errstate(invalid="ignore"):
         parts = [
             (part[row, :, best] - part[row, :, other]).tolist()
-            for part in (columns.alone, columns.together, columns.corrections)
+            for part in (columns.own, columns.joint, columns.correction)
         ]
-    absorbs = {column: group.family.absorbs for group in model.schema.groups for column in group.columns}
+    absorbs = {column: group.family.accepts_new_columns for group in model.schema.groups for column in group.columns}
     for column in sorted(absorbs):
         if absorbs[column] and cells[column] == 0:
             continue
         name, value = columns.columns[column], cells[column]
-        own = {part: values[column] for part, values in zip(PARTS, parts, strict=True)}
+        of_column = {part: values[column] for part, values in zip(PARTS, parts, strict=True)}
         what = {"term": "column", "column": name, "value": plain_cell(value)}
-        terms.append(Term(f"{name} = {written_cell(value)}", sum(own.values()), what, own))
+        terms.append(Term(f"{name} = {written_cell(value)}", sum(of_column.values()), what, of_column))
     return sorted_terms(terms)
 
 
@@ -150,14 +149,14 @@ def sum_table(terms: Sequence[Term], width: int, short: bool) -> str:
     shown = [term for term, here in zip(terms, is_shown, strict=True) if here]
     others = [term.decibans for term, here in zip(terms, is_shown, strict=True) if not here]
     parts = [part for part in PARTS if any(term.parts.get(part) for term in shown)]
-    if not set(parts) - {"alone"}:
+    if not set(parts) - {"own"}:
         parts = []  # the sum says the same
     numbers = [[f"{term.decibans:+.2f}", *_parts(term, parts)] for term in shown]
     blank = [""] * len(parts)
     if others:
         numbers.append([f"{sum(others):+.2f}", *blank])
     numbers.append([f"{sum(term.decibans for term in terms):+.2f}", *blank])
-    head = ["in all", *(part.replace("_", " ") for part in parts)] if parts else []
+    head = ["total", *parts] if parts else []
     rest = [max(map(text_width, column)) for column in zip(*numbers, *([head] if head else []), strict=True)]
     room = max(width - sum(2 + each for each in rest), 12)
     labels = [cut_label(term.label, room) for term in shown]

@@ -74,7 +74,7 @@ def _(statistic: Tuples, place: int) -> ColumnCounts | None:
 def _(statistic: Bins, place: int) -> ColumnCounts | None:
     column = statistic.columns[place]
     reach = np.ptp(column.edges) or np.abs(column.edges).max() if column.edges.size else 1.0
-    column = column.coarser(max(column.exponent, int(np.frexp(reach)[1]) - DRAWN_BITS))
+    column = column.coarsen(max(column.exponent, int(np.frexp(reach)[1]) - DRAWN_BITS))
     return ColumnCounts(column.table, low=column.edges, high=column.edges + np.ldexp(1.0, column.exponent))
 
 
@@ -161,7 +161,7 @@ def values_of(
         raise UsageError(f"the column {name!r} has no cell that is filled: there is nothing to show")
     group, likelihood, place = found
     family = group.family
-    if family.holds_texts:
+    if family.is_text:
         raise UsageError(
             f"the column {name!r} holds texts, whose words top_words() shows", remedy="choose another column"
         )
@@ -184,7 +184,7 @@ def values_of(
     low, high = _reach(drawn) if own is None else _counted_reach(own)
     line = np.linspace(low, high, points)
     if not even:
-        marks = likelihood.landmarks(place)
+        marks = likelihood.curve_points(place)
         marks = marks[(marks > low) & (marks < high)]
         dense = np.nanquantile(drawn, np.linspace(0.01, 0.99, points // (2 * len(drawn))), axis=1).ravel()
         marks = marks if marks.size <= LANDMARKS_PER_POINT * points else marks[:0]
@@ -195,7 +195,7 @@ def values_of(
 def words_of(fitted: Fitted, column: int, most: int = MAX_LISTED) -> ColumnValues | None:
     """The most telling words of a column of texts, each a text by itself: as many of each class; None of others."""
     found = home_of(fitted.generative, column)
-    if found is None or not found[0].family.holds_texts:
+    if found is None or not found[0].family.is_text:
         return None
     name, each = fitted.counts.schema.column_name(column), max(most // fitted.classes.size, 2)
     words: dict[str, None] = {}

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from deciban.errors import Argument, UsageError
 from deciban.families import Family
-from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settled
-from deciban.model.corrections import MissingAdjustment
-from deciban.model.counting import row_ranges
+from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settle
+from deciban.model.batches import row_ranges
 from deciban.model.model import Evidence, Model, log_normalize
+from deciban.model.partial_rows import MissingAdjustment
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Table, decoded_cells
+from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, evidence_column, format_number, integer_if_whole, shorten, text_width
 
@@ -39,7 +39,7 @@ def values_of_row(row: Table) -> list[Any]:
 
 def _value(column: pa.Array) -> Any:
     if is_text(column.type):
-        return decoded_cells(column)[0]
+        return decode_cells(column)[0]
     value = column[0].as_py()
     short = value is not None and (pa.types.is_float16(column.type) or pa.types.is_float32(column.type))
     return float(str(np.float32(value))) if short else value
@@ -82,15 +82,15 @@ class ColumnEvidence:
         The names of the columns.
     classes : ndarray of shape (n_classes,)
         The labels of the classes.
-    alone : ndarray of shape (n_rows, n_columns, n_classes)
+    own : ndarray of shape (n_rows, n_columns, n_classes)
         The evidence of each column by itself, with its offset in a tuned model.
-    together : ndarray of shape (n_rows, n_columns, n_classes)
+    joint : ndarray of shape (n_rows, n_columns, n_classes)
         Its share of the evidence of the joint blocks that it is in.
-    corrections : ndarray of shape (n_rows, n_columns, n_classes)
+    correction : ndarray of shape (n_rows, n_columns, n_classes)
         Its share of the corrections of a tuned model.
     log_prior : ndarray of shape (n_classes,) or (n_rows, n_classes)
         The log prior of each class.
-    rules : dict of str to str
+    sharing_rules : dict of str to str
         How the evidence of each joint block is shared out: the name of the block, and the rule.
 
     See Also
@@ -105,7 +105,7 @@ class ColumnEvidence:
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = BayesClassifier({(0, 1, 2, 3): JointGaussian()}, tune=None).fit(X, y)
     >>> found = clf.evidence(X[:2], by="column")
-    >>> found.values.shape, found.rules
+    >>> found.values.shape, found.sharing_rules
     ((2, 4, 3), {'x0+x1+x2+x3': 'Shapley values'})
     >>> bool(abs(found.log_joint - clf.log_joint(X[:2])).max() < 1e-12)
     True
@@ -113,16 +113,16 @@ class ColumnEvidence:
 
     columns: tuple[str, ...]
     classes: LabelArray
-    alone: Floats
-    together: Floats
-    corrections: Floats
+    own: Floats
+    joint: Floats
+    correction: Floats
     log_prior: Floats
-    rules: dict[str, str]
+    sharing_rules: dict[str, str]
 
     @property
     def values(self) -> Floats:
         """The evidence of each row, column and class."""
-        return self.alone + self.together + self.corrections
+        return self.own + self.joint + self.correction
 
     @property
     def log_joint(self) -> Floats:
@@ -146,27 +146,25 @@ def check_by(by: str) -> None:
 def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvidence:
     """The evidence of some rows, by column, from what the blocks say of them (also with each row left out)."""
     shape = (table.rows, model.schema.width, model.classes.size)
-    alone, together, corrections = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    own, joint, correction = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     rules: dict[str, str] = {}
     weighted, known = evidence.weighted, model.adjust_for_missing(table)
     if model.partial is not None:
         offsets = model.partial.offsets[None]
         if known is not None:
             offsets = np.where(known.unknown[:, :, None], 0.0, known.scale[:, None, None] * offsets)
-        alone += offsets
+        own += offsets
     for p, (group, slots) in enumerate(zip(model.schema.groups, model.schema.block_slots, strict=True)):
         if not group.family.joint or len(group.columns) == 1:
-            alone[:, list(group.columns)] += weighted[:, slots]
+            own[:, list(group.columns)] += weighted[:, slots]
         elif evidence.weights[slots[0]] > 0.0:
-            rule = _share_out(model, p, table, evidence, together, known)
+            rule = _share_out(model, p, table, evidence, joint, known)
             rules[model.schema.block_names[slots[0]]] = str(rule)
     if model.corrections is not None:
         blocks = len(model.schema.block_names)
         places = [one.column for one in model.corrections.columns]
-        corrections[:, places] = _corrections(model, table, evidence.values[:, blocks:], known)
-    return ColumnEvidence(
-        model.schema.column_names, model.classes, alone, together, corrections, evidence.log_prior, rules
-    )
+        correction[:, places] = _corrections(model, table, evidence.values[:, blocks:], known)
+    return ColumnEvidence(model.schema.column_names, model.classes, own, joint, correction, evidence.log_prior, rules)
 
 
 def _share_out(
@@ -176,14 +174,16 @@ def _share_out(
     group, block = model.schema.groups[p], int(model.schema.block_slots[p][0])
     rule = Rule.EXACT
     for rows in _pieces(group, table.rows, model.classes.size):
-        shares = model.likelihoods[p].shares(group.family.read(table.slice(rows.start, rows.stop), group.columns))
+        shares = model.likelihoods[p].shapley_values(
+            group.family.read(table.slice(rows.start, rows.stop), group.columns)
+        )
         assert shares is not None, "a joint block is shared out"
         rule = shares.rule
         limited = np.zeros(rows.stop - rows.start, dtype=np.bool_)
         if evidence.capped is not None:
             limited = evidence.capped[rows, block]
         values = shares.values if known is None else known.scale[rows, None, None] * shares.values
-        found = settled(values, evidence.values[rows, block], limited)
+        found = settle(values, evidence.values[rows, block], limited)
         for k, column in enumerate(group.columns):
             out[rows, column] += evidence.weights[block] * found[:, k]
     return rule
@@ -207,7 +207,7 @@ def _corrections(model: Model, table: Table, given: Floats, known: MissingAdjust
     shares = corrections.shares(corrections.read(table), model.unknown_corrected_cells(known))
     if known is not None:
         shares *= known.scale[:, None, None]
-    return settled(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))
+    return settle(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class Block:
     def to_dict(self, row: list[Any]) -> dict[str, Any]:
         """The block for programs, with the values of its columns in a row; of many counts, those that are not 0."""
         cells = [(name, row[column]) for name, column in zip(self.names, self.columns, strict=True)]
-        if self.family.absorbs:
+        if self.family.accepts_new_columns:
             cells = [cell for cell in cells if cell[1] != 0]
         return {
             "block": self.name,

@@ -107,7 +107,7 @@ class Estimates(Mapping[str, BlockEstimates]):
     prior: dict[Any, float]
 
     @classmethod
-    def of(cls, model: Model) -> "Estimates":
+    def from_model(cls, model: Model) -> "Estimates":
         found = {}
         estimated = [likelihood.estimates() for likelihood in model.likelihoods]
         for b, name in enumerate(model.schema.block_names):
@@ -247,20 +247,20 @@ class ParameterCount:
     numbers: int
 
     @classmethod
-    def of(cls, counts: Counts, plain: Model, model: Model) -> "ParameterCount":
+    def from_counts(cls, counts: Counts, plain: Model, model: Model) -> "ParameterCount":
         """Count the parameters of a model and of plain Bayes, both estimated from these counts."""
         classes = counts.classes.size
         tuned = int(((model.weights != 1.0) & (model.weights != 0.0)).sum()) + (classes - 1 if model.bias.any() else 0)
-        found = [likelihood.parameters() for likelihood in plain.likelihoods]
+        found = [likelihood.free_parameters() for likelihood in plain.likelihoods]
         here = sum(
             count
             for likelihood, slot in zip(model.likelihoods, model.schema.block_slots, strict=True)
-            for count, weight in zip(likelihood.parameters().blocks, model.weights[slot], strict=True)
+            for count, weight in zip(likelihood.free_parameters().blocks, model.weights[slot], strict=True)
             if weight != 0.0
         )
         corrected = 0 if model.corrections is None else model.corrections.cells * (classes - 1)
-        apart, shared = sum(each.apart for each in found), sum(each.shared for each in found)
-        sizes, numbers = sum((each.sizes for each in found), ()), sum(each.numbers for each in found)
+        apart, shared = sum(each.independent for each in found), sum(each.shared for each in found)
+        sizes, numbers = sum((each.n_values for each in found), ()), sum(each.n_continuous for each in found)
         each_class: int | float = inf
         if not any(each.unbounded for each in found):
             each_class = prod(sizes) * (1 + numbers + numbers * (numbers + 1) // 2) - 1

@@ -35,7 +35,7 @@ WIDTH = 100
 NO_CLASS_CAN_BE = "every class gives this row probability 0: the posterior is the prior"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why some rows are classified as they are; print it.
 
@@ -78,7 +78,7 @@ class Explanation:
     by: str = "column"
 
     @classmethod
-    def of(cls, model: Model, table: Table, by: str = "column") -> "Explanation":
+    def from_model(cls, model: Model, table: Table, by: str = "column") -> "Explanation":
         """The explanation of rows by a model.
 
         Parameters
@@ -96,6 +96,9 @@ class Explanation:
         """
         check_by(by)
         return cls(model.evidence(table), model, table, by)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         told = self.summary if self.by == "column" else self.calculation
@@ -217,9 +220,9 @@ class Explanation:
                 ]
             blocks.append(found)
         return {
-            "prior": by_class(np.exp(evidence.log_prior_of(row))),
+            "prior": by_class(np.exp(evidence.row_log_prior(row))),
             "blocks": blocks,
-            "log_bias": by_class(evidence.bias_of(row)),
+            "log_bias": by_class(evidence.row_bias(row)),
             "log_correction": by_class(evidence.values[row, len(self._blocks) :].sum(axis=0)),
             "log_joint": by_class(self._log_joint[row]),
             "posterior": by_class(np.exp(self._log_posterior[row])),
@@ -239,7 +242,7 @@ class Explanation:
         -------
         str
         """
-        found = self.reasons(row)
+        found = self.to_dict(row)
         chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MAX_CLASSES_BESIDE]
         shown = ", ".join(f"P({name}) = {format_digits(p)}" for name, p in chances)
         text = f"predicted: {format_class(found['predicted'])} ({shown})"
@@ -248,7 +251,7 @@ class Explanation:
             return f"{text}\n{NO_CLASS_CAN_BE}" if self._impossible[row] else text
         return f"{text}\n{self._decibans(row, self.terms(row), width, short=True)}"
 
-    def reasons(self, row: int) -> dict[str, Any]:
+    def to_dict(self, row: int = 0) -> dict[str, Any]:
         """What is predicted, the posterior of each class, and the evidence against the next best: terms of a sum.
 
         Parameters
@@ -259,11 +262,12 @@ class Explanation:
         Returns
         -------
         dict
-            ``evidence`` has the prior, the bias where there is one, and each column with its value, what it says in
-            ``decibans`` and ``nats``, and what of that (in decibans) it says ``alone``, ``with_others`` in joint blocks
-            and by ``correction``; by block, each block with its columns, their values and its weight. The most telling
-            first. ``sum``: of the decibans. ``words``: what the texts say, word by word. ``shared_out``: the rule by
-            which each joint block is shared out.
+            ``predicted`` and ``against`` are the two most probable classes, ``posterior`` the probability of each
+            class. ``evidence`` lists the terms of the sum, largest first: the prior, the bias (if any), and each
+            column with its ``value`` and its evidence in ``decibans`` and ``nats``; ``own``, ``joint`` (its share of
+            joint blocks) and ``correction`` are the parts, in decibans. By block, each term has the columns of the
+            block, their values and its weight. ``sum`` is the sum of the decibans. ``words`` holds the evidence of
+            each word of a text. ``sharing_rules`` gives the rule by which each joint block is shared among its columns.
         """
         evidence = self.evidence
         order, posterior = self._order(row), self._log_posterior[row]
@@ -273,11 +277,11 @@ class Explanation:
         if len(order) == 1 or self._impossible[row]:
             return found
         terms = self.terms(row)
-        found["evidence"] = [term.to_dict for term in terms]
+        found["evidence"] = [term.to_dict() for term in terms]
         if texts := self.words(row):
             found["words"] = {text.column: text.terms for text in texts}
-        if self.by == "column" and self.columns.rules:
-            found["shared_out"] = self.columns.rules
+        if self.by == "column" and self.columns.sharing_rules:
+            found["sharing_rules"] = self.columns.sharing_rules
         return {**found, "against": labels[order[1]], "sum": sum(term.decibans for term in terms)}
 
     def to_frame(self) -> Any:
@@ -290,7 +294,7 @@ class Explanation:
         """
         lines = []
         for row in range(self.table.rows):
-            found = self.reasons(row)
+            found = self.to_dict(row)
             whose = {"row": row, "predicted": found["predicted"], "against": found["against"]}
             lines += [{**whose, **term} for term in found["evidence"]]
         names = ("row", "predicted", "against", *(COLUMN_KEYS if self.by == "column" else BLOCK_KEYS))
@@ -334,9 +338,11 @@ class Explanation:
         """The evidence for the best class against the next, as terms of a sum; `short`: without columns that say 0."""
         best, against = map(format_class, self.evidence.classes[self._order(row)[:2]].tolist())
         text = f"evidence for {best} against {against}, in decibans:\n" + sum_table(terms, width, short)
-        if any(term.parts.get("with_others") for term in terms):
-            rules = ", ".join(sorted(set(self.columns.rules.values())))
-            text += "\n" + "\n".join(wrap(f"(with others: the share of joint blocks, by {rules})", width))
+        if any(term.parts.get("joint") for term in terms):
+            rules = ", ".join(sorted(set(self.columns.sharing_rules.values())))
+            text += "\n" + "\n".join(
+                wrap(f"(joint: its share of blocks of columns modeled together, by {rules})", width)
+            )
         return "\n".join([text, *map(str, self.words(row))])
 
 

@@ -11,7 +11,7 @@ from deciban.errors import Argument, Labels, UsageError
 from deciban.families.text.family import KnownWords, TextColumn
 from deciban.families.text.tokens import Tokens, folded_text
 from deciban.model.model import Model
-from deciban.tables.table import Table, decoded_cells
+from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, align_table, count_noun, format_amount
 
@@ -32,7 +32,7 @@ class WordEvidence:
     """A word of a text: its amount, and its evidence for one class against another, in decibans."""
 
     word: str
-    format_amount: float
+    count: float
     decibans: float
 
     def __str__(self) -> str:
@@ -173,7 +173,7 @@ class TokenizedText:
             told.append({"factor": "orders", "formula": None, "log": [orders] * found[0].logs.size})
         shown = found if len(found) <= MAX_FACTORS else found[: MAX_FACTORS - 1]
         for one in shown:
-            word = self.column.words.shown(one.word)
+            word = self.column.words.display(one.word)
             power = "" if one.amount == 1.0 else f"^{one.amount:.3g}"
             formulas = [f"[{how}]{power}" if power else how for how in one.formulas]
             told.append(
@@ -196,11 +196,11 @@ class TokenizedText:
         )
         order, by_absence = (np.argsort(-np.abs(each), kind="stable") for each in (there, not_there))
         words = tuple(
-            WordEvidence(vocabulary.shown(self.known.words[k]), float(self.known.amounts[k]), float(there[k]))
+            WordEvidence(vocabulary.display(self.known.words[k]), float(self.known.amounts[k]), float(there[k]))
             for k in order
         )
         absent = tuple(
-            WordEvidence(vocabulary.shown(scores.absent[k]), 0.0, float(not_there[k]))
+            WordEvidence(vocabulary.display(scores.absent[k]), 0.0, float(not_there[k]))
             for k in by_absence[:MAX_ABSENT]
             if abs(not_there[k]) >= MIN_ABSENT
         )
@@ -214,11 +214,11 @@ def tokenized_texts(model: Model, row: Table) -> Iterator[TokenizedText]:
     """The texts of one row, each cut into words."""
     schema = model.schema
     for group, slots, likelihood in zip(schema.groups, schema.block_slots, model.likelihoods, strict=True):
-        if not likelihood.texts:
+        if not likelihood.text_columns:
             continue
         cells = group.family.read(row, group.columns)
-        for place, block, cell, column in zip(group.columns, slots, cells, likelihood.texts, strict=True):
-            text = decoded_cells(cell)[0] or ""
+        for place, block, cell, column in zip(group.columns, slots, cells, likelihood.text_columns, strict=True):
+            text = decode_cells(cell)[0] or ""
             yield TokenizedText(int(block), schema.column_name(place), text, column.known_words(cell), column)
 
 
@@ -248,7 +248,7 @@ def top_words_of(model: Model, label: int, most: int, column: str | None = None)
     texts = {
         model.schema.column_name(place): text
         for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True)
-        for place, text in zip(group.columns, likelihood.texts, strict=False)
+        for place, text in zip(group.columns, likelihood.text_columns, strict=False)
     }
     if not texts or (column is not None and column not in texts):
         if column is None:
@@ -277,7 +277,7 @@ def top_words(column: TextColumn, label: int, most: int) -> TopWords:
     enough = np.flatnonzero((gain >= least) & (evidence > 0.0))
     order = sorted(enough.tolist(), key=lambda k: (-gain[k], column.words[k]))[:most]
     return TopWords(
-        TopWord(column.words.shown(k), float(DECIBANS * evidence[k]), float(counts[k]), float(total[k] - counts[k]))
+        TopWord(column.words.display(k), float(DECIBANS * evidence[k]), float(counts[k]), float(total[k] - counts[k]))
         for k in order
     )
 

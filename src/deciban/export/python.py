@@ -1,4 +1,4 @@
-"""A model as one Python file that needs nothing but the standard library: the scorer, and the model as JSON."""
+"""Export of a model as one Python file that needs only the standard library."""
 
 import ast
 import json
@@ -10,23 +10,32 @@ from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.util.version import __version__
 
-# The modules that the scorer is made of, in their order: each defines what the next ones use.
+# Modules of the scorer, in the order in which they are concatenated: each uses names of the ones before it.
 PYTHON_PARTS = ("cells", "terms", "texts", "scorer")
 
-# Where they are: what they import from here is in the same file when they are put together.
-PARTS_PACKAGE = "deciban.export.py"
+# Package of these modules. Imports from it are dropped: all parts end up in one file.
+PARTS_PACKAGE = "deciban.export.python_runtime"
 
-# What the file offers; each is what the scorer of the model has under this name.
+# Public names of the exported file; each is an attribute of its scorer.
 PYTHON_NAMES = (
-    "columns", "classes", "predict", "proba", "log_proba", "log_joint", "evidence", "column_evidence", "main",
-)  # fmt: skip
+    "columns",
+    "classes",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "predict_joint_log_proba",
+    "evidence",
+    "column_evidence",
+    "main",
+)
 
-# So many characters of the model's JSON are on a line.
-MODEL_LINE = 110
+# Characters of the model's JSON per line, so that editors and diffs can display the file.
+MAX_LINE_LENGTH = 110
 
-OPENING = f'''"""A model of deciban {__version__}, for Python 3.8 or later and nothing else.
+OPENING = f'''"""A classifier exported by deciban {__version__}. Requires Python 3.8 or later and no packages.
 
-proba({{"column": value, ...}}) is the posterior of each of `classes`; `python FILE < rows.jsonl` scores rows of JSON.
+predict_proba({{"column": value, ...}}) returns the probability of each class, in the order of `classes`.
+From a shell, `python FILE < rows.jsonl` scores rows in JSON Lines format.
 """
 
 from __future__ import annotations
@@ -34,20 +43,22 @@ from __future__ import annotations
 
 
 def python_scorer() -> str:
-    """The scorer as the source of one module, which defines `DecibanScorer`: from a model (JSON that was parsed) to
-    what scores rows with it."""
+    """Return the source code of the scorer as one module.
+
+    The module defines `DecibanScorer`, a class that takes a model (parsed JSON) and scores rows.
+    """
     folder = files(PARTS_PACKAGE)
     imports: set[str] = set()
     bodies = []
     for name in PYTHON_PARTS:
-        needed, body = _cut_apart((folder / f"{name}.py").read_text("utf-8"))
+        needed, body = _separate_imports((folder / f"{name}.py").read_text("utf-8"))
         imports |= needed
         bodies.append(body)
     return "\n".join(sorted(imports)) + "\n\n\n" + "\n\n\n".join(bodies) + "\n"
 
 
-def _cut_apart(source: str) -> tuple[set[str], str]:
-    """What a part imports of the standard library, and what stands behind its imports."""
+def _separate_imports(source: str) -> tuple[set[str], str]:
+    """Return the standard library imports of a module, and the code after its imports."""
     lines, last, needed = source.splitlines(), 0, set()
     for node in ast.parse(source).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -59,24 +70,25 @@ def _cut_apart(source: str) -> tuple[set[str], str]:
 
 
 def to_python(fitted: Fitted | Model) -> str:
-    """A model as the source of one Python file that needs nothing but the standard library of Python 3.8 or later.
+    """Return the model as the source code of one Python file that needs only the standard library.
 
     Parameters
     ----------
     fitted : Fitted or Model
-        What is known, or the model of it.
+        The fitted state of a classifier, or its model.
 
     Returns
     -------
     str
-        The module has `columns`, `classes` and, of a row as a dict from names of columns to cells, `predict(row)`,
-        `proba(row)`, `log_proba(row)`, `log_joint(row)`, `evidence(row)`, `column_evidence(row)`. As a program it reads
-        rows as lines of JSON.
+        Source code for Python 3.8 or later. The module has `columns`, `classes` and functions of a row, a dict from
+        column name to value: `predict(row)`, `predict_proba(row)`, `predict_log_proba(row)`,
+        `predict_joint_log_proba(row)`, `evidence(row)` and `column_evidence(row)`. As a script it scores rows in JSON
+        Lines format.
 
     Raises
     ------
     UsageError
-        If a column cannot be exported; it is named.
+        If a column cannot be exported; the message names it.
 
     See Also
     --------
@@ -92,19 +104,20 @@ def to_python(fitted: Fitted | Model) -> str:
     'yes'
     """
     model = model_as_json(fitted)
-    del model["characters"]  # Python has tables of them
+    del model["characters"]  # Python has its own character tables
     written = json.dumps(model, allow_nan=False, separators=(",", ":"))
-    offered = "".join(f"{name} = _scorer.{name}\n" for name in PYTHON_NAMES)
+    names = "".join(f'    "{name}",\n' for name in PYTHON_NAMES)
+    assignments = "".join(f"{name} = _scorer.{name}\n" for name in PYTHON_NAMES)
     return (
         f"{OPENING}\n{python_scorer()}\n\n"
-        f"_scorer = DecibanScorer(json.loads({_as_literal(written)}))\n"
-        f"__all__ = {list(PYTHON_NAMES)!r}\n{offered}\n"
+        f"_scorer = DecibanScorer(json.loads({_string_literal(written)}))\n"
+        f"__all__ = [\n{names}]\n{assignments}\n"
         f'if __name__ == "__main__":\n    sys.exit(main())\n'
     )
 
 
-def _as_literal(text: str) -> str:
-    """ASCII as one string of Python, on lines that are not too long."""
+def _string_literal(text: str) -> str:
+    """Return ASCII text as a Python string literal broken into short lines."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    lines = re.findall(rf"(?:\\.|[^\\]){{1,{MODEL_LINE}}}", escaped)
+    lines = re.findall(rf"(?:\\.|[^\\]){{1,{MAX_LINE_LENGTH}}}", escaped)
     return "'''\\\n" + "\\\n".join(lines) + "'''"

@@ -14,14 +14,14 @@ from deciban.families.base.contract import (
     BaseLikelihood,
     ColumnFamily,
     Covariance,
-    Estimated,
-    LeftOut,
-    Parameters,
+    DiscriminantTerms,
+    FreeParameters,
+    LeftOutRows,
+    ParameterEstimates,
     Sampled,
-    Terms,
 )
 from deciban.families.base.lowering import CutPlace, ExportedColumns, Lowered, lookup, reject_other_than_flags
-from deciban.families.base.smoothing import fraction, smoothed
+from deciban.families.base.smoothing import format_fraction, smooth_shares
 from deciban.families.base.sql_questions import Flag, Later, SqlQuestions
 from deciban.families.categorical import add_share_variance, counted_left_out
 from deciban.statistics import Totals
@@ -76,7 +76,7 @@ class Bernoulli(ColumnFamily):
             raise UsageError(f"Bernoulli(threshold={self.threshold!r}): give a finite number, or None")
 
     @property
-    def counts(self) -> Hashable:
+    def statistic_key(self) -> Hashable:
         return type(self).__name__, self.cut
 
     @property
@@ -93,7 +93,7 @@ class Bernoulli(ColumnFamily):
         if not isinstance(cells, np.ndarray) and self.cut < 0.0:
             raise UsageError(f"Bernoulli(threshold={self.threshold}): on sparse data the threshold must be at least 0")
         if self.threshold is None:
-            FLAGS.refuse_others(cells)
+            FLAGS.check(cells)
         return cells
 
     def empty(self, classes: int, columns: int) -> Totals:
@@ -113,11 +113,11 @@ class Bernoulli(ColumnFamily):
     def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
         alpha = np.array(self.alpha)[:, None, None] if isinstance(self.alpha, tuple) else self.alpha
         counts = np.stack([statistic.total.T, statistic.present.T - statistic.total.T], axis=-1)
-        one, zero = np.ascontiguousarray(np.moveaxis(smoothed(counts, alpha), -1, 0))
+        one, zero = np.ascontiguousarray(np.moveaxis(smooth_shares(counts, alpha), -1, 0))
         return BernoulliLikelihood(one, log(one), log(zero), self.cut, self.alpha, statistic)
 
     def score_left_out(
-        self, statistic: Totals, cells: Numbers | SparseRows, rows: LeftOut, slot: Integers, out: Floats
+        self, statistic: Totals, cells: Numbers | SparseRows, rows: LeftOutRows, slot: Integers, out: Floats
     ) -> None:
         if not isinstance(cells, np.ndarray):
             step = max(1, MAX_DENSE_CELLS // max(1, cells.shape[1]))
@@ -194,16 +194,16 @@ class BernoulliLikelihood(BaseLikelihood):
         chance = self.probability[:, labels]
         return list((rng.random(chance.shape) < chance).astype(np.int64))
 
-    def estimates(self) -> list[Estimated]:
-        return [Estimated({"probability": chance}) for chance in self.probability]
+    def estimates(self) -> list[ParameterEstimates]:
+        return [ParameterEstimates({"probability": chance}) for chance in self.probability]
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         columns, classes = self.probability.shape
-        return Parameters.of_columns([classes] * columns, sizes=[2] * columns)
+        return FreeParameters.of_columns([classes] * columns, n_values=[2] * columns)
 
-    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+    def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
         return [
-            Terms((name,), partial(self._flags, j), (self.one[j] - self.zero[j])[None], self.zero[j])
+            DiscriminantTerms((name,), partial(self._flags, j), (self.one[j] - self.zero[j])[None], self.zero[j])
             for j, name in enumerate(names)
         ]
 
@@ -217,7 +217,7 @@ class BernoulliLikelihood(BaseLikelihood):
             return None
         ones, rows = self.statistic.total[label, column], self.statistic.present[label, column]
         top = ones if cell > self.threshold else rows - ones
-        return fraction(top, rows, self.alpha if isinstance(self.alpha, float | int) else self.alpha[column], 2)
+        return format_fraction(top, rows, self.alpha if isinstance(self.alpha, float | int) else self.alpha[column], 2)
 
 
 @dataclass(frozen=True)

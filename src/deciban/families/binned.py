@@ -9,25 +9,25 @@ import numpy as np
 
 from deciban import kernels
 from deciban.errors import Argument, BadCell, UsageError
-from deciban.families.base.checks import FINITE, Unseen, check_amount, check_unseen, refuse_infinite
+from deciban.families.base.checks import FINITE, Unseen, check_amount, check_finite, check_unseen
 from deciban.families.base.contract import (
     BaseLikelihood,
     ColumnFamily,
-    ColumnNumbers,
     Covariance,
-    Estimated,
-    LeftOut,
-    Parameters,
+    DiscriminantTerms,
+    FreeParameters,
+    LeftOutRows,
+    NumericSummary,
+    ParameterEstimates,
     Sampled,
-    Terms,
 )
 from deciban.families.base.lowering import CutPlace, ExportedColumns, Lowered, Refusal, Term, lookup, reject_infinite
-from deciban.families.base.smoothing import draw, fraction, smoothed
-from deciban.families.base.spread import vary
+from deciban.families.base.smoothing import draw, format_fraction, smooth_shares
+from deciban.families.base.spread import find_varying
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.categorical import add_share_variance, lookup_left_out, lookup_terms
 from deciban.statistics import Bins, Combined, Moments
-from deciban.statistics.bins import Column
+from deciban.statistics.bins import ColumnBins
 from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 
@@ -78,7 +78,7 @@ class Binned(ColumnFamily):
     unseen: Unseen = "ignore"
 
     support = FINITE
-    in_bins: ClassVar[bool] = True
+    is_binned: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
@@ -87,8 +87,8 @@ class Binned(ColumnFamily):
             raise UsageError(f"Binned(bins={self.bins!r}): give a whole number, at least 1")
 
     @classmethod
-    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
-        return [cls(bins=bins) for bins in (4, 8, 16, 32, 64) if bins <= max(numbers.rows / 8, 4)]
+    def candidates_for(cls, summary: NumericSummary) -> list[Self]:
+        return [cls(bins=bins) for bins in (4, 8, 16, 32, 64) if bins <= max(summary.rows / 8, 4)]
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
@@ -107,8 +107,8 @@ class Binned(ColumnFamily):
 
     def estimate(self, statistic: MomentsAndBins) -> "BinnedLikelihood":
         moments, cells = statistic.parts
-        overall = moments.over_classes()
-        varies = vary(overall.variance()[0], overall.mean[0])
+        overall = moments.merge_classes()
+        varies = find_varying(overall.variance()[0], overall.mean[0])
         deviation = np.sqrt(overall.variance()[0])
         columns = []
         for j, column in enumerate(cells.columns):
@@ -116,11 +116,11 @@ class Binned(ColumnFamily):
             exponent = max(column.exponent, int(np.frexp(largest)[1]) - BIN_DIGITS if largest else 0)
             if varies[j]:
                 exponent = max(exponent, round(float(np.log2(4.0 * deviation[j] / self.bins))))
-            columns.append(column.coarser(exponent))
+            columns.append(column.coarsen(exponent))
         return BinnedLikelihood.of(columns, varies, self.alpha, self.unseen)
 
     def score_left_out(
-        self, statistic: MomentsAndBins, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats
+        self, statistic: MomentsAndBins, cells: Numbers, rows: LeftOutRows, slot: Integers, out: Floats
     ) -> None:
         whole = self.estimate(statistic)
         codes = whole.codes(cells)
@@ -141,18 +141,18 @@ class Binned(ColumnFamily):
 class BinnedLikelihood(BaseLikelihood):
     """log density of each occupied bin, column by column in one table; after a column's bins stands a zero count."""
 
-    bins: list[Column]
+    bins: list[ColumnBins]
     table: Floats
     start: Integers
     alpha: float
     unseen: Unseen
 
     @classmethod
-    def of(cls, bins: list[Column], varies: np.ndarray, alpha: float, unseen: Unseen) -> "BinnedLikelihood":
+    def of(cls, bins: list[ColumnBins], varies: np.ndarray, alpha: float, unseen: Unseen) -> "BinnedLikelihood":
         rows = []
         for j, column in enumerate(bins):
             padded = np.concatenate([column.table, np.zeros((len(column.table), 1))], axis=1)
-            shares = log(smoothed(padded, alpha, column.cells.size).T) - column.exponent * np.log(2.0)
+            shares = log(smooth_shares(padded, alpha, column.cells.size).T) - column.exponent * np.log(2.0)
             rows.append(shares if varies[j] else np.zeros_like(shares))
         start = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64)
         return cls(bins, np.concatenate(rows), start, alpha, unseen)
@@ -162,7 +162,7 @@ class BinnedLikelihood(BaseLikelihood):
 
     def codes(self, cells: Numbers) -> Codes:
         """The bin of every cell among the occupied ones of its column, -1 where it is to be left out."""
-        refuse_infinite(cells)
+        check_finite(cells)
         return np.stack([self._column_codes(cells[:, j], j) for j in range(cells.shape[1])], axis=1)
 
     def _column_codes(self, cells: Numbers, j: int) -> Codes:
@@ -221,34 +221,34 @@ class BinnedLikelihood(BaseLikelihood):
             if not column.cells.size:
                 drawn.append(np.full(len(labels), np.nan))
                 continue
-            place = draw(smoothed(column.table, self.alpha).T, labels, rng)
+            place = draw(smooth_shares(column.table, self.alpha).T, labels, rng)
             drawn.append(np.ldexp(column.cells[place] + rng.random(len(labels)), column.exponent))
         return drawn
 
-    def estimates(self) -> list[Estimated]:
+    def estimates(self) -> list[ParameterEstimates]:
         """The density in each bin that has cells; their widths are the same."""
         found = []
         for column in self.bins:
             low, high = (np.ldexp(column.cells + side, column.exponent).tolist() for side in (0.0, 1.0))
-            density = np.ldexp(smoothed(column.table, self.alpha), -column.exponent)
-            found.append(Estimated({"density": density}, tuple(zip(low, high, strict=True))))
+            density = np.ldexp(smooth_shares(column.table, self.alpha), -column.exponent)
+            found.append(ParameterEstimates({"density": density}, tuple(zip(low, high, strict=True))))
         return found
 
-    def landmarks(self, column: int) -> Floats:
+    def curve_points(self, column: int) -> Floats:
         """Both sides of the edges of each occupied bin."""
         bins = self.bins[column]
         edges = np.unique(np.ldexp(np.concatenate([bins.cells, bins.cells + 1.0]), bins.exponent))
         before = np.minimum(np.nextafter(edges, -np.inf), edges - np.ldexp(1.0, bins.exponent - 40))
         return np.stack([before, edges], axis=1).ravel()
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         """The shares of all bins but one."""
         sizes = [int(column.cells.size) for column in self.bins]
         classes = self.table.shape[1]
         each = [classes * max(size - 1, 0) for size in sizes]
-        return Parameters.of_columns(each, sizes=[max(size, 1) for size in sizes])
+        return FreeParameters.of_columns(each, n_values=[max(size, 1) for size in sizes])
 
-    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+    def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
         return lookup_terms(self, [self._bin_names(j, name) for j, name in enumerate(names)])
 
     def _bin_names(self, j: int, name: str) -> list[str]:
@@ -264,5 +264,5 @@ class BinnedLikelihood(BaseLikelihood):
         if not self.varies(column):
             return "constant"
         count = bins.table[label, code] if code < bins.cells.size else 0.0
-        share = fraction(count, bins.table[label].sum(), self.alpha, bins.cells.size)
+        share = format_fraction(count, bins.table[label].sum(), self.alpha, bins.cells.size)
         return f"{share} / width {2.0**bins.exponent:g}"

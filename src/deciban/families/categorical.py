@@ -14,19 +14,19 @@ from deciban.families.base.checks import VALUES, Support, Unseen, check_amount, 
 from deciban.families.base.contract import (
     BaseLikelihood,
     ColumnFamily,
-    ColumnNumbers,
     Covariance,
-    Estimated,
-    LeftOut,
-    Parameters,
+    DiscriminantTerms,
+    FreeParameters,
+    LeftOutRows,
+    NumericSummary,
+    ParameterEstimates,
     Sampled,
-    Terms,
 )
 from deciban.families.base.lowering import OTHER_PLACE, ExportedColumns, Lowered, Refusal, Term, lookup
-from deciban.families.base.smoothing import draw, fraction, smoothed
+from deciban.families.base.smoothing import draw, format_fraction, smooth_shares
 from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
-from deciban.statistics.levels import MAX_TABLE_WIDTH, encode, positions
+from deciban.statistics.levels import MAX_TABLE_WIDTH, encode, find_positions
 from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers, in_lanes, log
 from deciban.util.arrow_values import as_values
@@ -87,7 +87,7 @@ class Categorical(ColumnFamily):
                 raise UsageError(f"Categorical(levels=…): give values of one type ({error})") from None
 
     @property
-    def counts(self) -> Hashable:
+    def statistic_key(self) -> Hashable:
         return type(self).__name__, self.levels
 
     @property
@@ -98,14 +98,14 @@ class Categorical(ColumnFamily):
         known = set(self.levels or ())
         return np.array([value in known for value in values.to_pylist()], dtype=np.bool_)
 
-    def alternatives(self, numbers: ColumnNumbers | None, others: Sequence[Any]) -> list[Any]:
+    def alternatives(self, summary: NumericSummary | None, others: Sequence[Any]) -> list[Any]:
         """Other smoothings; and other families, unless a value that was never seen is to be an error."""
         smoothings = [replace(self, alpha=alpha) for alpha in (0.1, 0.5, 1.0)]
         return [self, *smoothings, *(others if self.unseen != "error" else ())]
 
     @classmethod
-    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
-        few = numbers.values.size <= min(30, numbers.rows / 4)
+    def candidates_for(cls, summary: NumericSummary) -> list[Self]:
+        few = summary.values.size <= min(30, summary.rows / 4)
         return [cls(alpha=alpha) for alpha in (0.5, 1.0)] if few else []
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
@@ -152,12 +152,12 @@ class Categorical(ColumnFamily):
             given = as_values(pa.array(self.levels))
             for j, values in enumerate(levels):
                 table = np.zeros((counts[j].shape[0], len(given)))
-                table[:, positions(values, given)] = counts[j]
+                table[:, find_positions(values, given)] = counts[j]
                 levels[j], counts[j] = given, table
         return CategoricalLikelihood.of(levels, counts, self.alpha, self.unseen)
 
     def score_left_out(
-        self, statistic: Levels, cells: Numbers | list[pa.Array], rows: LeftOut, slot: Integers, out: Floats
+        self, statistic: Levels, cells: Numbers | list[pa.Array], rows: LeftOutRows, slot: Integers, out: Floats
     ) -> None:
         whole = self.estimate(statistic)
         codes = whole.codes(cells)
@@ -201,7 +201,7 @@ class Lookup(Protocol):
     def codes(self, cells: Any) -> Codes: ...
 
 
-def lookup_terms(lookup: Lookup, names: list[list[str]]) -> list[Terms]:
+def lookup_terms(lookup: Lookup, names: list[list[str]]) -> list[DiscriminantTerms]:
     """The terms of columns whose features are one indicator for each row of the table; `names` are column by row."""
 
     def indicators(j: int, cells: Any) -> Floats:
@@ -212,7 +212,7 @@ def lookup_terms(lookup: Lookup, names: list[list[str]]) -> list[Terms]:
 
     tables = np.split(lookup.table, lookup.start[1:-1])
     return [
-        Terms(tuple(named), partial(indicators, j), table, np.zeros(table.shape[1]))
+        DiscriminantTerms(tuple(named), partial(indicators, j), table, np.zeros(table.shape[1]))
         for j, (named, table) in enumerate(zip(names, tables, strict=True))
     ]
 
@@ -221,7 +221,7 @@ def lookup_left_out(
     whole: Lookup,
     counts: list[Floats],
     codes: Codes,
-    rows: LeftOut,
+    rows: LeftOutRows,
     slot: Integers,
     out: Floats,
     fixed: bool = False,
@@ -239,7 +239,7 @@ def lookup_left_out(
 
 def counted_left_out(
     codes: Codes,
-    rows: LeftOut,
+    rows: LeftOutRows,
     start: Integers,
     table: Floats,
     counts: Floats,
@@ -268,7 +268,14 @@ def counted_left_out(
 
 
 def _score_where_nothing_is_left(
-    counts: Floats, codes: Codes, rows: LeftOut, alpha: float, fixed: bool, smooth: bool, log_width: float, out: Floats
+    counts: Floats,
+    codes: Codes,
+    rows: LeftOutRows,
+    alpha: float,
+    fixed: bool,
+    smooth: bool,
+    log_width: float,
+    out: Floats,
 ) -> None:
     """Score, by definition, the rows without which a share is 0 / 0; their codes become -1, so that they are done."""
     size = counts.shape[1]
@@ -287,7 +294,7 @@ def _score_where_nothing_is_left(
         left = np.where(left <= 1e-9 * counts, 0.0, left)
         known = left if not gone[i] else np.delete(left, codes[i], axis=1)
         padded = np.concatenate([known, np.zeros((len(known), 1))], axis=1)
-        out[i] += log(smoothed(padded, alpha, known.shape[1])[:, -1 if gone[i] else codes[i]]) - log_width
+        out[i] += log(smooth_shares(padded, alpha, known.shape[1])[:, -1 if gone[i] else codes[i]]) - log_width
     codes[odd] = -1
 
 
@@ -308,7 +315,7 @@ class CategoricalLikelihood(BaseLikelihood):
         rows = []
         for table in counts:
             padded = np.concatenate([table, np.zeros((len(table), 1))], axis=1)
-            rows.append(smoothed(padded, alpha, table.shape[1]).T)
+            rows.append(smooth_shares(padded, alpha, table.shape[1]).T)
         start = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64)
         return cls(levels, counts, log(np.concatenate(rows)), start, alpha, unseen, WholeNumbers.of(levels))
 
@@ -368,24 +375,24 @@ class CategoricalLikelihood(BaseLikelihood):
             drawn.append(levels.take(pa.array(draw(shares, labels, rng))) if len(levels) else pa.nulls(len(labels)))
         return drawn
 
-    def estimates(self) -> list[Estimated]:
+    def estimates(self) -> list[ParameterEstimates]:
         found = []
         for j, levels in enumerate(self.levels):
             shares = np.exp(self.table[self.start[j] : self.start[j + 1] - 1])
-            found.append(Estimated({"probability": np.ascontiguousarray(shares.T)}, tuple(levels.to_pylist())))
+            found.append(ParameterEstimates({"probability": np.ascontiguousarray(shares.T)}, tuple(levels.to_pylist())))
         return found
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         """The shares of all values but one."""
         sizes = [len(levels) for levels in self.levels]
         classes = self.table.shape[1]
         each = [classes * max(size - 1, 0) for size in sizes]
-        return Parameters.of_columns(each, sizes=[max(size, 1) for size in sizes])
+        return FreeParameters.of_columns(each, n_values=[max(size, 1) for size in sizes])
 
     def known_values(self) -> list[pa.Array]:
         return self.levels
 
-    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+    def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
         named = zip(names, self.levels, strict=True)
         return lookup_terms(
             self, [[f"{name} = {level}" for level in [*levels.to_pylist(), "something else"]] for name, levels in named]
@@ -402,7 +409,7 @@ class CategoricalLikelihood(BaseLikelihood):
             return None
         table = self.counts[column]
         count = table[label, code] if code < table.shape[1] else 0.0
-        return fraction(count, table[label].sum(), self.alpha, table.shape[1])
+        return format_fraction(count, table[label].sum(), self.alpha, table.shape[1])
 
 
 @dataclass(frozen=True)
@@ -433,4 +440,4 @@ class WholeNumbers:
     def encode(self, numbers: Numbers) -> tuple[Codes, bool]:
         """The codes, and whether every number has one."""
         codes = np.empty(numbers.shape, dtype=np.int32)
-        return codes, kernels.counting.encode_integers(numbers, self.low, self.start, self.code_of, codes)
+        return codes, kernels.cell_counts.encode_integers(numbers, self.low, self.start, self.code_of, codes)

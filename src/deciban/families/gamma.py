@@ -9,17 +9,17 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.families.base.checks import POSITIVE, Outside, check_amount, check_outside, impossible, refuse_infinite
+from deciban.families.base.checks import POSITIVE, Outside, check_amount, check_finite, check_outside, score_impossible
 from deciban.families.base.contract import (
     BaseLikelihood,
     ColumnFamily,
-    ColumnNumbers,
     Covariance,
-    Estimated,
-    LeftOut,
-    Parameters,
+    DiscriminantTerms,
+    FreeParameters,
+    LeftOutRows,
+    NumericSummary,
+    ParameterEstimates,
     Sampled,
-    Terms,
 )
 from deciban.families.base.lowering import (
     ExportedColumns,
@@ -29,7 +29,7 @@ from deciban.families.base.lowering import (
     Term,
     reject_infinite,
 )
-from deciban.families.base.spread import rounding_variance, vary
+from deciban.families.base.spread import find_varying, rounding_variance
 from deciban.families.base.sql_questions import Later, Logarithm, Positive, SqlQuestions
 from deciban.families.log_normal import positive_log
 from deciban.statistics import Combined, Moments
@@ -99,12 +99,12 @@ class Gamma(ColumnFamily):
         check_outside(self.outside)
 
     @property
-    def counts(self) -> Hashable:
+    def statistic_key(self) -> Hashable:
         return type(self).__name__, self.outside
 
     @classmethod
-    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
-        return [cls(outside="ignore")] if numbers.positive and numbers.varies_in_classes else []
+    def candidates_for(cls, summary: NumericSummary) -> list[Self]:
+        return [cls(outside="ignore")] if summary.is_positive and summary.varies_in_every_class else []
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
@@ -113,8 +113,8 @@ class Gamma(ColumnFamily):
         return Combined((Moments.empty(classes, columns), Moments.empty(classes, columns)))
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> MomentsAndLogs:
-        refuse_infinite(cells)
-        cells = POSITIVE.learnable(cells, self.outside)
+        check_finite(cells)
+        cells = POSITIVE.handle_outside(cells, self.outside)
         logs = positive_log(cells)
         return Combined((Moments.count(cells, labels, weights, classes), Moments.count(logs, labels, weights, classes)))
 
@@ -125,13 +125,13 @@ class Gamma(ColumnFamily):
 
     def estimate(self, statistic: MomentsAndLogs) -> "GammaLikelihood":
         plain, logs = statistic.parts
-        overall, overall_logs = plain.over_classes(), logs.over_classes()
+        overall, overall_logs = plain.merge_classes(), logs.merge_classes()
         seen = plain.weight > 0.0
         overall_gap = _gap(overall, overall_logs)
         gap = np.where(seen, self._raised(_gap(plain, logs), plain, overall, overall_gap), overall_gap)
         mean, low = (np.where(seen, *pair) for pair in ((plain.mean, overall.mean), (plain.mean_low, overall.mean_low)))
         mean, low = np.where(mean > 0.0, mean, 1.0), np.where(mean > 0.0, low, 0.0)
-        varies = vary(overall.variance()[0], overall.mean[0])
+        varies = find_varying(overall.variance()[0], overall.mean[0])
         shape = _shape(np.maximum(gap, NARROWEST))
         return GammaLikelihood.of(shape.T.copy(), mean.T.copy(), low.T.copy(), varies, self.outside)
 
@@ -143,10 +143,10 @@ class Gamma(ColumnFamily):
         return np.asarray(np.maximum(gap, self.floor * overall_gap))
 
     def score_left_out(
-        self, statistic: MomentsAndLogs, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats
+        self, statistic: MomentsAndLogs, cells: Numbers, rows: LeftOutRows, slot: Integers, out: Floats
     ) -> None:
         plain, logs = (some.values for some in statistic.parts)
-        every, every_log = (some.over_classes().values for some in statistic.parts)
+        every, every_log = (some.merge_classes().values for some in statistic.parts)
         gaps = _gap(plain, logs)
         whole = np.zeros((len(cells), slot.size, out.shape[2]))
         self.estimate(statistic).score(cells, np.ones(slot.size), np.arange(slot.size), whole)
@@ -155,16 +155,16 @@ class Gamma(ColumnFamily):
             counted = np.flatnonzero((rows.removed > 0.0) & (cells[:, j] > 0))
             x, labels, removed = cells[counted, j].astype(np.float64), rows.labels[counted], rows.removed[counted]
             log_x, first = np.log(x), np.zeros_like(labels)
-            left, left_log = every.left_out(x, first, removed, j), every_log.left_out(log_x, first, removed, j)
+            left, left_log = every.leave_out(x, first, removed, j), every_log.leave_out(log_x, first, removed, j)
             overall = _gap(left, left_log)
-            own, own_log = plain.left_out(x, labels, removed, j), logs.left_out(log_x, labels, removed, j)
+            own, own_log = plain.leave_out(x, labels, removed, j), logs.leave_out(log_x, labels, removed, j)
             there = own.weight > 1e-9 * removed
             gap = np.where(there, self._raised(_gap(own, own_log), own, left, overall), overall)
             mean, low = np.where(there, own.mean, left.mean), np.where(there, own.mean_low, left.mean_low)
             evidence[counted, labels] = _log_density(x, gap[0], mean[0], low[0])
             for c in range(out.shape[2]):  # a class at the floor, or without cells, follows the others
                 if plain.weight[c, j] > 0.0:
-                    same = plain.of_cell(c, j, x.size)
+                    same = plain.take_cell(c, j, x.size)
                     gap = self._raised(np.full_like(overall, gaps[c, j]), same, left, overall)
                     follows = (labels != c) & (gap[0] != gaps[c, j])
                 else:
@@ -172,7 +172,7 @@ class Gamma(ColumnFamily):
                 if follows.any():
                     here = (array[0, follows] for array in (gap, same.mean, same.mean_low))
                     evidence[counted[follows], c] = _log_density(x[follows], *here)
-            silent = ~vary(left.variance()[0], left.mean[0]) | (left.weight[0] <= 1e-9 * removed)
+            silent = ~find_varying(left.variance()[0], left.mean[0]) | (left.weight[0] <= 1e-9 * removed)
             evidence[counted[silent]] = 0.0
             out[:, slot[j]] += evidence
 
@@ -284,8 +284,8 @@ class GammaLikelihood(BaseLikelihood):
         return np.asarray((self.shape > NARROW).any(axis=1) & self.slope.any(axis=1))
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        refuse_infinite(cells)
-        positive = POSITIVE.keep(cells)
+        check_finite(cells)
+        positive = POSITIVE.mask_outside(cells)
         plain = np.where(self.narrow, 0.0, weight)
         kernels.scoring.score_half_line(positive, self.power, self.slope, self.offset, plain, slot, out)
         for j in np.flatnonzero(self.narrow & (weight != 0.0)):
@@ -293,7 +293,7 @@ class GammaLikelihood(BaseLikelihood):
             found = log_density(x, self.shape[j], self.mean[j], self.mean_low[j])
             out[:, slot[j]] += weight[j] * np.where(np.isnan(x), 0.0, found)
         if self.outside == "error":
-            impossible(cells <= 0, weight, slot, out)
+            score_impossible(cells <= 0, weight, slot, out)
 
     def lower(self, columns: ExportedColumns) -> Lowered:
         impossible, peak = self.outside == "error", log_peak(self.shape)
@@ -310,34 +310,36 @@ class GammaLikelihood(BaseLikelihood):
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(rng.gamma(self.shape[:, labels], self.scale[:, labels]))
 
-    def estimates(self) -> list[Estimated]:
-        return [Estimated({"shape": k, "scale": s}) for k, s in zip(self.shape, self.scale, strict=True)]
+    def estimates(self) -> list[ParameterEstimates]:
+        return [ParameterEstimates({"shape": k, "scale": s}) for k, s in zip(self.shape, self.scale, strict=True)]
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         columns, classes = self.shape.shape
-        return Parameters.of_columns([2 * classes] * columns, numbers=columns)
+        return FreeParameters.of_columns([2 * classes] * columns, n_continuous=columns)
 
-    def cumulative(self, x: Floats, column: int, label: int) -> Floats:
+    def cdf(self, x: Floats, column: int, label: int) -> Floats:
         shape, scale = self.shape[column, label], self.scale[column, label]
         return np.asarray(scipy.special.gammainc(shape, np.maximum(x, 0) / scale))
 
-    def landmarks(self, column: int) -> Floats:
+    def curve_points(self, column: int) -> Floats:
         """The modes; a shape of at most 1 has none above 0."""
         modes = (self.shape[column] - 1.0) * self.scale[column]
         return np.unique(modes[modes > 0.0])
 
-    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+    def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
         """The features are x and log x."""
 
         def features(j: int) -> Callable[[Numbers], Floats]:
             def read(cells: Numbers) -> Floats:
                 x = cells[:, j : j + 1].astype(np.float64)
-                return np.concatenate([POSITIVE.keep(x), positive_log(x)], axis=1)
+                return np.concatenate([POSITIVE.mask_outside(x), positive_log(x)], axis=1)
 
             return read
 
         return [
-            Terms((name, f"log({name})"), features(j), np.stack([self.slope[j], self.power[j]]), self.offset[j])
+            DiscriminantTerms(
+                (name, f"log({name})"), features(j), np.stack([self.slope[j], self.power[j]]), self.offset[j]
+            )
             for j, name in enumerate(names)
         ]
 

@@ -9,17 +9,17 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.families.base.checks import FINITE, check_amount, refuse_infinite
+from deciban.families.base.checks import FINITE, check_amount, check_finite
 from deciban.families.base.contract import (
     BaseLikelihood,
     ColumnFamily,
-    ColumnNumbers,
     Covariance,
-    Estimated,
-    LeftOut,
-    Parameters,
+    DiscriminantTerms,
+    FreeParameters,
+    LeftOutRows,
+    NumericSummary,
+    ParameterEstimates,
     Sampled,
-    Terms,
 )
 from deciban.families.base.lowering import ExportedColumns, Lowered, NormalTerm, Term, reject_infinite
 from deciban.families.base.spread import (
@@ -27,10 +27,10 @@ from deciban.families.base.spread import (
     Pooled,
     Spread,
     check_no_shrinkage,
-    least_variance,
+    find_varying,
+    min_variance,
     rounding_variance,
     spread_errors,
-    vary,
 )
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.statistics import Moments
@@ -119,16 +119,16 @@ class Gaussian(NormalShaped):
         super().__post_init__()
         check_amount("var_smoothing", self.var_smoothing)
 
-    def alternatives(self, numbers: ColumnNumbers | None, others: Sequence[Any]) -> list[Any]:
+    def alternatives(self, summary: NumericSummary | None, others: Sequence[Any]) -> list[Any]:
         """Without this family where a class never varied: it would be certain of that, and no row left out would
         contradict it."""
-        suits = numbers is None or numbers.varies_in_classes
+        suits = summary is None or summary.varies_in_every_class
         return [*([self] if suits else []), *others]
 
     @classmethod
-    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
-        pooled = [cls(variance=Pooled())] if numbers.varies_within else []
-        return [*pooled, *([cls()] if numbers.varies_in_classes else [])]
+    def candidates_for(cls, summary: NumericSummary) -> list[Self]:
+        pooled = [cls(variance=Pooled())] if summary.varies_within_classes else []
+        return [*pooled, *([cls()] if summary.varies_in_every_class else [])]
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
         return Moments.count(cells, labels, weights, classes)
@@ -139,7 +139,9 @@ class Gaussian(NormalShaped):
     def estimate(self, statistic: Moments) -> "Normal":
         return estimate_normal(statistic, self.variance, self.ddof, self.floor, self.var_smoothing)
 
-    def score_left_out(self, statistic: Moments, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+    def score_left_out(
+        self, statistic: Moments, cells: Numbers, rows: LeftOutRows, slot: Integers, out: Floats
+    ) -> None:
         score_normal_left_out(self, statistic, cells, rows, slot, out, self.var_smoothing)
 
     def add_covariance(
@@ -179,13 +181,13 @@ def score_normal_left_out(
     family: NormalShaped,
     moments: Moments,
     cells: Numbers,
-    rows: LeftOut,
+    rows: LeftOutRows,
     slot: Integers,
     out: Floats,
     var_smoothing: float = 0.0,
 ) -> None:
     """Score each row by the normal distributions of the other rows."""
-    center = moments.over_classes().mean[0]
+    center = moments.merge_classes().mean[0]
     mean = np.where(moments.weight > 0.0, (moments.mean - center) + moments.mean_low, 0.0)
     weight, scatter = moments.weight, moments.scatter + moments.scatter_low
     all_weight, pooled, degrees = weight.sum(axis=0), scatter.sum(axis=0), np.maximum(weight - family.ddof, 0.0)
@@ -198,7 +200,7 @@ def score_normal_left_out(
         scatter=all_scatter,
         degrees=degrees.sum(axis=0),
         pooled=pooled,
-        least=least_variance(center),
+        least=min_variance(center),
     )
     own = np.divide(scatter, degrees, out=np.zeros_like(scatter), where=degrees > 0.0)
     varied = own > rounding_variance(center + mean, all_scatter / np.where(all_weight > 0.0, all_weight, 1.0))
@@ -217,7 +219,7 @@ def estimate_normal(
     moments: Moments, spread: Spread, ddof: float, floor: float, var_smoothing: float = 0.0
 ) -> "Normal":
     """The normal distributions of the moments; a class without cells takes the column's overall distribution."""
-    overall = moments.over_classes()
+    overall = moments.merge_classes()
     overall_variance = overall.variance()
     own = moments.variance(ddof)
     seen = moments.weight > 0.0
@@ -231,7 +233,7 @@ def estimate_normal(
     variance = variance + var_smoothing * overall_variance
     center = overall.mean[0]
     mean = np.where(seen, (moments.mean - center) + moments.mean_low, overall.mean_low)
-    variance = np.where(vary(overall_variance, overall.mean), variance, 0.0)
+    variance = np.where(find_varying(overall_variance, overall.mean), variance, 0.0)
     return Normal.of(center, mean.T.copy(), variance.T.copy(), spread.share_pooled == 1.0)
 
 
@@ -261,7 +263,7 @@ class Normal(BaseLikelihood):
         column, tile = np.empty(TILE_ROWS), np.zeros((self.mean.shape[1], TILE_ROWS))
         terms = (self.center, self.mean, self.root, self.offset)
         if not kernels.scoring.score_normal(cells, *terms, weight, slot, column, tile, out):
-            refuse_infinite(cells)
+            check_finite(cells)
 
     def lower(self, columns: ExportedColumns) -> Lowered:
         refusals = [reject_infinite(column, if_weighted=j) for j, column in enumerate(columns.numbers)]
@@ -278,43 +280,45 @@ class Normal(BaseLikelihood):
         deviation = np.sqrt(self.variance)[:, labels]
         return list(self.center[:, None] + (self.mean[:, labels] + deviation * rng.standard_normal(deviation.shape)))
 
-    def estimates(self) -> list[Estimated]:
+    def estimates(self) -> list[ParameterEstimates]:
         mean = self.center[:, None] + self.mean
-        return [Estimated({"mean": m, "variance": v}) for m, v in zip(mean, self.variance, strict=True)]
+        return [ParameterEstimates({"mean": m, "variance": v}) for m, v in zip(mean, self.variance, strict=True)]
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         """A mean for each class, and a variance for each or for all."""
         columns, classes = self.variance.shape
         variances, shared = (1, columns) if self.shared else (classes, 0)
-        return Parameters.of_columns([classes + variances] * columns, shared=shared, numbers=columns)
+        return FreeParameters.of_columns([classes + variances] * columns, shared=shared, n_continuous=columns)
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         return None if np.isnan(cells[row, column]) else self.at(format_number(cells[row, column]), column, label)
 
-    def cumulative(self, x: Floats, column: int, label: int) -> Floats:
+    def cdf(self, x: Floats, column: int, label: int) -> Floats:
         deviation = np.sqrt(max(float(self.variance[column, label]), 1e-300))
         return np.asarray(scipy.special.ndtr((x - self.center[column] - self.mean[column, label]) / deviation))
 
-    def landmarks(self, column: int) -> Floats:
+    def curve_points(self, column: int) -> Floats:
         return np.unique(self.center[column] + self.mean[column])
 
-    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+    def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
         return [self._terms(j, name) for j, name in enumerate(names)]
 
-    def _terms(self, j: int, name: str) -> Terms:
+    def _terms(self, j: int, name: str) -> DiscriminantTerms:
         """-(x - m)²/2v, without its part in x² where that is the same for every class."""
         variance, mean, center = self.variance[j], self.mean[j], self.center[j]
         if not (variance > 0.0).all():
-            return Terms.none(variance.size)
+            return DiscriminantTerms.empty(variance.size)
 
         def features(cells: Numbers) -> Floats:
             return cells[:, j : j + 1].astype(np.float64)
 
         slope, offset = mean / variance, -(mean**2) / (2.0 * variance)
         if (variance == variance[0]).all():
-            return Terms((name,), features, slope[None], offset, center=center)
+            return DiscriminantTerms((name,), features, slope[None], offset, center=center)
         curve = -1.0 / (2.0 * variance)
-        return Terms((name,), features, slope[None], offset - 0.5 * np.log(variance), curve[:, None, None], center)
+        return DiscriminantTerms(
+            (name,), features, slope[None], offset - 0.5 * np.log(variance), curve[:, None, None], center
+        )
 
     def at(self, x: str, column: int, label: int) -> str:
         """The density at x, as it is written."""

@@ -12,22 +12,22 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.families.base.checks import FINITE, check_amount, refuse_infinite
+from deciban.families.base.checks import FINITE, check_amount, check_finite
 from deciban.families.base.contract import (
     BaseLikelihood,
     BlockFamily,
     Covariance,
-    Estimated,
-    LeftOut,
-    Parameters,
+    DiscriminantTerms,
+    FreeParameters,
+    LeftOutRows,
+    ParameterEstimates,
     Sampled,
-    Terms,
-    by_pattern,
-    evidence_of_block,
+    group_by_missing,
+    score_block,
 )
 from deciban.families.base.lowering import ExportedColumns, JointNormalTerm, Lowered, WhitenedForm, reject_infinite
-from deciban.families.base.shapley import MAX_ENUMERATED, Rule, Shares, gradual_normal_shares, shapley
-from deciban.families.base.spread import PerClass, Spread, check_spread, spread_errors, vary
+from deciban.families.base.shapley import MAX_ENUMERATED, Rule, ShapleyValues, gradual_normal_shares, shapley
+from deciban.families.base.spread import PerClass, Spread, check_spread, find_varying, spread_errors
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.gaussian import Gaussian
 from deciban.statistics import Scatter
@@ -92,7 +92,7 @@ class JointGaussian(BlockFamily):
         check_amount("floor", self.floor)
         check_spread(self.covariance)
 
-    def alone(self) -> Gaussian:
+    def marginal_family(self) -> Gaussian:
         return Gaussian()
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
@@ -112,7 +112,7 @@ class JointGaussian(BlockFamily):
 
     def _unshrunk(self, statistic: Scatter) -> Floats:
         """The covariance of each class and, last, the pooled one, in units of the columns' deviations."""
-        unit = units(statistic.over_classes())
+        unit = units(statistic.merge_classes())
         divisor = np.maximum(statistic.weight - self.ddof, 0.0)[:, None, None]
         scatter = (statistic.scatter + statistic.scatter_low) * np.outer(1.0 / unit, 1.0 / unit)
         scatter = np.concatenate([scatter, scatter.sum(axis=0, keepdims=True)])
@@ -133,7 +133,7 @@ class JointGaussian(BlockFamily):
 
     def _covariance(self, statistic: Scatter, shares: Floats) -> tuple[Floats, Integers]:
         """The matrices, in units of the columns' deviations, and which of them each class has."""
-        overall, seen = statistic.over_classes(), statistic.weight > 0.0
+        overall, seen = statistic.merge_classes(), statistic.weight > 0.0
         unit = units(overall)
         scale = np.outer(1.0 / unit, 1.0 / unit)
         pairs = zip(self._unshrunk(statistic), shares, strict=True)
@@ -147,7 +147,9 @@ class JointGaussian(BlockFamily):
             group = np.arange(seen.size)
         return covariance[: group.max(initial=0) + 1], group
 
-    def score_left_out(self, statistic: Scatter, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+    def score_left_out(
+        self, statistic: Scatter, cells: Numbers, rows: LeftOutRows, slot: Integers, out: Floats
+    ) -> None:
         """Each row downdates its class's matrix by one rank, or factors its own where shrinkage changes the diagonal.
 
         Rows without which a matrix might meet the floor, or a class have no rows, are counted anew. The shares of
@@ -155,15 +157,15 @@ class JointGaussian(BlockFamily):
         """
         shares = self._shares(statistic)
         whole = self._estimate(statistic, shares)
-        evidence = evidence_of_block(whole, cells, out.shape[2])[:, None]
+        evidence = score_block(whole, cells, out.shape[2])[:, None]
         counted = np.flatnonzero((rows.removed > 0.0) & ~np.isnan(cells).any(axis=1))
         if counted.size and whole.whitened.columns.size:
             columns = whole.whitened.columns
             x = cells[counted][:, columns].astype(np.float64)
             kept = statistic.weight > 0.0
             place = np.where(kept, np.cumsum(kept) - 1, -1)
-            some = LeftOut(place[rows.labels[counted]].astype(np.int32), rows.removed[counted])
-            present = statistic.place_classes(place, int(kept.sum()))
+            some = LeftOutRows(place[rows.labels[counted]].astype(np.int32), rows.removed[counted])
+            present = statistic.reindex_classes(place, int(kept.sum()))
             downdate = self._downdate(present, shares[np.append(kept, True)], columns)
             found, sure = downdate.score(x, some, evidence[counted, 0][:, kept])
             matrices = self._covariance(statistic, shares)[0][:, columns][:, :, columns]
@@ -172,8 +174,8 @@ class JointGaussian(BlockFamily):
             evidence[counted[:, None], 0, np.flatnonzero(kept)] = found
             if not kept.all():  # a class without rows has the distribution of all
                 plain = JointGaussian(floor=self.floor)
-                of_all = plain._downdate(statistic.over_classes(), np.zeros(2), columns)
-                alike = LeftOut(np.zeros_like(some.labels), some.removed)
+                of_all = plain._downdate(statistic.merge_classes(), np.zeros(2), columns)
+                alike = LeftOutRows(np.zeros_like(some.labels), some.removed)
                 found, sure_of_all = of_all.score(x, alike, np.zeros((counted.size, 1)))
                 evidence[counted[:, None], 0, np.flatnonzero(~kept)] = found
                 sure &= sure_of_all
@@ -194,7 +196,7 @@ class JointGaussian(BlockFamily):
         errors = spread_errors(self.covariance, rows, np.ones(rows.size))
         z = (cells[:, varies] - whole.center[varies]) / whole.unit[varies]
         step = max(1, MAX_ERROR_TERMS // (rows.size * max(rows.size, varies.size)))
-        for pattern, rows_of in by_pattern(np.isnan(z)):
+        for pattern, rows_of in group_by_missing(np.isnan(z)):
             used = varies[~pattern]
             if not used.size:
                 continue
@@ -215,14 +217,14 @@ class JointGaussian(BlockFamily):
                         shared[here] += np.einsum("nab,nb->na", between, direction[here])
 
     def _score_anew(
-        self, statistic: Scatter, shares: Floats, cells: Numbers, rows: LeftOut, again: Integers, evidence: Floats
+        self, statistic: Scatter, shares: Floats, cells: Numbers, rows: LeftOutRows, again: Integers, evidence: Floats
     ) -> None:
         """Score a few rows by definition: remove each from the statistic, estimate, score it."""
         for i in again:
             at = slice(i, i + 1)
             row = Scatter.count(cells[at], rows.labels[at], rows.removed[at], evidence.shape[2])
-            left = self._estimate(statistic.remove(row, slack=0.0), shares)
-            evidence[at, 0] = evidence_of_block(left, cells[at], evidence.shape[2])
+            left = self._estimate(statistic.remove(row, tolerance=0.0), shares)
+            evidence[at, 0] = score_block(left, cells[at], evidence.shape[2])
 
 
 def shrunk(matrix: Floats, share: float) -> Floats:
@@ -247,7 +249,7 @@ def oas_share(matrix: Floats, weight: float) -> float:
 def units(overall: Scatter) -> Floats:
     """The deviation of each column over all classes; infinite where it does not vary."""
     variance = np.diagonal(overall.scatter[0]) / max(overall.weight[0], 1e-300)
-    varies = vary(variance, overall.mean[0])
+    varies = find_varying(variance, overall.mean[0])
     return np.asarray(np.sqrt(variance, out=np.full_like(variance, np.inf), where=varies))
 
 
@@ -257,7 +259,7 @@ def joint_normal(statistic: Scatter, covariance: Floats, group: Integers, floor:
     In these units no unit of measurement matters. A class without rows takes the overall mean, a direction without
     variance that of a matrix of as many rows of which the next one differs.
     """
-    overall, seen = statistic.over_classes(), statistic.weight > 0.0
+    overall, seen = statistic.merge_classes(), statistic.weight > 0.0
     unit, center = units(overall), overall.mean[0]
     mean = np.where(seen[:, None], (statistic.mean - center) + statistic.mean_low, 0.0) / unit
     rows = np.zeros(len(covariance))
@@ -300,7 +302,7 @@ class JointNormal(BaseLikelihood):
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         if not self.whitened.columns.size:
-            refuse_infinite(cells)
+            check_finite(cells)
             return
         used, holed = self._used(cells)
         if holed is None:
@@ -318,9 +320,9 @@ class JointNormal(BaseLikelihood):
         """The cells of the columns that vary, and which rows miss one; None where no row does."""
         varies = self.whitened.columns
         used = np.ascontiguousarray(cells if varies.size == cells.shape[1] else cells[:, varies], dtype=np.float64)
-        if kernels.counting.all_finite(cells.ravel()):
+        if kernels.cell_counts.all_finite(cells.ravel()):
             return used, None
-        refuse_infinite(cells)
+        check_finite(cells)
         holed = np.asarray(np.isnan(used).any(axis=1))
         return used, holed if holed.any() else None
 
@@ -336,7 +338,7 @@ class JointNormal(BaseLikelihood):
         )
         kernels.scoring.score_holed_normal(cells, normals, weight, slot, kept, root, out)
 
-    def base(self, cells: Numbers) -> Floats | None:
+    def log_common_factor(self, cells: Numbers) -> Floats | None:
         """The evidence of the coordinates in which the classes do not differ; rows with holes have theirs already."""
         if self.common is None:
             return None
@@ -345,18 +347,18 @@ class JointNormal(BaseLikelihood):
         self.common.score(used, 1.0, 0, out)
         return out[:, 0] if holed is None else np.where(holed[:, None], 0.0, out[:, 0])
 
-    def shares(self, cells: Numbers) -> Shares:
+    def shapley_values(self, cells: Numbers) -> ShapleyValues:
         """Exact where few columns vary; of more, by the eigenvectors of the covariances."""
         varies = self.whitened.columns
         rule = Rule.EXACT if varies.size <= MAX_ENUMERATED else Rule.GRADUAL
         values = np.zeros((*cells.shape, self.group.size))
-        for missing, rows in by_pattern(np.isnan(cells[:, varies])):
+        for missing, rows in group_by_missing(np.isnan(cells[:, varies])):
             kept = varies[~missing]
             with np.errstate(over="ignore"):
                 z = (cells[np.ix_(rows, kept)] - self.center[kept]) / self.unit[kept]
             found = self._exact_shares(z, kept) if rule is Rule.EXACT else self._gradual_shares(z, kept)
             values[rows[:, None], kept] = found - (HALF_LOG_2_PI + np.log(self.unit[kept]))[None, :, None]
-        return Shares(values, rule)
+        return ShapleyValues(values, rule)
 
     def _exact_shares(self, z: Floats, kept: Integers) -> Floats:
         """The Shapley value of each column that is there, row by column by class, in units of the columns."""
@@ -401,25 +403,25 @@ class JointNormal(BaseLikelihood):
         standard = self.mean[labels] + np.einsum("nij,nj->ni", root[labels], noise)
         return list((self.center + unit * standard).T)
 
-    def estimates(self) -> list[Estimated]:
+    def estimates(self) -> list[ParameterEstimates]:
         """The mean of each column and the covariance of each two, class by class."""
         unit = np.where(np.isfinite(self.unit), self.unit, 0.0)
         mean = self.center + np.where(unit > 0.0, self.mean, 0.0) * unit
-        return [Estimated({"mean": mean, "covariance": self.covariance[self.group] * np.outer(unit, unit)})]
+        return [ParameterEstimates({"mean": mean, "covariance": self.covariance[self.group] * np.outer(unit, unit)})]
 
-    def landmarks(self, column: int) -> Floats:
+    def curve_points(self, column: int) -> Floats:
         unit = self.unit[column] if np.isfinite(self.unit[column]) else 0.0
         return np.unique(self.center[column] + self.mean[:, column] * unit)
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         """The means and half of each matrix; apart, a mean and a variance of each column."""
         columns, classes = self.center.size, self.group.size
         matrices = len(np.unique(self.group))
         joint = classes * columns + matrices * columns * (columns + 1) // 2
         shared = columns * matrices if matrices < classes else 0
-        return Parameters((joint,), columns * (classes + matrices), shared, numbers=columns)
+        return FreeParameters((joint,), columns * (classes + matrices), shared, n_continuous=columns)
 
-    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+    def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
         """The columns that vary; quadratic where the classes do not share one matrix."""
         varies = self.whitened.columns
         unit, mean = self.unit[varies], self.mean[:, varies] * self.unit[varies]  # beyond the center
@@ -433,7 +435,9 @@ class JointNormal(BaseLikelihood):
             offset = offset - 0.5 * np.linalg.slogdet(matrices)[1][self.group]
         kept = tuple(names[k] for k in varies)
         return [
-            Terms(kept, lambda cells: cells[:, varies].astype(np.float64), slope, offset, curve, self.center[varies])
+            DiscriminantTerms(
+                kept, lambda cells: cells[:, varies].astype(np.float64), slope, offset, curve, self.center[varies]
+            )
         ]
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
@@ -535,14 +539,14 @@ class Downdate:
         cls, statistic: Scatter, columns: Integers, spread: Spread, shares: Floats, ddof: float, floor: float
     ) -> Self:
         """For some columns; `shares`: how far the matrix of each class and the pooled one move to their diagonals."""
-        overall = statistic.over_classes()
+        overall = statistic.merge_classes()
         unit, center = units(overall)[columns], overall.mean[0, columns]
         mean = ((statistic.mean[:, columns] - center) + statistic.mean_low[:, columns]) / unit
         scatter = (statistic.scatter + statistic.scatter_low)[:, columns][:, :, columns] / np.outer(unit, unit)
         pooled, least = scatter.sum(axis=0), max(floor, NO_VARIANCE)
         return cls(statistic.weight, mean, center, unit, scatter, pooled, shares, spread.share_pooled, ddof, least)
 
-    def score(self, x: Floats, rows: LeftOut, whole: Floats) -> tuple[Floats, Flags]:
+    def score(self, x: Floats, rows: LeftOutRows, whole: Floats) -> tuple[Floats, Flags]:
         """The evidence of each row, and whether it is sure that no floor was met."""
         z = np.ascontiguousarray((x - self.center) / self.unit)
         constant = -np.log(self.unit).sum() - 0.5 * self.unit.size * np.log(2.0 * np.pi)
@@ -579,7 +583,7 @@ class Downdate:
         return np.diagonal(matrices, axis1=1, axis2=2)
 
     def _by_rank_one(
-        self, z: Floats, rows: LeftOut, whole: Floats, constant: float, sure: Flags
+        self, z: Floats, rows: LeftOutRows, whole: Floats, constant: float, sure: Flags
     ) -> tuple[Floats, Flags]:
         """Without row x, d from the mean of its class, a scatter A is A - c dd'; whitened by A's root that is
         1 - c dd', whose inverse is 1 + c / (1 - c d'd) dd'."""

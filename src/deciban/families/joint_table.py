@@ -17,14 +17,14 @@ from deciban.families.base.contract import (
     BaseLikelihood,
     BlockFamily,
     Covariance,
-    Estimated,
-    LeftOut,
-    Parameters,
+    FreeParameters,
+    LeftOutRows,
+    ParameterEstimates,
     Sampled,
-    by_pattern,
-    cells_of,
-    evidence_of_block,
+    group_by_missing,
+    score_block,
     score_by_refitting,
+    take_rows,
 )
 from deciban.families.base.lowering import (
     NEVER_SEEN,
@@ -37,8 +37,8 @@ from deciban.families.base.lowering import (
     Refusal,
     TupleTerm,
 )
-from deciban.families.base.shapley import Shares, shapley
-from deciban.families.base.smoothing import draw, fraction, smoothed
+from deciban.families.base.shapley import ShapleyValues, shapley
+from deciban.families.base.smoothing import draw, format_fraction, smooth_shares
 from deciban.families.base.sql_questions import Interval, Later, SqlQuestions
 from deciban.families.categorical import Categorical, add_share_variance
 from deciban.statistics import Tuples
@@ -98,15 +98,15 @@ class JointTable(BlockFamily):
             if cuts is not None and not all(a < b for a, b in pairwise((-np.inf, *cuts, np.inf))):
                 raise UsageError(f"JointTable(cuts=…): {cuts!r} are not finite numbers that rise")
 
-    def alone(self) -> Categorical:
+    def marginal_family(self) -> Categorical:
         return Categorical()
 
     @property
-    def counts(self) -> Hashable:
+    def statistic_key(self) -> Hashable:
         return type(self).__name__, self.cuts
 
     @property
-    def ordered(self) -> bool:
+    def column_order_matters(self) -> bool:
         return self.cuts is not None
 
     def __str__(self) -> str:
@@ -146,7 +146,7 @@ class JointTable(BlockFamily):
         return JointTableLikelihood(statistic, self.alpha, self.unseen, table, self.cuts)
 
     def score_left_out(
-        self, statistic: Tuples, cells: list[pa.Array], rows: LeftOut, slot: Integers, out: Floats
+        self, statistic: Tuples, cells: list[pa.Array], rows: LeftOutRows, slot: Integers, out: Floats
     ) -> None:
         """Rows with the only cell of some level are counted anew, for that level is gone without them."""
         whole = self.estimate(statistic)
@@ -167,10 +167,10 @@ class JointTable(BlockFamily):
         own[:, 1] = statistic.table.sum(axis=1)[labels] - removed - own[:, 0]
         every = statistic.table.sum(axis=0)[place] - removed
         pair = np.stack([own, np.stack([every, statistic.table.sum() - removed - every], axis=1) - own], axis=1)
-        shares = smoothed(np.maximum(pair, 0.0), self.alpha, whole.complete.possible)
+        shares = smooth_shares(np.maximum(pair, 0.0), self.alpha, whole.complete.possible)
         evidence[rest, 0, labels] = log(shares[:, 0, 0])
         part = np.zeros((again.size, 1, out.shape[2]))
-        score_by_refitting(self, statistic, cells_of(cells, again), rows[again], first, part)
+        score_by_refitting(self, statistic, take_rows(cells, again), rows[again], first, part)
         evidence[again] = part
         out[:, slot[0]] += evidence[:, 0]
 
@@ -179,7 +179,7 @@ class JointTable(BlockFamily):
     ) -> None:
         """Rows with a missing member take the variance of the shares of the others."""
         codes = statistic.codes(cells)
-        for pattern, rows in by_pattern(codes < 0):
+        for pattern, rows in group_by_missing(codes < 0):
             if not pattern.all():
                 table = whole.table_of(np.flatnonzero(~pattern))
                 part = np.zeros((rows.size, out.own.shape[1]))
@@ -200,7 +200,7 @@ class JointTableLikelihood(BaseLikelihood):
     def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
         codes = self.statistic.codes(cells)
         absent = self._absent(codes, cells)
-        for pattern, rows in by_pattern(absent):
+        for pattern, rows in group_by_missing(absent):
             if pattern.all():
                 continue
             table = self.table_of(np.flatnonzero(~pattern))
@@ -210,12 +210,12 @@ class JointTableLikelihood(BaseLikelihood):
             kernels.scoring.score_lookup(place, first, table.lanes, weight, first, np.empty(table.lanes.shape[1]), part)
             out[rows, slot[0]] += part[:, 0]
 
-    def shares(self, cells: list[pa.Array]) -> Shares:
+    def shapley_values(self, cells: list[pa.Array]) -> ShapleyValues:
         """By the tables of some columns, the others summed over."""
 
         def evidence_of(known: Flags) -> Floats:
             some = [cell if keep else pa.nulls(len(cell), cell.type) for cell, keep in zip(cells, known, strict=True)]
-            return evidence_of_block(self, some, len(self.statistic.table))
+            return score_block(self, some, len(self.statistic.table))
 
         return shapley(evidence_of, len(cells))
 
@@ -267,12 +267,12 @@ class JointTableLikelihood(BaseLikelihood):
         table = self.statistic.table
         counted, added = table.sum(axis=1), self.complete.alpha * self.complete.possible
         uniform = rng.random(len(labels)) * (counted + added)[labels] < added
-        tuples = self.statistic.tuples[draw(smoothed(table, 0.0).T, labels, rng)].copy()
+        tuples = self.statistic.tuples[draw(smooth_shares(table, 0.0).T, labels, rng)].copy()
         for j, levels in enumerate(self.statistic.levels):
             tuples[uniform, j] = rng.integers(0, len(levels), int(uniform.sum()))
         return [self.statistic.levels[j].take(pa.array(tuples[:, j])) for j in range(columns)]
 
-    def estimates(self) -> list[Estimated]:
+    def estimates(self) -> list[ParameterEstimates]:
         """P(tuple | class) of the tuples that occur, and `unseen`, that of each of the others that there can be."""
         shares = np.exp(self.complete.log_shares)
         levels = [self._values(j) for j in range(len(self.statistic.levels))]
@@ -281,7 +281,7 @@ class JointTableLikelihood(BaseLikelihood):
         found = {"probability": np.ascontiguousarray(shares[:-1].T)}
         if len(tuples) < self.complete.possible:
             found["unseen"] = shares[-1]
-        return [Estimated(found, tuples)]
+        return [ParameterEstimates(found, tuples)]
 
     def _values(self, j: int) -> list[Any]:
         """The values of a column, or the intervals (low, high) that it is cut into."""
@@ -292,12 +292,12 @@ class JointTableLikelihood(BaseLikelihood):
         edges = (-np.inf, *map(float, cuts), np.inf)
         return [(edges[place], edges[place + 1]) for place in values]
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         """The shares of all tuples that there can be but one; apart, of the values of each column."""
         sizes, classes = [len(levels) for levels in self.statistic.levels], len(self.statistic.table)
         apart = classes * sum(max(size - 1, 0) for size in sizes)
         joint = classes * max(prod(sizes) - 1, 0)
-        return Parameters((joint,), apart, sizes=tuple(max(size, 1) for size in sizes))
+        return FreeParameters((joint,), apart, n_values=tuple(max(size, 1) for size in sizes))
 
     def formula(self, cells: list[pa.Array], row: int, column: int, label: int) -> str | None:
         one = [cell[row : row + 1] for cell in cells]
@@ -308,7 +308,7 @@ class JointTableLikelihood(BaseLikelihood):
         table = self.table_of(kept)
         place = table.find(codes)[0]
         count = table.counts[label, place] if place < table.counts.shape[1] else 0.0
-        return fraction(count, table.counts[label].sum(), table.alpha, int(table.possible))
+        return format_fraction(count, table.counts[label].sum(), table.alpha, int(table.possible))
 
 
 @dataclass(frozen=True)
@@ -339,7 +339,7 @@ class TupleTable:
         tuples, counts = statistic.marginal(columns)
         hidden, possible = np.delete(sizes, columns).prod(), sizes[columns].prod()
         padded = np.concatenate([counts, np.zeros((len(counts), 1))], axis=1)
-        shares = smoothed(padded, alpha * hidden, possible).T
+        shares = smooth_shares(padded, alpha * hidden, possible).T
         radix = _radix(sizes[columns])
         keys = tuples @ radix
         order = np.argsort(keys, kind="stable")

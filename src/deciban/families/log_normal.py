@@ -6,17 +6,17 @@ from typing import Self
 
 import numpy as np
 
-from deciban.families.base.checks import POSITIVE, Outside, check_outside, impossible, refuse_infinite
+from deciban.families.base.checks import POSITIVE, Outside, check_finite, check_outside, score_impossible
 from deciban.families.base.contract import (
     BaseLikelihood,
-    ColumnNumbers,
     Covariance,
-    Estimated,
-    LeftOut,
-    Parameters,
+    DiscriminantTerms,
+    FreeParameters,
+    LeftOutRows,
+    NumericSummary,
+    ParameterEstimates,
     Sampled,
-    Terms,
-    add_base,
+    add_common_factor,
 )
 from deciban.families.base.lowering import ExportedColumns, Lowered, reject_infinite
 from deciban.families.base.spread import Pooled
@@ -86,19 +86,19 @@ class LogNormal(NormalShaped):
         check_outside(self.outside)
 
     @property
-    def counts(self) -> Hashable:
+    def statistic_key(self) -> Hashable:
         return type(self).__name__, self.outside
 
     @classmethod
-    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
-        if not numbers.positive:
+    def candidates_for(cls, summary: NumericSummary) -> list[Self]:
+        if not summary.is_positive:
             return []
-        pooled = [cls(variance=Pooled(), outside="ignore")] if numbers.varies_within else []
-        return [*pooled, *([cls(outside="ignore")] if numbers.varies_in_classes else [])]
+        pooled = [cls(variance=Pooled(), outside="ignore")] if summary.varies_within_classes else []
+        return [*pooled, *([cls(outside="ignore")] if summary.varies_in_every_class else [])]
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
-        refuse_infinite(cells)
-        return Moments.count(positive_log(POSITIVE.learnable(cells, self.outside)), labels, weights, classes)
+        check_finite(cells)
+        return Moments.count(positive_log(POSITIVE.handle_outside(cells, self.outside)), labels, weights, classes)
 
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Moments]:
         return questions.moments([Logarithm(column) for column in columns])
@@ -106,9 +106,11 @@ class LogNormal(NormalShaped):
     def estimate(self, statistic: Moments) -> "LogNormalLikelihood":
         return LogNormalLikelihood(estimate_normal(statistic, self.variance, self.ddof, self.floor), self.outside)
 
-    def score_left_out(self, statistic: Moments, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+    def score_left_out(
+        self, statistic: Moments, cells: Numbers, rows: LeftOutRows, slot: Integers, out: Floats
+    ) -> None:
         score_normal_left_out(self, statistic, positive_log(cells), rows, slot, out)
-        add_base(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
+        add_common_factor(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
     def add_covariance(
         self, whole: "LogNormalLikelihood", statistic: Moments, cells: Numbers, weight: Floats, out: Covariance
@@ -124,12 +126,12 @@ class LogNormalLikelihood(BaseLikelihood):
     outside: Outside
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        refuse_infinite(cells)
+        check_finite(cells)
         self.normal.score(positive_log(cells), weight, slot, out)
         if self.outside == "error":
-            impossible(cells <= 0, weight, slot, out)
+            score_impossible(cells <= 0, weight, slot, out)
 
-    def base(self, cells: Numbers) -> Floats:
+    def log_common_factor(self, cells: Numbers) -> Floats:
         return -np.nan_to_num(positive_log(cells))
 
     def lower(self, columns: ExportedColumns) -> Lowered:
@@ -139,25 +141,25 @@ class LogNormalLikelihood(BaseLikelihood):
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return [np.exp(column) for column in self.normal.sample(labels, rng)]
 
-    def estimates(self) -> list[Estimated]:
+    def estimates(self) -> list[ParameterEstimates]:
         """The mean and variance of the logarithm of the cells."""
         found = (block.parameters for block in self.normal.estimates())
-        return [Estimated({"log_mean": log["mean"], "log_variance": log["variance"]}) for log in found]
+        return [ParameterEstimates({"log_mean": log["mean"], "log_variance": log["variance"]}) for log in found]
 
-    def parameters(self) -> Parameters:
-        return self.normal.parameters()
+    def free_parameters(self) -> FreeParameters:
+        return self.normal.free_parameters()
 
-    def cumulative(self, x: Floats, column: int, label: int) -> Floats:
-        return self.normal.cumulative(np.log(np.where(x > 0.0, x, 1e-300)), column, label)
+    def cdf(self, x: Floats, column: int, label: int) -> Floats:
+        return self.normal.cdf(np.log(np.where(x > 0.0, x, 1e-300)), column, label)
 
-    def landmarks(self, column: int) -> Floats:
+    def curve_points(self, column: int) -> Floats:
         with np.errstate(over="ignore"):
             modes = np.exp(self.normal.center[column] + self.normal.mean[column] - self.normal.variance[column])
         return np.unique(modes[np.isfinite(modes)])
 
-    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+    def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
         """The features are logarithms."""
-        return [_of_logs(terms) for terms in self.normal.score_terms([f"log({name})" for name in names])]
+        return [_of_logs(terms) for terms in self.normal.discriminant_terms([f"log({name})" for name in names])]
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if cells[row, column] <= 0:
@@ -168,6 +170,6 @@ class LogNormalLikelihood(BaseLikelihood):
         return f"{self.normal.at(f'log {x}', column, label)} / {x}"
 
 
-def _of_logs(terms: Terms) -> Terms:
+def _of_logs(terms: DiscriminantTerms) -> DiscriminantTerms:
     """Terms of the logarithms of cells, as terms of the cells."""
     return replace(terms, features=lambda cells: terms.features(positive_log(cells)))

@@ -10,23 +10,23 @@ import scipy
 
 from deciban import kernels
 from deciban.errors import Argument, BadCell
-from deciban.families.base.checks import AMOUNTS, Alpha, as_alpha, check_alpha
+from deciban.families.base.checks import AMOUNTS, Alpha, alpha_to_array, check_alpha
 from deciban.families.base.contract import (
     BaseLikelihood,
     BlockFamily,
     Covariance,
-    Estimated,
-    LeftOut,
-    Parameters,
+    DiscriminantTerms,
+    FreeParameters,
+    LeftOutRows,
+    ParameterEstimates,
     Sampled,
-    Terms,
-    add_base,
-    cells_of,
+    add_common_factor,
     score_by_refitting,
+    take_rows,
 )
 from deciban.families.base.lowering import ExportedColumns, LinearTerm, Lowered, reject_other_than_amounts
-from deciban.families.base.shapley import Rule, Shares
-from deciban.families.base.smoothing import draw_counts, fraction, smoothed
+from deciban.families.base.shapley import Rule, ShapleyValues
+from deciban.families.base.smoothing import draw_counts, format_fraction, smooth_shares
 from deciban.families.base.sql_questions import Amount, Later, SqlQuestions
 from deciban.families.poisson import Poisson
 from deciban.statistics import Totals
@@ -42,9 +42,9 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
     """The cells, none of them negative or infinite; beyond TOO_LARGE they are cut off, so that sums stay finite."""
     cells = batch.amounts(columns)
     stored = cells if isinstance(cells, np.ndarray) else cells.stored
-    if kernels.counting.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
+    if kernels.cell_counts.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
         return cells
-    AMOUNTS.refuse_others(cells)
+    AMOUNTS.check(cells)
     cut = np.minimum(stored, TOO_LARGE)
     return cut if isinstance(cells, np.ndarray) else cells.with_values(cut)
 
@@ -56,7 +56,7 @@ def _as_words(cells: Amounts) -> tuple[Any, Floats]:
     return words, np.asarray(words.sum(axis=1), dtype=np.float64).reshape(-1, 1)
 
 
-def amount_shares(cells: Amounts, slope: Floats, base: Floats | None = None) -> Shares:
+def amount_shares(cells: Amounts, slope: Floats, base: Floats | None = None) -> ShapleyValues:
     """What each column adds, its amount times its slope (column by class): the evidence is a sum as it is.
 
     base: what is the same for every class, for each row; it goes to the columns by their amounts.
@@ -67,7 +67,7 @@ def amount_shares(cells: Amounts, slope: Floats, base: Floats | None = None) -> 
         values = np.where(amounts[:, :, None] > 0.0, amounts[:, :, None] * slope, 0.0)
     if base is not None:
         values += (amounts * np.divide(base, length, out=np.zeros_like(base), where=length > 0.0))[:, :, None]
-    return Shares(values, Rule.EXACT)
+    return ShapleyValues(values, Rule.EXACT)
 
 
 def add_amounts_variance(counts: Floats, alpha: Alpha, cells: Amounts, weight: float | Floats, out: Floats) -> None:
@@ -76,7 +76,7 @@ def add_amounts_variance(counts: Floats, alpha: Alpha, cells: Amounts, weight: f
     counts: class by column. weight: of all rows, or one for each.
     """
     words, length = _as_words(cells)
-    added = counts + np.maximum(as_alpha(alpha), 1e-3)
+    added = counts + np.maximum(alpha_to_array(alpha), 1e-3)
     out += weight**2 * np.maximum(words.power(2) @ (1.0 / added).T - length**2 / added.sum(axis=1), 0.0)
 
 
@@ -95,7 +95,7 @@ def add_complement_covariance(
     out.own[:] += own / size**2
     words, length = _as_words(cells)
     x, row = words.data, np.repeat(np.arange(words.shape[0]), np.diff(words.indptr))
-    added = others + np.maximum(as_alpha(alpha), 1e-3)
+    added = others + np.maximum(alpha_to_array(alpha), 1e-3)
     inverse, share = 1.0 / added, length / added.sum(axis=1)
     third = others - counts  # of a class and itself, as the product below takes them for two
     twice = words.power(2) @ (third * inverse**2).T - 2.0 * share * (words @ (third * inverse).T)
@@ -128,11 +128,11 @@ def add_complement_covariance(
 class AmountsFamily(BlockFamily):
     """A block of counts, into which new columns may come."""
 
-    absorbs = True
-    counts = "amounts"
+    accepts_new_columns = True
+    statistic_key = "amounts"
     support = AMOUNTS
 
-    def alone(self) -> Poisson:
+    def marginal_family(self) -> Poisson:
         return Poisson(alpha=1.0, outside="ignore")
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Amounts:
@@ -148,21 +148,21 @@ class AmountsFamily(BlockFamily):
         return questions.totals([Amount(column) for column in columns])
 
 
-def _word_parameters(statistic: Totals) -> Parameters:
+def _word_parameters(statistic: Totals) -> FreeParameters:
     """How many shares had to be learned: those of all words that occur but one."""
     words, classes = int(statistic.present.any(axis=0).sum()), len(statistic.total)
     each = classes * max(words - 1, 0)
-    return Parameters((each,), each, unbounded=True)
+    return FreeParameters((each,), each, unbounded=True)
 
 
-def _amount_terms(names: Sequence[str], slope: Floats) -> Terms:
+def _amount_terms(names: Sequence[str], slope: Floats) -> DiscriminantTerms:
     """The terms of amounts times their slope; a missing amount counts as 0."""
 
     def amounts(cells: Amounts) -> Floats:
         dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
         return np.nan_to_num(dense.astype(np.float64))
 
-    return Terms(tuple(names), amounts, slope, np.zeros(slope.shape[1]))
+    return DiscriminantTerms(tuple(names), amounts, slope, np.zeros(slope.shape[1]))
 
 
 def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers, out: Floats) -> None:
@@ -182,7 +182,7 @@ def amounts_left_out(
     counts: Floats,
     table: Floats,
     cells: Amounts,
-    rows: LeftOut,
+    rows: LeftOutRows,
     slot: Integers,
     out: Floats,
     by_others: bool = False,
@@ -206,10 +206,12 @@ def amounts_left_out(
     arrays = (words if plain.size == rows.labels.size else words.take(plain)).kernel_arrays()
     shares = kernels.left_out.ShareCounts(counts=by_class, sums=sums, alpha=alpha, added=added, worth=table)
     kernels.left_out.score_linear(*arrays, some.labels, some.removed, shares, by_others, part[:, 0])
-    add_base(family.estimate(statistic), cells_of(cells, plain), np.ones(1), np.zeros(1, dtype=np.int64), part)
+    add_common_factor(
+        family.estimate(statistic), take_rows(cells, plain), np.ones(1), np.zeros(1, dtype=np.int64), part
+    )
     out[plain, slot[0]] += part[:, 0]
     part = np.zeros((again.size, 1, out.shape[2]))
-    score_by_refitting(family, statistic, cells_of(cells, again), rows[again], np.zeros(1, dtype=np.int64), part)
+    score_by_refitting(family, statistic, take_rows(cells, again), rows[again], np.zeros(1, dtype=np.int64), part)
     out[again, slot[0]] += part[:, 0]
 
 
@@ -262,11 +264,13 @@ class Multinomial(AmountsFamily):
 
     def estimate(self, statistic: Totals) -> "MultinomialLikelihood":
         seen = np.asarray(statistic.present.any(axis=0))  # a word that is missing in all rows is not in the vocabulary
-        share = np.where(seen, smoothed(statistic.total, as_alpha(self.alpha), float(seen.sum())), 0.0).T.copy()
+        share = np.where(
+            seen, smooth_shares(statistic.total, alpha_to_array(self.alpha), float(seen.sum())), 0.0
+        ).T.copy()
         log_share = np.where(seen[:, None], log(share), 0.0)
         return MultinomialLikelihood(share, log_share, statistic, self.alpha)
 
-    def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOut, slot: Integers, out: Floats) -> None:
+    def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOutRows, slot: Integers, out: Floats) -> None:
         amounts_left_out(self, statistic, statistic.total, self.estimate(statistic).log_share, cells, rows, slot, out)
 
     def add_covariance(self, whole: Any, statistic: Totals, cells: Amounts, weight: Floats, out: Covariance) -> None:
@@ -282,7 +286,7 @@ class MultinomialLikelihood(BaseLikelihood):
     statistic: Totals
     alpha: Alpha
 
-    takes_length: ClassVar[bool] = True
+    accepts_length: ClassVar[bool] = True
 
     def score(self, cells: Amounts, weight: Floats, slot: Integers, out: Floats) -> None:
         score_amounts(cells, self._slope, weight, slot, out)
@@ -291,7 +295,7 @@ class MultinomialLikelihood(BaseLikelihood):
     def _slope(self) -> Floats:
         return in_lanes(self.log_share)
 
-    def base(self, cells: Amounts) -> Floats:
+    def log_common_factor(self, cells: Amounts) -> Floats:
         """log m! - sum of log x!, the number of orders in which the same words can be thrown."""
         if isinstance(cells, np.ndarray):
             filled = np.nan_to_num(cells.astype(np.float64))
@@ -304,8 +308,8 @@ class MultinomialLikelihood(BaseLikelihood):
             )
         return np.asarray(scipy.special.gammaln(np.asarray(length, dtype=np.float64) + 1.0) - ways)[:, None]
 
-    def shares(self, cells: Amounts) -> Shares:
-        return amount_shares(cells, self.log_share, self.base(cells))
+    def shapley_values(self, cells: Amounts) -> ShapleyValues:
+        return amount_shares(cells, self.log_share, self.log_common_factor(cells))
 
     def lower(self, columns: ExportedColumns) -> Lowered:
         return lower_amounts(columns, self.log_share)
@@ -324,27 +328,27 @@ class MultinomialLikelihood(BaseLikelihood):
         length = np.divide(self.statistic.total.sum(axis=1), rows, out=np.zeros_like(rows), where=rows > 0.0)
         return list(draw_counts((self.share * length)[:, labels], rng))
 
-    def estimates(self) -> list[Estimated]:
-        return [Estimated({"probability": np.ascontiguousarray(self.share.T)})]
+    def estimates(self) -> list[ParameterEstimates]:
+        return [ParameterEstimates({"probability": np.ascontiguousarray(self.share.T)})]
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         return _word_parameters(self.statistic)
 
-    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+    def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
         return [_amount_terms(names, self.log_share)]
 
     def _fraction(self, totals: Floats, word: int) -> str:
         if isinstance(self.alpha, tuple):
             count, total = format_digits(totals[word]), format_digits(totals.sum())
             return f"({count} + {self.alpha[word]:g})/({total} + {sum(self.alpha):g})"
-        return fraction(totals[word], totals.sum(), self.alpha, totals.size)
+        return format_fraction(totals[word], totals.sum(), self.alpha, totals.size)
 
     def formula(self, cells: Amounts, row: int, column: int, label: int) -> str:
         one = np.nan_to_num(dense_row(cells, row))
         totals = self.statistic.total[label]
         words = [f"[{self._fraction(totals, j)}]^{format_digits(one[j])}" for j in np.flatnonzero(one)[:4]]
         more = np.count_nonzero(one) - len(words)
-        orders = np.exp(self.base(one.astype(np.float64)[None])[0, 0])
+        orders = np.exp(self.log_common_factor(one.astype(np.float64)[None])[0, 0])
         return (
             f"{format_digits(orders)} orders · "
             + " · ".join(words or ["1"])
@@ -395,14 +399,14 @@ class Complement(AmountsFamily):
     def estimate(self, statistic: Totals) -> "ComplementScore":
         seen = np.asarray(statistic.present.any(axis=0))
         others = statistic.total.sum(axis=0) - statistic.total
-        shares = smoothed(others, as_alpha(self.alpha), float(seen.sum()))
+        shares = smooth_shares(others, alpha_to_array(self.alpha), float(seen.sum()))
         weight = np.where(seen, -np.log(np.maximum(shares, 1e-300)), 0.0)
         if self.norm:
             size = np.abs(weight).sum(axis=1, keepdims=True)
             weight = np.divide(weight, size, out=np.zeros_like(weight), where=size > 0.0)
         return ComplementScore(weight.T.copy(), statistic)
 
-    def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOut, slot: Integers, out: Floats) -> None:
+    def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOutRows, slot: Integers, out: Floats) -> None:
         others = statistic.total.sum(axis=0) - statistic.total
         table = self.estimate(statistic).weight
         amounts_left_out(self, statistic, others, table, cells, rows, slot, out, by_others=True, normed=self.norm)
@@ -428,7 +432,7 @@ class ComplementScore(BaseLikelihood):
     def _slope(self) -> Floats:
         return in_lanes(self.weight)
 
-    def shares(self, cells: Amounts) -> Shares:
+    def shapley_values(self, cells: Amounts) -> ShapleyValues:
         return amount_shares(cells, self.weight)
 
     def lower(self, columns: ExportedColumns) -> Lowered:
@@ -442,13 +446,13 @@ class ComplementScore(BaseLikelihood):
             ("use ", Argument("family", "Multinomial"), " to draw samples"),
         )
 
-    def estimates(self) -> list[Estimated]:
-        return [Estimated({"score": np.ascontiguousarray(self.weight.T)})]
+    def estimates(self) -> list[ParameterEstimates]:
+        return [ParameterEstimates({"score": np.ascontiguousarray(self.weight.T)})]
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         return _word_parameters(self.statistic)
 
-    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+    def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
         return [_amount_terms(names, self.weight)]
 
     def formula(self, cells: Amounts, row: int, column: int, label: int) -> str:

@@ -9,25 +9,25 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.families.base.checks import COUNTS, Outside, check_amount, check_outside, impossible, refuse_infinite
+from deciban.families.base.checks import COUNTS, Outside, check_amount, check_finite, check_outside, score_impossible
 from deciban.families.base.contract import (
     BaseLikelihood,
     ColumnFamily,
-    ColumnNumbers,
     Covariance,
-    Estimated,
-    LeftOut,
-    Parameters,
+    DiscriminantTerms,
+    FreeParameters,
+    LeftOutRows,
+    NumericSummary,
+    ParameterEstimates,
     Sampled,
-    Terms,
-    add_base,
+    add_common_factor,
 )
 from deciban.families.base.lowering import ExportedColumns, HalfLineTerm, Lowered, Term, reject_infinite
 from deciban.families.base.smoothing import draw_counts
 from deciban.families.base.sql_questions import Event, Later, SqlQuestions
 from deciban.statistics import Totals
 from deciban.statistics.base import FUZZ
-from deciban.statistics.moments import refuse_too_large
+from deciban.statistics.moments import check_not_too_large
 from deciban.tables.table import Readable
 from deciban.util.arrays import MAX_AMOUNT, Codes, Floats, Integers, Numbers, log
 from deciban.util.text_tables import format_digits, format_number
@@ -79,12 +79,12 @@ class Poisson(ColumnFamily):
         check_outside(self.outside)
 
     @property
-    def counts(self) -> Hashable:
+    def statistic_key(self) -> Hashable:
         return type(self).__name__, self.outside
 
     @classmethod
-    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
-        return [cls(alpha=1.0, outside="ignore")] if numbers.counts else []
+    def candidates_for(cls, summary: NumericSummary) -> list[Self]:
+        return [cls(alpha=1.0, outside="ignore")] if summary.is_count else []
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
@@ -93,8 +93,8 @@ class Poisson(ColumnFamily):
         return Totals.empty(classes, columns)
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Totals:
-        refuse_too_large(cells)
-        return Totals.count(COUNTS.learnable(cells, self.outside), labels, weights, classes)
+        check_not_too_large(cells)
+        return Totals.count(COUNTS.handle_outside(cells, self.outside), labels, weights, classes)
 
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
         return questions.totals([Event(column) for column in columns], whole=True)
@@ -113,9 +113,9 @@ class Poisson(ColumnFamily):
         never = (every == 0.0) & (rows > 0.0)
         return np.asarray(np.where(never, 1.0 / (1.0 + rows), rate))
 
-    def score_left_out(self, statistic: Totals, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+    def score_left_out(self, statistic: Totals, cells: Numbers, rows: LeftOutRows, slot: Integers, out: Floats) -> None:
         own = np.arange(len(statistic.total)) == rows.labels[:, None]
-        cells = COUNTS.keep(cells)
+        cells = COUNTS.mask_outside(cells)
         for j in range(cells.shape[1]):
             x = cells[:, j].astype(np.float64)
             there = np.flatnonzero(~np.isnan(x))
@@ -128,14 +128,14 @@ class Poisson(ColumnFamily):
             known = present.any(axis=1, keepdims=True)
             hits = np.multiply(x, log(rate), out=np.zeros_like(rate), where=(x > 0.0) & known)
             out[there, slot[j]] += hits - rate
-        add_base(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
+        add_common_factor(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
     def add_covariance(
         self, whole: "PoissonLikelihood", statistic: Totals, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         """Add the errors of the rates: a rate r has the variance r/n."""
         rate, rows = whole.rate, np.maximum(statistic.present.T + self.alpha, 0.5)
-        numbers = COUNTS.keep(cells)
+        numbers = COUNTS.mask_outside(cells)
         for j in np.flatnonzero((weight != 0.0) & statistic.total.any(axis=0)):
             safe = np.maximum(rate[j], 1e-3 / rows[j])
             x = numbers[:, j, None].astype(np.float64)
@@ -152,13 +152,13 @@ class PoissonLikelihood(BaseLikelihood):
     outside: Outside
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        refuse_infinite(cells)
+        check_finite(cells)
         if self.outside == "ignore":
-            cells = COUNTS.keep(cells)
+            cells = COUNTS.mask_outside(cells)
         kernels.scoring.score_half_line(cells, np.zeros_like(self.rate), self.log_rate, -self.rate, weight, slot, out)
-        impossible(~COUNTS.contains(cells) & ~np.isnan(cells), weight, slot, out)
+        score_impossible(~COUNTS.contains(cells) & ~np.isnan(cells), weight, slot, out)
 
-    def base(self, cells: Numbers) -> Floats:
+    def log_common_factor(self, cells: Numbers) -> Floats:
         return -np.asarray(
             scipy.special.gammaln(np.where(COUNTS.contains(cells), np.minimum(cells, MAX_AMOUNT), 0.0) + 1.0)
         )
@@ -174,16 +174,16 @@ class PoissonLikelihood(BaseLikelihood):
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(draw_counts(self.rate[:, labels], rng))
 
-    def estimates(self) -> list[Estimated]:
-        return [Estimated({"rate": rate}) for rate in self.rate]
+    def estimates(self) -> list[ParameterEstimates]:
+        return [ParameterEstimates({"rate": rate}) for rate in self.rate]
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         columns, classes = self.rate.shape
-        return Parameters.of_columns([classes] * columns, unbounded=True)
+        return FreeParameters.of_columns([classes] * columns, unbounded=True)
 
-    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+    def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
         return [
-            Terms((name,), partial(_counts_in, j), self.log_rate[j][None], -self.rate[j])
+            DiscriminantTerms((name,), partial(_counts_in, j), self.log_rate[j][None], -self.rate[j])
             for j, name in enumerate(names)
         ]
 
@@ -195,4 +195,4 @@ class PoissonLikelihood(BaseLikelihood):
 
 def _counts_in(column: int, cells: Numbers) -> Floats:
     """The counts in a column, as a feature; NaN for other numbers."""
-    return np.asarray(COUNTS.keep(cells[:, column : column + 1]), dtype=np.float64)
+    return np.asarray(COUNTS.mask_outside(cells[:, column : column + 1]), dtype=np.float64)

@@ -13,24 +13,24 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, DataError, UsageError, warn_user
-from deciban.fitting.sql_counts.count import count_in_engine
-from deciban.fitting.tune.correct import correct, may_correct, rows_to_correct, with_cap
+from deciban.fitting.sql_counts.pushdown import count_in_engine
+from deciban.fitting.tune.boosting import add_cap, learn_corrections, limit_correction_rows, may_correct
 from deciban.fitting.tune.partial import learn_partial_rows
 from deciban.fitting.tune.propose import Proposal, propose, reweigh
 from deciban.fitting.tune.rows import Rows, find_copies
-from deciban.model.counting import add_up, batches, count_batches
+from deciban.model.batches import add_up, batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Origin, Settings
 from deciban.model.priors import Given, prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, check_columns, infer_schema
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import Examples, LabeledStream, open_labeled
 from deciban.sources.open import open_table
 from deciban.sources.source import Work
+from deciban.sources.streams import Examples, LabeledStream, open_labeled
 from deciban.store.model_file import content, from_content
-from deciban.tables.labeled import LabeledTable
-from deciban.tables.labels import LabelArray, cut_off, encode_labels, spellings, too_many
+from deciban.tables.examples import LabeledTable
+from deciban.tables.labels import LabelArray, check_class_count, check_spellings, check_truncation, encode_labels
 from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Integers
 
@@ -115,13 +115,13 @@ class Plan:
             raise UsageError(
                 "the plan was made with labels apart", remedy="make it by the name of the column that holds them"
             )
-        pieces = self._labeled(tables, self.origin.target)
+        pieces = self._add_labels(tables, self.origin.target)
         rows = (batch for piece in pieces for batch in batches(piece, self.schema))
         counts = self.start + count_batches(rows, Counts.empty(self.schema), self.settings.threads)
         settings = replace(self.settings, prior="empirical")  # a part may lack classes that a given prior names
         return content(Fitted(counts, prior_of("uniform", counts), None, self.origin, settings))
 
-    def _labeled(self, tables: Iterable[Any], target: str) -> Iterator[LabeledTable]:
+    def _add_labels(self, tables: Iterable[Any], target: str) -> Iterator[LabeledTable]:
         """Rows with their labels, numbered on, their cells read as those of the sample were."""
         first = 0
         for table in tables:
@@ -143,18 +143,18 @@ def fit(
     """Return what is known after these rows alone; see `fit_examples`."""
     settings.check()
     examples = open_examples(None, X, y, sample_weight, pushdown)
-    with examples.naming():
+    with examples.locate_errors():
         fitted = fit_examples(settings, examples, classes=classes, partial=partial)
-    return replace(fitted, origin=_named(fitted.origin, y, sample_weight))
+    return replace(fitted, origin=_name_columns(fitted.origin, y, sample_weight))
 
 
 def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> "Plan":
     """Return how rows like these, with labels and weights in columns of these names, are to be counted."""
     settings.check()
     examples = open_examples(None, X, y, sample_weight)
-    with examples.naming():
+    with examples.locate_errors():
         found, _ = plan_examples(settings, examples)
-    return replace(found, origin=_named(found.origin, y, sample_weight))
+    return replace(found, origin=_name_columns(found.origin, y, sample_weight))
 
 
 def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None, partial: bool = False) -> Fitted:
@@ -165,12 +165,12 @@ def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None,
     """
     plan, everything = plan_examples(settings, examples, classes=classes, partial=partial)
     counts = plan.start + count_examples(plan.schema, everything, settings.threads)
-    refuse_nothing_learned(counts, partial)
-    warn_of_labels(examples, counts)
+    check_something_learned(counts, partial)
+    warn_about_labels(examples, counts)
     return finish(plan, counts)
 
 
-def _named(origin: Origin, y: Any, sample_weight: Any) -> Origin:
+def _name_columns(origin: Origin, y: Any, sample_weight: Any) -> Origin:
     """Where rows came from, with the columns of their labels and weights, where these were given by name."""
     target, weight = (name if isinstance(name, str) else None for name in (y, sample_weight))
     return replace(origin, target=target, weight=weight)
@@ -197,31 +197,31 @@ def plan_examples(
     """
     declared = settings.classes if classes is None else classes
     if examples.names is not None:
-        check_columns(examples.names, settings.columns, partial)
+        check_columns(examples.names, settings.families, partial)
     if isinstance(examples, LabeledStream) and declared is None:
         _check_prior_before_reading(settings, examples)
-    sample, everything = _sampled(settings, examples)
+    sample, everything = _draw_sample(settings, examples)
     notes = everything.notes or examples.notes
     schema = infer_schema(
         sample.table,
-        settings.columns,
+        settings.families,
         Defaults(settings.alpha, settings.unseen),
         partial,
         sample.weights,
         everything.expected,
-        _different(sample),
+        _find_distinct_rows(sample),
     ).with_notes(notes)
-    if not partial and (warning := too_many(sample.labels)):
+    if not partial and (warning := check_class_count(sample.labels)):
         warn_user(warning)
     for name in schema.columns_like("identifier"):
-        warn_user((f"column {name!r} looks like an identifier; leave it out: ", Argument("ignore", name)))
+        warn_user((f"column {name!r} looks like an identifier; use ", Argument("ignore", name), " to leave it out"))
     draft = None
     if settings.tune is not None:
         table = schema.table_as_learned(sample.table)
         proposal = propose(table, sample.labels, sample.weights, schema, settings.threads)
         schema, draft = proposal.schema, TuningDraft(proposal, everything)
     origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit)
-    all_classes = None if declared is None else declared_classes(declared)
+    all_classes = None if declared is None else encode_classes(declared)
     return Plan(settings, schema, all_classes, origin, notes, draft), everything
 
 
@@ -232,17 +232,17 @@ def _check_prior_before_reading(settings: Settings, examples: LabeledStream) -> 
         prior.check_names(examples.first_classes())
 
 
-def _sampled(settings: Settings, examples: Examples) -> tuple[LabeledTable, Examples]:
+def _draw_sample(settings: Settings, examples: Examples) -> tuple[LabeledTable, Examples]:
     """Rows to infer the schema from and to tune on, and all rows, whose columns have types by then."""
-    given = settings.tune is None and settings.columns is not None and not isinstance(settings.columns, Mapping)
+    given = settings.tune is None and settings.families is not None and not isinstance(settings.families, Mapping)
     sample, everything = examples.peek() if given else examples.sample()
     if isinstance(examples, LabeledStream) and not sample.table.rows:
         raise DataError("the table has no rows; there is nothing to learn from")
-    refuse_empty(sample.table)
-    return sample.weighing(), everything
+    check_not_empty(sample.table)
+    return sample.drop_zero_weights(), everything
 
 
-def _different(sample: LabeledTable) -> Integers:
+def _find_distinct_rows(sample: LabeledTable) -> Integers:
     """The places of the rows that are not copies of others before them."""
     weights = np.ones(sample.table.rows) if sample.weights is None else np.minimum(sample.weights, 1.0)
     copies = find_copies(sample.table, sample.labels.codes, weights)
@@ -254,12 +254,12 @@ def count_examples(schema: Schema, examples: Examples, threads: int | None = Non
     if isinstance(examples, LabeledStream) and examples.pushdown:
         return count_in_engine(schema, examples, partial(count_examples, threads=threads))
     if isinstance(examples, LabeledStream) and examples.elsewhere:
-        shards = examples.stream.each_part(_counting(schema, examples))
+        shards = examples.stream.each_part(_make_counter(schema, examples))
         return add_up((from_content(shard, "a shard").counts for shard in shards), Counts.empty(schema))
     return count_batches(batches(examples, schema), Counts.empty(schema), threads, examples.expected)
 
 
-def _counting(schema: Schema, examples: LabeledStream) -> Work:
+def _make_counter(schema: Schema, examples: LabeledStream) -> Work:
     """What counts a part of these rows, elsewhere: one core is enough for a part."""
     origin = Origin(examples.target, examples.weight, habit=examples.habit)
     return Plan(Settings(threads=1), schema, None, origin).count
@@ -271,30 +271,30 @@ def finish(plan: Plan, counts: Counts) -> Fitted:
     if plan.draft is not None:
         proposal, examples = plan.draft.proposal, plan.draft.examples
         rows = proposal.rows.among(proposal.classes, counts)
-        tuning = complete(reweigh(proposal, counts), counts, rows, examples, plan.settings)
+        tuning = complete_tuning(reweigh(proposal, counts), counts, rows, examples, plan.settings)
         tuning = replace(tuning, schema=tuning.schema.with_notes(plan.notes))
     return Fitted(counts, prior_of(plan.settings.class_prior, counts), tuning, plan.origin, plan.settings)
 
 
-def complete(
+def complete_tuning(
     tuning: Tuning, counts: Counts, rows: Rows, examples: Examples, settings: Settings, learned: bool = True
 ) -> Tuning:
     """Return the tuning with corrections, if they are wanted, and with what rows with missing cells need.
 
     Corrections are learned from as many examples as time allows. rows: those that the weights were learned from.
     """
-    classes, tuning = counts.classes.size, with_cap(tuning, counts) if settings.tune == "auto" else tuning
+    classes, tuning = counts.classes.size, add_cap(tuning, counts) if settings.tune == "auto" else tuning
     if settings.tune != "auto" or not may_correct(tuning, classes):
         return learn_partial_rows(tuning, counts, replace(rows, threads=settings.threads), learned)
-    drawn, _ = examples.sample(rows_to_correct(counts.schema.width, classes))
+    drawn, _ = examples.sample(limit_correction_rows(counts.schema.width, classes))
     table = counts.schema.table_as_learned(drawn.table, drawn.first_row)
     codes = drawn.labels.places_among(counts.classes)
     rows = Rows.of(table, codes, drawn.weights, classes, table.rows).among(counts.classes, counts)
     rows = replace(rows, threads=settings.threads)
-    return learn_partial_rows(correct(tuning, counts, rows, learned), counts, rows, learned)
+    return learn_partial_rows(learn_corrections(tuning, counts, rows, learned), counts, rows, learned)
 
 
-def declared_classes(classes: Any) -> LabelArray:
+def encode_classes(classes: Any) -> LabelArray:
     """The declared classes as an array, none of them missing."""
     labels = sorted(classes) if isinstance(classes, set | frozenset) else classes
     found = encode_labels(labels, len(labels))
@@ -303,7 +303,7 @@ def declared_classes(classes: Any) -> LabelArray:
     return found.classes
 
 
-def refuse_empty(table: Table) -> None:
+def check_not_empty(table: Table) -> None:
     """A DataError where a table to learn from has no rows or no columns."""
     width = 0 if isinstance(table, Frame) and table.has_no_cells else table.width
     for count, what in ((table.rows, "sample(s)"), (width, "feature(s)")):
@@ -314,7 +314,7 @@ def refuse_empty(table: Table) -> None:
             )
 
 
-def refuse_nothing_learned(counts: Counts, partial: bool = False) -> None:
+def check_something_learned(counts: Counts, partial: bool = False) -> None:
     """A DataError where no row has a label and a weight; as a part of more, rows of no weight at all add nothing."""
     if counts.class_weight.any() or (partial and not counts.unlabeled):
         return
@@ -324,13 +324,13 @@ def refuse_nothing_learned(counts: Counts, partial: bool = False) -> None:
     )
 
 
-def warn_of_labels(examples: Examples, counts: Counts, known: Counts | None = None) -> None:
+def warn_about_labels(examples: Examples, counts: Counts, known: Counts | None = None) -> None:
     """Warn of labels that are probably not meant as they stand; `known` was learned before these were counted."""
     old = [] if known is None else known.classes.tolist()
     new = set(counts.classes.tolist()).difference(old)
-    if new and (warning := spellings([*old, *sorted(new, key=str)])):
+    if new and (warning := check_spellings([*old, *sorted(new, key=str)])):
         warn_user(warning)
-    unfinished = examples.unfinished_labels if isinstance(examples, LabeledStream) else ()
+    unfinished = examples.labels_without_newline if isinstance(examples, LabeledStream) else ()
     before = None if known is None else known.classes
-    if warning := cut_off(unfinished, counts.classes, counts.class_weight, before):
+    if warning := check_truncation(unfinished, counts.classes, counts.class_weight, before):
         warn_user(warning)

@@ -12,23 +12,23 @@ import numpy as np
 from deciban.errors import Argument, DataError, ForgetError, Labels as ListedLabels, Message, SchemaError, UsageError
 from deciban.fitting.fit import (
     Plan,
-    complete,
+    check_something_learned,
+    complete_tuning,
     count_examples,
-    declared_classes,
+    encode_classes,
     finish,
     fit,
     open_examples,
-    refuse_nothing_learned,
-    warn_of_labels,
+    warn_about_labels,
 )
 from deciban.fitting.tune.propose import relearn_weights
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
 from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
-from deciban.schema.infer import Defaults, extended
+from deciban.schema.infer import Defaults, extend_schema
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import Examples, LabeledStream
+from deciban.sources.streams import Examples, LabeledStream
 from deciban.store import model_file
 from deciban.store.model_file import identity, shards_of
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
@@ -53,45 +53,47 @@ def learn_more(
         return fit(settings, X, y, sample_weight, classes=declared, partial=True, pushdown=pushdown)
     settings.check()
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
-    with examples.naming():
-        schema, everything = _extended(fitted, examples)
+    with examples.locate_errors():
+        schema, everything = _extend_schema(fitted, examples)
         known = known.extend_schema(schema)
-        known = known if declared is None else known.declare_classes(declared_classes(declared))
+        known = known if declared is None else known.declare_classes(encode_classes(declared))
         counted = count_examples(schema, everything, settings.threads)
-        _refuse_other_labels(examples, counted, known)
-        warn_of_labels(examples, counted, fitted.counts)
+        _check_label_type(examples, counted, known)
+        warn_about_labels(examples, counted, fitted.counts)
         if not counted.rows and not counted.unlabeled and known.classes.size == fitted.classes.size:
             return fitted
-        return with_counts(fitted, known + counted)
+        return replace_counts(fitted, known + counted)
 
 
 def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Fitted:
     """What would be known had these rows not been learned."""
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
-    with examples.naming():
+    with examples.locate_errors():
         rows = count_examples(fitted.counts.schema, examples, fitted.settings.threads)
         name = identity(rows)
-        absent = _columns_missing_from(fitted.counts.schema, examples.names)
+        absent = _find_missing_columns(fitted.counts.schema, examples.names)
         if absent and name not in shards_of(fitted):
-            raise _half_forgotten(absent)
+            raise _make_forget_error(absent)
         remaining = fitted.counts - rows
         if not remaining.class_weight.any():
             raise ForgetError("these are all the rows that were learned; nothing would be left of the model")
-        left = with_counts(fitted, remaining)
+        left = replace_counts(fitted, remaining)
     return replace(left, origin=left.origin.remove_shards(name))
 
 
 def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Fitted:
     """The same counts with weights learned anew from these rows, which are among those counted if `learned`."""
     examples = open_examples(fitted, X, y, sample_weight)
-    with examples.naming():
+    with examples.locate_errors():
         rows, everything = examples.sample()
-        labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
+        labels = replace(
+            rows.labels, classes=fitted.classes, codes=find_class_places(fitted, rows.labels, rows.weights)
+        )
         tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
         table = fitted.counts.schema.table_as_learned(rows.table)
         tuning = replace(tuning, corrections=None, cap=np.inf, partial=None)
         tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
-        tuning = complete(tuning, fitted.counts, used, everything, fitted.settings, learned)
+        tuning = complete_tuning(tuning, fitted.counts, used, everything, fitted.settings, learned)
     return replace(fitted, tuning=tuning)
 
 
@@ -100,12 +102,12 @@ def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: b
     settings = fitted.settings
     settings.check()
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
-    with examples.naming():
-        schema, everything = _extended(fitted, examples)
+    with examples.locate_errors():
+        schema, everything = _extend_schema(fitted, examples)
         counts = count_examples(schema, everything, settings.threads)
-        _refuse_other_labels(examples, counts, fitted.counts)
-        warn_of_labels(examples, counts, fitted.counts)
-        refuse_nothing_learned(counts, partial=True)
+        _check_label_type(examples, counts, fitted.counts)
+        warn_about_labels(examples, counts, fitted.counts)
+        check_something_learned(counts, partial=True)
     try:
         prior = prior_of(settings.class_prior, counts)
     except UsageError:  # it names classes that are not in these rows
@@ -119,7 +121,7 @@ def fit_shards(plan: Plan, shards: Sequence[bytes], force: bool = False) -> Fitt
     names = [f"shard {k + 1}" for k in range(len(shards))]
     parts = [model_file.from_content(shard, name) for shard, name in zip(shards, names, strict=True)]
     counted = merge(parts, names, force)
-    refuse_nothing_learned(counted.counts)
+    check_something_learned(counted.counts)
     found = finish(plan, plan.start + counted.counts)
     return replace(found, origin=found.origin.with_shards(shards_of(counted)))
 
@@ -134,13 +136,13 @@ def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
     if one.counts.leaves_unchanged(other.counts):
         return other
     if not force:
-        _refuse_other_question(one, other)
-    both = with_counts(one, one.counts + other.counts)
+        _check_compatible(one, other)
+    both = replace_counts(one, one.counts + other.counts)
     origin = both.origin.with_shards((*shards_of(one), *shards_of(other)))
     return replace(both, origin=replace(origin, target=one.origin.target or other.origin.target))
 
 
-def _refuse_other_question(one: Fitted, other: Fitted) -> None:
+def _check_compatible(one: Fitted, other: Fitted) -> None:
     """Raise a SchemaError if two models predict different columns, or have no column in common.
 
     Targets and columns without a name, as those of arrays, may be the same.
@@ -163,10 +165,10 @@ def subtract(one: Fitted, other: Fitted) -> Fitted:
     """What `one` would know had it not learned the rows of `other`."""
     if other.counts.leaves_unchanged(one.counts):
         return one
-    absent = _columns_missing_from(one.counts.schema, other.counts.schema.names)
+    absent = _find_missing_columns(one.counts.schema, other.counts.schema.names)
     if absent and not set(shards_of(other)) <= set(shards_of(one)):
-        raise _half_forgotten(absent)
-    left = with_counts(one, one.counts - other.counts)
+        raise _make_forget_error(absent)
+    left = replace_counts(one, one.counts - other.counts)
     return replace(left, origin=left.origin.remove_shards(*shards_of(other)))
 
 
@@ -196,13 +198,13 @@ def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -
     return total
 
 
-def with_prior(fitted: Fitted, prior: Any) -> Fitted:
+def set_prior(fitted: Fitted, prior: Any) -> Fitted:
     """The same with another prior; the likelihoods stay as they are."""
     settings = replace(fitted.settings, prior=prior)
     return replace(fitted, log_prior=prior_of(prior, fitted.counts), settings=settings)
 
 
-def with_counts(fitted: Fitted, counts: Counts) -> Fitted:
+def replace_counts(fitted: Fitted, counts: Counts) -> Fitted:
     """The same with other counts: the tuning is kept, and stale; the names of shards are kept."""
     if not counts.class_weight.any():
         raise DataError("no row is left: all that was learned would weigh nothing", remedy="fit anew instead")
@@ -211,7 +213,7 @@ def with_counts(fitted: Fitted, counts: Counts) -> Fitted:
     return Fitted(counts, prior_of(fitted.settings.class_prior, counts), tuning, origin, fitted.settings)
 
 
-def places_of(fitted: Fitted, labels: Labels, weights: Floats | None = None) -> Codes:
+def find_class_places(fitted: Fitted, labels: Labels, weights: Floats | None = None) -> Codes:
     """The places of labels among the model's classes, -1 where one is missing; a DataError where one is no class.
 
     Rows of weight 0 may have any label.
@@ -226,19 +228,19 @@ def places_of(fitted: Fitted, labels: Labels, weights: Floats | None = None) -> 
     return np.where(unknown, np.int32(MISSING_LABEL), places)
 
 
-def _extended(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples]:
+def _extend_schema(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples]:
     """The schema with the columns of these rows that it does not know yet, and the rows to be counted by it."""
     schema, settings = fitted.counts.schema, fitted.settings
     if schema.names is None or examples.names is None or set(examples.names) <= schema.columns_with_family:
         return schema, examples
     sample, everything = examples.sample()
-    sample = sample.weighing()
-    return extended(
-        schema, sample.table, settings.columns, Defaults(settings.alpha, settings.unseen), sample.weights
+    sample = sample.drop_zero_weights()
+    return extend_schema(
+        schema, sample.table, settings.families, Defaults(settings.alpha, settings.unseen), sample.weights
     ), everything
 
 
-def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> None:
+def _check_label_type(examples: Examples, rows: Counts, known: Counts) -> None:
     """Refuse labels of another type than the classes, where reading them as that type made new classes or failed."""
     if not isinstance(examples, LabeledStream) or not known.classes.size:
         return
@@ -260,14 +262,14 @@ def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> Non
     )
 
 
-def _columns_missing_from(schema: Schema, names: tuple[str, ...] | None) -> list[str]:
+def _find_missing_columns(schema: Schema, names: tuple[str, ...] | None) -> list[str]:
     """The columns that were learned and are not among these."""
     return sorted(schema.columns_with_family.difference(names)) if names else []
 
 
-def _half_forgotten(absent: list[str]) -> ForgetError:
+def _make_forget_error(absent: list[str]) -> ForgetError:
     """Rows without a column that was learned would stay in it and go from others, unless they were learned so."""
     return ForgetError(
-        f"these rows cannot be forgotten: the model has learned {list_names(absent)}, which the table does not have",
+        f"cannot forget these rows: the model has learned {list_names(absent)}, which the table does not have",
         remedy="correct the name, or add an empty column of it if the rows were learned without",
     )

@@ -45,7 +45,7 @@ class WordSpans(NamedTuple):
 
 
 class WordIndex(NamedTuple):
-    """The hash table of a vocabulary of `known` words, with room for more; see `kernels.words`."""
+    """The hash table of a vocabulary of `known` words, with room for more; see `kernels.word_index`."""
 
     entries: Hashes
     text: Bytes

@@ -1,4 +1,4 @@
-"""The linear and the quadratic form of a model: scores as weights times features."""
+"""Linear and quadratic form of a model: scores as weights times features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,31 +7,38 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.families.base.contract import Terms
-from deciban.model.corrections import PartialRows
+from deciban.families.base.contract import DiscriminantTerms
 from deciban.model.counts import Guard
 from deciban.model.model import Model
+from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import Schema
 from deciban.sources.open import open_table
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Floats
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import align_table
 
-# Terms of a form that are printed; of more, the first and the last ones.
+# Forms with more terms than this are abbreviated when printed.
 MAX_TERMS_PRINTED = 40
+
+# Number of leading terms shown in an abbreviated form.
 FIRST_TERMS = 25
+
+# Number of trailing terms shown in an abbreviated form.
 LAST_TERMS = 5
 
 
 @dataclass(frozen=True)
 class Form:
-    """score[class] = weights · features + offset (+ features' quadratic features): the model's log joint up to a term
-    that is the same for every class.
+    """Score of each class as a linear or quadratic function of features.
 
-    names: one for each feature. weights: feature by class. offset: one for each class, for rows without missing cells.
-    quadratic: class by feature by feature, or None: then the form is linear. A missing cell takes its features and its
-    share of the offset away; in a tuned model `scores` scales what is left as the model does.
+    score[class] = weights · features + offset (+ features' quadratic features). This is the model's log joint up to a
+    term that is the same for every class.
+
+    names: name of each feature. weights: feature by class. offset: one per class, for rows without missing cells.
+    quadratic: class by feature by feature; None for a linear form. A missing cell removes its features and its share of
+    the offset; for a tuned model, `scores` scales the rest as the model does.
     """
 
     classes: LabelArray
@@ -42,17 +49,17 @@ class Form:
     log_prior: Floats
     bias: Floats
     partial: PartialRows | None
-    terms: dict[int, list[Terms]]  # of each group of the schema that has any
+    terms: dict[int, list[DiscriminantTerms]]  # for each column group that has terms
     schema: Schema
 
     def features(self, X: Any) -> Floats:
-        """The features of a table, NaN where a cell is missing."""
+        """Return the features of a table, NaN for missing cells."""
         cells = self._cells(open_table(X))
         features = [terms.features(cells[group]) for group, some in self.terms.items() for terms in some]
         return np.concatenate(features, axis=1)
 
     def scores(self, X: Any) -> Floats:
-        """The score of each class, row by class."""
+        """Return the score of each class, row by class."""
         table = open_table(X)
         cells = self._cells(table)
         missing = None if self.partial is None else missing_cells(self.schema.table_as_learned(table))
@@ -60,38 +67,35 @@ class Form:
         out = np.tile(self.bias, (table.rows, 1)) if known is None else known.bias.copy()
         for group, some in self.terms.items():
             for terms in some:
-                out += terms.scores(cells[group])
+                out += terms.evaluate(cells[group])
         return self.log_prior + (out if known is None else known.scale[:, None] * out)
 
     def _cells(self, table: Table) -> dict[int, Any]:
-        """The cells of each group that has terms, as its family reads them."""
+        """Return the cells of each group that has terms, as its family reads them."""
         table, groups, guard = self.schema.table_as_learned(table), self.schema.groups, Guard(self.schema)
         return {p: guard(p, groups[p].family.read, table, groups[p].columns) for p in self.terms}
 
-    def hyperplane(self, first: Any, second: Any) -> tuple[Floats, float]:
-        """w and b of the boundary w·x + b = 0 between two classes; on the side of the first it is positive."""
+    def hyperplane(self, positive: Any = None, negative: Any = None) -> tuple[Floats, float]:
+        """Return w and b of the boundary w·x + b = 0 between two classes.
+
+        w·x + b is the log-odds: positive on the side of the class `positive`, whose probability against `negative` is
+        1 / (1 + exp(-(w·x + b))). With two classes, `positive` defaults to the last and `negative` to the other one.
+        """
         if self.quadratic is not None:
             raise UsageError(
-                "the boundary of a quadratic form is no hyperplane", remedy="read its quadratic, weights and offset"
+                "a quadratic form has no hyperplane", remedy="use its attributes quadratic, weights and offset"
             )
-        a, b = self._place(first), self._place(second)
+        labels = self.classes.tolist()
+        if negative is None and len(labels) != 2:
+            raise UsageError(f"the model has {len(labels)} classes", remedy="name two: hyperplane(positive, negative)")
+        a = len(labels) - 1 if positive is None else self._class_index(positive)
+        b = 1 - a if negative is None else self._class_index(negative)
         return self.weights[:, a] - self.weights[:, b], float(self.offset[a] - self.offset[b])
 
-    def signed(self, positive: Any = None) -> tuple[Floats, float]:
-        """w and b of the two-class form sign(w·x + b), +1 for the positive class (without, the last); the posterior of
-        that class is 1 / (1 + exp(-(w·x + b)))."""
-        if self.classes.size != 2:
-            raise UsageError(
-                f"sign(w·x + b) is for two classes, not {self.classes.size}", remedy="see hyperplane(a, b)"
-            )
-        place = 1 if positive is None else self._place(positive)
-        labels = self.classes.tolist()
-        return self.hyperplane(labels[place], labels[1 - place])
-
-    def _place(self, label: Any) -> int:
+    def _class_index(self, label: Any) -> int:
         labels = self.classes.tolist()
         if label not in labels:
-            raise UsageError(f"{label!r} is none of the classes {labels}")
+            raise UsageError(f"{label!r} is not one of the classes {labels}")
         return int(labels.index(label))
 
     def __str__(self) -> str:
@@ -102,8 +106,18 @@ class Form:
         head, offset = map(str, self.classes.tolist()), (f"{offset:.4g}" for offset in self.offset)
         return align_table([("", *head), *lines, ("offset", *offset)], right=range(1, self.classes.size + 1))
 
+    __repr__ = __str__
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame with the weight of each term for each class; the last line is the offset."""
+        terms = [*zip(self.names, self.weights.tolist(), strict=True), *self._products()]
+        lines = [*(weights for _, weights in terms), self.offset.tolist()]
+        names = [*(name for name, _ in terms), "offset"]
+        by_class = {str(label): [line[c] for line in lines] for c, label in enumerate(self.classes.tolist())}
+        return data_frame({"term": names, **by_class})
+
     def _products(self) -> list[tuple[str, list[float]]]:
-        """The quadratic terms: each product of two features, with what it counts for each class."""
+        """Return the quadratic terms: each product of two features, with its weight for each class."""
         if self.quadratic is None:
             return []
         found = []
@@ -115,14 +129,14 @@ class Form:
 
 
 def form_of(model: Model, quadratic: bool) -> Form:
-    """The form of a model, linear unless `quadratic`; a UsageError that says why where there is none."""
+    """Return the linear (or quadratic) form of a model; raise a UsageError if it has none."""
     terms = {p: found for p in range(len(model.schema.groups)) if (found := _group_terms(model, p, quadratic))}
     if model.corrections is not None or model.cap < np.inf:
         raise UsageError(
-            "a model with corrections, or a cap on what a block is worth, has no linear or quadratic form",
+            "a model with corrections or capped evidence has no linear or quadratic form",
             remedy=("fit with ", Argument("tune", "weights"), ", or ", Argument("tune", None), " for plain Bayes"),
         )
-    every = [term.expanded() for some in terms.values() for term in some]
+    every = [term.expand() for some in terms.values() for term in some]
     names = tuple(name for term in every for name in term.names)
     classes = model.classes.size
     prior = model.log_prior + model.bias
@@ -133,34 +147,33 @@ def form_of(model: Model, quadratic: bool) -> Form:
     return Form(model.classes, names, weights, offset, quadratic_terms, *start, terms, model.schema)
 
 
-def _group_terms(model: Model, group: int, quadratic: bool) -> list[Terms]:
-    """The terms of the blocks of a group that have a weight."""
+def _group_terms(model: Model, group: int, quadratic: bool) -> list[DiscriminantTerms]:
+    """Return the terms of the blocks of a group that have a weight."""
     columns, family = model.schema.groups[group].columns, model.schema.groups[group].family
     weights = model.weights[model.schema.block_slots[group]]
     used = np.flatnonzero(weights).tolist()
     if not used:
         return []
     names = [model.schema.column_name(column) for column in columns]
-    found = model.likelihoods[group].score_terms(names)
+    found = model.likelihoods[group].discriminant_terms(names)
     if found is None:
         raise UsageError(f"{names[used[0]]}: {family} has no linear or quadratic form")
-    terms = [found[b].weighted(float(weights[b])) for b in used if found[b].names]
+    terms = [found[b].scale(float(weights[b])) for b in used if found[b].names]
     for term in terms:
         if term.quadratic is not None and not quadratic:
             raise UsageError(
-                f"{', '.join(term.names[:4])}: {family} has variances that differ between classes (one "
-                "without rows has that of all): the score is quadratic",
+                f"{', '.join(term.names[:4])}: {family} has different variances per class, so the score is quadratic",
                 remedy=("use quadratic_form() or ", Argument("family", "Pooled"), " variances"),
             )
-        if not term.finite:
+        if not term.is_finite:
             raise UsageError(
                 f"{', '.join(term.names[:4])}: a probability of 0 has no finite weight", remedy="use alpha > 0"
             )
     return terms
 
 
-def _block_diagonal(terms: Sequence[Terms], classes: int) -> Floats | None:
-    """The quadratic terms of all blocks in one matrix for each class; None where there are none."""
+def _block_diagonal(terms: Sequence[DiscriminantTerms], classes: int) -> Floats | None:
+    """Return the quadratic terms of all blocks as one matrix per class; None without quadratic terms."""
     if all(term.quadratic is None for term in terms):
         return None
     stops = np.cumsum([len(term.names) for term in terms])

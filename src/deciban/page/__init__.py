@@ -1,1 +1,1 @@
-"""The page: values tried on a model, a playground of Bayes decision theory, and what a model is, in one HTML file."""
+"""The interactive page: a model to try, a playground of Bayes decision theory, and the report, in one HTML file."""

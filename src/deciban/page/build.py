@@ -10,91 +10,94 @@ from deciban.export.javascript import scorer_source
 from deciban.export.model_json import model_as_json
 from deciban.fitting.fit import fit
 from deciban.model.fitted import Fitted, Settings
-from deciban.report.figures import ReportFigures, report_figures
+from deciban.report.data import ReportData, collect_report_data
 from deciban.report.form import form_data
-from deciban.report.report import UNIT, report_sections
+from deciban.report.report import UNIT, render_sections
 from deciban.util.text_tables import count_noun
 from deciban.util.version import __version__
 from deciban.web.html import Html, common_css, note, page_head, paragraph, tag
-from deciban.web.scripts import assembled, content_policy, data_script, form_modules
+from deciban.web.scripts import bundle, content_policy, data_script, form_modules
 
-# Bytes of a model in a page that browsers still open at once; one that takes more is rounded, or left out.
+# Bytes of a model that browsers open without delay; a larger one is rounded, or left out.
 MAX_BYTES_OF_A_MODEL = 20_000_000
 
-WEATHER_TOLD = "The model is of fourteen days and whether tennis was played; deciban playground MODEL.dcb has yours."
+DEMO_INTRO = (
+    "This demo model predicts tennis from fourteen days of weather; "
+    "run deciban playground MODEL.dcb --output page.html for your own."
+)
 
 
-def page_html(model: Fitted | None, *, service: bool, title: str) -> tuple[str, str]:
-    """The page and its Content-Security-Policy.
+def render_page(model: Fitted | None, *, service: bool, title: str) -> tuple[str, str]:
+    """Return the page and its Content-Security-Policy.
 
-    service: the page asks the service that has it for the model, and `model` is not in it. Else it is one file that
-    needs nothing, with `model`, or with one of the weather where there is none.
+    service: the page requests predictions from its service and does not contain the model. Otherwise the page is
+    self-contained, with `model` or a demo model of the weather.
     """
     if service:
-        said = [
-            tag("p", id="service-said", class_="quiet"),
+        status = [
+            tag("p", id="service-status", class_="quiet"),
             tag("p", id="service-problem", class_="wrong", role="alert"),
         ]
-        return _page(title, tag("div", said, id="service"), [], Html(), Html())
+        return _page(title, tag("div", status, id="service"), [], Html(), Html())
     fitted = model if model is not None else fit(Settings(tune=None), weather(), "play")
-    figures = report_figures(fitted, title)
-    lead = paragraph(WEATHER_TOLD if model is None else _lead(figures), class_="quiet")
-    data, problem = _embedded(figures)
-    return _page(title, lead, data, problem, report_sections(figures))
+    contents = collect_report_data(fitted, title)
+    lead = paragraph(DEMO_INTRO if model is None else _lead(contents), class_="quiet")
+    data, problem = _embed(contents)
+    return _page(title, lead, data, problem, render_sections(contents))
 
 
-def folder_html(title: str) -> tuple[str, str]:
-    """The page of a service with a folder of models, which asks for their names, and its Content-Security-Policy."""
+def render_folder_page(title: str) -> tuple[str, str]:
+    """Return the page that lists the models of a service, and its Content-Security-Policy."""
     token = [
-        tag("label", "This service asks for a token", for_="token"),
+        tag("label", "This service requires a token", for_="token"),
         tag("input", type="password", id="token", autocomplete="off", required=True),
-        tag("button", "Go on", type="submit"),
+        tag("button", "Continue", type="submit"),
     ]
     main = [
         tag("ul", id="models"),
         tag("p", id="service-problem", class_="wrong", role="alert"),
         tag("form", token, class_="card token", id="token-form", hidden=True),
     ]
-    script = assembled([files("deciban.web") / "dom.js", *(_modules(("client", "folder")))], "$folder.startFolder();")
+    script = bundle([files("deciban.web") / "dom.js", *(_modules(("client", "folder")))], "$folder.startFolder();")
     body = tag("body", tag("header", tag("h1", title), class_="top"), tag("main", main), tag("script", Html(script)))
     return _document(title, body, script)
 
 
-def _lead(figures: ReportFigures) -> str:
-    model = figures.data["model"]
-    target = f"It predicts {model['target']}: a" if model["target"] else "A"
+def _lead(contents: ReportData) -> str:
+    model = contents.data["model"]
+    target = f" predicts {model['target']}" if model["target"] else ""
     sizes = f"{count_noun(len(model['classes']), 'class')} and {count_noun(model['columns'], 'column')}"
-    return f"{target} model of {count_noun(model['rows'], 'row')}, {sizes}."
+    return f"This model{target or ' was'}, fitted on {count_noun(model['rows'], 'row')} with {sizes}."
 
 
-def _embedded(figures: ReportFigures) -> tuple[list[Html], Html]:
-    """The model and what its form needs, as data of the page; or why the model cannot be in it."""
+def _embed(contents: ReportData) -> tuple[list[Html], Html]:
+    """Return the model and the data of its form as scripts; or a note on why they are missing."""
     try:
         for small in (False, True):
-            model = data_script("model-json", model_as_json(figures.fitted, small))
+            model = data_script("model-json", model_as_json(contents.fitted, small))
             if len(model) <= MAX_BYTES_OF_A_MODEL:
-                return [model, data_script("form-data", form_data(figures))], Html()
+                return [model, data_script("form-data", form_data(contents))], Html()
     except UsageError as error:
-        return [], note(f"This model cannot be tried without a service: {error}")
-    return [], note(f"The model takes {len(model) / 1e6:.0f} MB, too much for a page; deciban serve has no such limit.")
+        return [], note(f"This model needs deciban serve: {error}")
+    return [], note(f"The model takes {len(model) / 1e6:.0f} MB, too much for a page; use deciban serve instead.")
 
 
 def _page(title: str, lead: Html, data: Sequence[Html], problem: Html, sections: Html) -> tuple[str, str]:
-    """The page with what it says of its model, the model as data or why it is not there, and the report's sections."""
+    """Return the document with its introduction, model data or the note on why it is missing, and report sections."""
     modules = [one for one in files("deciban.page").iterdir() if one.name.endswith(".js") and one.name != "folder.js"]
     start = "$main.start({ mountPlayground: $playground.mountPlayground });"
     ordered = sorted(modules, key=lambda one: one.name)  # the same page on every machine
-    script = f"{scorer_source()}\n{assembled([*form_modules(), *ordered], start)}"
+    script = f"{scorer_source()}\n{bundle([*form_modules(), *ordered], start)}"
     panels = [
         ("try", "Try it", problem, "try"),
         ("playground", "Playground", Html(), "playground"),
         ("model", "Model", sections, "report"),
     ]
-    bar = tag("div", (_tab(name, told) for name, told, _, _ in panels), class_="tabs", id="tabs", role="tablist",
+    bar = tag("div", (_tab(name, title) for name, title, _, _ in panels), class_="tabs", id="tabs", role="tablist",
               aria_label="Parts of the page")  # fmt: skip
     body = tag(
         "body",
-        tag("a", "Skip to the page", class_="skip", href="#main-part"),
+        tag("a", "Skip to content", class_="skip", href="#main-part"),
         tag("header", tag("h1", title), lead, tag("p", id="page-problem", class_="wrong", role="alert"), class_="top"),
         tag(
             "main",
@@ -123,12 +126,12 @@ def _modules(names: Sequence[str]) -> list[Traversable]:
 
 
 def _styles() -> list[Traversable]:
-    """The styles of the page and of the playground."""
+    """Return the CSS files of the page and the playground."""
     return [files("deciban.page") / name for name in ("page.css", "playground.css")]
 
 
-def _tab(name: str, told: str) -> Html:
-    return tag("button", told, type="button", role="tab", id=f"tab-{name}", aria_controls=f"panel-{name}",
+def _tab(name: str, title: str) -> Html:
+    return tag("button", title, type="button", role="tab", id=f"tab-{name}", aria_controls=f"panel-{name}",
                aria_selected="false", tabindex="-1")  # fmt: skip
 
 

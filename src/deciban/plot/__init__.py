@@ -1,7 +1,7 @@
-"""Pictures of models, evidence and decisions, drawn by matplotlib: `pip install '.[plot]'`.
+"""Pictures of models, evidence and decisions, drawn with matplotlib (`pip install '.[plot]'`).
 
-Each is a Display as scikit-learn has them: `from_estimator` (or another way to make it) makes and draws it, `plot`
-draws it once more, its arrays are attributes, and `to_frame()` has what is drawn as a table.
+Each picture is a Display in the style of scikit-learn: `from_estimator` creates and draws it, `plot` draws it again,
+attributes hold its arrays, and `to_frame()` returns the plotted values as a table.
 """
 
 from deciban.plot.column import ColumnDisplay

@@ -1,36 +1,46 @@
-"""`CostDisplay`: the mean cost of decisions for every threshold, or for every prior of a class."""
+"""`CostDisplay`: mean cost per row against the decision threshold, or against the prior of a class."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from deciban.decisions.decide import incurred, least_risk_decisions
+from deciban.decisions.decide import choose_decisions, compute_incurred_costs
 from deciban.decisions.loss import Loss
 from deciban.decisions.threshold import Threshold
-from deciban.errors import Argument, UsageError
+from deciban.errors import Argument, Labels, UsageError
 from deciban.plot.display import (
     CLASS_LINES,
     QUIET_COLOR,
+    SMALL_SIZE,
+    TEXT_SIZE,
     Axes,
     Display,
-    axes_for,
-    legend,
-    printed,
-    quiet,
-    shown_name,
+    add_legend,
+    escape_text,
+    format_name,
+    format_probability,
+    format_three,
+    make_axes,
+    style_axes,
 )
 from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import format_digits
 from deciban.web.palette import CLASS_COLORS
 
 XAxis = Literal["threshold", "prior"]
 
-# Thresholds, and priors, at which costs are found.
-THRESHOLDS = 501
-PRIORS_TRIED = np.concatenate([[0.001, 0.005, 0.01, 0.02], np.linspace(0.04, 0.96, 24), [0.98, 0.99, 0.995, 0.999]])
+# Evenly spaced thresholds from 0 to 1.
+N_THRESHOLDS = 501
+# Further thresholds, evenly spaced in log-odds: the axis of thresholds is logarithmic at both ends.
+MAX_LOG_ODDS = 7.5
+# Priors of the class on the axis.
+PRIORS = np.concatenate([[0.001, 0.005, 0.01, 0.02], np.linspace(0.04, 0.96, 24), [0.98, 0.99, 0.995, 0.999]])
+# Limits and ticks of the axis of thresholds.
+THRESHOLD_TICKS = (0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
+# Costs that differ by more than this factor are drawn on a logarithmic axis.
+MIN_LOG_RATIO = 8.0
 
 
 class CostDisplay(Display):
@@ -44,25 +54,25 @@ class CostDisplay(Display):
     Parameters
     ----------
     x : ndarray of shape (n_points,)
-        Thresholds, or priors.
+        Thresholds or priors.
     costs : mapping from str to ndarray of shape (n_points,)
-        The mean cost at each of them, by the name of the rule.
+        The mean cost per row at each of them, by the name of the curve.
     label : label
-        The class.
+        The class whose threshold or prior is on the horizontal axis.
     x_axis : {"threshold", "prior"}, default="threshold"
-        What is along the axis.
+        The horizontal axis.
     reference : float, default=None
-        The threshold that least risk demands, or the prior of the model. None: nothing is reference.
+        The threshold of minimum expected cost, or the prior of the model. None: not marked.
 
     Attributes
     ----------
     ax_, figure_ : Axes, Figure
-        Where it was drawn.
+        The axes and the figure.
 
     See Also
     --------
-    BayesClassifier.threshold : Where the decision between two classes turns.
-    CoverageDisplay : What rejecting saves.
+    BayesClassifier.threshold : The threshold of minimum expected cost.
+    CoverageDisplay : The effect of rejecting rows.
 
     Examples
     --------
@@ -104,28 +114,28 @@ class CostDisplay(Display):
         x_axis: XAxis = "threshold",
         ax: Axes | None = None,
     ) -> Self:
-        """Draw what the decisions of a fitted classifier cost.
+        """Draw the cost of the decisions of a fitted classifier.
 
         Parameters
         ----------
         estimator : BayesClassifier
             A fitted classifier.
         X : table, default=None
-            Rows whose class is known. None: the rows of the last `fit`, each left out in its turn.
+            Labeled rows. None: the rows of the last `fit`, each scored by the model without it.
         y : array-like or str, default=None
-            Their classes, or the name of the column that holds them.
+            Their labels, or the name of the target column.
         sample_weight : array-like or str, default=None
-            Their weights, or the name of the column that holds them.
+            Their weights, or the name of the weight column.
         leave_one_out : bool, default=False
             True if the classifier was trained on these rows: each is then scored by the model without it.
         loss : Loss, matrix, mapping, table or path, default=None
-            What each decision costs, as for `BayesClassifier.decide`. None is zero-one loss.
+            The cost of each decision, as in `BayesClassifier.decide`. None: zero-one loss.
         label : label, default=None
-            The class whose threshold or prior is along the axis. None: the last of `classes_`.
+            The class whose threshold or prior is on the horizontal axis. None: the last of `classes_`.
         x_axis : {"threshold", "prior"}, default="threshold"
-            What is along the axis; a threshold needs two classes.
+            The horizontal axis. A threshold needs two classes.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
@@ -145,24 +155,24 @@ class CostDisplay(Display):
         x_axis: XAxis = "threshold",
         ax: Axes | None = None,
     ) -> Self:
-        """Draw what decisions by the posteriors of any classifier cost.
+        """Draw the cost of decisions by the posteriors of any classifier.
 
         Parameters
         ----------
         y_true : array-like of shape (n_rows,)
-            The true classes.
+            The true labels.
         posterior : array-like of shape (n_rows, n_classes)
-            What `predict_proba` says.
+            The output of `predict_proba`.
         classes : sequence of labels, default=None
-            The classes of its columns. None: those of `y_true`, sorted.
+            The class of each column. None: the sorted labels of `y_true`.
         loss : Loss, matrix, mapping, table or path, default=None
-            What each decision costs. None is zero-one loss.
+            The cost of each decision. None: zero-one loss.
         label : label, default=None
-            The class whose threshold or prior is along the axis. None: the last one.
+            The class whose threshold or prior is on the horizontal axis. None: the last class.
         x_axis : {"threshold", "prior"}, default="threshold"
-            What is along the axis; a threshold needs two classes.
+            The horizontal axis. A threshold needs two classes.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
@@ -175,21 +185,21 @@ class CostDisplay(Display):
         labels = rows.classes.tolist()
         wanted = labels[-1] if label is None else label
         if wanted not in labels:
-            raise UsageError(f"the class {wanted!r} is none of {labels}")
+            raise UsageError(f"unknown class {wanted!r}", remedy=("choose one of ", Labels(labels)))
         place = labels.index(wanted)
-        costs = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
+        costs = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
         if x_axis == "prior":
-            return cls(*costs_by_prior(rows, costs, place), wanted, x_axis, float(rows.prior[place]))
+            return cls(*compute_costs_by_prior(rows, costs, place), wanted, x_axis, float(rows.prior[place]))
         if x_axis != "threshold":
             raise UsageError("choose 'threshold' or 'prior'", parameter=Argument("x_axis", x_axis))
         if len(labels) != 2:
             raise UsageError(
-                f"a threshold is for two classes, not {len(labels)}",
-                remedy=("choose ", Argument("x_axis", "prior")),
+                f"a threshold needs two classes, found {len(labels)}",
+                remedy=("use ", Argument("x_axis", "prior")),
             )
         pair = (wanted, labels[1 - place])
-        limit = Threshold.of(costs, float(rows.prior[place]), pair, (labels[0], labels[1]))
-        return cls(*costs_by_threshold(rows, costs, place), wanted, x_axis, limit.posterior)
+        limit = Threshold.from_loss(costs, float(rows.prior[place]), pair, (labels[0], labels[1]))
+        return cls(*compute_costs_by_threshold(rows, costs, place), wanted, x_axis, limit.posterior)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
@@ -197,89 +207,123 @@ class CostDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
         CostDisplay
         """
-        ax = axes_for(ax, (6.4, 3.9))
+        ax = make_axes(ax, (6.4, 4.0))
+        by_threshold = self.x_axis == "threshold"
         for k, (name, cost) in enumerate(self.costs.items()):
-            best = int(np.argmin(cost))
-            least = (
-                f", least {format_digits(float(cost[best]))} at {self.x[best]:.3g}"
-                if self.x_axis == "threshold"
-                else ""
-            )
-            ax.plot(self.x, cost, color=CLASS_COLORS[k % 7], linestyle=CLASS_LINES[k % 4], linewidth=1.6,
-                    label=printed(name) + least)  # fmt: skip
+            look = {"color": CLASS_COLORS[k % 7], "linestyle": CLASS_LINES[k % 4]}
+            ax.plot(self.x, cost, linewidth=1.6, label=None if by_threshold else escape_text(name), **look)
+        if by_threshold:
+            self._mark_minimum(ax)
         if self.reference is not None:
-            there = float(np.interp(self.reference, self.x, next(iter(self.costs.values()))))
-            what = "least risk" if self.x_axis == "threshold" else "prior of the model"
-            ax.axvline(self.reference, color=QUIET_COLOR, linewidth=1.0, linestyle=":",
-                       label=f"{what}: {format_digits(there)} at {self.reference:.3g}")  # fmt: skip
-        ax.set_xlim(0.0, 1.0)
-        ax.set_ylim(bottom=0.0)
-        name = shown_name(self.label)
-        along = f"decide {name} above this P({name})" if self.x_axis == "threshold" else f"prior of {name}"
-        quiet(ax, f"cost against the {self.x_axis}", along, "mean cost of a row")
-        legend(ax)
-        self._drawn(ax)
+            there = format_three(float(np.interp(self.reference, self.x, next(iter(self.costs.values())))))
+            at = format_probability(self.reference)
+            what = "threshold of minimum expected cost" if by_threshold else "prior of the model"
+            ax.axvline(self.reference, color=QUIET_COLOR, linewidth=1.0, linestyle=":", zorder=0,
+                       label=f"{what} ({at}): cost {there}")  # fmt: skip
+        self._scale(ax)
+        name = format_name(self.label)
+        if by_threshold:
+            along = f"decide {name} if P({name}) is above (log scale)"
+            style_axes(ax, "Mean cost per row by decision threshold", along)
+        else:
+            style_axes(ax, f"Mean cost per row by the prior of {name}", f"prior probability of {name}")
+        ax.set_ylabel("mean cost per row" + (" (log scale)" if ax.get_yscale() == "log" else ""), fontsize=TEXT_SIZE)
+        add_legend(ax)
+        self._remember_axes(ax)
         return self
 
+    def _mark_minimum(self, ax: Axes) -> None:
+        """Mark the lowest cost on these rows."""
+        cost = next(iter(self.costs.values()))
+        best = int(np.argmin(cost))
+        label = f"lowest cost on these rows: {format_three(float(cost[best]))} at {format_probability(self.x[best])}"
+        look = {"color": CLASS_COLORS[0], "marker": "o", "markersize": 5, "linestyle": "none"}
+        ax.plot(self.x[best], cost[best], label=label, **look)
+
+    def _scale(self, ax: Axes) -> None:
+        """Scale the axes: thresholds in log-odds, costs on a logarithmic axis if they differ by a large factor."""
+        from matplotlib.ticker import NullLocator
+
+        drawn = (self.x >= THRESHOLD_TICKS[0]) & (self.x <= THRESHOLD_TICKS[-1])
+        shown = np.concatenate([cost[drawn] for cost in self.costs.values()])
+        low, high = float(shown.min()), float(shown.max())
+        if self.x_axis == "threshold":
+            ax.set_xscale("logit")
+            ax.set_xlim(THRESHOLD_TICKS[0], THRESHOLD_TICKS[-1])
+            ax.set_xticks(THRESHOLD_TICKS, [f"{100.0 * tick:g}%" for tick in THRESHOLD_TICKS])
+            ax.xaxis.set_minor_locator(NullLocator())
+        else:
+            ax.set_xlim(0.0, 1.0)
+            ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        if self.x_axis == "threshold" and low > 0.0 and high > MIN_LOG_RATIO * low:
+            ax.set_yscale("log")
+            ax.set_ylim(low / 1.2, high * 1.5)
+            ax.tick_params(which="both", labelsize=SMALL_SIZE)
+            ax.yaxis.set_major_formatter(lambda cost, _: format_three(cost))
+            ax.yaxis.set_minor_formatter(lambda cost, _: format_three(cost) if f"{cost:e}"[0] in "25" else "")
+        else:
+            ax.set_ylim(bottom=0.0)
+
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each threshold or prior, with the mean cost of each rule.
+            A row for each threshold or prior, with the mean cost per row of each curve.
         """
         return data_frame({self.x_axis: self.x, **self.costs})
 
 
-def costs_by_threshold(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
-    """Thresholds, and the mean cost of deciding for a class of two where its posterior is above each."""
+def compute_costs_by_threshold(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
+    """Return thresholds, and the mean cost of deciding for one of two classes if its posterior is above each."""
     labels = rows.classes.tolist()
-    own, other = (loss.place("decision", labels[k]) for k in (place, 1 - place))
+    own, other = (loss.decision_index(labels[k]) for k in (place, 1 - place))
     matrix, weights = loss.matrix, rows.weights / rows.weights.sum()
-    thresholds = np.linspace(0.0, 1.0, THRESHOLDS)
+    odds = np.exp(np.linspace(-MAX_LOG_ODDS, MAX_LOG_ODDS, N_THRESHOLDS))
+    thresholds = np.unique(np.concatenate([np.linspace(0.0, 1.0, N_THRESHOLDS), odds / (1.0 + odds)]))
     chance = rows.posterior[:, place]
     order = np.argsort(chance, kind="stable")
     gain = weights * (matrix[own, rows.labels] - matrix[other, rows.labels])
-    above = np.concatenate([np.cumsum(gain[order][::-1])[::-1], [0.0]])  # of rows from each place on
+    above = np.concatenate([np.cumsum(gain[order][::-1])[::-1], [0.0]])  # of the rows from each position on
     start = np.searchsorted(chance[order], thresholds, side="right")
-    return thresholds, {"above the threshold": float(weights @ matrix[other, rows.labels]) + above[start]}
+    return thresholds, {"mean cost": float(weights @ matrix[other, rows.labels]) + above[start]}
 
 
-def costs_by_prior(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
-    """Priors of a class, and the mean cost of the decisions as they are, and as they are if the prior is told."""
+def compute_costs_by_prior(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:
+    """Return priors of a class, and the mean cost of the current decisions and of decisions adapted to each prior."""
     size = rows.classes.size
     present = np.bincount(rows.labels, rows.weights, size) > 0.0
     if not present[place] or np.count_nonzero(present) < 2:
-        raise UsageError("costs against the prior need rows of the class and of another one")
+        raise UsageError("costs by prior need rows of this class and of at least one other class")
     share = np.where(present, rows.prior, 0.0)
     share[place] = 0.0
     if not share.any():
         share = present.astype(np.float64)
         share[place] = 0.0
     share /= share.sum()
-    now = _cost_by_truth(rows, rows.posterior, loss)
-    as_now, as_told = np.empty(PRIORS_TRIED.size), np.empty(PRIORS_TRIED.size)
-    for k, prior in enumerate(PRIORS_TRIED):
+    now = _compute_cost_by_class(rows, rows.posterior, loss)
+    fixed, adapted = np.empty(PRIORS.size), np.empty(PRIORS.size)
+    for k, prior in enumerate(PRIORS):
         wanted = (1.0 - prior) * share
         wanted[place] = prior
         factor = np.divide(wanted, rows.prior, out=np.zeros(size), where=rows.prior > 0.0)
         moved = rows.posterior * factor
         total = moved.sum(axis=1, keepdims=True)
-        told = np.where(total > 0.0, moved / np.where(total > 0.0, total, 1.0), wanted)
-        as_now[k], as_told[k] = now @ wanted, _cost_by_truth(rows, told, loss) @ wanted
-    return PRIORS_TRIED.copy(), {"as the model decides": as_now, "if it is told the prior": as_told}
+        scaled = np.where(total > 0.0, moved / np.where(total > 0.0, total, 1.0), wanted)
+        fixed[k], adapted[k] = now @ wanted, _compute_cost_by_class(rows, scaled, loss) @ wanted
+    return PRIORS.copy(), {"current decisions": fixed, "decisions adapted to the prior": adapted}
 
 
-def _cost_by_truth(rows: ScoredRows, posterior: Floats, loss: Loss) -> Floats:
-    """The mean cost of the rows of each class; 0 where there are none."""
-    cost = incurred(least_risk_decisions(np.ascontiguousarray(posterior), loss), rows.labels)
+def _compute_cost_by_class(rows: ScoredRows, posterior: Floats, loss: Loss) -> Floats:
+    """Return the mean cost of the rows of each true class; 0 for a class without rows."""
+    cost = compute_incurred_costs(choose_decisions(np.ascontiguousarray(posterior), loss), rows.labels)
     size = rows.classes.size
     total, weight = np.bincount(rows.labels, rows.weights * cost, size), np.bincount(rows.labels, rows.weights, size)
     return np.divide(total, weight, out=np.zeros(size), where=weight > 0.0)

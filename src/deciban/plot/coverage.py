@@ -1,36 +1,34 @@
-"""`CoverageDisplay`: what decided rows cost against how many are decided."""
+"""`CoverageDisplay`: error rate or mean cost of the decided rows against their share of all rows."""
 
 from typing import Any, Self
 
-from deciban.decisions.decide import CoverageCurve, incurred, least_risk_decisions
+from deciban.decisions.decide import CoverageCurve, choose_decisions, compute_incurred_costs
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
-from deciban.plot.display import Axes, Display, axes_for, legend, quiet
+from deciban.plot.display import Axes, Display, add_legend, format_three, make_axes, style_axes
 from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import format_digits
-from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
+from deciban.web.palette import CLASS_COLORS
 
 
 class CoverageDisplay(Display):
-    """What the decided rows cost on average against the share of rows that is decided, the surest first.
+    """Error rate or mean cost of the decided rows against coverage, the share of rows that are decided.
 
-    From left to right, rejecting a row gets dearer, so that fewer are rejected. A curve that rises says that the model
-    knows which rows it does not know.
+    Rows are decided in order of confidence. A rising curve shows that the model is less confident where it errs.
 
     Parameters
     ----------
     curve : CoverageCurve
-        The share of rows that is decided, and what these cost, for every cost of rejecting.
+        Coverage and mean cost of the decided rows for every cost of rejection.
     zero_one : bool, default=True
-        Whether every mistake costs 1, so that the cost is the share of mistakes.
+        True if every mistake costs 1: the mean cost is then the error rate.
     reject : float, default=None
-        A cost of rejecting that is marked. None: none is.
+        A cost of rejection to mark. None: not marked.
 
     Attributes
     ----------
     ax_, figure_ : Axes, Figure
-        Where it was drawn.
+        The axes and the figure.
 
     See Also
     --------
@@ -73,19 +71,19 @@ class CoverageDisplay(Display):
         estimator : BayesClassifier
             A fitted classifier.
         X : table, default=None
-            Rows whose class is known. None: the rows of the last `fit`, each left out in its turn.
+            Labeled rows. None: the rows of the last `fit`, each scored by the model without it.
         y : array-like or str, default=None
-            Their classes, or the name of the column that holds them.
+            Their labels, or the name of the target column.
         sample_weight : array-like or str, default=None
-            Their weights, or the name of the column that holds them.
+            Their weights, or the name of the weight column.
         leave_one_out : bool, default=False
             True if the classifier was trained on these rows: each is then scored by the model without it.
         loss : Loss, matrix, mapping, table or path, default=None
-            What each decision costs, as for `BayesClassifier.decide`. None is zero-one loss.
+            The cost of each decision, as in `BayesClassifier.decide`. None: zero-one loss.
         reject : float, default=None
-            A cost of rejecting to mark. None: none is marked.
+            A cost of rejection to mark. None: not marked.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
@@ -109,17 +107,17 @@ class CoverageDisplay(Display):
         Parameters
         ----------
         y_true : array-like of shape (n_rows,)
-            The true classes.
+            The true labels.
         posterior : array-like of shape (n_rows, n_classes)
-            What `predict_proba` says.
+            The output of `predict_proba`.
         classes : sequence of labels, default=None
-            The classes of its columns. None: those of `y_true`, sorted.
+            The class of each column. None: the sorted labels of `y_true`.
         loss : Loss, matrix, mapping, table or path, default=None
-            What each decision costs. None is zero-one loss.
+            The cost of each decision. None: zero-one loss.
         reject : float, default=None
-            A cost of rejecting to mark. None: none is marked.
+            A cost of rejection to mark. None: not marked.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
@@ -130,11 +128,11 @@ class CoverageDisplay(Display):
     @classmethod
     def _of(cls, rows: ScoredRows, loss: Any, reject: float | None) -> Self:
         if reject is not None and not reject >= 0.0:
-            raise UsageError("give what it costs to reject a row, at least 0", parameter=Argument("reject", reject))
+            raise UsageError("expected a cost of at least 0", parameter=Argument("reject", reject))
         labels = rows.classes.tolist()
-        costs = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
-        decisions = least_risk_decisions(rows.posterior, costs)
-        curve = CoverageCurve.of(decisions, incurred(decisions, rows.labels), rows.weights)
+        costs = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
+        decisions = choose_decisions(rows.posterior, costs)
+        curve = CoverageCurve.from_decisions(decisions, compute_incurred_costs(decisions, rows.labels), rows.weights)
         return cls(curve, costs.is_zero_one, reject)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -143,38 +141,46 @@ class CoverageDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
         CoverageDisplay
         """
-        ax = axes_for(ax, (6.0, 3.8))
-        there = self.curve.coverage > 0.0
-        x, y = self.curve.coverage[there], self.curve.risk[there]
-        ax.plot(x, y, color=FOR_COLOR, linewidth=1.6, drawstyle="steps-post")
-        ax.plot(x[-1:], y[-1:], color=FOR_COLOR, marker="o", markersize=5, linestyle="none",
-                label=f"all decided: {format_digits(float(y[-1]))}")  # fmt: skip
+        ax = make_axes(ax, (6.0, 3.8))
+        some = self.curve.coverage > 0.0
+        x, y = self.curve.coverage[some], self.curve.risk[some]
+        ax.plot(x, y, color=CLASS_COLORS[0], linewidth=1.6, drawstyle="steps-post")
+        ax.plot(x[-1:], y[-1:], color=CLASS_COLORS[0], marker="o", markersize=6, linestyle="none", clip_on=False,
+                label=f"all rows decided: {self._format(float(y[-1]))}")  # fmt: skip
         if self.reject is not None:
             place = int((self.curve.reject <= self.reject).sum()) - 1
             coverage, risk = (float(array[place]) for array in (self.curve.coverage, self.curve.risk))
-            said = f"reject at {format_digits(self.reject)}: {format_digits(risk)} of {coverage:.1%}"
-            ax.plot([coverage], [risk], color=AGAINST_COLOR, marker="s", markersize=6, linestyle="none", label=said)
-        ax.set_xlim(0.0, 1.02)
+            label = f"rejecting at cost {format_three(self.reject)}: {self._format(risk)} at {coverage:.1%} coverage"
+            ax.plot([coverage], [risk], color=CLASS_COLORS[1], marker="s", markersize=6, linestyle="none", label=label,
+                    clip_on=False)  # fmt: skip
+        ax.set_xlim(0.0, 1.0)
         ax.set_ylim(bottom=0.0)
-        what = "error" if self.zero_one else "mean cost"
-        quiet(ax, f"{what} of the rows that are decided", "share of rows that is decided", what)
-        legend(ax)
-        self._drawn(ax)
+        ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        if self.zero_one:
+            ax.yaxis.set_major_formatter(lambda share, _: f"{100.0 * share:.3g}%")
+        what = "Error rate" if self.zero_one else "Mean cost"
+        style_axes(ax, f"{what} of the decided rows", "coverage: share of rows decided, most confident first",
+                   what.lower() + ("" if self.zero_one else " per row"))  # fmt: skip
+        add_legend(ax, loc="upper left")
+        self._remember_axes(ax)
         return self
 
+    def _format(self, value: float) -> str:
+        return f"{format_three(100.0 * value)}%" if self.zero_one else format_three(value)
+
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each cost of rejecting: the share that is decided, what these cost, and what all cost.
+            A row for each cost of rejection: coverage, mean cost of the decided rows, mean cost of all rows.
         """
         curve = self.curve
         columns = {"reject": curve.reject, "coverage": curve.coverage, "risk": curve.risk, "cost": curve.cost}

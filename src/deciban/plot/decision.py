@@ -1,88 +1,115 @@
-"""Where each decision is taken: `DecisionDisplay` along one column, `DecisionMapDisplay` over two."""
+"""Decision regions: `DecisionDisplay` along one column, `DecisionMapDisplay` over two columns."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from deciban.decisions.bayes_error import BayesError, log_joint
-from deciban.decisions.decide import risks
+from deciban.decisions.bayes_error import BayesError, compute_log_joint
+from deciban.decisions.decide import compute_risks
 from deciban.decisions.loss import Loss
-from deciban.decisions.regions import Interval, areas_of, decision_at, least_risk
+from deciban.decisions.regions import Interval, compute_areas, find_decisions, find_least_risk
 from deciban.errors import Argument, UsageError
 from deciban.explain.column_values import ColumnValues, values_of
 from deciban.explain.decision_curves import curves_of_column, curves_of_result, joint_of, places_of_columns
 from deciban.explain.estimates import Estimates
+from deciban.fitting.fit import open_examples
+from deciban.fitting.update import find_class_places
 from deciban.model.fitted import Fitted
 from deciban.model.linear_forms import form_of
 from deciban.plot.display import (
     QUIET_COLOR,
+    SMALL_SIZE,
     Axes,
     ClassStyle,
     Display,
-    axes_for,
-    class_styles,
-    fitted_of,
-    legend,
-    quiet,
-    shown_name,
+    add_legend,
+    format_name,
+    format_three,
+    get_class_styles,
+    get_fitted,
+    make_axes,
+    style_axes,
 )
 from deciban.scoring.predict import loss_for
-from deciban.util.arrays import Flags, Floats, Integers
+from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import format_digits
 from deciban.web.palette import CLASS_COLORS
 
-# The share of the highest curve that is seen at the ends of the axis, and the classes whose errors are told one by one.
+# The axis ends where every curve is below this fraction of the highest one.
 MIN_SEEN = 2e-3
-MAX_TOLD_APART = 3
+# Up to this number of classes, each error area and boundary is listed in the legend.
+MAX_LISTED = 3
+# Error areas below this probability are too small to see and are not listed.
+MIN_AREA_LISTED = 5e-5
+# Height of the strip of region labels, as a fraction of the axes.
+STRIP = 0.07
+# Width of a character of a region label, as a fraction of the axes.
+LETTER = 0.013
 
-# Points along each side of the map, how many standard deviations the ellipses enclose, and the most classes that have
-# two of them.
+# Points along each side of the map.
 SIDE_POINTS = 241
+# Ellipses enclose these numbers of standard deviations.
 ELLIPSES = (1.0, 2.0)
+# With more classes, only one ellipse per class is drawn.
 MAX_WITH_TWO_ELLIPSES = 6
+# Rows drawn as points; of more rows, evenly spaced ones are drawn.
+MAX_POINTS = 1500
+# Risks below this count as this: the margin between decisions is a difference of logarithms.
+MIN_RISK = 1e-300
+
+
+class DataPoints(NamedTuple):
+    """Labeled rows drawn on top of the regions: their values, and the position of the class of each."""
+
+    values: Floats
+    labels: Codes
 
 
 class DecisionDisplay(Display):
-    """Prior times density of each class along one column, where each decision is taken, and the area of each error.
+    """Prior times density of each class along one column, with decision regions and error areas.
 
-    Under the curve of a class, the part where another class is decided is shaded: its area is the probability of that
-    error. Where the boundaries are not the best ones (moved by hand, or best under other priors or losses), the part of
-    the risk that could be avoided is hatched apart.
+    The strip on top shows the decision in each region. Under the curve of a class, the part where another class is
+    decided is shaded: its area is the probability of that error. If the boundaries are not the best ones (moved by
+    hand, or best under other priors or costs), the avoidable part of the risk is cross-hatched and the best boundaries
+    are dotted.
 
     Parameters
     ----------
     x : ndarray of shape (n_points,)
-        The values along the axis, rising.
+        The values along the axis, in ascending order.
     joint : ndarray of shape (n_points, n_classes)
         Prior times density of each class at each value.
     loss : Loss
-        What each decision costs under each truth, with labels.
+        The cost of each decision for each true class, with labels.
     regions : sequence of (low, high, decision)
-        The intervals of the rule that is drawn, from the left; a decision is its place in ``loss.decisions``.
+        The decision regions, from the left. A decision is its position in ``loss.decisions``.
     best_regions : sequence of (low, high, decision), default=None
-        Those of the best rule. None: the rule is the best one.
+        The regions of minimum risk. None: `regions` are the best ones.
     name : str, default="x"
-        What the axis is called.
+        The label of the axis.
     discrete : bool, default=False
-        Whether the values are single ones, each drawn as a bar.
+        True if the values are discrete: each is drawn as a bar.
+    x_min : float, default=None
+        The lowest value of the axis, such as 0 for an area. None: no limit.
+    points : DataPoints, default=None
+        Labeled rows to mark along the axis. None: no marks.
 
     Attributes
     ----------
     boundaries : list of float
-        The points at which the decision changes.
+        The values at which the decision changes.
     areas : ndarray of shape (n_decisions, n_classes)
-        The probability of each decision with each truth.
+        The probability of each pair of decision and true class.
     risk, min_risk, avoidable : float
-        The expected loss of the rule, that of the best one, and their difference.
+        The expected loss of the regions, that of the best regions, and their difference.
     ax_, figure_ : Axes, Figure
-        Where it was drawn.
+        The axes and the figure.
 
     See Also
     --------
-    deciban.bayes_error : The figures of known distributions.
-    DecisionMapDisplay : The same for two columns.
+    deciban.bayes_error : Regions and error of known distributions.
+    DecisionMapDisplay : Regions over two columns.
 
     Examples
     --------
@@ -104,54 +131,58 @@ class DecisionDisplay(Display):
         best_regions: Sequence[Interval] | None = None,
         name: str = "x",
         discrete: bool = False,
+        x_min: float | None = None,
+        points: DataPoints | None = None,
     ) -> None:
         self.x = x
         self.joint = joint
         self.loss = loss
+        self.x_min = x_min
+        self.points = points
         self.regions = list(regions)
         self.best_regions = list(regions if best_regions is None else best_regions)
         self.name = name
         self.discrete = discrete
-        self.areas = areas_of(self.regions, joint, x, len(loss.matrix))
-        least = areas_of(self.best_regions, joint, x, len(loss.matrix))
+        self.areas = compute_areas(self.regions, joint, x, len(loss.matrix))
+        least = compute_areas(self.best_regions, joint, x, len(loss.matrix))
         self.risk, self.min_risk = (float((loss.matrix * area).sum()) for area in (self.areas, least))
 
     @property
     def boundaries(self) -> list[float]:
-        """The points at which the decision changes."""
+        """Values at which the decision changes."""
         return [one.low for one in self.regions[1:]]
 
     @property
     def avoidable(self) -> float:
-        """The risk of the rule less that of the best one."""
+        """Risk of the regions minus the risk of the best regions."""
         return max(self.risk - self.min_risk, 0.0)
 
     @classmethod
     def from_bayes_error(
         cls, result: BayesError, *, name: str = "x", ax: Axes | None = None
     ) -> "DecisionDisplay | DecisionMapDisplay":
-        """Draw what `deciban.bayes_error` has found.
+        """Draw the result of `deciban.bayes_error`.
 
         Parameters
         ----------
         result : BayesError
-            The risk of known distributions, of one or two dimensions.
+            The result for distributions of one or two dimensions.
         name : str, default="x"
-            What the axis is called.
+            The label of the axis.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
         DecisionDisplay or DecisionMapDisplay
         """
         if result.prior is None:
-            raise UsageError("this result has no distributions", remedy="give what deciban.bayes_error returns")
+            raise UsageError("this result has no distributions", remedy="pass a result of deciban.bayes_error")
         if not result.regions:
             return DecisionMapDisplay.from_bayes_error(result, ax=ax)
         curves = curves_of_result(result)
         shown = cls(curves.x, curves.joint, result.loss, curves.rule, curves.best, name, curves.discrete)
-        shown.areas, shown.risk, shown.min_risk = result.areas, result.risk, result.least  # to the last digit
+        shown.areas, shown.risk, shown.min_risk = result.areas, result.risk, result.bayes_risk  # to the last digit
         return shown.plot(ax)
 
     @classmethod
@@ -164,47 +195,61 @@ class DecisionDisplay(Display):
         loss: Any = None,
         boundaries: Sequence[float] | None = None,
         decisions: Sequence[Any] | None = None,
+        X: Any = None,
+        y: Any = None,
         ax: Axes | None = None,
     ) -> "DecisionDisplay | DecisionMapDisplay":
-        """Draw a fitted classifier along one column, or over two, where all others are missing.
+        """Draw the decisions of a fitted classifier along one column or over two, with all other columns missing.
 
-        The curves are prior times density, each column by the family that the model uses for it (of a column in a joint
-        block only, its marginal); of a tuned classifier that has just these columns, its posterior times that density.
-        Areas are exact for families with a cumulative distribution and for bins.
+        The curves are prior times density, by the family that the model uses for the column (for a column that is only
+        in a joint block, its marginal). For a tuned classifier of exactly these columns, they are its posterior times
+        that density. Areas are exact for families with a cumulative distribution and for bins.
 
         Parameters
         ----------
         estimator : BayesClassifier
             A fitted classifier.
         columns : str, int, or two of them, default=None
-            The column, or the two columns. None: those of a classifier that has one or two.
+            One column or two columns. None: all columns of a classifier that has at most two.
         priors : str, mapping or sequence, default=None
-            Other priors, as `BayesClassifier.with_prior` takes them. None: those of the classifier.
+            Other priors, as in `BayesClassifier.with_prior`. None: the priors of the classifier.
         loss : Loss, matrix, mapping, table or path, default=None
-            What each decision costs, as for `BayesClassifier.decide`. None is zero-one loss.
+            The cost of each decision, as in `BayesClassifier.decide`. None: zero-one loss.
         boundaries : sequence of float, default=None
-            A rule to draw instead of the best one: the points at which its decision changes.
+            Boundaries to draw instead of the best ones. Only for one column.
         decisions : sequence of labels, default=None
-            The decision between the boundaries, from the left. None: the best in each interval.
+            The decision between the boundaries, from the left. None: the best one in each interval.
+        X : table, default=None
+            Labeled rows to draw as points. None: no points.
+        y : array-like or str, default=None
+            Their labels, or the name of the target column.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
         DecisionDisplay or DecisionMapDisplay
         """
-        fitted = fitted_of(estimator if priors is None else estimator.with_prior(priors))
+        fitted = get_fitted(estimator if priors is None else estimator.with_prior(priors))
         wanted = places_of_columns(fitted, columns)
         costs = loss_for(fitted, loss)
+        points = None if X is None else _read_points(fitted, wanted, X, y)
         if wanted.size == 2:
             if boundaries is not None:
                 raise UsageError(
-                    (Argument("boundaries"), " is for one column"), remedy="leave it out, or give one column"
+                    (Argument("boundaries"), " needs exactly one column"), remedy="leave it out, or pass one column"
                 )
-            return DecisionMapDisplay.from_fitted(fitted, wanted, costs, ax=ax)
+            return DecisionMapDisplay.from_fitted(fitted, wanted, costs, points=points, ax=ax)
         curves = curves_of_column(fitted, int(wanted[0]), costs, boundaries, decisions)
         name = fitted.counts.schema.column_name(int(wanted[0]))
-        shown = cls(curves.x, curves.joint, costs, curves.rule, curves.best, name, curves.discrete)
+        numbers = values_of(fitted, int(wanted[0])).numbers
+        lowest = np.nan if numbers is None else float(numbers[0])
+        if points is not None and np.isfinite(points.values).any():
+            lowest = float(np.nanmin(points.values))
+        x_min = 0.0 if lowest >= 0.0 else None  # no negative values were seen
+        shown = cls(
+            curves.x, curves.joint, costs, curves.rule, curves.best, name, curves.discrete, x_min=x_min, points=points
+        )
         if curves.areas is not None:  # to the last digit
             shown.areas = curves.areas[0]
             shown.risk, shown.min_risk = (float((costs.matrix * area).sum()) for area in curves.areas)
@@ -216,107 +261,155 @@ class DecisionDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
         DecisionDisplay
         """
-        own, ax = ax is None, axes_for(ax, (7.5, 4.2))
+        own, ax = ax is None, make_axes(ax, (7.5, 4.2))
         self._draw_curves(ax)
         self._draw_errors(ax)
         self._draw_avoidable(ax)
         seen = self.x[self.joint.max(axis=1) > MIN_SEEN * self.joint.max()]
         low, high = float(seen.min()), float(seen.max())
-        within = [edge for edge in self.boundaries if low <= edge <= high]
-        for edge in within:
-            told = len(within) <= MAX_TOLD_APART
-            ax.axvline(edge, color="black", linewidth=1.0, label=f"boundary {edge:.6g}" if told else None)
-        for edge in {one.low for one in self.best_regions[1:]} - set(self.boundaries):
-            ax.axvline(edge, color=QUIET_COLOR, linewidth=1.0, linestyle=":")
+        low = low if self.x_min is None else max(low, self.x_min)
+        self._draw_boundaries(ax, low, high)
+        self._draw_points(ax)
         ax.set_xlim(low, high)
-        ax.set_ylim(bottom=0.0)
-        what = "error" if self.loss.is_zero_one else "risk"
-        avoidable = f", of which {format_digits(self.avoidable)} avoidable" if self._moved().any() else ""
-        quiet(ax, f"{what} {format_digits(self.risk)}{avoidable}", shown_name(self.name), "prior × density")
-        legend(ax, outside=True, own=own)
-        self._drawn(ax)
+        ax.set_ylim(0.0, float(self.joint.max()) * 1.06 / (1.0 - STRIP))
+        self._label_regions(ax, low, high)
+        what = "error" if self.loss.is_zero_one else "expected cost"
+        avoidable = f", of which {self._format(self.avoidable)} avoidable" if self._find_moved().any() else ""
+        title = f"Decision regions: {what} {self._format(self.risk)}{avoidable}"
+        style_axes(ax, title, format_name(self.name), "prior × density")
+        add_legend(ax, outside=True, own=own)
+        self._remember_axes(ax)
         return self
 
+    def _format(self, risk: float) -> str:
+        """Format an error as a percentage, and a cost as a number."""
+        return _format_percent(risk) if self.loss.is_zero_one else format_three(risk)
+
     def _draw_curves(self, ax: Axes) -> None:
-        for c, style in enumerate(class_styles(self._classes)):
-            label = shown_name(self._classes[c])
+        for c, style in enumerate(get_class_styles(self._classes)):
+            label = format_name(self._classes[c])
             ax.plot(self.x, self.joint[:, c], color=style.color, linestyle=style.line, linewidth=1.6, label=label)
 
     def _draw_errors(self, ax: Axes) -> None:
-        """The part of each class where something else is decided, shaded; of few classes, one decision at a time."""
-        styles = class_styles(self._classes)
-        names = [shown_name(label) for label in self._classes]
+        """Shade the part of each class where something else is decided."""
+        styles = get_class_styles(self._classes)
+        names = [format_name(label) for label in self._classes]
         decisions = list(self.loss.decisions or ())
-        apart = len(names) <= MAX_TOLD_APART
+        listed = len(names) <= MAX_LISTED
         for c, style in enumerate(styles):
             for d, decision in enumerate(decisions):
                 if decision == self._classes[c] or not self.areas[d, c] > 0.0:
                     continue
-                what = "taken for " if decision in self._classes else "and "
-                said = f"{names[c]} {what}{shown_name(decision)} {self.areas[d, c]:.5g}" if apart else None
-                for one in (one for one in self.regions if one.decision == d):
-                    inside = (self.x >= one.low) & (self.x <= one.high)
-                    hatched = apart and c % 2 == 1
+                label: str | None = (
+                    f"{names[c]} decided as {format_name(decision)}: {_format_percent(self.areas[d, c])}"
+                )
+                if not listed or self.areas[d, c] < MIN_AREA_LISTED:
+                    label = None
+                for region in (one for one in self.regions if one.decision == d):
+                    inside = (self.x >= region.low) & (self.x <= region.high)
+                    hatched = listed and c % 2 == 1
                     hatch = {"hatch": style.hatch, "edgecolor": style.color} if hatched else {"edgecolor": "none"}
-                    ax.fill_between(self.x[inside], self.joint[inside, c], facecolor=style.color, label=said,
-                                    alpha=0.35 if apart else 0.12, linewidth=0.0, **hatch)  # fmt: skip
-                    said = None
+                    ax.fill_between(self.x[inside], self.joint[inside, c], facecolor=style.color, label=label,
+                                    alpha=0.35 if listed else 0.12, linewidth=0.0, **hatch)  # fmt: skip
+                    label = None
+
+    def _draw_boundaries(self, ax: Axes, low: float, high: float) -> None:
+        """Draw the boundaries on the axis, and the best ones if they differ."""
+        best = [region.low for region in self.best_regions[1:] if region.low not in self.boundaries]
+        for edges, name, color, line in (
+            (self.boundaries, "boundary", "black", "-"),
+            (best, "best boundary", QUIET_COLOR, ":"),
+        ):
+            drawn = [edge for edge in edges if low <= edge <= high]
+            for edge in drawn:
+                label = f"{name}: {format_three(edge)}" if len(drawn) <= MAX_LISTED else None
+                ax.axvline(edge, ymax=1.0 - STRIP, color=color, linewidth=1.2, linestyle=line, label=label)
+
+    def _draw_points(self, ax: Axes) -> None:
+        """Mark the values of labeled rows at the bottom."""
+        if self.points is None:
+            return
+        styles = get_class_styles(self._classes)
+        for c, style in enumerate(styles):
+            values = self.points.values[self.points.labels == c, 0]
+            at = np.full(values.size, 0.012 + 0.022 * (len(styles) - 1 - c))
+            ax.plot(values, at, transform=ax.get_xaxis_transform(), color=style.color, marker="|", markersize=5,
+                    linestyle="none", alpha=0.6)  # fmt: skip
+
+    def _label_regions(self, ax: Axes, low: float, high: float) -> None:
+        """Draw a strip on top with the decision in each region."""
+        decisions, classes = list(self.loss.decisions or ()), self._classes
+        styles = get_class_styles(classes)
+        visible = [region for region in self.regions if max(region.low, low) < min(region.high, high)]
+        for region in visible:
+            left, right = max(region.low, low), min(region.high, high)
+            decision = decisions[region.decision]
+            color = styles[classes.index(decision)].color if decision in classes else QUIET_COLOR
+            ax.axvspan(left, right, 1.0 - STRIP, 1.0, facecolor=color, alpha=0.3, edgecolor="white")
+            text = f"decide {format_name(decision)}"
+            if len(visible) == 1:
+                text = f"always {text}" if len(self.regions) == 1 else f"{text} for all values shown"
+            share = (right - left) / (high - low)
+            if LETTER * len(text) > share:  # no room for the verb
+                text = format_name(decision)
+            if LETTER * len(text) <= share:
+                ax.text(0.5 * (left + right), 1.0 - 0.5 * STRIP, text, transform=ax.get_xaxis_transform(),
+                        ha="center", va="center_baseline", fontsize=SMALL_SIZE)  # fmt: skip
 
     def _draw_avoidable(self, ax: Axes) -> None:
-        """What the rule costs beyond the best one, where they differ: between the curves of the two classes, or, where
-        mistakes have costs, the cost itself."""
-        moved = self._moved()
-        label: str | None = f"avoidable {self.avoidable:.4g}"
-        for part in _runs(moved):
+        """Hatch the avoidable risk: the area between the curves of two classes, or the extra cost."""
+        moved = self._find_moved()
+        label: str | None = f"avoidable: {self._format(self.avoidable)}"
+        for part in _find_runs(moved):
             x, joint = self.x[part], self.joint[part]
             middle = np.array([0.5 * (x[0] + x[-1])])
-            d, best = (int(decision_at(rule, middle)[0]) for rule in (self.regions, self.best_regions))
-            cost = risks(joint, self.loss)
+            d, best = (int(find_decisions(rule, middle)[0]) for rule in (self.regions, self.best_regions))
+            cost = compute_risks(joint, self.loss)
             low, high = np.zeros(x.size), cost[:, d] - cost[:, best]
             if self.loss.is_zero_one:
                 low, high = joint[:, d], joint[:, best]
             ax.fill_between(x, low, high, facecolor="none", edgecolor="black", hatch="xxxx", linewidth=0.0, label=label)
             label = None
 
-    def _moved(self) -> Flags:
-        """The points between which the rule differs from the best one."""
+    def _find_moved(self) -> Flags:
+        """Return the steps between points at which the decision is not the best one."""
         middle = 0.5 * (self.x[1:] + self.x[:-1])
-        return np.asarray(decision_at(self.regions, middle) != decision_at(self.best_regions, middle))
+        return np.asarray(find_decisions(self.regions, middle) != find_decisions(self.best_regions, middle))
 
     @property
     def _classes(self) -> list[Any]:
         return list(self.loss.classes or ())
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each value: prior times density of each class, the decision, and the best one.
+            A row for each value: prior times density of each class, the decision, and the best decision.
         """
         decisions = list(self.loss.decisions or ())
         columns: dict[str, Any] = {"x": self.x}
         columns |= {f"joint of {label}": self.joint[:, c] for c, label in enumerate(self._classes)}
         for name, rule in (("decision", self.regions), ("best", self.best_regions)):
-            columns[name] = [decisions[place] for place in decision_at(rule, self.x)]
+            columns[name] = [decisions[place] for place in find_decisions(rule, self.x)]
         return data_frame(columns)
 
 
-def _runs(moved: Flags) -> list[slice]:
-    """The stretches of points between which something holds."""
+def _find_runs(moved: Flags) -> list[slice]:
+    """Return the runs of points between which a condition holds."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], moved, [False]]).astype(np.int8)))
     return [slice(int(a), int(b) + 1) for a, b in edges.reshape(-1, 2)]
 
 
 class Ellipse(NamedTuple):
-    """The mean and the covariance of a class, known by its place."""
+    """Mean and covariance of the class at a position."""
 
     label: int
     mean: Floats
@@ -324,7 +417,7 @@ class Ellipse(NamedTuple):
 
 
 class DecisionMapDisplay(Display):
-    """Where each decision is taken over two columns, and ellipses of one and two standard deviations of each class.
+    """Decision regions over two columns, with ellipses of one and two standard deviations of each class.
 
     Parameters
     ----------
@@ -333,24 +426,28 @@ class DecisionMapDisplay(Display):
     joint : ndarray of shape (n_y, n_x, n_classes)
         Prior times density of each class.
     loss : Loss
-        What each decision costs under each truth, with labels.
+        The cost of each decision for each true class, with labels.
     names : (str, str), default=("x", "y")
-        What the axes are called.
+        The labels of the axes.
     ellipses : sequence of (class, mean, covariance), default=()
-        The spread of classes, each known by its place.
+        The spread of the classes. A class is its position.
     boundary : {"linear", "quadratic"} or None, default=None
-        What kind of boundary there is between two classes. None: another one.
+        The shape of the boundary between two classes. None: neither.
+    points : DataPoints, default=None
+        Labeled rows to draw. None: no points.
 
     Attributes
     ----------
     decisions : ndarray of shape (n_y, n_x)
-        The place of the decision of least risk in ``loss.decisions``.
+        The position of the decision of minimum risk in ``loss.decisions``.
+    margins : ndarray of shape (n_y, n_x, n_decisions)
+        By how much each decision has a lower risk than all others, as a log ratio: 0 on its boundary.
     ax_, figure_ : Axes, Figure
-        Where it was drawn.
+        The axes and the figure.
 
     See Also
     --------
-    DecisionDisplay : One column, and the way to make this one.
+    DecisionDisplay : Regions along one column. Its `from_estimator` also creates maps.
 
     Examples
     --------
@@ -373,6 +470,7 @@ class DecisionMapDisplay(Display):
         names: tuple[str, str] = ("x", "y"),
         ellipses: Sequence[Ellipse] = (),
         boundary: str | None = None,
+        points: DataPoints | None = None,
     ) -> None:
         self.x = x
         self.y = y
@@ -381,48 +479,61 @@ class DecisionMapDisplay(Display):
         self.names = names
         self.ellipses = list(ellipses)
         self.boundary = boundary
-        self.decisions = least_risk(joint.reshape(-1, joint.shape[2]), loss).reshape(joint.shape[:2])
+        self.points = points
+        flat = joint.reshape(-1, joint.shape[2])
+        self.decisions = find_least_risk(flat, loss).reshape(joint.shape[:2])
+        self.margins = _find_margins(flat, loss).reshape(*joint.shape[:2], -1)
 
     @classmethod
-    def from_fitted(cls, fitted: Fitted, columns: Integers, loss: Loss, *, ax: Axes | None = None) -> Self:
-        """Draw two columns of what a classifier has learned, all others missing.
+    def from_fitted(
+        cls,
+        fitted: Fitted,
+        columns: Integers,
+        loss: Loss,
+        *,
+        points: DataPoints | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw two columns of a fitted model, with all others missing.
 
         Parameters
         ----------
         fitted : Fitted
-            As in the attribute `fitted_` of a classifier.
+            The attribute `fitted_` of a classifier.
         columns : ndarray of shape (2,)
-            The places of the columns.
+            The positions of the columns.
         loss : Loss
-            What each decision costs, for the classes of the classifier.
+            The cost of each decision for the classes of the classifier.
+        points : DataPoints, default=None
+            Labeled rows to draw. None: no points.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
         DecisionMapDisplay
         """
-        found = [values_of(fitted, int(column), SIDE_POINTS, even=True) for column in columns]
-        for one in found:
+        values = [values_of(fitted, int(column), SIDE_POINTS, even=True) for column in columns]
+        for one in values:
             if one.numbers is None or one.dates:
-                raise UsageError(f"the column {one.name!r} holds no numbers", remedy="choose two that do")
-        x, y = (_line(one) for one in found)
-        points = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
-        joint = joint_of(fitted, found, points).reshape(y.size, x.size, -1)
-        names = (found[0].name, found[1].name)
-        kind = _boundary(fitted) if all(one.kind == "continuous" for one in found) else None
-        return cls(x, y, joint, loss, names, _ellipses(fitted, names), kind).plot(ax)
+                raise UsageError(f"column {one.name!r} is not numeric", remedy="choose two numeric columns")
+        x, y = (_get_axis_points(one, None if points is None else points.values[:, k]) for k, one in enumerate(values))
+        grid = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
+        joint = joint_of(fitted, values, grid).reshape(y.size, x.size, -1)
+        names = (values[0].name, values[1].name)
+        kind = _find_boundary_kind(fitted) if all(one.kind == "continuous" for one in values) else None
+        return cls(x, y, joint, loss, names, _find_ellipses(fitted, names), kind, points).plot(ax)
 
     @classmethod
     def from_bayes_error(cls, result: BayesError, *, ax: Axes | None = None) -> Self:
-        """Draw what `deciban.bayes_error` has found of distributions of two dimensions.
+        """Draw the result of `deciban.bayes_error` for distributions of two dimensions.
 
         Parameters
         ----------
         result : BayesError
-            The risk of known distributions.
+            The result for known distributions.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
@@ -431,7 +542,7 @@ class DecisionMapDisplay(Display):
         first = result.distributions[0] if result.distributions else None
         if result.prior is None or getattr(first, "dim", 0) != 2 or not hasattr(first, "cov"):
             raise UsageError(
-                "these distributions cannot be drawn", remedy="give normal ones of two dimensions, or of one"
+                "these distributions cannot be drawn", remedy="pass normal distributions of one or two dimensions"
             )
         ellipses = [Ellipse(c, np.asarray(d.mean), np.asarray(d.cov)) for c, d in enumerate(result.distributions)]
         reach = [(one.mean + side * 3.5 * np.sqrt(np.diag(one.covariance))) for one in ellipses for side in (-1.0, 1.0)]
@@ -439,7 +550,7 @@ class DecisionMapDisplay(Display):
             np.linspace(*ends, SIDE_POINTS) for ends in zip(np.min(reach, axis=0), np.max(reach, axis=0), strict=True)
         )
         points = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
-        joint = np.exp(log_joint(result.distributions, result.prior, points)).reshape(y.size, x.size, -1)
+        joint = np.exp(compute_log_joint(result.distributions, result.prior, points)).reshape(y.size, x.size, -1)
         same = all(np.allclose(one.covariance, ellipses[0].covariance) for one in ellipses)
         return cls(x, y, joint, result.loss, ("x", "y"), ellipses, "linear" if same else "quadratic").plot(ax)
 
@@ -449,44 +560,56 @@ class DecisionMapDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            The axes to draw on. None: a new figure.
 
         Returns
         -------
         DecisionMapDisplay
         """
-        own, ax = ax is None, axes_for(ax, (6.6, 5.2))
-        handles = self._draw_regions(ax)
-        self._draw_ellipses(ax)
-        kind = {"linear": "linear boundary", "quadratic": "quadratic boundary"}.get(self.boundary or "", "regions")
-        quiet(ax, f"{kind}, standard deviations" if self.ellipses else kind, *map(shown_name, self.names))
+        own, ax = ax is None, make_axes(ax, (6.8, 5.0))
+        handles = [*self._draw_regions(ax), *self._draw_points(ax), *self._draw_ellipses(ax)]
+        kind = f", {self.boundary} boundaries" if self.boundary else ""
+        style_axes(ax, f"Decision regions{kind}", *map(format_name, self.names))
         ax.set_xlim(self.x[0], self.x[-1])
         ax.set_ylim(self.y[0], self.y[-1])
-        legend(ax, handles, outside=True, own=own)
-        self._drawn(ax)
+        add_legend(ax, handles, outside=True, own=own)
+        self._remember_axes(ax)
         return self
 
     def _draw_regions(self, ax: Axes) -> list[Any]:
-        """Each region in the color of its decision, with lines between them; what a legend shows of it."""
+        """Fill each region in the color of its decision, draw the boundaries, and return legend entries."""
         from matplotlib.patches import Patch
 
         labels, classes = list(self.loss.decisions or ()), list(self.loss.classes or ())
-        styles, handles = class_styles(classes), []
+        styles, handles = get_class_styles(classes), []
         for d, label in enumerate(labels):
-            inside = (self.decisions == d).astype(np.float64)
+            inside, margin = self.decisions == d, self.margins[:, :, d]
             style = styles[classes.index(label)] if label in classes else ClassStyle("white", "-", "", "o")
-            hatch = style.hatch if len(classes) > len(CLASS_COLORS) else None  # where two have the same color
-            look: dict[str, Any] = {"facecolor": style.color, "edgecolor": "black", "alpha": 0.4, "hatch": hatch}
-            handles.append(Patch(**look, label=shown_name(label)))
+            hatch = style.hatch if len(classes) > len(CLASS_COLORS) else None  # two classes may have the same color
+            look: dict[str, Any] = {"facecolor": style.color, "edgecolor": "none", "alpha": 0.35, "hatch": hatch}
+            handles.append(Patch(**look, label=f"decide {format_name(label)}"))
             if inside.any():
-                filled = {"levels": [0.5, 1.5], "colors": [style.color], "alpha": 0.25, "hatches": [hatch]}
-                ax.contourf(self.x, self.y, inside, **filled)
+                filled = {"levels": [0.0, np.inf], "colors": [style.color], "alpha": 0.25, "hatches": [hatch]}
+                ax.contourf(self.x, self.y, margin, **filled)
             if inside.any() and not inside.all():
-                ax.contour(self.x, self.y, inside, levels=[0.5], colors="black", linewidths=1.0)
+                ax.contour(self.x, self.y, margin, levels=[0.0], colors="black", linewidths=1.0)
         return handles
 
-    def _draw_ellipses(self, ax: Axes) -> None:
-        styles = class_styles(self.loss.classes or ())
+    def _draw_points(self, ax: Axes) -> list[Any]:
+        """Draw labeled rows, and return legend entries."""
+        if self.points is None:
+            return []
+        classes = list(self.loss.classes or ())
+        handles = []
+        for c, style in enumerate(get_class_styles(classes)):
+            x, y = self.points.values[self.points.labels == c].T
+            look = {"color": style.color, "marker": style.marker, "linestyle": "none", "markersize": 3.5}
+            handles += ax.plot(x, y, alpha=0.7, markeredgewidth=0.0, label=format_name(classes[c]), **look)
+        return handles
+
+    def _draw_ellipses(self, ax: Axes) -> list[Any]:
+        """Draw the ellipses of all classes, and return a legend entry."""
+        styles = get_class_styles(self.loss.classes or ())
         turn = np.linspace(0.0, 2.0 * np.pi, 121)
         circle = np.stack([np.cos(turn), np.sin(turn)])
         for label, mean, covariance in self.ellipses:
@@ -495,15 +618,20 @@ class DecisionMapDisplay(Display):
             style = styles[label]
             for size in ELLIPSES[: 2 if len(self.ellipses) <= MAX_WITH_TWO_ELLIPSES else 1]:
                 ax.plot(*(mean[:, None] + size * shape), color=style.color, linestyle=style.line, linewidth=1.4)
-            ax.plot(*mean, color=style.color, marker=style.marker, markersize=5, linestyle="none")
+            look = {"color": style.color, "marker": style.marker, "markersize": 7, "markeredgecolor": "white"}
+            ax.plot(*mean, linestyle="none", **look)
+        if not self.ellipses:
+            return []
+        sizes = "1 and 2 std. deviations" if len(self.ellipses) <= MAX_WITH_TWO_ELLIPSES else "1 std. deviation"
+        return list(ax.plot([], [], color=QUIET_COLOR, linewidth=1.4, label=f"mean, {sizes}"))
 
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each point of the map: prior times density of each class, and the decision.
+            A row for each point of the grid: prior times density of each class, and the decision.
         """
         x, y = (part.ravel() for part in np.meshgrid(self.x, self.y))
         decisions = list(self.loss.decisions or ())
@@ -512,17 +640,51 @@ class DecisionMapDisplay(Display):
         return data_frame({**columns, "decision": [decisions[place] for place in self.decisions.ravel()]})
 
 
-def _line(values: ColumnValues) -> Floats:
+def _find_margins(joint: Floats, loss: Loss) -> Floats:
+    """Return the log ratio of the lowest other risk to the risk of each decision: positive where it is best.
+
+    The zero lines of these smooth functions are the boundaries, so that contours of them are not staircases.
+    """
+    total = np.maximum(joint.sum(axis=1, keepdims=True), MIN_RISK)
+    log_risk = np.log(np.maximum(compute_risks(joint / total, loss), MIN_RISK))
+    margins = np.empty_like(log_risk)
+    for d in range(log_risk.shape[1]):
+        others = np.delete(log_risk, d, axis=1)
+        margins[:, d] = (others.min(axis=1) if others.size else 0.0) - log_risk[:, d]
+    return margins
+
+
+def _read_points(fitted: Fitted, columns: Integers, X: Any, y: Any) -> DataPoints:
+    """Read the values of labeled rows in these columns, of many rows a part."""
+    rows = open_examples(fitted, X, y).whole()
+    kept = np.arange(rows.table.rows)[:: -(-rows.table.rows // MAX_POINTS) or 1]
+    labels = find_class_places(fitted, rows.labels, rows.weights)[kept]
+    table = fitted.counts.schema.table_as_learned(rows.table.take(kept))
+    values = np.asarray(table.numbers([int(column) for column in columns]), dtype=np.float64)
+    return DataPoints(values, labels)
+
+
+def _format_percent(share: float) -> str:
+    return f"{format_three(100.0 * share)}%"
+
+
+def _get_axis_points(values: ColumnValues, shown: Floats | None) -> Floats:
+    """Return the values along an axis, widened to the rows that are shown."""
     assert values.numbers is not None, "checked before"
-    if values.kind == "continuous":
+    if values.kind != "continuous":
+        return values.numbers if values.numbers.size > 1 else values.numbers[0] + np.array([-0.5, 0.5])
+    if shown is None or not np.isfinite(shown).any():
         return values.numbers
-    return values.numbers if values.numbers.size > 1 else values.numbers[0] + np.array([-0.5, 0.5])
+    low, high = np.fmin(values.numbers[0], np.nanmin(shown)), np.fmax(values.numbers[-1], np.nanmax(shown))
+    return np.linspace(low, high, SIDE_POINTS)
 
 
-def _ellipses(fitted: Fitted, names: tuple[str, str]) -> list[Ellipse]:
-    """The spread of each class in two columns, from a block that has both or from each by itself; none where a family
-    has no mean and variance."""
-    blocks = list(Estimates.of(fitted.model).values()) + list(Estimates.of(fitted.generative).values())
+def _find_ellipses(fitted: Fitted, names: tuple[str, str]) -> list[Ellipse]:
+    """Return the spread of each class in two columns, from a block of both or from each column on its own.
+
+    The list is empty if a family has no mean and variance.
+    """
+    blocks = list(Estimates.from_model(fitted.model).values()) + list(Estimates.from_model(fitted.generative).values())
     size = fitted.classes.size
     for block in blocks:
         if "covariance" in block.parameters and set(names) <= set(block.columns):
@@ -536,8 +698,8 @@ def _ellipses(fitted: Fitted, names: tuple[str, str]) -> list[Ellipse]:
     return [Ellipse(c, means[c], np.diag(variances[c])) for c in range(size)]
 
 
-def _boundary(fitted: Fitted) -> str | None:
-    """The kind of the boundaries, where the model is a linear or a quadratic form."""
+def _find_boundary_kind(fitted: Fitted) -> str | None:
+    """Return the shape of the boundaries if the model is a linear or a quadratic form."""
     for quadratic in (False, True):
         try:
             form_of(fitted.model, quadratic=quadratic)

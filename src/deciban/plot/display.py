@@ -1,4 +1,4 @@
-"""The base of all displays, and what they share: the only import of matplotlib, styles, axes of values."""
+"""Base class and shared parts of all displays: the import of matplotlib, styles, number formats, value axes."""
 
 import os
 import unicodedata
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deciban.errors import Argument, Place, UsageError, missing_package
+from deciban.explain.calculation import signed
 from deciban.explain.column_values import ColumnValues
 from deciban.model.fitted import Fitted
-from deciban.sources.write import replacing
+from deciban.sources.write import replace_file
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import format_class, shorten
 from deciban.web.palette import class_colors
@@ -22,48 +23,47 @@ Figure = Any
 
 
 class Display:
-    """A picture of scikit-learn's kind: arrays as attributes, `plot` draws them, `ax_` and `figure_` are set then."""
+    """Base class of displays in the style of scikit-learn: `plot` draws, and sets `ax_` and `figure_`."""
 
     ax_: Axes
     figure_: Figure
 
-    def _drawn(self, ax: Axes) -> None:
-        """Remember where it was drawn."""
+    def _remember_axes(self, ax: Axes) -> None:
         self.ax_ = ax
         self.figure_ = ax.figure
 
 
-def fitted_of(estimator: Any) -> Fitted:
-    """What a classifier of this project has learned; a UsageError for any other."""
+def get_fitted(estimator: Any) -> Fitted:
+    """Return the fitted state of a `BayesClassifier`, or raise a UsageError for other estimators."""
     if not hasattr(type(estimator), "model_"):
         raise UsageError(
-            f"this picture is drawn of a BayesClassifier, not of {type(estimator).__name__}", remedy="give one"
+            f"expected a BayesClassifier, found {type(estimator).__name__}", remedy="pass a fitted BayesClassifier"
         )
-    _ = estimator.model_  # says that it is not fitted, if so
+    _ = estimator.model_  # raises NotFittedError if it is not fitted
     fitted: Fitted = estimator.fitted_
     return fitted
 
 
-# --- matplotlib: axes to draw on, and pictures written to files
+# --- matplotlib: axes to draw on, and picture files
 
-# What a file of a picture may end with, and what would differ from one drawing of it to the next.
-PICTURES: dict[str, dict[str, None]] = {
+# Supported file extensions, with the metadata to omit so that two drawings of a picture give the same file.
+PICTURE_METADATA: dict[str, dict[str, None]] = {
     ".png": {},
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
 }
 
-# Dots an inch of a picture that is made of dots.
+# Resolution of PNG files, in dots per inch.
 PICTURE_DPI = 150
 
-# The gap between panels that are drawn within one given pair of axes, as a share of its sides.
+# Gap between panels inside one given pair of axes, as a fraction of its size.
 GAP = 0.1
 
 
-def pyplot() -> Any:
-    """matplotlib.pyplot; a UsageError that says how to install it where it is not there.
+def import_pyplot() -> Any:
+    """Import `matplotlib.pyplot`, or raise a UsageError with the command that installs it.
 
-    That a font has no glyph for a sign of a name is no news to anybody: the sign is drawn as a box.
+    Warnings about missing glyphs are silenced: the character is drawn as a box.
     """
     try:
         from matplotlib import pyplot as plt
@@ -78,94 +78,107 @@ def ignore_missing_glyphs() -> None:
     warnings.filterwarnings("ignore", r"Matplotlib currently does not support", UserWarning)
 
 
-def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """The axes that are given, or those of a new figure of this size in inches."""
+def make_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """Return the given axes, or the axes of a new figure with this size in inches."""
     if ax is not None:
-        pyplot()
+        import_pyplot()
         return ax
-    return pyplot().subplots(figsize=size, layout="constrained")[1]
+    return import_pyplot().subplots(figsize=size, layout="constrained")[1]
 
 
-def panels_for(
+def make_panels(
     ax: Axes | None, rows: int, columns: int, size: tuple[float, float], heights: Sequence[float] | None = None
 ) -> list[Axes]:
-    """Axes in rows and columns, row by row: of a new figure, of a list that is given, or within one pair of axes."""
-    plt = pyplot()
+    """Return a grid of axes, row by row: in a new figure, from a given list, or inside one given pair of axes."""
+    plt = import_pyplot()
     heights = [1.0] * rows if heights is None else list(heights)
     if ax is None:
         figure = plt.figure(figsize=size, layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False, gridspec_kw={"height_ratios": heights})
         return list(grid.ravel())
     if hasattr(ax, "inset_axes"):
-        return _within(ax, rows, columns, heights)
+        return _split_axes(ax, rows, columns, heights)
     given = list(getattr(ax, "ravel", lambda: ax)())
     if len(given) < rows * columns:
         raise UsageError(
-            (Argument("ax"), f" has {len(given)} axes for {rows * columns} panels"),
-            remedy="give as many, or one to draw all in",
+            (Argument("ax"), f" has {len(given)} axes, but the picture has {rows * columns} panels"),
+            remedy="pass one pair of axes, or one for each panel",
         )
     return given[: rows * columns]
 
 
-def _within(ax: Axes, rows: int, columns: int, heights: Sequence[float]) -> list[Axes]:
-    """Panels within one pair of axes, whose own lines are hidden."""
+def _split_axes(ax: Axes, rows: int, columns: int, heights: Sequence[float]) -> list[Axes]:
+    """Hide the given axes and place panels inside them."""
     ax.set_axis_off()
     tall, wide = (1.0 - GAP * (rows - 1)) / sum(heights), (1.0 - GAP * (columns - 1)) / columns
-    found, top = [], 1.0
+    panels, top = [], 1.0
     for height in heights:
-        found += [ax.inset_axes((k * (wide + GAP), top - height * tall, wide, height * tall)) for k in range(columns)]
+        panels += [ax.inset_axes((k * (wide + GAP), top - height * tall, wide, height * tall)) for k in range(columns)]
         top -= height * tall + GAP
-    return found
+    return panels
 
 
-def without_screen() -> None:
-    """Let figures be drawn where there is no screen."""
-    pyplot().switch_backend("agg")
+def use_headless_backend() -> None:
+    """Draw without a screen."""
+    import_pyplot().switch_backend("agg")
 
 
-def kind_of_picture(path: str | os.PathLike[str]) -> str:
-    """The ending of a picture's name; a UsageError where it does not say what to write."""
+def check_picture_path(path: str | os.PathLike[str]) -> str:
+    """Return the file extension of a picture, or raise a UsageError if it is not supported."""
     ending = Path(os.fspath(path)).suffix.lower()
-    if ending not in PICTURES:
-        raise UsageError(
-            "the name does not say what to draw", place=Place(os.fspath(path)), remedy="end it with .png, .svg or .pdf"
-        )
+    if ending not in PICTURE_METADATA:
+        raise UsageError("unsupported file extension", place=Place(os.fspath(path)), remedy="use .png, .svg or .pdf")
     return ending
 
 
 def write_picture(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure to a file, which is whole or as it was before; its name says what is written."""
-    ending = kind_of_picture(path)
-    with replacing(path) as file, warnings.catch_warnings():
+    """Write a figure to a PNG, SVG or PDF file. The old file is replaced only if drawing succeeds."""
+    ending = check_picture_path(path)
+    with replace_file(path) as file, warnings.catch_warnings():
         ignore_missing_glyphs()
-        figure.savefig(file, format=ending[1:], dpi=PICTURE_DPI, metadata=PICTURES[ending])
+        figure.savefig(file, format=ending[1:], dpi=PICTURE_DPI, metadata=PICTURE_METADATA[ending])
 
 
-# --- style: the colors of classes, names as they are printed, quiet axes, legends
+# --- style: class colors, names, numbers, plain axes, legends
 
-# What tells classes apart in print as well: with seven colors and four lines, 28 classes look different.
+# Lines, hatches and markers tell classes apart without color: 7 colors and 4 lines make 28 classes look different.
 CLASS_LINES = ("-", "--", ":", "-.")
 CLASS_HATCHES = ("///", "\\\\\\", "...", "xxx")
 CLASS_MARKERS = ("o", "s", "^", "D")
 
-# What needs no attention, and a scale from against to for.
-QUIET_COLOR, LINE_COLOR = "#8C8C8C", "#D9D9D9"
+# Gray of secondary text and reference lines.
+QUIET_COLOR = "#6B6B6B"
+# Light gray of grids and zero lines.
+LINE_COLOR = "#D9D9D9"
+# Color map from evidence against to evidence for.
 DIVERGING = "RdBu"
 
-# Sizes of text, in points; places that a name takes at most; classes that a legend within the axes may have.
-TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 11, 9, 8
+# Font sizes in points.
+TITLE_SIZE = 11
+TEXT_SIZE = 9
+SMALL_SIZE = 8
+# Names on axes are truncated to this length.
 MAX_NAME_SHOWN = 28
+# A longer legend is placed beside the axes.
 MAX_IN_LEGEND = 8
+# Lines of a legend before it gets a second column.
 LEGEND_LINES = 24
 
-# The share of all rows beyond either end of an axis of evidence, and the least and most decibans that it reaches to:
-# 50 decibans are odds of 100,000 to 1.
+# An evidence axis may cut off this fraction of all rows at either end.
 RARELY = 0.005
-MIN_REACH, MAX_REACH = 3.0, 50.0
+# An evidence axis reaches at least this far, in decibans.
+MIN_REACH = 3.0
+# An evidence axis reaches at most this far, in decibans: odds of 100,000 to 1.
+MAX_REACH = 50.0
+
+# Probabilities closer to 0 or 1 than this are written as a bound.
+MIN_CHANCE_WRITTEN = 1e-4
+# Quantile of the normal distribution for 95% intervals.
+Z_95 = 1.959964
 
 
 class ClassStyle(NamedTuple):
-    """How a class is drawn, in every picture."""
+    """Color, line, hatch and marker of a class."""
 
     color: str
     line: str
@@ -173,79 +186,131 @@ class ClassStyle(NamedTuple):
     marker: str
 
 
-def class_styles(classes: Iterable[Any]) -> list[ClassStyle]:
-    """How each class is drawn, by its place among the classes: color and line both change from one to the next."""
+def get_class_styles(classes: Iterable[Any]) -> list[ClassStyle]:
+    """Return the style of each class by its position. Neighbors differ in color and in line."""
     return [
         ClassStyle(color, CLASS_LINES[k % 4], CLASS_HATCHES[k % 4], CLASS_MARKERS[k % 4])
         for k, color in enumerate(class_colors(classes))
     ]
 
 
-def curve_styles(size: int) -> list[ClassStyle]:
-    """How curves of several models are drawn, the last of which matters most."""
-    return class_styles(range(size))[::-1]
+def get_curve_styles(size: int) -> list[ClassStyle]:
+    """Return styles for curves of several models. The last model, the most important, gets the first style."""
+    return get_class_styles(range(size))[::-1]
 
 
-def printed(text: object, most: int | None = None) -> str:
-    """A text as matplotlib prints it literally, in at most so many places: no sign of it is a formula or a command.
+def escape_text(text: object, max_width: int | None = None) -> str:
+    """Escape a text so that matplotlib prints it literally, truncated to `max_width` characters.
 
-    >>> printed("$x_1$"), printed("a\\nb"), printed("a long name", 7)
+    >>> escape_text("$x_1$"), escape_text("a\\nb"), escape_text("a long name", 7)
     ('\\\\$x_1\\\\$', 'a\\\\nb', 'a long…')
     """
-    visible = "".join(map(_visible, format_class(text)))
-    return (visible if most is None else shorten(visible, most)).replace("$", r"\$")
+    visible = "".join(map(_make_visible, format_class(text)))
+    return (visible if max_width is None else shorten(visible, max_width)).replace("$", r"\$")
 
 
-def shown_name(name: object) -> str:
-    """The name of a column, a class or a value, short enough for an axis."""
-    return printed(name, MAX_NAME_SHOWN)
+def format_name(name: object) -> str:
+    """Format the name of a column, a class or a value for an axis."""
+    return escape_text(name, MAX_NAME_SHOWN)
 
 
-def _visible(sign: str) -> str:
-    """A sign that can be drawn and written to any file, or how Python writes it."""
+def _make_visible(sign: str) -> str:
+    """Escape a character that cannot be drawn as Python escapes it."""
     kind = unicodedata.category(sign)
     if kind in ("Cc", "Cs", "Cn", "Zl", "Zp"):
         return sign.encode("unicode_escape").decode()
     return "" if kind == "Cf" and sign != "\u200d" else sign
 
 
-def quiet(ax: Axes, title: str = "", x: str = "", y: str = "") -> None:
-    """Axes without what nobody reads, with a title and labels."""
+def format_three(value: float) -> str:
+    """Format a number with three significant digits and a real minus sign.
+
+    >>> format_three(0.0863785), format_three(-21.7578), format_three(1234567.0), format_three(2.3e-7)
+    ('0.0864', '−21.8', '1,230,000', '2.3e−07')
+    """
+    if value != 0.0 and abs(value) < MIN_CHANCE_WRITTEN:
+        return f"{value:.3g}".replace("-", "−")
+    rounded = float(f"{value:.3g}")
+    text = f"{rounded:,.0f}" if abs(rounded) >= 1000.0 else f"{rounded:.6g}"
+    return text.replace("-", "−")
+
+
+def format_probability(chance: float) -> str:
+    """Format a probability as a percentage. Values next to 0 and 1 are written as bounds.
+
+    >>> format_probability(0.795417), format_probability(0.999989), format_probability(0.0), format_probability(0.5)
+    ('79.5%', '> 99.99%', '< 0.01%', '50%')
+    """
+    if chance > 1.0 - MIN_CHANCE_WRITTEN:
+        return "> 99.99%"
+    if chance < MIN_CHANCE_WRITTEN:
+        return "< 0.01%"
+    digits = 2 if min(chance, 1.0 - chance) < 0.01 else 1  # 0.12% and 99.88%, but 12.3%
+    text = f"{100.0 * chance:.{digits}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
+
+
+def format_decibans(decibans: float) -> str:
+    """Format evidence with its sign, infinite evidence as ∞.
+
+    >>> format_decibans(-2.55), format_decibans(float("inf"))
+    ('−2.5', '+∞')
+    """
+    return signed(decibans).replace("-", "−")
+
+
+def wilson_interval(share: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """Return the 95% Wilson interval of a share of rows.
+
+    >>> [round(float(bound), 3) for bound in wilson_interval(np.array(1.0), np.array(20.0))]
+    [0.839, 1.0]
+    """
+    scale = 1.0 + Z_95**2 / rows
+    middle = (share + Z_95**2 / (2.0 * rows)) / scale
+    half = Z_95 * np.sqrt(share * (1.0 - share) / rows + Z_95**2 / (4.0 * rows**2)) / scale
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+
+
+def style_axes(ax: Axes, title: str = "", x: str = "", y: str = "", *, pad: float | None = None) -> None:
+    """Remove the upper and right border, and set the title (`pad` points above the axes) and the axis labels."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     ax.tick_params(labelsize=SMALL_SIZE)
     if title:
-        ax.set_title(title, loc="left", fontsize=TITLE_SIZE)
+        ax.set_title(title, loc="left", fontsize=TITLE_SIZE, pad=pad)
     ax.set_xlabel(x, fontsize=TEXT_SIZE)
     ax.set_ylabel(y, fontsize=TEXT_SIZE)
 
 
-def legend(ax: Axes, handles: Sequence[Any] | None = None, *, outside: bool = False, own: bool = False) -> None:
-    """A legend of what has a label, or of these handles: beside the axes where it is long or should be `outside`.
+def add_legend(
+    ax: Axes, handles: Sequence[Any] | None = None, *, outside: bool = False, own: bool = False, loc: str = "best"
+) -> None:
+    """Add a legend of the labeled artists, or of these handles.
 
-    own: the figure has nothing else in it, so that the legend may stand beside all of it.
+    outside: place it beside the axes, as is done with long legends. own: the figure holds nothing else, so the legend
+    may be placed beside all of it.
     """
     entries = ax.get_legend_handles_labels()[0] if handles is None else list(handles)
     if not entries:
         return
-    options: dict[str, Any] = {"fontsize": SMALL_SIZE, "frameon": False, "ncols": -(-len(entries) // LEGEND_LINES)}
+    options: dict[str, Any] = {"fontsize": SMALL_SIZE, "edgecolor": "none", "ncols": -(-len(entries) // LEGEND_LINES)}
     if not outside and len(entries) <= MAX_IN_LEGEND:
-        ax.legend(handles=entries, **options)
+        ax.legend(handles=entries, loc=loc, **options)
     elif own:
         ax.figure.legend(handles=entries, loc="outside right upper", **options)
     else:
         ax.legend(handles=entries, loc="upper left", bbox_to_anchor=(1.01, 1.0), **options)
 
 
-def zero_line(ax: Axes, vertical: bool = False) -> None:
-    """A thin line where evidence is none."""
+def draw_zero_line(ax: Axes, vertical: bool = False) -> None:
+    """Draw a thin line at zero evidence."""
     (ax.axvline if vertical else ax.axhline)(0.0, color=LINE_COLOR, linewidth=1.0, zorder=0)
 
 
-def evidence_limits(evidence: Floats, chances: Floats) -> tuple[float, float]:
-    """From where to where an axis of evidence reaches, so that what hardly ever happens does not flatten the rest.
+def find_evidence_limits(evidence: Floats, chances: Floats) -> tuple[float, float]:
+    """Return the limits of an evidence axis, chosen so that rare values do not flatten the rest.
 
-    evidence, chances: value by class, the latter in any unit.
+    evidence, chances: arrays of values by classes. Chances can have any unit.
     """
     mass = np.broadcast_to(chances.sum(axis=1, keepdims=True), evidence.shape)
     finite = np.isfinite(evidence) & np.isfinite(mass)
@@ -261,43 +326,45 @@ def evidence_limits(evidence: Floats, chances: Floats) -> tuple[float, float]:
     )
 
 
-# --- the values of a column along an axis: numbers, dates, or names side by side
+# --- values of a column along an axis: numbers, dates, or categories
 
-# Categories that an axis has room for, the places of their names, and how many short ones stand level.
+# Categories shown on one axis.
 MAX_CATEGORIES_DRAWN = 20
-CATEGORY_PLACES = 16
-LEVEL_PLACES = 50
+# Characters shown of a category.
+MAX_CATEGORY_WIDTH = 16
+# Category names of more characters in total are turned.
+MAX_LEVEL_WIDTH = 50
 
 
-def most_telling(values: ColumnValues, telling: Floats, most: int = MAX_CATEGORIES_DRAWN) -> Integers:
-    """The places of the values that there is room for, in their order: of many categories, those that tell most."""
+def select_values(values: ColumnValues, strength: Floats, max_values: int = MAX_CATEGORIES_DRAWN) -> Integers:
+    """Return the positions of the values to draw, in order: of many categories, those with the strongest evidence."""
     size = len(values.cells)
-    if values.kind != "categories" or size <= most:
+    if values.kind != "categories" or size <= max_values:
         return np.arange(size)
-    return np.sort(np.argsort(-telling, kind="stable")[:most])
+    return np.sort(np.argsort(-strength, kind="stable")[:max_values])
 
 
-def mark_values(ax: Axes, values: ColumnValues, places: Integers, vertical: bool = False) -> None:
-    """Write the values along the horizontal axis, or along the vertical one."""
+def label_values(ax: Axes, values: ColumnValues, places: Integers, vertical: bool = False) -> None:
+    """Label the horizontal axis, or the vertical one, with the values."""
     axis: Any = ax.yaxis if vertical else ax.xaxis
     if values.kind != "categories":
         if values.dates:
             from matplotlib import dates
 
-            tools: Any = dates  # which have no types
+            tools: Any = dates  # untyped
             axis.axis_date()
             locator = tools.AutoDateLocator(maxticks=7)
             axis.set_major_locator(locator)
             axis.set_major_formatter(tools.ConciseDateFormatter(locator))
         return
-    names = [printed(values.names[place], CATEGORY_PLACES) for place in places]
-    turned = not vertical and sum(map(len, names)) > LEVEL_PLACES
+    names = [escape_text(values.names[place], MAX_CATEGORY_WIDTH) for place in places]
+    turned = not vertical and sum(map(len, names)) > MAX_LEVEL_WIDTH
     axis.set_ticks(np.arange(len(names)))
     turn: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if turned else {}
     axis.set_ticklabels(names, fontsize=SMALL_SIZE, **turn)
     axis.set_tick_params(length=0)
 
 
-def drawn_positions(values: ColumnValues, places: Integers) -> Floats:
-    """Where the values that are drawn stand."""
+def get_positions(values: ColumnValues, places: Integers) -> Floats:
+    """Return the coordinates of the drawn values."""
     return np.arange(float(places.size)) if values.kind == "categories" else values.positions[places]

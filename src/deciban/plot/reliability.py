@@ -1,4 +1,4 @@
-"""`ReliabilityDisplay`: how often claims come true, before and after tuning."""
+"""`ReliabilityDisplay`: predicted probability against observed frequency, before and after tuning."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -6,38 +6,56 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.evaluation.metrics import Calibration
-from deciban.plot.display import LINE_COLOR, Axes, Display, curve_styles, legend, panels_for, printed, quiet
+from deciban.plot.display import (
+    QUIET_COLOR,
+    SMALL_SIZE,
+    Axes,
+    ClassStyle,
+    Display,
+    escape_text,
+    format_three,
+    get_curve_styles,
+    make_panels,
+    style_axes,
+    wilson_interval,
+)
 from deciban.plot.scored_rows import check_posteriors, score_rows
 from deciban.util.frames import data_frame
 
-# Bins of claims, and the size of their points: the more rows, the larger.
-CLAIM_BINS = 15
-MIN_POINT, MAX_POINT = 6.0, 160.0
+# Bins of the predicted probability, as in `Calibration`.
+N_BINS = 15
+# Bins of fewer rows have hollow marks and are not joined by lines.
+MIN_ROWS_PER_BIN = 20
+# Area of the smallest mark, in square points.
+MIN_POINT = 16.0
+# Area that is added for the bin of all rows.
+MAX_POINT = 90.0
 
 
 class ReliabilityDisplay(Display):
-    """How often predictions are right against how probable they were said to be; of a tuned model also before tuning.
+    """Reliability diagram: how often predictions are correct against their predicted probability.
 
-    Rows are put into bins by the probability of their predicted class. On the diagonal, claims come true as often as
-    they say. Below is how many rows there are in each bin.
+    Rows are binned by the probability of their predicted class. Points on the diagonal are perfectly calibrated.
+    Vertical lines are 95% Wilson intervals. Bins of fewer than 20 rows have hollow marks. The lower panel shows the
+    number of rows per bin. A tuned model is compared with plain Bayes.
 
     Parameters
     ----------
     calibrations : mapping from str to Calibration
-        What is drawn, by name: such as "plain Bayes" and "tuned".
+        The curves by name, such as "plain Bayes" and "tuned".
 
     Attributes
     ----------
     ax_ : Axes
         The axes of the curves.
     axes_ : list of Axes
-        Those of the curves and of the numbers of rows.
+        The axes of the curves and of the row counts.
     figure_ : Figure
         The figure.
 
     See Also
     --------
-    BayesClassifier.evaluate : All figures of rows whose class is known.
+    BayesClassifier.evaluate : Metrics of labeled rows.
 
     Examples
     --------
@@ -65,110 +83,147 @@ class ReliabilityDisplay(Display):
         leave_one_out: bool = False,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the claims of a fitted classifier; of a tuned one beside those of plain Bayes.
+        """Draw the calibration of a fitted classifier, and of plain Bayes if the classifier is tuned.
 
         Parameters
         ----------
         estimator : BayesClassifier
             A fitted classifier.
         X : table, default=None
-            Rows whose class is known. None: the rows of the last `fit`, each left out in its turn.
+            Labeled rows. None: the rows of the last `fit`, each scored by the model without it.
         y : array-like or str, default=None
-            Their classes, or the name of the column that holds them.
+            Their labels, or the name of the target column.
         sample_weight : array-like or str, default=None
-            Their weights, or the name of the column that holds them.
+            Their weights, or the name of the weight column.
         leave_one_out : bool, default=False
             True if the classifier was trained on these rows: each is then scored by the model without it.
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
         ReliabilityDisplay
         """
         rows = score_rows(estimator, X, y, sample_weight, leave_one_out, plain=True)
-        after = Calibration.of(rows.posterior, rows.labels, rows.weights, CLAIM_BINS)
+        after = Calibration.of(rows.posterior, rows.labels, rows.weights, N_BINS)
         if rows.plain is None:
             return cls({"model": after}).plot(ax)
-        before = Calibration.of(rows.plain, rows.labels, rows.weights, CLAIM_BINS)
+        before = Calibration.of(rows.plain, rows.labels, rows.weights, N_BINS)
         return cls({"plain Bayes": before, "tuned": after}).plot(ax)
 
     @classmethod
     def from_predictions(
         cls, y_true: Any, posterior: Any, *, classes: Any = None, name: str = "model", ax: Axes | None = None
     ) -> Self:
-        """Draw the claims of any classifier.
+        """Draw the calibration of any classifier.
 
         Parameters
         ----------
         y_true : array-like of shape (n_rows,)
-            The true classes.
+            The true labels.
         posterior : array-like of shape (n_rows, n_classes)
-            What `predict_proba` says.
+            The output of `predict_proba`.
         classes : sequence of labels, default=None
-            The classes of its columns. None: those of `y_true`, sorted.
+            The class of each column. None: the sorted labels of `y_true`.
         name : str, default="model"
-            What the curve is called.
+            The name of the curve.
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
         ReliabilityDisplay
         """
         rows = check_posteriors(y_true, posterior, classes)
-        return cls({name: Calibration.of(rows.posterior, rows.labels, rows.weights, CLAIM_BINS)}).plot(ax)
+        return cls({name: Calibration.of(rows.posterior, rows.labels, rows.weights, N_BINS)}).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curves.
+        """Draw the reliability diagram and the row counts.
 
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw: one pair of axes, or two; None makes a new figure.
+            One pair of axes, or two. None: a new figure.
 
         Returns
         -------
         ReliabilityDisplay
         """
-        above, below = panels_for(ax, 2, 1, (5.2, 5.6), (3.0, 1.0))
-        above.plot([0.0, 1.0], [0.0, 1.0], color=LINE_COLOR, linewidth=1.0, zorder=0)
-        size = len(self.calibrations)
-        for k, ((name, found), style) in enumerate(zip(self.calibrations.items(), curve_styles(size), strict=True)):
-            color = style.color
-            label = f"{printed(name)}: calibration error {found.error:.4f}"
-            above.plot(found.claimed, found.right, color=color, linestyle=style.line, linewidth=1.2)
-            share = found.weight / max(float(found.weight.sum()), 1e-300)
-            above.scatter(found.claimed, found.right, MIN_POINT + MAX_POINT * share, color=color, marker=style.marker)
-            width = 0.8 / (CLAIM_BINS * size)
-            middle = (np.floor(np.minimum(found.claimed, 1.0 - 1e-9) * CLAIM_BINS) + 0.5) / CLAIM_BINS
-            at = middle + (k - (size - 1) / 2.0) * width
-            below.bar(at, found.weight, width=width, color=color, label=label)
-        low = min((float(found.claimed.min(initial=1.0)) for found in self.calibrations.values()), default=0.0)
+        above, below = make_panels(ax, 2, 1, (5.6, 5.8), (3.2, 1.0))
+        above.plot([0.0, 1.0], [0.0, 1.0], color=QUIET_COLOR, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+        size, few = len(self.calibrations), False
+        styles = get_curve_styles(size)
+        for k, ((name, curve), style) in enumerate(zip(self.calibrations.items(), styles, strict=True)):
+            few |= bool((curve.rows < MIN_ROWS_PER_BIN).any())
+            error = f"expected calibration error {format_three(curve.expected_calibration_error)}"
+            self._draw_curve(above, curve, style, escape_text(name) + f": {error}")
+            width = 0.8 / (N_BINS * size)
+            middle = (np.floor(np.minimum(curve.predicted, 1.0 - 1e-9) * N_BINS) + 0.5) / N_BINS
+            below.bar(middle + (k - (size - 1) / 2.0) * width, curve.rows, width=width, color=style.color)
+        low = min((float(curve.predicted.min(initial=1.0)) for curve in self.calibrations.values()), default=0.0)
+        low = max(low - 0.06, 0.0)
+        intervals = [wilson_interval(curve.observed, curve.rows) for curve in self.calibrations.values()]
+        floor = min((float(bounds[0].min(initial=1.0)) for bounds in intervals), default=0.0)
         for one in (above, below):
-            one.set_xlim(max(low - 0.05, 0.0), 1.01)
-        above.set_ylim(bottom=min(above.get_ylim()[0], 0.0), top=1.02)
-        quiet(above, "do claims come true?", y="share that was right")
-        quiet(below, x="claimed probability of the predicted class", y="rows")
-        legend(below)
+            one.set_xlim(low, 1.02)
+            one.xaxis.set_major_formatter(_format_percent)
+        above.set_ylim(max(min(floor, low) - 0.04, -0.02), 1.03)
+        above.yaxis.set_major_formatter(_format_percent)
+        above.tick_params(labelbottom=False)
+        angle = {"rotation": 45.0, "rotation_mode": "anchor", "transform_rotates_text": True}
+        above.text(low + 0.01, low + 0.03, "perfect calibration", fontsize=SMALL_SIZE, color=QUIET_COLOR, **angle)
+        below.set_yscale("symlog", linthresh=1.0)
+        below.yaxis.set_major_formatter(lambda rows, _: f"{rows:,.0f}")
+        style_axes(above, "Calibration", y="observed frequency (correct predictions)")
+        style_axes(below, x="predicted probability of the predicted class", y="rows (log scale)")
+        handles = above.get_legend_handles_labels()[0]
+        handles.append(above.plot([], [], color=QUIET_COLOR, linewidth=1.0, label="95% interval")[0])
+        if few:
+            look = {"marker": "o", "markerfacecolor": "white", "markersize": 5, "linestyle": "none"}
+            handles += above.plot([], [], color=QUIET_COLOR, label=f"fewer than {MIN_ROWS_PER_BIN} rows", **look)
+        options: dict[str, Any] = {"handles": handles, "fontsize": SMALL_SIZE, "frameon": False}
+        if ax is None:
+            above.figure.legend(loc="outside lower left", ncols=1 if size > 1 else 2, **options)
+        else:
+            above.legend(loc="best", **options)
         self.axes_ = [above, below]
-        self._drawn(above)
+        self._remember_axes(above)
         return self
 
+    def _draw_curve(self, ax: Axes, curve: Calibration, style: ClassStyle, label: str) -> None:
+        """Draw the points of a model, their intervals, and a line through the bins of many rows."""
+        many = curve.rows >= MIN_ROWS_PER_BIN
+        low, high = wilson_interval(curve.observed, curve.rows)
+        area = MIN_POINT + MAX_POINT * curve.rows / max(float(curve.rows.sum()), 1e-300)
+        ax.vlines(curve.predicted, low, high, color=style.color, linewidth=1.0, alpha=0.6, zorder=2)
+        ax.plot(np.where(many, curve.predicted, np.nan), np.where(many, curve.observed, np.nan), color=style.color,
+                linestyle=style.line, linewidth=1.4, zorder=2)  # fmt: skip
+        fill = np.where(many, style.color, "white")
+        ax.scatter(curve.predicted, curve.observed, area, c=fill, edgecolors=style.color, marker=style.marker, zorder=3,
+                   clip_on=False)  # fmt: skip
+        ax.plot([], [], color=style.color, linestyle=style.line, marker=style.marker, markersize=5, label=label)
+
     def to_frame(self) -> Any:
-        """What is drawn, as a table.
+        """Return the plotted values as a table.
 
         Returns
         -------
         DataFrame
-            A line for each curve and bin: what was claimed, the share that was right, and the weight of its rows.
+            A row for each curve and bin: predicted probability, observed frequency, its 95% interval, number of rows.
         """
-        found = list(self.calibrations.items())
+        curves = list(self.calibrations.items())
+        intervals = [wilson_interval(curve.observed, curve.rows) for _, curve in curves]
         return data_frame(
             {
-                "model": [name for name, one in found for _ in one.weight],
-                "predicted": np.concatenate([one.claimed for _, one in found]),
-                "observed": np.concatenate([one.right for _, one in found]),
-                "rows": np.concatenate([one.weight for _, one in found]),
+                "model": [name for name, curve in curves for _ in curve.rows],
+                "predicted": np.concatenate([curve.predicted for _, curve in curves]),
+                "observed": np.concatenate([curve.observed for _, curve in curves]),
+                "low": np.concatenate([low for low, _ in intervals]),
+                "high": np.concatenate([high for _, high in intervals]),
+                "rows": np.concatenate([curve.rows for _, curve in curves]),
             }
         )
+
+
+def _format_percent(share: float, _: Any = None) -> str:
+    return f"{share:.0%}"

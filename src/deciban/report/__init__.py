@@ -1,1 +1,1 @@
-"""A model as one page: what it is, how good it is, what each column says, and a form to try values in."""
+"""The HTML report on a model: description, quality, columns, diagnosis, decisions, and a form to try values."""

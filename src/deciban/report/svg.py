@@ -1,4 +1,4 @@
-"""Small pictures as inline SVG: lines, bars on both sides of zero, a reliability diagram, a waterfall."""
+"""Small charts as inline SVG: lines, bars around zero, a calibration plot, a waterfall."""
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -11,30 +11,47 @@ from deciban.util.text_tables import shorten
 from deciban.web.html import Html, tag
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
-# What tells lines apart in print as well as colors do.
+# Dash patterns, which distinguish lines in print as colors do on screens.
 DASHES = (None, "6 3", "2 2", "8 3 2 3")
 
-# The size of a picture of lines, and its margins: left, right, top, below; the side of a square one.
-WIDE, HIGH, SQUARE = 400, 140, 260
+# Size of a line chart in pixels.
+WIDE = 400
+HIGH = 140
+
+# Side of a square chart.
+SQUARE = 260
+
+# Margins: left, right, top, bottom.
 MARGINS = (52, 14, 12, 22)
 
-# The height of a bar with its gap, the room of its label and of its number, and the signs of a label.
+# Height of a bar with its gap.
 BAR_STEP = 18
-LABEL_ROOM, NUMBER_ROOM = 178, 56
-MAX_LABEL_LENGTH, MAX_END = 26, 18
 
-# How much longer than the longest other bar an infinite one is drawn, and the half width of the mark of what is beyond
-# a picture.
-ENDLESS = 1.25
+# Width reserved for the label of a bar.
+LABEL_ROOM = 178
+
+# Width reserved for the number of a bar.
+NUMBER_ROOM = 56
+
+# Characters of a label that fit LABEL_ROOM.
+MAX_LABEL_LENGTH = 26
+
+# Characters of the values at both ends of an axis.
+MAX_END_LENGTH = 18
+
+# Length of an infinite bar relative to the longest finite one.
+INFINITE_LENGTH = 1.25
+
+# Half the width of the triangle that marks a clipped line.
 MARK = 5
 
 
 def line_chart(
     x: Floats, lines: Floats, colors: Sequence[str], limits: tuple[float, float], ends: tuple[str, str], title: str
 ) -> Html:
-    """Lines (value by line) over x, within these limits; `ends` are written below both ends of x.
+    """Draw lines (value by line) over x within these limits; `ends` are written below both ends of x.
 
-    Where a line leaves the limits a triangle points out of the picture, with what the line reaches there.
+    A triangle with the extreme value marks each place where a line is clipped.
     """
     left, right, top, below = MARGINS
     across, up = _scale(float(x[0]), float(x[-1]), left, WIDE - right), _scale(*limits, HIGH - below, top)
@@ -46,24 +63,24 @@ def line_chart(
         for places, above in _beyond(lines[:, k], limits):
             middle, edge = across(float(x[places[places.size // 2]])), top if above else HIGH - below
             parts.append(_triangle(middle, edge, 0, -1 if above else 1, color))
-            said = float(lines[places, k].max() if above else lines[places, k].min())
-            if said in (np.nanmax(lines[:, k]), np.nanmin(lines[:, k])):
-                text = signed(said) if np.isinf(said) else f"{said:.3g}"
+            extreme = float(lines[places, k].max() if above else lines[places, k].min())
+            if extreme in (np.nanmax(lines[:, k]), np.nanmin(lines[:, k])):
+                text = signed(extreme) if np.isinf(extreme) else f"{extreme:.3g}"
                 flip = middle > WIDE / 2
                 parts.append(
                     _text(middle + (-MARK - 2 if flip else MARK + 2), edge + (10 if above else -3), text, flip)
                 )
     parts += [_text(left - 4, up(value) + 4, f"{value:.3g}", end=True) for value in limits]
-    parts.append(_text(left, HIGH - 6, shorten(ends[0], MAX_END)))
-    parts.append(_text(WIDE - right, HIGH - 6, shorten(ends[1], MAX_END), end=True))
+    parts.append(_text(left, HIGH - 6, shorten(ends[0], MAX_END_LENGTH)))
+    parts.append(_text(WIDE - right, HIGH - 6, shorten(ends[1], MAX_END_LENGTH), end=True))
     return _picture(WIDE, HIGH, title, parts)
 
 
 def bar_chart(labels: Sequence[str], values: Floats, colors: Sequence[str], title: str) -> Html:
-    """Bars on both sides of zero (label by series): one series as bars, several as points of their colors."""
+    """Draw values around zero (label by series): one series as bars, several as colored points."""
     high = BAR_STEP * len(labels) + 6
     size = max(float(np.abs(np.nan_to_num(values, posinf=0.0, neginf=0.0)).max(initial=0.0)), 1e-9)
-    size *= ENDLESS if np.isinf(values).any() else 1.0
+    size *= INFINITE_LENGTH if np.isinf(values).any() else 1.0
     along = _scale(-size, size, LABEL_ROOM, WIDE - NUMBER_ROOM)
     parts = [_zero(along(0.0), along(0.0), 0, high)]
     if len(colors) > 1:
@@ -73,53 +90,53 @@ def bar_chart(labels: Sequence[str], values: Floats, colors: Sequence[str], titl
         parts.append(_label(middle, label))
         each = np.clip(np.nan_to_num(values[row], posinf=size, neginf=-size), -size, size).tolist()
         if len(each) == 1:
-            said = float(values[row, 0])
-            parts += [_bar(along(0.0), along(each[0]), middle, said), _number(middle, said)]
+            value = float(values[row, 0])
+            parts += [_bar(along(0.0), along(each[0]), middle, value), _number(middle, value)]
         else:
-            for one, said, color in zip(each, values[row].tolist(), colors, strict=True):
-                endless = _triangle(along(one), middle, 1 if said > 0.0 else -1, 0, color)
-                point = tag("circle", cx=along(one), cy=middle, r=4, fill=color)
-                parts.append(endless if np.isinf(said) else point)
+            for clipped, value, color in zip(each, values[row].tolist(), colors, strict=True):
+                arrow = _triangle(along(clipped), middle, 1 if value > 0.0 else -1, 0, color)
+                point = tag("circle", cx=along(clipped), cy=middle, r=4, fill=color)
+                parts.append(arrow if np.isinf(value) else point)
     return _picture(WIDE, high, title, parts)
 
 
 def waterfall(labels: Sequence[str], values: Sequence[float], title: str) -> Html:
-    """Terms of a sum, each from where the one before ended; last the sum."""
+    """Draw the terms of a sum, each starting where the previous one ends, then the sum."""
     ends = list(accumulate(cut_endless(values), initial=0.0))
     along = _scale(min(ends), max(ends), LABEL_ROOM, WIDE - NUMBER_ROOM)
     high = BAR_STEP * (len(labels) + 1) + 6
     parts = [_zero(along(0.0), along(0.0), 0, high)]
-    starts, said = [*ends[:-1], 0.0], [*values, sum(values)]
+    starts, totals = [*ends[:-1], 0.0], [*values, sum(values)]
     for row, label in enumerate([*labels, "sum"]):
         middle, end = BAR_STEP * row + 11, ends[min(row + 1, len(labels))]
-        bar = _bar(along(starts[row]), along(end), middle, said[row])
-        parts += [_label(middle, label), bar, _number(middle, said[row])]
+        bar = _bar(along(starts[row]), along(end), middle, totals[row])
+        parts += [_label(middle, label), bar, _number(middle, totals[row])]
     return _picture(WIDE, high, title, parts)
 
 
-def reliability(claimed: Floats, right: Floats, weight: Floats, title: str) -> Html:
-    """How often claims came true: a point for each bin, the larger the more rows, and the line where they should be."""
+def calibration_chart(predicted: Floats, observed: Floats, weight: Floats, title: str) -> Html:
+    """Draw observed frequency over predicted probability: a point per bin, its area the number of rows."""
     left, margin, top, below = MARGINS
-    low = min(0.5, float(np.min([claimed, right], initial=0.5)))
+    low = min(0.5, float(np.min([predicted, observed], initial=0.5)))
     across, up = _scale(low, 1.0, left, SQUARE - margin), _scale(low, 1.0, SQUARE - below, top)
     parts = [_zero(across(low), across(1.0), up(low), up(1.0))]
-    for said, true, rows in zip(claimed.tolist(), right.tolist(), weight.tolist(), strict=True):
+    for x, y, rows in zip(predicted.tolist(), observed.tolist(), weight.tolist(), strict=True):
         radius = round(2.0 + 8.0 * (rows / float(weight.max())) ** 0.5, 1)
-        parts.append(tag("circle", cx=across(said), cy=up(true), r=radius, fill=FOR_COLOR, opacity=0.7))
-    for value, name in ((low, ""), (1.0, "right")):
+        parts.append(tag("circle", cx=across(x), cy=up(y), r=radius, fill=FOR_COLOR, opacity=0.7))
+    for value, name in ((low, ""), (1.0, "observed")):
         parts.append(_text(left - 4, up(value) + 4, f"{name} {value:.2g}", end=True))
     parts.append(_text(across(low), SQUARE - 6, f"{low:.2g}"))
-    parts.append(_text(across(1.0) + 8, SQUARE - 6, "claimed 1", end=True))
+    parts.append(_text(across(1.0) + 8, SQUARE - 6, "predicted 1", end=True))
     return _picture(SQUARE, SQUARE, title, parts)
 
 
 def dot(color: str) -> Html:
-    """A dot of the color, for the key of a picture."""
+    """Draw a colored dot for a legend."""
     return tag("svg", tag("circle", cx=5, cy=5, r=5, fill=color), viewBox="0 0 10 10", class_="dot", aria_hidden="true")
 
 
 def _scale(low: float, high: float, first: float, last: float) -> Callable[[float], float]:
-    """From a number to a place on the screen, to a tenth."""
+    """Return the function from a number to a position in pixels, rounded to a tenth."""
     slope = (last - first) / (high - low) if high > low else 0.0
     return lambda value: round(first + (value - low) * slope, 1)
 
@@ -140,11 +157,11 @@ def _number(middle: float, value: float) -> Html:
     return _text(WIDE - 4, middle + 4, signed(value), end=True)
 
 
-def _bar(start: float, end: float, middle: float, said: float) -> Html:
-    """A bar; an arrow if what it says is infinite."""
+def _bar(start: float, end: float, middle: float, value: float) -> Html:
+    """Draw a bar, or an arrow if the value is infinite."""
     width = round(max(abs(end - start), 0.6), 1)
     color = FOR_COLOR if end >= start else AGAINST_COLOR
-    if np.isinf(said):
+    if np.isinf(value):
         neck = round(end - np.sign(end - start) * min(9.0, width), 1)
         outline = f"M{start},{middle - 4}H{neck}V{middle - 8}L{end},{middle}L{neck},{middle + 8}V{middle + 4}H{start}Z"
         return tag("path", d=outline, fill=color)
@@ -152,17 +169,17 @@ def _bar(start: float, end: float, middle: float, said: float) -> Html:
 
 
 def _triangle(x: float, y: float, right: int, down: int, color: str) -> Html:
-    """A triangle whose tip at (x, y) points in this direction."""
+    """Draw a triangle whose tip at (x, y) points in this direction."""
     base = [(x - MARK * (2 * right + side * down), y - MARK * (2 * down + side * right)) for side in (-1, 1)]
     outline = "".join(f"L{round(a, 1)},{round(b, 1)}" for a, b in base)
     return tag("path", d=f"M{x},{y}{outline}Z", fill=color)
 
 
 def _beyond(line: Floats, limits: tuple[float, float]) -> list[tuple[Integers, bool]]:
-    """The stretches of places in which a line is beyond its limits, and whether above them."""
+    """Return the runs of positions where a line exceeds the limits, and whether it is above them."""
     found = []
-    slack = 0.01 * (limits[1] - limits[0])
-    for above, out in ((True, line > limits[1] + slack), (False, line < limits[0] - slack)):
+    tolerance = 0.01 * (limits[1] - limits[0])
+    for above, out in ((True, line > limits[1] + tolerance), (False, line < limits[0] - tolerance)):
         places = np.flatnonzero(out)
         stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if places.size else []
         found += [(stretch, above) for stretch in stretches]

@@ -1,1 +1,1 @@
-"""What each column of a table is: its family, and why."""
+"""Family of each column of a table, and the reason for it."""

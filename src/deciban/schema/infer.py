@@ -1,4 +1,4 @@
-"""Which family each column of a table has: the one that the user gives, or else the one that its cells suggest.
+"""Infer the family of each column: the one given by the user, or the one suggested by its cells.
 
 `MeantAs` marks columns that look like something else: texts that are numbers or dates, and identifiers.
 """
@@ -18,47 +18,50 @@ from deciban.families.base.checks import Unseen
 from deciban.schema.schema import GIVEN, ChosenBy, ColumnGroup, ColumnSpec, MeantAs, Reason, Schema, union_schemas
 from deciban.tables.cells import DATE_ORIGIN, LEADING_ZERO, NUMBER_PATTERN, TIME_ORIGIN, are_dates, is_text
 from deciban.tables.row_sampling import places_by_content
-from deciban.tables.table import Frame, Matrix, Table, decoded_cells, take_cells
+from deciban.tables.table import Frame, Matrix, Table, decode_cells, take_cells
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import count_noun, list_names
 
-# Whole numbers with no more distinct values than this (and each about twice) are taken for codes of categories.
+# Integers with at most this many distinct values (each about twice) are treated as codes of categories.
 MAX_CODES = 10
 
-# A column of text is probably meant as texts if its cells have so many words on average (or letters of scripts without
-# spaces) and half of them are different; so many cells are looked at.
+# A column holds texts, not categories, if most cells are distinct and have this many words on average ...
 TEXT_WORDS = 3.0
 
+# ... or this many letters, in scripts without spaces.
 TEXT_LETTERS = 8.0
 
+# Cells examined for this decision.
 LOOKED_AT = 200
 
-# Letters of scripts that put no spaces between words: Thai, Lao, Khmer, kana, Chinese characters.
+# Letters of scripts without spaces between words: Thai, Lao, Khmer, kana, Chinese characters.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
-# Texts of fewer distinct values than this are categories, whatever they look like.
+# Texts with fewer distinct values than this are always categories.
 MIN_MEANT_TEXTS = 11
 
-# So many cells or more may be identifiers: text of which nearly all are different, or whole numbers that all are, if
-# they look like it.
+# Minimum number of distinct values of an identifier.
 MIN_NAMES = 50
 
+# Texts are identifiers if at least this share of them is distinct; integers if all are.
 NAMES_SHARE = 0.9
 
+# Distinct integers from here on are identifiers.
 MIN_LONG_IDENTIFIER = 10**8
 
-# Of rows that are numbered, some may have been removed since; what is distinct by chance once in e**CHANCE tables.
+# Range of row numbers divided by the number of rows, at most: some rows may have been removed.
 GAPS = 1.25
 
+# Numbers count as distinct by chance if that happens more than once in e**CHANCE tables.
 CHANCE = 10.0
 
-# A column of text is probably meant as numbers, or as dates, if this share of its values are.
+# Text looks like numbers, or dates, if at least this share of its values are.
 MEANT_SHARE = 0.9
 
-# The most characters of a cell that is shown as an example.
+# Maximum length of an example cell in a message.
 EXAMPLE_LENGTH = 20
 
-# Forms of dates that are not ISO's, and what strptime calls them.
+# Date formats other than ISO, and their strptime formats.
 DATE_FORMS = {
     r"^\d{1,2}\.\d{1,2}\.\d{4}$": ("%d.%m.%Y",),
     r"^\d{1,2}/\d{1,2}/\d{4}$": ("%d/%m/%Y", "%m/%d/%Y"),
@@ -67,7 +70,7 @@ DATE_FORMS = {
 }
 
 
-# Numbers with a unit behind, or a sign of money in front.
+# Numbers with a unit, or with a currency symbol in front.
 AMOUNT = r"[-+]?(?:\d+[.,]?\d*|[.,]\d+)"
 
 WITH_UNIT = (
@@ -81,14 +84,14 @@ COMMA_BEFORE_DECIMALS = re.compile(r"\d,\d{1,2}(?!\d)")
 
 @dataclass(frozen=True)
 class Defaults:
-    """The parameters of families that are inferred."""
+    """Parameters of inferred families."""
 
     alpha: float = 1.0
     unseen: Unseen = "ignore"
 
 
 class Inferred(NamedTuple):
-    """The family that the cells of a column suggest, what of them does, and what the column may be meant as instead."""
+    """Family suggested by the cells of a column, with the reason, and what else the column looks like."""
 
     family: Family
     text: str
@@ -96,12 +99,12 @@ class Inferred(NamedTuple):
 
     @property
     def reason(self) -> Reason:
-        """Why the column has this family."""
+        """Reason for this family."""
         return Reason(ChosenBy.INFERRED, self.text if self.meant_as is None else f"{self.text}, {self.meant_as}")
 
 
 class _Members(NamedTuple):
-    """The columns of a group in the making."""
+    """Columns of a group under construction."""
 
     family: Family
     columns: list[int]
@@ -112,15 +115,19 @@ class _Members(NamedTuple):
         self.reasons.extend([reason] * len(columns))
 
     def group(self, open_: bool) -> ColumnGroup:
-        """The group of these columns, in the order of the table unless the family was given for them in another."""
+        """Return the group, with columns in table order unless the family is ordered."""
         whole = ColumnGroup(self.family, tuple(self.columns), tuple(self.reasons), open_)
-        return whole if self.family.ordered else whole.subset(np.argsort(self.columns, kind="stable").tolist())
+        return (
+            whole
+            if self.family.column_order_matters
+            else whole.subset(np.argsort(self.columns, kind="stable").tolist())
+        )
 
 
-def extended(
+def extend_schema(
     schema: Schema, table: Table, spec: ColumnSpec, defaults: Defaults, weights: Floats | None = None
 ) -> Schema:
-    """The schema and, behind it, the columns of `table` that it does not know yet."""
+    """Append the columns of `table` that are not in the schema yet."""
     if schema.names is None or table.names is None:
         return schema
     new = [name for name in table.names if name not in schema.columns_with_family]
@@ -138,43 +145,49 @@ def infer_schema(
     rows: int | None = None,
     different: Integers | None = None,
 ) -> Schema:
-    """The schema of a table: the families that the user gives, and for the other columns those their cells suggest.
+    """Return the schema of a table: the given families, and inferred ones for all other columns.
 
-    spec: the families of columns or blocks, or that of all columns. partly: `spec` may name columns that are still to
-    come. weights: of the rows, none of them 0. rows: how many the table has that these were drawn from by lot.
-    different: the places of the rows without copies of others, which identifiers are known by; None: all.
+    spec: families of columns or blocks, or one family for all columns.
+    partly: True if `spec` may name columns that come later.
+    weights: positive weights of the rows.
+    rows: number of rows in the table that these rows were sampled from.
+    different: places of the rows without copies of others, used to detect identifiers; None for all.
     """
     groups: dict[Any, _Members] = {}
-    given = _given(table.names, table.width, spec, partly)
+    given = _resolve_families(table.names, table.width, spec, partly)
     for k, (columns, family) in enumerate(given):
         key = (k, family) if family.joint else family
         groups.setdefault(key, _Members(family, [], [])).add(columns, GIVEN)
     free = sorted(set(range(table.width)).difference(*(columns for columns, _ in given)))
     looks_like: list[MeantAs | None] = [None] * table.width
-    for columns, found in _inferred(table, free, defaults, weights, rows or table.rows, different):
+    for columns, found in _infer_families(table, free, defaults, weights, rows or table.rows, different):
         groups.setdefault(found.family, _Members(found.family, [], [])).add(columns, found.reason)
         for column in columns:
             looks_like[column] = found.meant_as
     return Schema(
         names=table.names,
         width=table.width,
-        groups=tuple(one.group(one.family.absorbs and not isinstance(spec, Mapping)) for one in groups.values()),
+        groups=tuple(
+            one.group(one.family.accepts_new_columns and not isinstance(spec, Mapping)) for one in groups.values()
+        ),
         types=table.types if isinstance(table, Frame | Matrix) else None,
         looks_like=tuple(looks_like) if any(looks_like) else None,
     )
 
 
 def check_columns(names: tuple[str, ...], spec: ColumnSpec, partly: bool) -> None:
-    """A UsageError where the user names columns that are not there, or gives what is no family."""
-    _given(names, len(names), spec, partly)
+    """Raise a UsageError if `spec` names absent columns or contains an object that is not a family."""
+    _resolve_families(names, len(names), spec, partly)
 
 
-def _given(known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: bool) -> list[tuple[list[int], Family]]:
-    """The columns whose family the user gives, by their positions, with the family: a pair for each key of `spec`."""
+def _resolve_families(
+    known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: bool
+) -> list[tuple[list[int], Family]]:
+    """Return the positions of columns with a given family, and the family: one pair per key of `spec`."""
     if spec is None:
         return []
     if not isinstance(spec, Mapping):
-        _check_family(spec, "columns=")
+        _check_family(spec, "families=")
         return [(list(range(width)), spec)]
     names = known if known is not None else tuple(f"x{j}" for j in range(width))
     place: dict[Any, int] = {name: j for j, name in enumerate(names)}
@@ -184,33 +197,33 @@ def _given(known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: 
     seen = set[int]()
     for key, family in spec.items():
         _check_family(family, f"columns[{key!r}]")
-        members = _named_columns(key, place, names, partly)
+        members = _resolve_columns(key, place, names, partly)
         for member in members:
             if place[member] in seen:
-                raise UsageError((Argument("columns"), f" names {member!r} twice; a column belongs to one block"))
+                raise UsageError((Argument("families"), f" names {member!r} twice; a column belongs to one block"))
             seen.add(place[member])
         if members or not partly:
             given.append(([place[member] for member in members], family))
     return given
 
 
-def _named_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], partly: bool) -> list[Any]:
-    """The columns that a key of `columns=` names: one, or those of a block; none if all are still to come."""
+def _resolve_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], partly: bool) -> list[Any]:
+    """Return the columns named by a key of `families=`: one, or a block; none if all come later."""
     members = [member if member in place else str(member) for member in (key if isinstance(key, tuple) else (key,))]
     absent = [member for member in members if member not in place]
     if partly and len(absent) == len(members):
         return []
     if partly and absent:
         raise UsageError(
-            (Argument("columns"), f" names the block {key!r}, of which only a part is in the table"),
-            remedy="give it whole",
+            (Argument("families"), f" names the block {key!r}, but the table has only some of its columns"),
+            remedy="give all columns of the block",
         )
     if absent:
         raise UsageError(
             (
-                Argument("columns"),
-                f" names {absent[0]!r}, which is not in the table; it has {list_names(names)} "
-                "(columns that come later are for partial_fit)",
+                Argument("families"),
+                f" names {absent[0]!r}, which is not in the table; the columns are {list_names(names)} "
+                "(only partial_fit accepts columns that come later)",
             )
         )
     return members
@@ -231,7 +244,7 @@ def _check_family(family: Any, place: str) -> None:
         )
 
 
-def _inferred(
+def _infer_families(
     table: Table,
     columns: list[int],
     defaults: Defaults,
@@ -239,10 +252,12 @@ def _inferred(
     rows: int,
     different: Integers | None,
 ) -> list[tuple[list[int], Inferred]]:
-    """What the cells of columns suggest: of each, or of all together where they have one type."""
+    """Infer families for columns, one by one, or for all together if they have one type."""
     if not columns:
         return []
-    times = np.ones(table.rows) if weights is None else np.maximum(weights, 1.0)  # a row of weight 1/2 is a row too
+    times = (
+        np.ones(table.rows) if weights is None else np.maximum(weights, 1.0)
+    )  # a row of weight 1/2 counts as one row
     if isinstance(table, Matrix):
         kind = table.array.dtype.kind
         if kind == "f":
@@ -251,47 +266,53 @@ def _inferred(
             return [(columns, Inferred(Bernoulli(defaults.alpha), "true or false"))]
         own = np.arange(table.rows) if different is None else different
         numbers = table.array
-        return [([j], _of_integers(np.asarray(numbers[:, j]), times.sum(), defaults, rows, own)) for j in columns]
+        return [
+            ([j], _infer_from_integers(np.asarray(numbers[:, j]), times.sum(), defaults, rows, own)) for j in columns
+        ]
     if isinstance(table, Frame):
         own = np.arange(table.rows) if different is None else different
-        found = [([j], _of_arrow(table.values([j])[0], times, defaults, rows, own)) for j in columns]
+        found = [([j], _infer_from_column(table.values([j])[0], times, defaults, rows, own)) for j in columns]
         return [(column, what) for column, what in found if what is not None]
     return [(columns, Inferred(Multinomial(defaults.alpha), "sparse counts"))]
 
 
-def _of_integers(cells: np.ndarray, times: float, defaults: Defaults, rows: int, different: Integers) -> Inferred:
-    """What whole numbers suggest.
+def _infer_from_integers(
+    cells: np.ndarray, times: float, defaults: Defaults, rows: int, different: Integers
+) -> Inferred:
+    """Infer the family of a column of integers.
 
-    times: how often they occur in all, more than the cells if rows have weights. rows, different: as for
-    `infer_schema`.
+    times: total weight of the cells, larger than their number if rows have weights.
+    rows, different: as in `infer_schema`.
     """
     values = np.unique(cells)
-    text = f"{count_noun(values.size, 'distinct integer')} in {count_noun(cells.size, 'row')}"
-    if number_things(cells[different], values, rows * different.size // max(cells.size, 1)):
+    text = f"integers, {count_noun(values.size, 'distinct value')}"
+    if are_identifiers(cells[different], values, rows * different.size // max(cells.size, 1)):
         return Inferred(Gaussian(), text, MeantAs("identifier"))
     if values.size <= min(MAX_CODES, times // 2):
         return Inferred(Categorical(defaults.alpha, unseen=defaults.unseen), text)
     return Inferred(Gaussian(), text)
 
 
-def _as_text(array: pa.Array, defaults: Defaults) -> Inferred | None:
-    """The family Text, where cells are texts of several words; None where they are rather names of categories."""
+def _infer_from_texts(array: pa.Array, defaults: Defaults) -> Inferred | None:
+    """Return the family Text if cells are texts of several words; None if they are more like categories."""
     filled = take_cells(array, np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)))
-    some = [(cell or "")[:10_000] for cell in decoded_cells(take_cells(filled, places_by_content(filled, LOOKED_AT)))]
+    some = [(cell or "")[:10_000] for cell in decode_cells(take_cells(filled, places_by_content(filled, LOOKED_AT)))]
     if 2 * len(set(some)) <= len(some):
         return None
     words = float(np.mean([len(cell.split()) for cell in some]))
     if words >= TEXT_WORDS:
-        return Inferred(Text(alpha=defaults.alpha), f"text of {words:.0f} words on average")
+        return Inferred(Text(alpha=defaults.alpha), f"text, {words:.0f} words on average")
     letters = float(np.mean([len(UNSPACED.findall(cell)) for cell in some]))
     if letters >= TEXT_LETTERS:
         family = Text(alpha=defaults.alpha, analyzer="char", ngram_range=(1, 2))
-        return Inferred(family, f"text without spaces, of {letters:.0f} letters on average")
+        return Inferred(family, f"text without spaces, {letters:.0f} letters on average")
     return None
 
 
-def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int, different: Integers) -> Inferred | None:
-    """What the cells of a column suggest; None as long as none is filled."""
+def _infer_from_column(
+    array: pa.Array, times: Floats, defaults: Defaults, rows: int, different: Integers
+) -> Inferred | None:
+    """Infer the family of an Arrow column; None if no cell is filled."""
     kind = array.type
     if array.null_count == len(array) and not pa.types.is_floating(kind):
         return None
@@ -303,7 +324,7 @@ def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int, dif
     if pa.types.is_integer(kind):
         filled = array.is_valid().to_numpy(zero_copy_only=False)
         cells, own = array.drop_null().to_numpy(zero_copy_only=False), (np.cumsum(filled) - 1)[different]
-        return _of_integers(cells, times[filled].sum(), defaults, rows, own[filled[different]])
+        return _infer_from_integers(cells, times[filled].sum(), defaults, rows, own[filled[different]])
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Inferred(Gaussian(), "floating point" if pa.types.is_floating(kind) else "decimal numbers")
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -313,20 +334,22 @@ def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int, dif
     if pa.types.is_duration(kind):
         return Inferred(Gaussian(), "durations, in seconds")
     if is_text(kind):
-        return _as_text(array, defaults) or _of_categories(array, categorical, different.size)
+        return _infer_from_texts(array, defaults) or _infer_from_short_texts(array, categorical, different.size)
     return Inferred(categorical, str(kind))
 
 
-def _of_categories(array: pa.Array, categorical: Categorical, different: int) -> Inferred:
-    """What short texts suggest: categories, though they may be meant as something else."""
+def _infer_from_short_texts(array: pa.Array, categorical: Categorical, different: int) -> Inferred:
+    """Infer categories from short texts, and detect what else they may be."""
     values = pc.unique(array.cast(pa.string()).drop_null())
-    text = f"text, {len(values):,} distinct in {count_noun(len(array), 'row')}"
+    text = f"text, {count_noun(len(values), 'distinct value')}"
     return Inferred(categorical, text, texts_meant_as(values, different))
 
 
 def texts_meant_as(values: pa.Array, cells: int) -> MeantAs | None:
-    """What the distinct texts of so many cells, without those of copied rows, are probably meant as; None where they
-    are categories."""
+    """Return what distinct texts look like; None if they look like categories.
+
+    cells: number of cells they come from, without those of copied rows.
+    """
     if len(values) < MIN_MEANT_TEXTS:
         return None
     if form := date_form(values):
@@ -340,12 +363,14 @@ def texts_meant_as(values: pa.Array, cells: int) -> MeantAs | None:
     return MeantAs("identifier") if len(values) >= max(NAMES_SHARE * cells, MIN_NAMES) else None
 
 
-def number_things(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
-    """Whether whole numbers, with these distinct values and drawn by lot from so many rows, number things: one by one,
-    or of many digits.
+def are_identifiers(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
+    """Return True if integers look like identifiers: consecutive numbers, or numbers with many digits.
 
-    Numbers that are drawn from hardly more values than there are rows would not all be distinct by chance, unless there
-    are very many rows; then they number things if they only grow.
+    values: the distinct values.
+    rows: number of rows the cells were sampled from.
+
+    Numbers drawn at random from few more values than there are rows would not all be distinct, except in very long
+    tables. In these, numbers count as identifiers if they only increase.
     """
     if not values.size == cells.size >= MIN_NAMES:
         return False
@@ -358,9 +383,9 @@ def number_things(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
 
 
 def mostly_numbers(values: pa.Array) -> MeantAs | None:
-    """Numbers, if nearly all of these texts are; None where they are not."""
+    """Return a MeantAs if nearly all texts are numbers, else None."""
     if pc.any(pc.match_substring_regex(values, LEADING_ZERO)).as_py():
-        return None  # codes
+        return None  # leading zeros: codes
     numbers = pc.match_substring_regex(values, NUMBER_PATTERN.replace("POINT", "[.,]"))
     others = values.filter(pc.invert(numbers))
     if len(others) > (1.0 - MEANT_SHARE) * len(values):
@@ -371,26 +396,26 @@ def mostly_numbers(values: pa.Array) -> MeantAs | None:
 
 
 def date_form(values: pa.Array) -> str:
-    """The form in which nearly all of these texts are dates, as strptime has it; nothing if they are none."""
+    """Return the strptime format of nearly all texts, or an empty text if they are not dates."""
     for pattern, forms in DATE_FORMS.items():
-        if _share(values, pattern) >= MEANT_SHARE:
+        if _share_of_matches(values, pattern) >= MEANT_SHARE:
             known = values.filter(pc.match_substring_regex(values, pattern))
             return next((form for form in forms if are_dates(known, form)), forms[0])
     return ""
 
 
 def thousands_sign(values: pa.Array) -> str:
-    """The sign between the thousands of numbers, if nearly all of these texts are such; else nothing."""
+    """Return the thousands separator if nearly all texts are numbers with one; else an empty text."""
     for sign, point in ((",", "."), (".", ","), ("'", "."), (" ", ".")):
         apart = rf"^\s*[-+]?[1-9]\d{{0,2}}({re.escape(sign)}\d{{3}})+({re.escape(point)}\d*)?\s*$"
         plain = rf"^\s*[-+]?\d+({re.escape(point)}\d*)?\s*$"
-        if _share(values, apart) > 0.0 and _share(values, f"{apart}|{plain}") >= MEANT_SHARE:
+        if _share_of_matches(values, apart) > 0.0 and _share_of_matches(values, f"{apart}|{plain}") >= MEANT_SHARE:
             return sign
     return ""
 
 
 def mostly_with_unit(values: pa.Array) -> MeantAs | None:
-    """Numbers with a unit, if nearly all of these texts are, with the same one; None where they are not."""
+    """Return a MeantAs if nearly all texts are numbers with the same unit, else None."""
     for pattern in WITH_UNIT:
         units = pc.struct_field(pc.extract_regex(values, pattern), "unit").drop_null()
         most = max((found["counts"].as_py() for found in pc.value_counts(units)), default=0)
@@ -401,11 +426,11 @@ def mostly_with_unit(values: pa.Array) -> MeantAs | None:
 
 
 def _example(cells: pa.Array) -> str:
-    """The first of the cells, cut off where it is long."""
+    """Return the first cell, truncated if it is long."""
     cell = str(cells[0].as_py())
     return cell if len(cell) <= EXAMPLE_LENGTH else cell[: EXAMPLE_LENGTH - 1] + "…"
 
 
-def _share(values: pa.Array, pattern: str) -> float:
-    """The share of the texts that match a pattern."""
+def _share_of_matches(values: pa.Array, pattern: str) -> float:
+    """Return the share of texts that match a pattern."""
     return float(pc.mean(pc.match_substring_regex(values, pattern).cast(pa.float64())).as_py() or 0.0)

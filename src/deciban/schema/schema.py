@@ -1,6 +1,6 @@
-"""What each column of a table is: its family and why, its type, what else it looks like, the block it is scored in.
+"""Schema of a table: family, reason, type and block of each column, and what else it looks like.
 
-`union_schemas` is the schema of two tables together.
+`union_schemas` merges the schemas of two tables.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from deciban.tables.table import NO_COLUMN, Frame, Table
 from deciban.util.arrays import Integers, PickledFields
 from deciban.util.text_tables import align_table, list_names
 
-# The type of a column that has no cells yet.
+# Type of a column without values.
 NO_TYPE = "null"
 
 ColumnSpec = Mapping[Any, Family] | Family | None
@@ -29,7 +29,7 @@ Fact = TypeVar("Fact")
 
 
 class ChosenBy(Enum):
-    """Who chose the family of a column: the user gave it, its cells suggest it, or tuning preferred it."""
+    """Origin of a column's family: given by the user, inferred from cells, or chosen by tuning."""
 
     GIVEN = "given"
     INFERRED = "inferred"
@@ -38,7 +38,7 @@ class ChosenBy(Enum):
 
 @dataclass(frozen=True)
 class Reason:
-    """Who chose a family and why; `note` says what else is to be known of the column, such as cells read as missing.
+    """Origin of a column's family, the reason, and a note on the column, for example on missing cells.
 
     >>> str(Reason(ChosenBy.INFERRED, "floating point", "2 cells read as missing"))
     'floating point, 2 cells read as missing'
@@ -52,28 +52,29 @@ class Reason:
         return f"{self.text}, {self.note}" if self.note else self.text
 
     def with_note(self, note: str) -> "Reason":
-        """The same reason with another note; an empty one changes nothing."""
+        """Return the reason with another note; an empty note changes nothing."""
         return replace(self, note=note) if note else self
 
 
-# The user said so.
+# Reason for a family given by the user.
 GIVEN = Reason(ChosenBy.GIVEN, "given")
 
 
-# An identifier is a name or number of each row; the others are texts: numbers, such with signs between thousands or
-# with a unit, and dates in another form than ISO's.
+# An identifier is unique to each row. The others are texts: numbers, numbers with thousands separators or units, and
+# dates not in ISO format.
 LooksLike = Literal["identifier", "numbers", "thousands", "units", "dates"]
 
 
 @dataclass(frozen=True)
 class MeantAs:
-    """What a column may be meant as.
+    """Appearance of a column that differs from its family.
 
-    detail: the form of dates, as strptime has it; the sign between thousands; of numbers a cell that is none, or None
-    if all are; of numbers with a unit any cell. decimal_comma: whether numbers do.
+    detail: for dates the strptime format; for thousands the separator; for numbers a cell that is not a number, or None
+        if all are; for units an example.
+    decimal_comma: True if numbers have decimal commas.
 
     >>> str(MeantAs("numbers", "many"))
-    "numbers but for cells like 'many'"
+    "looks like numbers, except for 'many'"
     """
 
     kind: LooksLike
@@ -82,28 +83,33 @@ class MeantAs:
 
     def __str__(self) -> str:
         if self.kind == "identifier":
-            return "which looks like an identifier"
+            return "looks like an identifier"
         if self.kind == "dates":
-            return f"dates written {self.detail}"
+            return f"looks like dates ({self.detail})"
         if self.kind == "thousands":
-            return f"numbers with thousands written {self.detail!r}"
+            return f"looks like numbers with {self.detail!r} between thousands"
         if self.kind == "units":
-            return f"numbers with a unit, such as {self.detail!r}"
+            return f"looks like numbers with a unit ({self.detail!r})"
         if self.detail is not None:
-            return f"numbers but for cells like {self.detail!r}"
-        return "numbers with decimal commas" if self.decimal_comma else "numbers written as text"
+            return f"looks like numbers, except for {self.detail!r}"
+        return "looks like numbers with decimal commas" if self.decimal_comma else "looks like numbers"
 
 
-# The most lines of a printed schema, and how many of them are its last ones.
-SCHEMA_LINES, LAST_SCHEMA_LINES = 61, 2
+# Maximum number of lines of a printed schema.
+SCHEMA_LINES = 61
+
+# Lines at its end that are always shown.
+LAST_SCHEMA_LINES = 2
 
 
 @dataclass(frozen=True)
 class ColumnGroup:
-    """Columns of one family that are counted and scored together: a block each, or one block if the family is joint.
+    """Columns of one family, counted and scored together: one block each, or one block if the family is joint.
 
-    reasons: why each column has this family. open: whether columns that turn up later join the block. auxiliary: the
-    columns are in another group too; this one is counted beside it, and scored only where tuning chose it.
+    reasons: reason for the family of each column.
+    open: True if later columns join the block.
+    auxiliary: True if the columns are also in another group; this group is counted too, but scored only if tuning chose
+        it.
     """
 
     family: Family
@@ -113,29 +119,29 @@ class ColumnGroup:
     auxiliary: bool = False
 
     def subset(self, places: Sequence[int]) -> "ColumnGroup":
-        """The group with some of its columns, by their places in it."""
+        """Return the group with the columns at these places in it."""
         columns, reasons = tuple(self.columns[k] for k in places), tuple(self.reasons[k] for k in places)
         return replace(self, columns=columns, reasons=reasons)
 
     @property
     def blocks(self) -> int:
-        """The number of its blocks."""
+        """Number of blocks."""
         return 1 if self.family.joint else len(self.columns)
 
     @property
     def inferred_columns(self) -> list[int]:
-        """Its columns whose family the user did not give."""
+        """Columns whose family was not given by the user."""
         pairs = zip(self.columns, self.reasons, strict=True)
         return [column for column, reason in pairs if reason.source is not ChosenBy.GIVEN]
 
 
 @dataclass(frozen=True)
 class Schema(PickledFields):
-    """What the columns of a table are, in groups of one family each.
+    """Columns of a table, in groups of one family each.
 
-    names: of the columns; None where they have only positions. types: the Arrow type that each column was first seen
-    with, where it had one; so are files read later. looks_like: what each column may be meant as though its family
-    takes it for something else, where that was looked at.
+    names: names of the columns; None if they have only positions.
+    types: Arrow type of each column when first seen; later files are read with these types.
+    looks_like: what each column looks like, if that differs from its family.
     """
 
     names: tuple[str, ...] | None
@@ -146,22 +152,25 @@ class Schema(PickledFields):
 
     @cached_property
     def columns_with_family(self) -> frozenset[str]:
-        """The names of the columns that have a family."""
+        """Names of the columns that have a family."""
         names = self.names or ()
         return frozenset(names[column] for group in self.groups for column in group.columns if names)
 
     @cached_property
     def plain(self) -> "Schema":
-        """The schema of plain Bayes, without auxiliary groups: it has each column once."""
+        """Schema of plain Bayes, without auxiliary groups: each column occurs once."""
         groups = tuple(group for group in self.groups if not group.auxiliary)
         return self if len(groups) == len(self.groups) else replace(self, groups=groups)
 
     def group_counting(self, group: ColumnGroup) -> tuple[int, Integers] | None:
-        """The place of the group here that counts what `group` needs, and for each column of the former its place in
-        the latter (-1: none); None where nothing here counts that."""
+        """Return the place of a group here with the counts that `group` needs, and a map of its columns.
+
+        The map has, for each column of the group found, its place in `group` (-1: none). Returns None if no group has
+        these counts.
+        """
         for p, host in enumerate(self.groups):
             same = set(host.columns) == set(group.columns)
-            if host.family.counts == group.family.counts and (
+            if host.family.statistic_key == group.family.statistic_key and (
                 same or (not group.family.joint and set(host.columns) > set(group.columns))
             ):
                 place = {column: k for k, column in enumerate(group.columns)}
@@ -169,34 +178,34 @@ class Schema(PickledFields):
         return None
 
     def with_notes(self, notes: Mapping[str, str]) -> "Schema":
-        """The same schema with notes on some columns, by their names, beside the reasons of their families."""
+        """Return the schema with notes on columns, by name, added to the reasons."""
         if not notes:
             return self
 
-        def noted(group: ColumnGroup) -> ColumnGroup:
+        def add_notes(group: ColumnGroup) -> ColumnGroup:
             names = map(self.column_name, group.columns)
             pairs = zip(group.reasons, names, strict=True)
             return replace(group, reasons=tuple(reason.with_note(notes.get(name, "")) for reason, name in pairs))
 
-        return replace(self, groups=tuple(group if group.auxiliary else noted(group) for group in self.groups))
+        return replace(self, groups=tuple(group if group.auxiliary else add_notes(group) for group in self.groups))
 
     def columns_like(self, kind: LooksLike) -> dict[str, MeantAs]:
-        """The columns that may be meant as this, by name."""
+        """Return the columns that look like this kind, by name."""
         looks = enumerate(self.looks_like or ())
         return {self.column_name(column): meant for column, meant in looks if meant is not None and meant.kind == kind}
 
     def column_name(self, column: int) -> str:
-        """The name of a column; x0, x1, … where columns have only positions."""
+        """Return the name of a column; x0, x1, … if columns have no names."""
         return self.names[column] if self.names is not None else f"x{column}"
 
     @property
     def column_types(self) -> dict[str, str]:
-        """The Arrow type that each named column was learned with."""
+        """Arrow type of each named column when it was learned."""
         return dict(zip(self.names or (), self.types or (), strict=False))
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The names of all columns, in their order."""
+        """Names of all columns, in order."""
         return tuple(self.column_name(column) for column in range(self.width))
 
     @cached_property
@@ -210,16 +219,16 @@ class Schema(PickledFields):
 
     @cached_property
     def block_names(self) -> tuple[str, ...]:
-        """The name of each block: that of its column, or those of its columns joined; with the family if need be."""
-        names = [self._joined(columns) for _, _, columns in self._block_columns]
+        """Name of each block: its columns joined by +, with the family if that is ambiguous."""
+        names = [self._join_names(columns) for _, _, columns in self._block_columns]
         times = Counter(names)
-        return _numbered(
+        return _number_duplicates(
             name if times[name] == 1 else f"{name} as {self.groups[p].family}"
             for name, (p, _, _) in zip(names, self._block_columns, strict=True)
         )
 
-    def _joined(self, columns: tuple[int, ...]) -> str:
-        """The names of columns that form a block, as one."""
+    def _join_names(self, columns: tuple[int, ...]) -> str:
+        """Return the names of the columns of a block, joined by +."""
         if len(columns) > 6:
             first, second, last = (self.column_name(column) for column in (*columns[:2], columns[-1]))
             return f"{first}+{second}+…+{last}"
@@ -235,33 +244,33 @@ class Schema(PickledFields):
 
     @cached_property
     def shared_slots(self) -> tuple[Integers, ...]:
-        """For each group, place 0 for each of its blocks: so the evidence of all blocks is added up."""
+        """For each group, place 0 for each of its blocks, so that evidence is summed over blocks."""
         return tuple(np.zeros_like(slot) for slot in self.block_slots)
 
     def group_of_block(self, block: int) -> tuple[int, int]:
-        """The group of a block, and its place within that group."""
+        """Return the group of a block, and the place of the block in it."""
         group, place, _ = self._block_columns[block]
         return group, place
 
     def descriptions(self) -> list[tuple[str, str, str]]:
-        """(column, family, reason) in the order of the columns; then the auxiliary blocks, which overlap them."""
+        """Return (column, family, reason) for each column, then for auxiliary blocks, which overlap columns."""
         found: dict[int, tuple[str, str, str]] = {}
         overlapping = []
         for group in sorted(self.groups, key=lambda group: group.auxiliary):
             if group.auxiliary and group.family.joint and not found.keys().isdisjoint(group.columns):
-                overlapping.append((self._joined(group.columns), str(group.family), str(group.reasons[0])))
+                overlapping.append((self._join_names(group.columns), str(group.family), str(group.reasons[0])))
                 continue
             for column, reason in zip(group.columns, group.reasons, strict=True):
                 found[column] = (self.column_name(column), self._family(group, column), str(reason))
         for column in range(self.width):
-            found.setdefault(column, (self.column_name(column), "undecided", "no cell is filled yet"))
-        names = _numbered(name for name, _, _ in overlapping)
+            found.setdefault(column, (self.column_name(column), "undecided", "no values yet"))
+        names = _number_duplicates(name for name, _, _ in overlapping)
         return [found[column] for column in range(self.width)] + [
             (name, family, reason) for name, (_, family, reason) in zip(names, overlapping, strict=True)
         ]
 
     def _family(self, group: ColumnGroup, column: int) -> str:
-        """The family of a column, and the columns that form a block with it."""
+        """Return the family of a column, and the other columns of its block."""
         others = [other for other in group.columns if other != column] if group.family.joint else []
         if not others:
             return str(group.family)
@@ -280,8 +289,10 @@ class Schema(PickledFields):
         return align_table(lines)
 
     def table_as_learned(self, table: Table, first_row: int = 0) -> Table:
-        """`table` with the columns of this schema, in their order and of the types that were learned; an error where
-        that cannot be. first_row: the number of the first row, for errors."""
+        """Return `table` with the columns of this schema, in its order and with the learned types.
+
+        first_row: number of the first row, for errors.
+        """
         if isinstance(table, Frame) and table.rows and table.has_no_cells and NO_COLUMN not in (self.names or ()):
             missing = pa.table([pa.nulls(table.rows)] * self.width, names=list(self.column_names))
             table = Frame(missing, self.names is not None)
@@ -289,20 +300,22 @@ class Schema(PickledFields):
             if table.width != self.width:
                 raise SchemaError(
                     f"X has {table.width} features, but BayesClassifier is expecting {self.width} features as input",
-                    remedy="give the columns the model was fitted on",
+                    remedy="pass the columns the model was fitted on",
                 )
         elif table.names != self.names:
             if not set(self.names) & set(table.names or ()):
                 raise SchemaError(
-                    f"none of the model's columns is in the table: it has {list_names(table.names or ())}, "
-                    f"the model knows {list_names(self.names)}"
+                    f"the table has none of the model's columns: it has {list_names(table.names or ())}, "
+                    f"the model has {list_names(self.names)}"
                 )
             table = table.select(self.names)
         return self.cells_as_learned(table, first_row)
 
     def cells_as_learned(self, table: Table, first_row: int = 0) -> Table:
-        """`table` with the columns that this schema knows of the types that were learned, and the others as they are; a
-        DataError that names the cell where one holds something else."""
+        """Convert the columns known to this schema to the learned types; keep all other columns.
+
+        Raises a DataError that names the cell if a cell cannot be converted.
+        """
         if not isinstance(table, Frame) or self.types is None:
             return table
         learned = list(self.types)
@@ -320,8 +333,8 @@ class Schema(PickledFields):
         return Frame(pa.table(columns, names=names), table.named)
 
 
-def _numbered(names: Iterable[str]) -> tuple[str, ...]:
-    """The names, with numbers behind those that are there more than once."""
+def _number_duplicates(names: Iterable[str]) -> tuple[str, ...]:
+    """Append a number to names that occur more than once."""
     given = tuple(names)
     times, met = Counter(given), Counter[str]()
     found = []
@@ -332,46 +345,46 @@ def _numbered(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def union_schemas(one: Schema, other: Schema) -> Schema:
-    """The columns of both, those of `one` first; a SchemaError where the two disagree about a column."""
+    """Merge two schemas, columns of `one` first; raise a SchemaError if they disagree about a column."""
     if one == other:
         return one
     _refuse_other_shape(one, other)
     mine, theirs = _keys(one), _keys(other)
     place: dict[Any, int] = {key: k for k, key in enumerate(dict.fromkeys([*mine, *theirs]))}
     groups = list(one.plain.groups)
-    for group in _moved(other.plain.groups, theirs, place):
+    for group in _move_groups(other.plain.groups, theirs, place):
         groups = _with_group(groups, group, list(place))
-    ours, more = _moved(one.groups, mine, place), _moved(other.groups, theirs, place)
-    kept = _counted_by_both(ours, more)
-    groups += kept + [group for group in _counted_by_both(more, ours) if group not in kept]
-    types = _known_of_either(place, NO_TYPE, (mine, one.types), (theirs, other.types))
-    looks = _known_of_either(place, None, (mine, one.looks_like), (theirs, other.looks_like))
+    ours, more = _move_groups(one.groups, mine, place), _move_groups(other.groups, theirs, place)
+    kept = _common_auxiliary(ours, more)
+    groups += kept + [group for group in _common_auxiliary(more, ours) if group not in kept]
+    types = _merge_facts(place, NO_TYPE, (mine, one.types), (theirs, other.types))
+    looks = _merge_facts(place, None, (mine, one.looks_like), (theirs, other.looks_like))
     return Schema(tuple(place) if one.names is not None else None, len(place), tuple(groups), types, looks)
 
 
 def _refuse_other_shape(one: Schema, other: Schema) -> None:
-    """A SchemaError where nothing shows which columns of two tables are the same."""
+    """Raise a SchemaError if columns cannot be matched, by name or by position."""
     if (one.names is None) != (other.names is None) or (one.names is None and one.width != other.width):
         raise SchemaError(
-            f"the tables do not fit together: {one.width} and {other.width} columns, "
+            f"cannot merge the tables: {one.width} and {other.width} columns, "
             f"{'with' if one.names else 'without'} and {'with' if other.names else 'without'} names"
         )
 
 
 def _keys(schema: Schema) -> list[Any]:
-    """What tells the columns of a schema from others: their names, or else their positions."""
+    """Return the keys of the columns: names, or else positions."""
     return list(schema.names) if schema.names is not None else list(range(schema.width))
 
 
-def _moved(groups: Iterable[ColumnGroup], keys: list[Any], place: dict[Any, int]) -> list[ColumnGroup]:
-    """The groups with the places that their columns have in the union."""
+def _move_groups(groups: Iterable[ColumnGroup], keys: list[Any], place: dict[Any, int]) -> list[ColumnGroup]:
+    """Return the groups with the positions of their columns in the union."""
     return [replace(group, columns=tuple(place[keys[column]] for column in group.columns)) for group in groups]
 
 
-def _known_of_either(
+def _merge_facts(
     keys: Iterable[Any], unknown: Fact, *known: tuple[list[Any], tuple[Fact, ...] | None]
 ) -> tuple[Fact, ...] | None:
-    """What is known of each column, by the first of the schemas that knows something of it; None if neither does."""
+    """Return a fact per column, from the first schema that has one; None if neither schema has any."""
     if all(facts is None for _, facts in known):
         return None
     found = dict.fromkeys(keys, unknown)
@@ -381,7 +394,7 @@ def _known_of_either(
 
 
 def _with_group(groups: list[ColumnGroup], group: ColumnGroup, names: list[Any]) -> list[ColumnGroup]:
-    """`groups`, and the columns of a group of the other schema that they do not have yet."""
+    """Add the columns of a group of the other schema that are not in `groups` yet."""
     columns = set(group.columns)
     hosts = [host for host in groups if not columns.isdisjoint(host.columns)]
     _refuse_other_families(hosts, group, names)
@@ -401,19 +414,19 @@ def _with_group(groups: list[ColumnGroup], group: ColumnGroup, names: list[Any])
 
 
 def _may_join(group: ColumnGroup, host: ColumnGroup) -> bool:
-    """Whether the columns of a group go with those of another one, of which they are none."""
+    """Return True if new columns of a group can be added to another group."""
     if group.family.joint:
-        return group.open and host.open and host.family.counts == group.family.counts
+        return group.open and host.open and host.family.statistic_key == group.family.statistic_key
     return host.family == group.family
 
 
 def _refuse_other_families(hosts: Sequence[ColumnGroup], group: ColumnGroup, names: list[Any]) -> None:
     for host in hosts:
-        if host.family.counts != group.family.counts:
+        if host.family.statistic_key != group.family.statistic_key:
             column = next(column for column in group.columns if column in host.columns)
             raise SchemaError(
-                f"column {names[column]!r} is {host.family} in one and {group.family} in the other",
-                remedy=("fit both with the same ", Argument("columns")),
+                f"column {names[column]!r} is {host.family} in one table and {group.family} in the other",
+                remedy=("fit both with the same ", Argument("families")),
             )
 
 
@@ -422,20 +435,22 @@ def _refuse_other_blocks(hosts: Sequence[ColumnGroup], group: ColumnGroup, known
     if len(hosts) > 1 or not (grows or known == set(group.columns)):
         shown = ", ".join(repr(names[column]) for column in group.columns[:6])
         raise SchemaError(
-            f"the columns {shown} form one block in one and not in the other",
-            remedy=("use the same ", Argument("columns")),
+            f"the columns {shown} form one block in one table but not in the other",
+            remedy=("use the same ", Argument("families")),
         )
 
 
-def _counted_by_both(mine: list[ColumnGroup], theirs: list[ColumnGroup]) -> list[ColumnGroup]:
-    """The auxiliary groups of one schema, as far as the other has counted them too: a column that the other does not
-    know counts as missing there."""
+def _common_auxiliary(mine: list[ColumnGroup], theirs: list[ColumnGroup]) -> list[ColumnGroup]:
+    """Return the auxiliary groups of one schema that the other has counted too.
+
+    A column unknown to the other schema counts as missing there.
+    """
     known = {column for group in theirs for column in group.columns}
     kept = []
     for group in mine:
         if not group.auxiliary:
             continue
-        alike = [set(p.columns) for p in theirs if p.auxiliary and p.family.counts == group.family.counts]
+        alike = [set(p.columns) for p in theirs if p.auxiliary and p.family.statistic_key == group.family.statistic_key]
         if group.family.joint:
             whole = set(group.columns) in alike or not known.issuperset(group.columns)
             held = list(range(len(group.columns))) if whole else []

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.errors import BadCell, DecibanError
-from deciban.families.base.contract import by_pattern
+from deciban.families.base.contract import group_by_missing
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model, log_normalize
 from deciban.scoring.predict import score_table
@@ -164,8 +164,8 @@ class OutlierDetector:
         plain = replace(fitted, tuning=None)
         self._model = plain.model
         self._limits: OrderedDict[bytes, float] = OrderedDict()
-        self._drawn = _drawn_rows(plain)
-        self.can_judge = self._drawn is not None
+        self._count_held = _drawn_rows(plain)
+        self.can_judge = self._count_held is not None
 
     def count(self, table: Table, kinds: Kinds) -> tuple[int, int]:
         """Return how many rows could be judged, and how many of them are outliers.
@@ -175,7 +175,7 @@ class OutlierDetector:
         known = without_cells(table, kinds == UNSEEN)
         density = log_density(self._model, known)
         judged = outliers = new = 0
-        patterns = sorted(by_pattern(kinds != 0), key=lambda found: -found[1].size)
+        patterns = sorted(group_by_missing(kinds != 0), key=lambda found: -found[1].size)
         for pattern, rows in patterns:
             key = np.packbits(pattern).tobytes()
             if key not in self._limits:
@@ -189,9 +189,9 @@ class OutlierDetector:
     def _limit(self, key: bytes, pattern: Flags) -> float:
         """The density that all but 1 in 1,000 of the drawn rows have, without the cells of the pattern."""
         if key not in self._limits:
-            assert self._drawn is not None, "there are rows to compare with"
-            lacking = np.broadcast_to(pattern, (self._drawn.rows, pattern.size))
-            density = np.sort(log_density(self._model, without_cells(self._drawn, lacking)))
+            assert self._count_held is not None, "there are rows to compare with"
+            lacking = np.broadcast_to(pattern, (self._count_held.rows, pattern.size))
+            density = np.sort(log_density(self._model, without_cells(self._count_held, lacking)))
             lowest = float(density[int(OUTLIER_SHARE * density.size)])
             self._limits[key] = lowest - 1e-9 * max(1.0, abs(lowest))  # equal but for rounding is not lower
             if len(self._limits) > MAX_PATTERNS:

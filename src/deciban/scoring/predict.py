@@ -9,20 +9,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deciban.decisions.decide import Decisions, least_risk_decisions
+from deciban.decisions.decide import Decisions, choose_decisions
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
-from deciban.model.counting import row_ranges, rows_per_batch
+from deciban.model.batches import row_ranges, rows_per_batch
 from deciban.model.fitted import Fitted
 from deciban.model.intervals import posterior_intervals
 from deciban.model.model import Model, most_probable, posteriors
 from deciban.model.priors import prior_variance
 from deciban.sources.open import open_rows, open_table
 from deciban.sources.source import Source
-from deciban.sources.write import FileKind, IfExists, kind_of_output, refuse_inputs, written
+from deciban.sources.write import FileKind, IfExists, kind_of_output, open_writer, refuse_inputs
 from deciban.tables.cells import as_whole
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Frame, Table, with_columns, with_each
+from deciban.tables.table import Frame, Table, map_columns, with_columns
 from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import progress
@@ -174,7 +174,7 @@ def write_tables(
     if isinstance(source, Source):
         refuse_inputs(path, source.inputs)
     rows = 0
-    with written(path, table=table, if_exists=if_exists) as write:
+    with open_writer(path, table=table, if_exists=if_exists) as write:
         for one in tables:
             write(one)
             rows += one.num_rows
@@ -184,14 +184,14 @@ def write_tables(
 def loss_for(fitted: Fitted, loss: Any, reject: float | None = None) -> Loss:
     """The loss for the model's classes; None is zero-one. reject: what it costs to leave a row undecided."""
     labels = list(fitted.model.classes)
-    given = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
+    given = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
     return given if reject is None else given.with_reject(reject)
 
 
 def decide_table(fitted: Fitted, table: Table, loss: Loss, first_row: int = 0) -> Decisions:
     """The decisions of least risk for rows in memory; `loss` is for the model's classes."""
     posterior, best = _score_as_learned(fitted, table, first_row)
-    return break_ties_as_predict(least_risk_decisions(posterior, loss, column_of(table)), best)
+    return break_ties_as_predict(choose_decisions(posterior, loss, column_of(table)), best)
 
 
 def break_ties_as_predict(decisions: Decisions, best: Integers) -> Decisions:
@@ -199,8 +199,8 @@ def break_ties_as_predict(decisions: Decisions, best: Integers) -> Decisions:
     chosen among equals."""
     if not decisions.loss.is_zero_one:
         return decisions
-    second = np.where(decisions.second == best, decisions.chosen, decisions.second)
-    return replace(decisions, chosen=best.astype(np.int32), second=second)
+    second = np.where(decisions.second_best_index == best, decisions.decision_index, decisions.second_best_index)
+    return replace(decisions, decision_index=best.astype(np.int32), second_best_index=second)
 
 
 def decide_batches(
@@ -229,7 +229,7 @@ def decide_batches(
             shown, {**chosen, "second_best": found.second_best, "second_best_risk": found.second_best_risk}
         )
 
-    others_as_text = not wanted.varies  # costs that vary may be columns
+    others_as_text = not wanted.varies_by_row  # costs that vary may be columns
     yield from _each_piece(fitted, X, decided, others_as_text=others_as_text, output_format=output_format)
 
 
@@ -255,7 +255,8 @@ def column_of(table: Table) -> Callable[[str], Any]:
     def column(name: str) -> Any:
         if table.names is None or name not in table.names:
             raise UsageError(
-                f"the loss names a column {name!r}, which is not in the table", remedy="give an array instead"
+                f"the loss refers to the column {name!r}, which is not in the table",
+                remedy="give the costs as an array",
             )
         return table.numbers([table.names.index(name)])[:, 0]
 
@@ -292,7 +293,7 @@ def _each_piece(
         return
     if others_as_text:
         source = source.as_text([name for name in source.names if name not in types])
-    with source.naming(), progress("reading", "rows", source.expected) as advance:
+    with source.locate_errors(), progress("reading", "rows", source.expected) as advance:
         first_row = 1  # as people count the rows of a file
         for table, shown in _with_shown(source, output_format):
             yield action(Frame(table), first_row, Frame(shown))
@@ -306,4 +307,4 @@ def _with_shown(source: Source, output_format: FileKind | None) -> Iterator[tupl
         yield from source.beside_text()
         return
     for table in source.tables():
-        yield table, with_each(table, as_whole) if output_format == "json" and not source.typed else table
+        yield table, map_columns(table, as_whole) if output_format == "json" and not source.typed else table

@@ -12,17 +12,17 @@ from deciban.tables.labels import LabelArray
 
 
 def sample_rows(
-    fitted: Fitted, rows: int = 1, random_state: Any = None, label: Any = None, length: int | None = None
+    fitted: Fitted, n_samples: int = 1, random_state: Any = None, label: Any = None, length: int | None = None
 ) -> tuple[Any, LabelArray]:
     """Rows drawn from the generative model and their classes: an Arrow table, or an array if all columns are numbers.
 
     label: the class of all rows. length: the number of words of each text.
     """
-    for name, value in (("rows", rows), ("length", length)):
+    for name, value in (("n_samples", n_samples), ("length", length)):
         if value is not None and (not isinstance(value, int | np.integer) or value < 0):
             raise UsageError("give a whole number that is at least 0", parameter=Argument(name, value))
     model = fitted.generative
-    if length is not None and not any(likelihood.takes_length for likelihood in model.likelihoods):
+    if length is not None and not any(likelihood.accepts_length for likelihood in model.likelihoods):
         raise UsageError(
             (
                 "no column is ",
@@ -35,10 +35,10 @@ def sample_rows(
             parameter=Argument("length", length),
         )
     place = None if label is None else fitted.class_index(label)
-    columns, labels = model.sample(int(rows), generator(random_state), place, length)
+    columns, labels = model.sample(int(n_samples), generator(random_state), place, length)
     names = model.schema.column_names
     types = model.schema.types or ("",) * len(names)
-    for column in (column for group in model.schema.groups if group.family.in_bins for column in group.columns):
+    for column in (column for group in model.schema.groups if group.family.is_binned for column in group.columns):
         if types[column].startswith(("int", "uint")):
             columns[column] = np.floor(columns[column])
     if model.schema.names is None and all(isinstance(column, np.ndarray) for column in columns):

@@ -13,10 +13,10 @@ from deciban.errors import DecibanError
 from deciban.export.lower import READ_AS
 from deciban.export.model_json import model_as_json
 from deciban.model.fitted import Fitted
-from deciban.page.build import folder_html, page_html
-from deciban.report.figures import ReportFigures, report_figures
+from deciban.page.build import render_folder_page, render_page
+from deciban.report.data import ReportData, collect_report_data
 from deciban.report.form import form_data
-from deciban.report.report import report_sections
+from deciban.report.report import render_sections
 from deciban.serve.predictions import Predictor
 from deciban.serve.service import ServedModel
 from deciban.tables.cells import kind_of
@@ -85,7 +85,7 @@ def kinds_and_levels(fitted: Fitted) -> tuple[dict[int, str], dict[int, pa.Array
         known = likelihood.known_values()
         for place, column in enumerate(group.columns):
             read_as = READ_AS.get(kind_of(types[column]), "number")
-            kinds[column] = "text" if group.family.holds_texts else read_as if read_as in ("date", "time") else "number"
+            kinds[column] = "text" if group.family.is_text else read_as if read_as in ("date", "time") else "number"
             if known is not None:
                 levels[column] = known[place]
                 if kinds[column] == "number":
@@ -120,18 +120,18 @@ KEEPS_NO_ROWS = (
 @lru_cache(maxsize=256)
 def model_page(name: str) -> tuple[str, str]:
     """Return the page of a model, which loads its data by requests, and its Content-Security-Policy."""
-    return page_html(None, service=True, title=name)
+    return render_page(None, service=True, title=name)
 
 
 @lru_cache(maxsize=1)
 def folder_page() -> tuple[str, str]:
     """Return the page that lists the models of a folder, and its Content-Security-Policy."""
-    return folder_html("Models")
+    return render_folder_page("Models")
 
 
 def report_fragment(predictor: Predictor, title: str, loss: Loss | None) -> str:
     """Return the sections of the report of a model, computed from its counts only."""
-    return str(report_sections(_report_data(predictor, title, loss)))
+    return str(render_sections(_report_data(predictor, title, loss)))
 
 
 def form_json(predictor: Predictor, title: str, loss: Loss | None) -> dict[str, Any]:
@@ -146,5 +146,5 @@ def form_json(predictor: Predictor, title: str, loss: Loss | None) -> dict[str, 
     return data
 
 
-def _report_data(predictor: Predictor, title: str, loss: Loss | None) -> ReportFigures:
-    return report_figures(predictor.state.fitted, title, loss=loss, keeps_no_rows=KEEPS_NO_ROWS)
+def _report_data(predictor: Predictor, title: str, loss: Loss | None) -> ReportData:
+    return collect_report_data(predictor.state.fitted, title, loss=loss, keeps_no_rows=KEEPS_NO_ROWS)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deciban.errors import DecibanError, rendered
+from deciban.errors import DecibanError, render_message
 from deciban.export.model_json import model_as_json
 from deciban.serve.bodies.body import CSV, JSON, Body, read_body
 from deciban.serve.describe import describe_model, folder_page, form_json, model_page, report_fragment
@@ -245,7 +245,7 @@ async def scorer(service: Service, request: Request) -> Response:
         try:
             return encode_json(model_as_json(predictor.state.fitted))
         except DecibanError as error:
-            raise Problem(404, rendered(error.cause), remedy_for_clients(error.remedy)) from None
+            raise Problem(404, render_message(error.cause), remedy_for_clients(error.remedy)) from None
 
     return await _cacheable_response(service, request, "application/json", render)
 

@@ -69,9 +69,9 @@ COMMON_SCHEMAS: Json = {
                 "evidence": {"type": "array", "items": {"type": "object"}},
                 "sum": {"type": ["number", "null"]},
                 "words": {"type": "object"},
-                "shared_out": {"type": "object"},
+                "sharing_rules": {"type": "object"},
             },
-            ("id", "sum", "words", "shared_out"),
+            ("id", "sum", "words", "sharing_rules"),
         )
     ),
     "Decisions": _rows(

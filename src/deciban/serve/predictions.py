@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from deciban.decisions.decide import Decisions, least_risk_decisions
+from deciban.decisions.decide import Decisions, choose_decisions
 from deciban.decisions.loss import Loss
-from deciban.errors import DecibanError, LossError, rendered
+from deciban.errors import DecibanError, LossError, render_message
 from deciban.explain.explanation import Explanation
 from deciban.model.fitted import Fitted
 from deciban.scoring.predict import break_ties_as_predict, loss_for, posterior_and_best, score_table
@@ -98,8 +98,8 @@ class Predictor:
     def explain(self, table: Frame, by: str, first_row: int = 0) -> list[dict[str, Any]]:
         """Return the explanation of each prediction as JSON values."""
         try:
-            found = Explanation.of(self.state.fitted.model, table, by)
-            return [to_json(found.reasons(row)) for row in range(table.rows)]
+            found = Explanation.from_model(self.state.fitted.model, table, by)
+            return [to_json(found.to_dict(row)) for row in range(table.rows)]
         except DecibanError as error:
             raise to_problem(error, first_row) from None
 
@@ -111,7 +111,7 @@ class Predictor:
             remedy = (
                 f"send {{decision: {{class: cost}}}} with a finite cost for each class: {list_names(self.names, 6)}"
             )
-            raise Problem(422, rendered(error.cause), remedy, self._place_in_costs(costs)) from None
+            raise Problem(422, render_message(error.cause), remedy, self._place_in_costs(costs)) from None
 
     def _place_in_costs(self, costs: Any) -> str:
         """Return the place of the first unknown class in the costs."""
@@ -124,9 +124,9 @@ class Predictor:
     def decide(self, predicted: Predictions, loss: Loss, column: Callable[[str], Floats]) -> Decisions:
         """Return the least-cost decisions; `column` returns the columns that costs refer to."""
         try:
-            found = least_risk_decisions(predicted.posterior, loss, column)
+            found = choose_decisions(predicted.posterior, loss, column)
         except LossError as error:
-            raise Problem(422, rendered(error.cause), remedy_for_clients(error.remedy), "costs") from None
+            raise Problem(422, render_message(error.cause), remedy_for_clients(error.remedy), "costs") from None
         return break_ties_as_predict(found, predicted.best)
 
 

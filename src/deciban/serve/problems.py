@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
-from deciban.errors import Argument, DecibanError, Message, Place, rendered
+from deciban.errors import Argument, DecibanError, Message, Place, render_message
 
 PROBLEM_JSON = "application/problem+json"
 
@@ -122,7 +122,9 @@ def to_problem(error: DecibanError, first_row: int = 0) -> Problem:
 
     first_row: the number of the first row in the error.
     """
-    return Problem(422, rendered(error.cause), remedy_for_clients(error.remedy), _place_in_rows(error.place, first_row))
+    return Problem(
+        422, render_message(error.cause), remedy_for_clients(error.remedy), _place_in_rows(error.place, first_row)
+    )
 
 
 def _place_in_rows(place: Place, first_row: int) -> str | RowPlace:
@@ -136,7 +138,7 @@ def remedy_for_clients(remedy: Message) -> str:
     """Return a remedy for a client, who cannot change Python arguments or families."""
     if isinstance(remedy, tuple) and any(isinstance(part, Argument) for part in remedy):
         return "correct the cell, or omit it"
-    return rendered(remedy) or "correct the request"
+    return render_message(remedy) or "correct the request"
 
 
 def strip_folders(text: str, path: str) -> str:

@@ -80,7 +80,7 @@ def reasons_as_json(
 def reasons_as_table(reasons: list[dict[str, Any]], by: str, ids: Sequence[str] | None = None) -> pa.Table:
     """Return a line per row and term of its sum; values are text, since a column has one type."""
     keys = COLUMN_KEYS if by == "column" else BLOCK_KEYS
-    numbers = {"row", "decibans", "nats", "weight", "alone", "with_others", "correction"}
+    numbers = {"row", "decibans", "nats", "weight", "own", "joint", "correction"}
     columns: dict[str, list[Any]] = {name: [] for name in ("id", "row", "predicted", "against", *keys)}
     for row, reason in enumerate(reasons):
         for term in reason["evidence"]:

@@ -44,7 +44,7 @@ class Address:
     @classmethod
     def of(cls, url: str) -> "Address":
         """The address that a URL is; a UsageError, which does not repeat it, where it is none."""
-        found = _parsed(url)
+        found = _parse(url)
         if found is None:
             raise UsageError(
                 "the URL of the database cannot be read",
@@ -66,7 +66,7 @@ class Address:
         """A text without the passwords of this address."""
         for secret in self.secrets:
             text = text.replace(secret, HIDDEN)
-        return without_passwords(text)
+        return mask_passwords(text)
 
 
 def is_address(source: object) -> bool:
@@ -76,15 +76,15 @@ def is_address(source: object) -> bool:
 
 def passwords_in(url: str) -> list[str]:
     """The passwords that stand in the URL of a database, as they are written there."""
-    found = _parsed(url)
+    found = _parse(url)
     before_host = _secrets(BEFORE_HOST, url) if found is None else [found["password"] or ""]
     return [text for text in (*before_host, *_secrets(IN_OPTIONS, url)) if text]
 
 
-def without_passwords(text: str) -> str:
+def mask_passwords(text: str) -> str:
     """A text in which the passwords of URLs are hidden.
 
-    >>> without_passwords("postgresql://ann:s3cret@db/shop?sslpassword=x is not there")
+    >>> mask_passwords("postgresql://ann:s3cret@db/shop?sslpassword=x is not there")
     'postgresql://ann:***@db/shop?sslpassword=*** is not there'
     """
     for pattern in (BEFORE_HOST, IN_OPTIONS):
@@ -92,7 +92,7 @@ def without_passwords(text: str) -> str:
     return text
 
 
-def _parsed(url: str) -> re.Match[str] | None:
+def _parse(url: str) -> re.Match[str] | None:
     """The parts of the URL of a database, if it is one."""
     found = URL.fullmatch(url)
     plain = found is not None and all(map(HOST.fullmatch, found["hosts"].split(",")))
@@ -103,14 +103,14 @@ def _secrets(pattern: re.Pattern[str], text: str) -> list[str]:
     return [found["secret"] for found in pattern.finditer(text)]
 
 
-def passwords_among(arguments: Sequence[str]) -> list[str]:
+def find_passwords(arguments: Sequence[str]) -> list[str]:
     """The passwords that stand in URLs among the arguments of a command."""
     return [password for argument in arguments if "://" in argument for password in passwords_in(argument)]
 
 
 def hide_passwords() -> None:
     """Overwrite passwords in the arguments of this process, where the system (Linux) shows them from its memory."""
-    passwords = passwords_among(sys.argv)
+    passwords = find_passwords(sys.argv)
     if not passwords or sys.platform != "linux":
         return
     import ctypes

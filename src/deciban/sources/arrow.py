@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from deciban.errors import Argument, BadCell, DataError, Place, UsageError
 from deciban.sources.duckdb import DuckDbSource, column_types, files_of, rows_of_relation, select_from, select_typed
-from deciban.sources.source import ColumnType, Source, SqlRows, Types, in_measured_pieces, repeated_column
+from deciban.sources.source import ColumnType, Source, SqlRows, Types, duplicate_column_error, in_measured_pieces
 from deciban.tables.cells import ARROW, CellFormat, as_whole, is_text, kind_of, plain_type
-from deciban.tables.table import repeated
+from deciban.tables.table import find_duplicate
 
 # What columns are converted to that are to be of another type than they are, and are no text.
 AS_ARROW = {**ARROW, "VARCHAR": pa.string(), "TIME": pa.time64("us")}
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
 class Batches(Protocol):
     """Where the batches of a source come from."""
 
-    def asked(self, source: "BatchSource") -> AbstractContextManager[Answer]:
+    def open_batches(self, source: "BatchSource") -> AbstractContextManager[Answer]:
         """Rows with the columns of the source, and perhaps more."""
         ...
 
@@ -65,7 +65,7 @@ class BatchSource(Source):
 
     def tables(self) -> Iterator[pa.Table]:
         self._refuse_unreadable()
-        with self.batches.asked(self) as answer:
+        with self.batches.open_batches(self) as answer:
             first_row = 1
             for piece in in_measured_pieces(answer.batches, answer.schema):
                 columns = [self._as_wanted(name, piece[name], first_row) for name in self.names]
@@ -101,8 +101,8 @@ def distinct_names(names: Iterable[str], place: str) -> list[str]:
     found = list(names)
     if not found:
         raise UsageError("it gives no columns", place=Place(place), remedy="give a query that selects some")
-    if (twice := repeated(found)) is not None:
-        raise repeated_column(twice, place)
+    if (twice := find_duplicate(found)) is not None:
+        raise duplicate_column_error(twice, place)
     return found
 
 
@@ -176,7 +176,7 @@ def _reads(paths: Sequence[Path], schemas: Sequence[pa.Schema], told: Collection
     """What DuckDB reads: all files together, but for those in which a column of `told` is of another kind."""
     alike: dict[tuple[str, ...], list[Path]] = {}
     for path, schema in zip(paths, schemas or [pa.schema([])] * len(paths), strict=True):
-        kinds = (united_as(schema.field(name).type) for name in sorted(told) if name in schema.names)
+        kinds = (union_kind(schema.field(name).type) for name in sorted(told) if name in schema.names)
         alike.setdefault(tuple(kinds), []).append(path)
     return [ParquetRead(tuple(files)) for files in alike.values()]
 
@@ -213,7 +213,7 @@ def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told:
     for name, schema in zip(names, schemas, strict=False):
         for column, kind in zip(schema.names, schema.types, strict=True):
             other, before = known.setdefault(column, (name, kind)) if not pa.types.is_null(kind) else (name, kind)
-            if column not in told and united_as(before) != united_as(kind):
+            if column not in told and union_kind(before) != union_kind(kind):
                 raise DataError(
                     f"column {column!r} is {plain_type(kind)}, and {plain_type(before)} in {other}",
                     place=Place(name),
@@ -226,7 +226,7 @@ def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told:
                 )
 
 
-def united_as(kind: pa.DataType) -> str:
+def union_kind(kind: pa.DataType) -> str:
     """What columns have in common that can be united."""
     plain = plain_type(kind)
     zone = " with a time zone" if pa.types.is_timestamp(plain) and plain.tz is not None else ""
@@ -245,7 +245,7 @@ class StoredBatches:
     read: ReadBatches
 
     @contextmanager
-    def asked(self, source: BatchSource) -> Iterator[Answer]:
+    def open_batches(self, source: BatchSource) -> Iterator[Answer]:
         wanted = pa.schema([self.schema.field(name) for name in source.names])
         try:
             yield Answer(wanted, (batch.select(wanted.names).cast(wanted) for batch in self.read(source.names)))
@@ -283,7 +283,7 @@ def open_arrow_files(
     files = {str(path): called.get(str(path), str(path)) for path in paths}
     schemas = [_schema_of(path, kind, shown) for path, shown in files.items()]
     refuse_other_types(list(files.values()), schemas, told)
-    united = _united(schemas)
+    united = _unite_schemas(schemas)
 
     def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for path in files:
@@ -296,7 +296,7 @@ def open_arrow_files(
     return _source_of(name, united, batches, files=tuple(paths), called=called)
 
 
-def _united(schemas: Sequence[pa.Schema]) -> pa.Schema:
+def _unite_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
     """All columns of files, each of a type that holds the cells of all; text, if they are of several kinds."""
     kinds: dict[str, list[pa.DataType]] = {}
     for schema in schemas:
@@ -304,13 +304,13 @@ def _united(schemas: Sequence[pa.Schema]) -> pa.Schema:
             known = kinds.setdefault(one.name, [])
             if not pa.types.is_null(one.type) and one.type not in known:
                 known.append(one.type)
-    return pa.schema([(name, _holding(found)) for name, found in kinds.items()])
+    return pa.schema([(name, _common_type(found)) for name, found in kinds.items()])
 
 
-def _holding(kinds: Sequence[pa.DataType]) -> pa.DataType:
+def _common_type(kinds: Sequence[pa.DataType]) -> pa.DataType:
     if len(kinds) < 2:
         return kinds[0] if kinds else pa.null()
-    common = {united_as(kind) for kind in kinds}
+    common = {union_kind(kind) for kind in kinds}
     if common == {"DOUBLE"}:
         whole = all(pa.types.is_integer(kind) for kind in kinds) and pa.uint64() not in kinds
         return pa.int64() if whole else pa.float64()

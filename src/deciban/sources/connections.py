@@ -19,10 +19,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from deciban.errors import Argument, BadCell, DataError, DecibanError, Message, Place, UsageError, rendered
-from deciban.sources.addresses import Address, without_passwords
+from deciban.errors import Argument, BadCell, DataError, DecibanError, Message, Place, UsageError, render_message
+from deciban.sources.addresses import Address, mask_passwords
 from deciban.sources.arrow import Answer, BatchSource, distinct_names, types_of
-from deciban.sources.duckdb import translated_errors
+from deciban.sources.duckdb import translate_errors
 from deciban.sources.source import ColumnType
 
 # What the driver puts before the words of libpq, and libpq before the words of the server.
@@ -56,7 +56,7 @@ REMEDIES: dict[str, Message] = {
 
 
 @contextmanager
-def server_errors(place: str, connection: Any) -> Iterator[None]:
+def translate_server_errors(place: str, connection: Any) -> Iterator[None]:
     """While it lasts, errors of the driver become ours."""
     try:
         yield
@@ -76,7 +76,7 @@ def as_server_error(place: str, problem: Exception, gone: bool) -> Exception:
     kind, remedy = _kind(state), "" if ";" in said else remedy
     if issubclass(kind, DecibanError):
         return kind(said, place=Place(place), remedy=remedy)
-    return kind(f"{place}: {said}" + (f"; {rendered(remedy)}" if remedy else ""))
+    return kind(f"{place}: {said}" + (f"; {render_message(remedy)}" if remedy else ""))
 
 
 def _kind(state: str) -> type[Exception]:
@@ -101,10 +101,10 @@ def message_of(problem: Exception) -> str:
     else:
         said = DRIVER_WORDS.sub("", text.strip().partition("\n")[0]) or "no reason is given"
     hint = HINT.search(text)
-    return without_passwords(said.strip().rstrip(".") + (f"; {hint[1].strip().rstrip('.')}" if hint else ""))
+    return mask_passwords(said.strip().rstrip(".") + (f"; {hint[1].strip().rstrip('.')}" if hint else ""))
 
 
-def cannot_connect(address: Address, text: str) -> Exception:
+def connection_error(address: Address, text: str) -> Exception:
     """The error of a connection that was not made."""
     said = address.hide(DRIVER_WORDS.sub("", " ".join(text.split())))
     place = f"{address.shown}: cannot connect: {said}"
@@ -167,7 +167,7 @@ EXACT = 2**53
 UNCONVERTED = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
-def told_type(code: Any, driver: str) -> pa.DataType | None:
+def declared_type(code: Any, driver: str) -> pa.DataType | None:
     """What a cursor says of a column, in the way of its driver; None where that tells nothing."""
     if driver in POSTGRES_DRIVERS and isinstance(code, int):
         return TYPES_OF_OIDS.get(code)
@@ -296,8 +296,8 @@ class AdbcQuery:
     query: str
 
     @contextmanager
-    def asked(self, source: BatchSource) -> Iterator[Answer]:
-        with _executed(self.connection, self.query, source.name) as cursor:
+    def open_batches(self, source: BatchSource) -> Iterator[Answer]:
+        with _execute(self.connection, self.query, source.name) as cursor:
             reader = _arrow_of(cursor)()
             _refuse_other_columns(source.name, source.types, reader.schema.names)
             yield Answer(reader.schema, self._batches(reader, source.name))
@@ -307,7 +307,7 @@ class AdbcQuery:
 
     def _batches(self, reader: pa.RecordBatchReader, place: str) -> Iterator[pa.RecordBatch]:
         while True:
-            with translated(self.connection, place):
+            with translate_connection_errors(self.connection, place):
                 batch = next(reader, None)
             if batch is None:
                 return
@@ -326,9 +326,9 @@ class RowQuery:
     arrow: Mapping[str, pa.DataType]
 
     @contextmanager
-    def asked(self, source: BatchSource) -> Iterator[Answer]:
+    def open_batches(self, source: BatchSource) -> Iterator[Answer]:
         schema = pa.schema([(name, self.arrow.get(name, pa.string())) for name in source.names])
-        with _executed(self.connection, self.query, source.name) as cursor:
+        with _execute(self.connection, self.query, source.name) as cursor:
             yield Answer(schema, self._batches(source, cursor, schema))
 
     def relation(self, source: BatchSource) -> Any:
@@ -336,7 +336,7 @@ class RowQuery:
 
     def _batches(self, source: BatchSource, cursor: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         first_row = 1
-        for rows in _fetched(self.connection, cursor, source.name):
+        for rows in _fetch_rows(self.connection, cursor, source.name):
             names = _names_of(cursor)
             _refuse_other_columns(source.name, source.types, names)
             columns = dict(zip(names, zip(*rows, strict=True), strict=False))
@@ -353,7 +353,7 @@ class RowQuery:
 
 def open_connection(connection: Any, query: str, name: str) -> BatchSource:
     """The source of a query; `name` is what messages call it."""
-    with _executed(connection, query, name) as cursor:
+    with _execute(connection, query, name) as cursor:
         if (arrow := _arrow_of(cursor)) is not None:
             schema = arrow().schema
             types = types_of(dict(zip(distinct_names(schema.names, name), schema.types, strict=True)))
@@ -363,10 +363,10 @@ def open_connection(connection: Any, query: str, name: str) -> BatchSource:
 
 def _of_rows(connection: Any, cursor: Any, query: str, name: str) -> BatchSource:
     """The source of rows: what the cursor does not say of its columns, the first rows show."""
-    pieces = _fetched(connection, cursor, name)
+    pieces = _fetch_rows(connection, cursor, name)
     first = next(pieces)  # some drivers describe the columns only then
     names = distinct_names(_names_of(cursor), name)
-    codes = zip(names, (told_type(column[1], driver_of(connection)) for column in cursor.description), strict=True)
+    codes = zip(names, (declared_type(column[1], driver_of(connection)) for column in cursor.description), strict=True)
     told = {column: kind for column, kind in codes if kind is not None}
     looks = _looks(names, frozenset(told), chain([first], pieces))
     found = {column: told.get(column, looks[column].type) for column in names}
@@ -401,14 +401,14 @@ def _arrow_of(cursor: Any) -> Any:
 
 
 @contextmanager
-def _executed(connection: Any, query: str, place: str) -> Iterator[Any]:
+def _execute(connection: Any, query: str, place: str) -> Iterator[Any]:
     """A cursor that has run a query, and is closed in the end; of DuckDB a relation."""
     itself = driver_of(connection) in DUCKDB_DRIVERS
-    with translated(connection, place):
+    with translate_connection_errors(connection, place):
         cursor = connection.sql(query) if itself else _cursor(connection)
     try:
         if not itself:
-            with translated(connection, place):
+            with translate_connection_errors(connection, place):
                 cursor.execute(query)
         yield cursor
     finally:
@@ -422,11 +422,11 @@ def _cursor(connection: Any) -> Any:
     return connection.cursor()
 
 
-def _fetched(connection: Any, cursor: Any, place: str) -> Iterator[list[Any]]:
+def _fetch_rows(connection: Any, cursor: Any, place: str) -> Iterator[list[Any]]:
     """Rows as tuples, some at a time; none in the end."""
     rows: list[Any] = [None]
     while rows:
-        with translated(connection, place):
+        with translate_connection_errors(connection, place):
             found = cursor.fetchmany(FETCHED_ROWS)
         rows = [tuple(row.values()) if isinstance(row, Mapping) else tuple(row) for row in found]
         yield rows
@@ -437,7 +437,7 @@ def _names_of(cursor: Any) -> list[str]:
 
 
 @contextmanager
-def translated(connection: Any, place: str) -> Iterator[None]:
+def translate_connection_errors(connection: Any, place: str) -> Iterator[None]:
     """While it lasts, errors of the connection become ours; theirs is the cause."""
     module = sys.modules.get(driver_of(connection))
     errors: type[Exception] = getattr(connection, "Error", getattr(module, "Error", OSError))
@@ -466,8 +466,8 @@ class IbisTable:
     expression: Any
 
     @contextmanager
-    def asked(self, source: BatchSource) -> Iterator[Answer]:
-        with translated_errors(source.name):
+    def open_batches(self, source: BatchSource) -> Iterator[Answer]:
+        with translate_errors(source.name):
             reader = _reader(self.expression.select(*source.names))
             try:
                 yield Answer(reader.schema, iter(reader))
@@ -481,7 +481,7 @@ class IbisTable:
 def open_ibis(table: Any) -> BatchSource:
     """The source of a table."""
     name = "the table of Ibis"
-    with translated_errors(name):
+    with translate_errors(name):
         schema = table.limit(0).to_pyarrow().schema
     types = types_of(dict(zip(schema.names, schema.types, strict=True)))
     return BatchSource(name, tuple(types), IbisTable(table), types=types)

@@ -23,10 +23,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban.errors import Argument, BadCell, DataError, Place, UsageError
-from deciban.sources.duckdb import DuckDb, files_of, list_of, literal, quoted, record_of, select_all, select_from
-from deciban.sources.sniff import FileFormat, compression_of, unfinished_line
+from deciban.sources.duckdb import DuckDb, files_of, list_of, literal, quote_name, record_of, select_all, select_from
+from deciban.sources.sniff import FileFormat, compression_of, last_line_without_newline
 from deciban.sources.source import ColumnType, Source, Types, rows_of_piece
-from deciban.sources.temporary import Temporary, temporary
+from deciban.sources.temporary import Temporary, create_temporary
 from deciban.tables.cells import (
     MARKERS,
     CellFormat,
@@ -35,10 +35,10 @@ from deciban.tables.cells import (
     as_whole,
     kind_of,
     marker_note,
-    sniffed_format,
+    sniff_format,
     text_type,
 )
-from deciban.tables.table import with_each
+from deciban.tables.table import map_columns
 from deciban.util.arrays import Bytes, Flags, Integers
 
 # Bytes of a long line, and of the longest that is read: a longer one would take gigabytes of memory.
@@ -185,22 +185,22 @@ def refuse_damaged(path: Path, name: str, delimiter: str) -> None:
 INSIDE = re.compile(r'(?:[^"]+|"")*')
 
 
-def recoded(path: Path, name: str, found: FileFormat) -> Temporary:
+def copy_as_utf8(path: Path, name: str, found: FileFormat) -> Temporary:
     """The file as UTF-8 with lines that all end alike; line breaks within quotes stay as they are."""
-    copy = temporary()
+    copy = create_temporary()
     encoding = "utf-8-sig" if found.encoding == "utf-8" else found.encoding
     decoder, ends = codecs.getincrementaldecoder(encoding)(), LineEnds(found.delimiter if found.kind == "csv" else None)
     line = 1
     with pa.input_stream(str(path), compression=found.compression) as stream:
         while block := stream.read(1 << 20):
             try:
-                text = ends.unified(decoder.decode(block))
+                text = ends.unify(decoder.decode(block))
             except UnicodeDecodeError as problem:
                 said = f"{problem.reason} for {encoding}"
                 raise DataError(said, place=Place(f"{name}, after line {line}"), remedy="give its encoding") from None
             line += text.count("\n")
             copy.file.write(text.encode())
-        copy.file.write(ends.unified(decoder.decode(b"", final=True), final=True).encode())
+        copy.file.write(ends.unify(decoder.decode(b"", final=True), final=True).encode())
     copy.file.flush()
     return copy
 
@@ -217,7 +217,7 @@ class LineEnds:
         self._before = "\n"  # what stood before the piece: a quote opens only at the start of a cell
         self._held = ""
 
-    def unified(self, text: str, final: bool = False) -> str:
+    def unify(self, text: str, final: bool = False) -> str:
         """The next piece, except for an end of it that only what follows can tell."""
         text = self._before + self._held + text
         kept = text if final else text[: max(len(text.rstrip('\r"')), 1)]
@@ -273,7 +273,7 @@ class CsvRead:
     def select(self, names: Sequence[str], types: Types) -> str:
         """The query for these columns; those that the files do not have are missing."""
         inner = {here: there for there, here in self.columns}
-        return select_from(self._call(types), [quoted(inner[name]) if name in inner else "NULL" for name in names])
+        return select_from(self._call(types), [quote_name(inner[name]) if name in inner else "NULL" for name in names])
 
     def _call(self, types: Types) -> str:
         options = {
@@ -346,7 +346,7 @@ class CsvCells:
         if kind is None:
             return one, ""
         habit, note = self.habit, ""
-        how = sniffed_format(cells, self.point, habit.thousands, habit.date_format) if kind == "VARCHAR" else None
+        how = sniff_format(cells, self.point, habit.thousands, habit.date_format) if kind == "VARCHAR" else None
         if how is not None:
             kind, note = how.kind, marker_note(cells, how)
         elif (how := self.format_of(kind)) is not None:
@@ -407,7 +407,9 @@ class CsvSource(Source):
 
     def with_types(self, types: Mapping[str, str]) -> "CsvSource":
         self._refuse_unknown(types)
-        return self._retyped({name: self.cells.as_type(self.types[name], kind) for name, kind in types.items()}, types)
+        return self._with_column_types(
+            {name: self.cells.as_type(self.types[name], kind) for name, kind in types.items()}, types
+        )
 
     def as_text(self, columns: Sequence[str]) -> "CsvSource":
         return self.with_types(dict.fromkeys(columns, "VARCHAR"))
@@ -422,7 +424,9 @@ class CsvSource(Source):
         found = {
             name: source.cells.as_learned(name, source.types[name], types[name]) for name in self.names if name in types
         }
-        return source._retyped(found, {name for name, one in found.items() if one.kind != self.types[name].kind})
+        return source._with_column_types(
+            found, {name for name, one in found.items() if one.kind != self.types[name].kind}
+        )
 
     def _with_habit(self, habit: CellHabits) -> "CsvSource":
         """Read cells as a model has learned to; what the user says of this file goes before."""
@@ -432,7 +436,7 @@ class CsvSource(Source):
         cells = replace(self.cells, habit=CellHabits(missing, habit.marked, thousands, date_format))
         return replace(self._with_reads(missing=missing), cells=cells)
 
-    def _retyped(self, types: Types, changed: Collection[str]) -> "CsvSource":
+    def _with_column_types(self, types: Types, changed: Collection[str]) -> "CsvSource":
         """The same with other types of columns; the notes on those that changed are dropped."""
         notes = {name: note for name, note in self.notes.items() if name not in changed}
         return replace(self, types={**self.types, **types}, notes=notes)
@@ -446,7 +450,7 @@ class CsvSource(Source):
 
     def resolve_types(self, sample: pa.Table) -> tuple["CsvSource", pa.Table]:
         unsure = [name for name in sample.column_names if name in self.types and not self.types[name].sure]
-        source = self.looked_at(sample.select(unsure)) if unsure else self
+        source = self.infer_types(sample.select(unsure)) if unsure else self
         late = {name: one for name in unsure if (one := source.types[name]).sure}
         if late:
             formats = {name: one.cell_format or CellFormat(one.kind) for name, one in late.items()}
@@ -454,12 +458,12 @@ class CsvSource(Source):
                 formats[name].read(sample[name]) if name in formats else sample[name] for name in sample.column_names
             ]
             sample = pa.Table.from_arrays(cells, names=sample.column_names)
-        sample = with_each(sample, lambda cells: as_days(as_whole(cells)))
+        sample = map_columns(sample, lambda cells: as_days(as_whole(cells)))
         days = {field.name: replace(source.types[field.name], days=True)
                 for field in sample.schema if pa.types.is_date(field.type)}  # fmt: skip
         return replace(source, types={**source.types, **days}), sample
 
-    def looked_at(self, cells: pa.Table) -> "CsvSource":
+    def infer_types(self, cells: pa.Table) -> "CsvSource":
         """The source whose columns are what such cells of text look like, where they are not all missing."""
         seen = {name: self.cells.as_seen(self.types[name], cells[name]) for name in cells.column_names}
         notes = {name: note for name, (_, note) in seen.items() if note}
@@ -488,11 +492,11 @@ class CsvSource(Source):
         duckdb = DuckDb(self.name, len(self.columns), header, self.called, True, self.more_memory)
         query, first = select_all(self.reads, self.names, self.types), 1
         for piece in duckdb.pieces(query, rows_of_piece(self.row_bytes or 0.0, len(self.columns))):
-            cells = (self._converted(*column, first) for column in zip(self.names, piece.columns, strict=True))
+            cells = (self._convert(*column, first) for column in zip(self.names, piece.columns, strict=True))
             yield pa.Table.from_arrays(list(cells), names=list(self.names))
             first += piece.num_rows
 
-    def _converted(
+    def _convert(
         self,
         name: str,
         cells: pa.ChunkedArray,
@@ -525,16 +529,16 @@ class CsvSource(Source):
         }
         first = 1
         for text in as_written.tables():
-            cells = [self._converted(name, text[name], first, plain[name], self.missing) for name in self.names]
+            cells = [self._convert(name, text[name], first, plain[name], self.missing) for name in self.names]
             yield pa.Table.from_arrays(cells, names=list(self.names)), text
             first += text.num_rows
 
-    def unfinished(self, column: str) -> tuple[str, ...]:
+    def cells_without_newline(self, column: str) -> tuple[str, ...]:
         found = []
         for read in self.reads:
             header = [here for _, here in read.columns]
             for path in read.paths if read.compression is None and column in header else ():
-                cells = unfinished_line(path, read.delimiter)
+                cells = last_line_without_newline(path, read.delimiter)
                 if len(cells) == len(header):
                     found.append(cells[header.index(column)])
         return tuple(found)
@@ -600,7 +604,7 @@ def open_csv(
         row_bytes=None if any(form.row_bytes is None for form in forms) else forms[0].row_bytes,
         types={name: ColumnType("VARCHAR", sure=False) for name in names}, files=tuple(paths), called=called,
     )  # fmt: skip
-    return source.looked_at(source.head(max(1_000, min(TYPED_ROWS, TYPED_CELLS // len(source.names)))))
+    return source.infer_types(source.head(max(1_000, min(TYPED_ROWS, TYPED_CELLS // len(source.names)))))
 
 
 def _reads(

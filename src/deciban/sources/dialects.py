@@ -63,9 +63,9 @@ class Dialect:
         if not name or "\0" in name or len(name.encode()) > self.max_name:
             problem = "is empty" if not name else "holds a NUL byte" if "\0" in name else "is too long"
             raise UsageError(f"the name {name[:60]!r} {problem} for {self.name}", remedy="rename it")
-        return self.quoted(name)
+        return self.quote_name(name)
 
-    def quoted(self, name: str) -> str:
+    def quote_name(self, name: str) -> str:
         """Return a name in quotes, unchecked."""
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
@@ -73,7 +73,7 @@ class Dialect:
         """Return the name, or one like it that `identifier` accepts if it is short enough."""
         return name.replace("\0", "\ufffd")
 
-    def qualified(self, name: str) -> str:
+    def quote_table(self, name: str) -> str:
         """Return the name of a table, in which dots separate the schema from the table: each part is quoted."""
         return ".".join(self.identifier(part) for part in name.split("."))
 
@@ -84,7 +84,7 @@ class Dialect:
 
     def number(self, value: float) -> str:
         """Return a double, exactly: a bare 1.5 would be a decimal number."""
-        return _exact(value) if math.isfinite(value) else f"CAST('{_named(value)}' AS {self.double})"
+        return _exact(value) if math.isfinite(value) else f"CAST('{_spell_nonfinite(value)}' AS {self.double})"
 
     def value(self, value: str | float | int) -> str:
         """Return a text, a double or a whole number."""
@@ -94,7 +94,7 @@ class Dialect:
 
     def doubles(self, values: Iterable[float]) -> str:
         """Return an array of doubles, exactly; `(array)[k]` is an element of it."""
-        shown = (repr(float(value)) if math.isfinite(value) else _named(value) for value in values)
+        shown = (repr(float(value)) if math.isfinite(value) else _spell_nonfinite(value) for value in values)
         return self._numbers(",".join(shown), self.double)
 
     def integers(self, values: Iterable[int]) -> str:
@@ -213,7 +213,7 @@ class Dialect:
         """Return the largest whole number not above a double, as a double."""
         return f"floor({number})"
 
-    def scaled(self, number: str, exponent: int) -> str:
+    def scale(self, number: str, exponent: int) -> str:
         """Return a double times 2**exponent, exactly; no factor is too large."""
         steps = []
         while abs(exponent) > 1000:
@@ -229,7 +229,7 @@ class Dialect:
         """Return a number whose products and squares are possible as long as its size is at most this."""
         return number
 
-    def nudged(self, distance: str, factor: float) -> str:
+    def nudge(self, distance: str, factor: float) -> str:
         """Return a distance that is to be multiplied by a factor and squared."""
         return distance
 
@@ -256,7 +256,7 @@ class Dialect:
         """Return all cells of a row, as one value."""
         return table
 
-    def expanded(self, row: str) -> str:
+    def expand(self, row: str) -> str:
         """Return the columns that such a value was made of."""
         return f"{row}.*"
 
@@ -293,7 +293,7 @@ class PostgresDialect(Dialect):
         return f"E{written.replace(BACKSLASH, 2 * BACKSLASH)}" if BACKSLASH in text else written
 
     def number(self, value: float) -> str:
-        shown = _exact(value) if math.isfinite(value) else _named(value)
+        shown = _exact(value) if math.isfinite(value) else _spell_nonfinite(value)
         return f"'{shown}'::float8"
 
     def _numbers(self, listed: str, kind: str) -> str:
@@ -341,8 +341,8 @@ class PostgresDialect(Dialect):
         text = f"concat({self.literal(message)}, left(CAST({seen} AS text), 0))"
         return f"CAST(CAST(CAST({text} AS integer) AS text) AS {kind})"
 
-    def scaled(self, number: str, exponent: int) -> str:
-        made = super().scaled(number, exponent)
+    def scale(self, number: str, exponent: int) -> str:
+        made = super().scale(number, exponent)
         if exponent >= 0:
             return made
         least = self.number(2.0 ** (-1075 - exponent))  # what is no larger becomes 0
@@ -359,7 +359,7 @@ class PostgresDialect(Dialect):
         largest = self.number(min(most, 1e308))
         return f"CASE WHEN abs({number}) > {largest} THEN {self.number(math.inf)} ELSE {number} END"
 
-    def nudged(self, distance: str, factor: float) -> str:
+    def nudge(self, distance: str, factor: float) -> str:
         """By so little that only a distance is changed whose square would be too small."""
         return f"({distance} + {self.number(min(1e-150 / abs(factor), 1.0))})" if factor else distance
 
@@ -373,7 +373,7 @@ class PostgresDialect(Dialect):
     def digits(self, word: str, shift: int, mask: int) -> str:
         return f"CAST(({word} >> {shift}) & {mask} AS integer)"
 
-    def expanded(self, row: str) -> str:
+    def expand(self, row: str) -> str:
         return f"({row}).*"
 
 
@@ -413,7 +413,7 @@ class SparkDialect(Dialect):
         return f"decode(X'{text.encode().hex()}', 'UTF-8')"
 
     def number(self, value: float) -> str:
-        return f"{_exact(value)}D" if math.isfinite(value) else f"double('{_named(value)}')"
+        return f"{_exact(value)}D" if math.isfinite(value) else f"double('{_spell_nonfinite(value)}')"
 
     def _numbers(self, listed: str, kind: str) -> str:
         return f"CAST(split('{listed}', ',') AS ARRAY<{kind}>)" if listed else f"CAST(array() AS ARRAY<{kind}>)"
@@ -483,7 +483,7 @@ def _exact(value: float) -> str:
     return shown if "e" in shown else f"{shown}e0"
 
 
-def _named(value: float) -> str:
+def _spell_nonfinite(value: float) -> str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 

@@ -88,14 +88,14 @@ class Documents(Source):
         """All documents; files that are not text are left out, with a warning."""
         others: list[str] = []
         for item in self.items:
-            with _opened(item.path) as file:
+            with _open_file(item.path) as file:
                 start = file.read(DOCUMENT_START)
                 raw = start + file.read() if len(start) == DOCUMENT_START else start
             kind = _kind(item.path, start)
             if kind == "other":
                 others.append(item.called)
             else:
-                text = decoded(raw, self.encoding)
+                text = decode(raw, self.encoding)
                 yield item, text_of_html(text) if kind == "html" else text
         if others and len(others) == len(self.items):
             problem = f"none of its files is text, such as {others[0]}"
@@ -158,7 +158,7 @@ def _readable(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def _opened(path: str) -> Any:
+def _open_file(path: str) -> Any:
     try:
         return open(path, "rb")
     except PermissionError:
@@ -197,7 +197,7 @@ TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 LONG_NUMBER = re.compile(r"&#[0-9]{8,};?")
 
 
-def decoded(raw: bytes, encoding: str | None = None) -> str:
+def decode(raw: bytes, encoding: str | None = None) -> str:
     """The text of these bytes: by their mark, by `encoding`, as UTF-8 or as that of Western Europe; no NUL is in it."""
     mark = next((mark for mark in ENCODING_MARKS if raw.startswith(mark)), b"")
     known = ENCODING_MARKS.get(mark) or (codec(encoding) if encoding else None)
@@ -233,11 +233,11 @@ def codec(name: str) -> str | None:
 
 def text_of_html(markup: str) -> str:
     """What HTML shows: without scripts and styles, its entities decoded, each block on lines of its own."""
-    lines = (" ".join(line.split()) for line in "".join(_shown(markup)).splitlines())
+    lines = (" ".join(line.split()) for line in "".join(_visible_text(markup)).splitlines())
     return "\n".join(line for line in lines if line)
 
 
-def _shown(markup: str) -> Iterator[str]:
+def _visible_text(markup: str) -> Iterator[str]:
     """The pieces of text between the tags, and ends of lines at blocks.
 
     In time that grows with the length, whatever is not closed: Python's own parser may take minutes for a short page.

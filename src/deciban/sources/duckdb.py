@@ -27,11 +27,11 @@ from deciban.sources.source import (
     Source,
     SqlRows,
     Types,
+    duplicate_column_error,
     in_pieces,
-    repeated_column,
     rows_of_piece,
 )
-from deciban.tables.table import repeated
+from deciban.tables.table import find_duplicate
 from deciban.util import shutdown
 from deciban.util.arrays import CORES
 
@@ -94,7 +94,7 @@ def connect(columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
         "autoload_known_extensions": False,
         "python_enable_replacements": False,
     }
-    with interrupts():
+    with raise_interrupts():
         connection = duckdb.connect(config=config)
         connection.execute("SET disable_parquet_prefetching = true")  # of all columns of a group of rows, at once
     return connection
@@ -108,7 +108,7 @@ MAX_IDLE = 4
 
 
 @contextmanager
-def borrowed(
+def borrow_connection(
     columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
 ) -> Iterator["duckdb.DuckDBPyConnection"]:
     """Lend a DuckDB for questions that leave nothing behind in it; see `connect`. After a failure it is closed."""
@@ -149,7 +149,7 @@ def _spill_folder() -> str:
     return path
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name as SQL writes it."""
     return DUCKDB.identifier(name)
 
@@ -183,7 +183,7 @@ def select_from(table: str, columns: Sequence[str]) -> str:
 @lru_cache(maxsize=1)
 def keywords() -> frozenset[str]:
     """The words that are names in SQL only in quotes."""
-    with borrowed() as connection:
+    with borrow_connection() as connection:
         words = connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
         return frozenset(word for (word,) in words)
 
@@ -199,23 +199,23 @@ def column_types(
     query: str, name: str, called: Mapping[str, str] = NOTHING, more_memory: float = 0.0
 ) -> dict[str, str]:
     """The names and types of the columns of one query, whose source the user calls `name`."""
-    with borrowed(more_memory=more_memory) as connection, translated_errors(name, called=called):
+    with borrow_connection(more_memory=more_memory) as connection, translate_errors(name, called=called):
         if len(connection.extract_statements(query)) != 1:  # before any of them is run
             raise UsageError("these are several statements", place=Place(name), remedy="give one query")
         relation = connection.sql(query)
         names, types = relation.columns, [str(kind) for kind in relation.types]
-    if (twice := repeated(names)) is not None:
-        raise repeated_column(twice, name)
+    if (twice := find_duplicate(names)) is not None:
+        raise duplicate_column_error(twice, name)
     return dict(zip(names, types, strict=True))
 
 
 @contextmanager
-def translated_errors(
+def translate_errors(
     name: str, header: Mapping[str, str] = NOTHING, called: Mapping[str, str] = NOTHING
 ) -> Iterator[None]:
     """While it lasts, DuckDB's errors become ours. `header`, `called`: what the user calls its columns and files."""
     try:
-        with interrupts():
+        with raise_interrupts():
             yield
     except (DataError, UsageError):
         raise
@@ -233,7 +233,7 @@ def translated_errors(
 
 
 @contextmanager
-def interrupts() -> Iterator[None]:
+def raise_interrupts() -> Iterator[None]:
     """While it lasts, a signal that DuckDB noticed is an interrupt and no error of a query."""
     try:
         yield
@@ -252,25 +252,25 @@ def as_user_error(name: str, header: Mapping[str, str], called: Mapping[str, str
     if (unread := _of_an_extension(name, text)) is not None:
         return unread
     if "No space left" in text or "Out of Memory" in text:
-        return OSError(f"{name}: {_first(text)}; free some space for temporary files")
+        return OSError(f"{name}: {_first_line(text)}; free some space for temporary files")
     if found := LINE.search(text):
         return _csv_error(name, header, text, found)
     if found := JSON_LINE.search(text):
         line = int(found[2]) - ("Malformed" in text)  # counts one too many there
-        said = f"this is not a line of JSON as those before ({_first(found[3])})"
+        said = f"this is not a line of JSON as those before ({_first_line(found[3])})"
         return DataError(said, place=Place(f"{name}, line {line}"), remedy="correct it")
     place = Place(name)
     if "invalid state" in text:
         said = "some lines end in another way than the first ones"
         return DataError(said, place=place, remedy="write the file with one kind of end")
     if "GZIP" in text.upper() or "zstd" in text.lower():
-        said = f"the compressed file is damaged or cut off ({_first(text)})"
+        said = f"the compressed file is damaged or cut off ({_first_line(text)})"
         return DataError(said, place=place, remedy="write it anew")
     if re.search("Parquet|magic bytes|footer|decompression|know what type|Out of buffer|Thrift", text, re.IGNORECASE):
-        said = f"the Parquet file is damaged or cut off ({_first(text)})"
+        said = f"the Parquet file is damaged or cut off ({_first_line(text)})"
         return DataError(said, place=place, remedy="write it anew")
     kind = UsageError if re.match(r"(Parser|Binder|Catalog) Error", text) else DataError
-    return kind(_first(text), place=place)
+    return kind(_first_line(text), place=place)
 
 
 def _of_an_extension(name: str, text: str) -> UsageError | None:
@@ -296,7 +296,7 @@ def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[s
     found = FILE.search(text)
     place = Place(f"{name if found is None else found[1].strip()}, line {line[1]}")
     content = CONTENT.search(text)
-    shown = _cut(content[1]) if content is not None else ""
+    shown = _truncate(content[1]) if content is not None else ""
     if cells := CELLS.search(text):
         said = f"found {cells[2]} cells where the header has {cells[1]} ({shown!r})"
         return DataError(said, place=place, remedy="complete the row, or quote the cells that hold a separator")
@@ -304,8 +304,8 @@ def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[s
         said = f"a quote is opened and never closed ({shown!r})"
         return DataError(said, place=place, remedy="close it, or double it inside a cell")
     if bad := CONVERTED.search(text):
-        said = f"found {_cut(bad[2])!r}, expected {EXPECTED_TYPES.get(bad[3], bad[3])}"
-        remedy = "correct the cell, leave it empty, name it as missing, or read the column as text"
+        said = f"found {_truncate(bad[2])!r}, expected {EXPECTED_TYPES.get(bad[3], bad[3])}"
+        remedy = "correct the cell, leave it empty, treat it as missing, or read the column as text"
         return DataError(said, place=replace(place, column=header.get(bad[1], bad[1])), remedy=remedy)
     if "unicode" in text.lower():
         said = f"this is not UTF-8 text ({shown!r})"
@@ -314,15 +314,15 @@ def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[s
         most = f"{int(longest[1]) // 1_000_000} MB"
         remedy = "is a quote not closed? Else shorten its cells"
         return DataError(f"a row is longer than {most}", place=place, remedy=remedy)
-    return DataError(f"{_first(text.split(line[0])[-1])} ({shown!r})", place=place, remedy="correct the row")
+    return DataError(f"{_first_line(text.split(line[0])[-1])} ({shown!r})", place=place, remedy="correct the row")
 
 
-def _first(text: str) -> str:
+def _first_line(text: str) -> str:
     lines: list[Any] = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    return _cut(re.sub(r"^(\w+ )+Error: ", "", lines[0]), 160) if lines else "it cannot be read"
+    return _truncate(re.sub(r"^(\w+ )+Error: ", "", lines[0]), 160) if lines else "it cannot be read"
 
 
-def _cut(text: str, most: int = 40) -> str:
+def _truncate(text: str, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -348,7 +348,10 @@ def select_all(reads: Iterable[Read], names: Sequence[str], types: Types) -> str
 
 def select_typed(table: str, names: Sequence[str], types: Types) -> str:
     """The query for these columns of a table that has types, each cast to the one that is wanted."""
-    casts = (f"CAST({quoted(name)} AS {wanted})" if (wanted := types[name].wanted) else quoted(name) for name in names)
+    casts = (
+        f"CAST({quote_name(name)} AS {wanted})" if (wanted := types[name].wanted) else quote_name(name)
+        for name in names
+    )
     return select_from(table, list(casts))
 
 
@@ -372,8 +375,8 @@ class DuckDb:
         """The answer to a query as a stream, in batches of the given number of rows."""
         try:
             with (
-                borrowed(self.columns, parsing=self.parsing, more_memory=self.more_memory) as connection,
-                translated_errors(self.name, self.header, self.called),
+                borrow_connection(self.columns, parsing=self.parsing, more_memory=self.more_memory) as connection,
+                translate_errors(self.name, self.header, self.called),
             ):
                 yield connection.sql(query).to_arrow_reader(rows)
         finally:
@@ -390,7 +393,7 @@ class DuckDb:
         connection = connect(self.columns, parsing=True, more_memory=self.more_memory + COUNTING_MEMORY)
 
         def ask(question: str) -> pa.Table:
-            with translated_errors(self.name, self.header, self.called):
+            with translate_errors(self.name, self.header, self.called):
                 return connection.sql(question).to_arrow_table()
 
         try:
@@ -460,13 +463,13 @@ class RelationSource(Source):
     @classmethod
     def of(cls, relation: Any) -> "RelationSource":
         """A DataError where two columns have one name."""
-        if (twice := repeated(relation.columns)) is not None:
-            raise repeated_column(twice)
+        if (twice := find_duplicate(relation.columns)) is not None:
+            raise duplicate_column_error(twice)
         return cls("the relation", tuple(relation.columns), relation=relation)
 
     def tables(self) -> Iterator[pa.Table]:
-        with translated_errors(self.name):
-            reader = self.relation.project(", ".join(map(quoted, self.names))).to_arrow_reader()
+        with translate_errors(self.name):
+            reader = self.relation.project(", ".join(map(quote_name, self.names))).to_arrow_reader()
             yield pa.Table.from_batches([], reader.schema)
             for batch in reader:
                 yield pa.Table.from_batches([batch])
@@ -482,9 +485,9 @@ def rows_of_relation(relation: Any, name: str, columns: Mapping[str, str]) -> Sq
     called = f"deciban_{uuid4().hex}"  # by statements alone: a table of this name would be counted in its place
 
     def ask(query: str) -> pa.Table:
-        with translated_errors(name):
+        with translate_errors(name):
             return relation.query(called, query).to_arrow_table()
 
-    cells = {column: f"{called}.{quoted(column)}" for column in columns}
+    cells = {column: f"{called}.{quote_name(column)}" for column in columns}
     cast = {column: f"CAST({cells[column]} AS {kind})" if kind else cells[column] for column, kind in columns.items()}
     return SqlRows.of(DUCKDB, called, cast, ask)

@@ -10,13 +10,13 @@ from deciban.errors import DataError, Place
 from deciban.sources.duckdb import (
     JSON_FILE_MEMORY,
     DuckDbSource,
-    borrowed,
+    borrow_connection,
     column_types,
     files_of,
     literal,
     record_of,
     select_typed,
-    translated_errors,
+    translate_errors,
 )
 from deciban.sources.sniff import FileFormat
 from deciban.sources.source import ColumnType, Types
@@ -98,7 +98,7 @@ def _refuse_keys_by_case(
         return
     keys = " UNION ".join(read.select_keys() for read in reads)
     memory = JSON_FILE_MEMORY * sum(len(read.paths) for read in reads)
-    with borrowed(more_memory=memory) as connection, translated_errors(name, called=called):
+    with borrow_connection(more_memory=memory) as connection, translate_errors(name, called=called):
         written = sorted((key for (key,) in connection.execute(keys).fetchall()), reverse=True)
     first: dict[str, str] = {}
     for key in written:

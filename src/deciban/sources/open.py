@@ -24,15 +24,15 @@ from deciban.sources.arrow import (
     open_arrow_stream,
     open_parquet,
 )
-from deciban.sources.csv import MISSING_WORDS, CsvSource, open_csv, recoded
+from deciban.sources.csv import MISSING_WORDS, CsvSource, copy_as_utf8, open_csv
 from deciban.sources.dialects import DUCKDB
-from deciban.sources.duckdb import RelationSource, translated_errors
+from deciban.sources.duckdb import RelationSource, translate_errors
 from deciban.sources.json import open_json
 from deciban.sources.query import SQL, open_query
 from deciban.sources.sniff import FileFormat, sniff
 from deciban.sources.source import Source
 from deciban.sources.spark import SparkRows
-from deciban.sources.temporary import STANDARD_INPUT, spooled
+from deciban.sources.temporary import STANDARD_INPUT, spool
 from deciban.tables.cells import TYPES, CellHabits
 from deciban.tables.convert import as_table
 from deciban.tables.table import Frame, Table
@@ -147,7 +147,7 @@ def find_rows(data: Any, *, files: bool = False, in_engine: bool = False) -> Any
     return RelationSource.of(data) if kind == "relation" else _open(kind, data, ScanOptions())
 
 
-def named_rows(data: Any, query: str | None, table: str | None) -> Any:
+def open_query_or_table(data: Any, query: str | None, table: str | None) -> Any:
     """Return the source of a query or a table of a database; without either, the data as they are."""
     return data if query is None and table is None else scan(data, query=query, table=table)
 
@@ -341,7 +341,7 @@ def _of_connection(connection: Any, query: str | None, table: str | None) -> Sou
     from deciban.sources.connections import open_connection
 
     name = "the query" if table is None else table
-    text = query if query is not None else f"SELECT * FROM {DUCKDB.qualified(table or '')}"  # as most engines quote
+    text = query if query is not None else f"SELECT * FROM {DUCKDB.quote_table(table or '')}"  # as most engines quote
     return open_connection(connection, text, name)
 
 
@@ -442,14 +442,14 @@ def _open_files(name: str, given: Sequence[str], options: ScanOptions) -> Source
     called: dict[str, str] = {}  # what the user calls a file that is read elsewhere
     for file in given:
         if file == STANDARD_INPUT or not Path(file).is_file():
-            kept.append(spooled(file))
+            kept.append(spool(file))
             called[kept[-1].name] = "standard input" if file == STANDARD_INPUT else file
             file = kept[-1].name
         path, shown = Path(file), called.get(file, file)
-        with translated_errors(shown):
+        with translate_errors(shown):
             found = sniff(path, shown, options.encoding, options.delimiter, options.header)
         if found.kind in ("csv", "json") and (found.encoding != "utf-8" or found.mixed_ends):
-            kept.append(recoded(path, shown, found))
+            kept.append(copy_as_utf8(path, shown, found))
             path = Path(kept[-1].name)
             called[kept[-1].name] = shown
             found = replace(found, compression=None, encoding="utf-8", mixed_ends=False)

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar, get_args
 
 import pyarrow as pa
 
-from deciban.errors import Argument, DataError, Place, UsageError, missing_package, rendered
+from deciban.errors import Argument, DataError, Place, UsageError, missing_package, render_message
 from deciban.sources.addresses import Address
 from deciban.sources.arrow import distinct_names
-from deciban.sources.connections import cannot_connect, server_errors
+from deciban.sources.connections import connection_error, translate_server_errors
 from deciban.sources.dialects import POSTGRES
 from deciban.sources.source import ColumnType, Source, SqlColumn, SqlRows, in_measured_pieces, sample_by_content
 from deciban.sources.write import IfExists
 from deciban.tables.cells import is_text, plain_type
-from deciban.tables.table import like_first, with_each
+from deciban.tables.table import cast_like_first, map_columns
 from deciban.util import shutdown
 from deciban.util.arrays import CONTENT_SEED
 from deciban.util.progress import Advance
@@ -34,7 +34,7 @@ T = TypeVar("T")
 LOOK = 0.2
 
 
-def started(action: Callable[[], T]) -> "Future[T]":
+def run_in_thread(action: Callable[[], T]) -> "Future[T]":
     """What the action will have returned, or raised; nobody waits for it when the process ends."""
     future: Future[T] = Future()
 
@@ -48,7 +48,7 @@ def started(action: Callable[[], T]) -> "Future[T]":
     return future
 
 
-def result_of(future: "Future[T]") -> T:
+def wait_for_result(future: "Future[T]") -> T:
     """What was returned or raised, for which is waited."""
     while not future.done():
         wait([future], LOOK)
@@ -72,17 +72,17 @@ def driver() -> Any:
 
 
 @contextmanager
-def connected(address: Address, sibling: Any = None) -> Iterator[Any]:
+def connect(address: Address, sibling: Any = None) -> Iterator[Any]:
     """A connection in a transaction of its own, which is rolled back in the end unless it was committed.
 
     sibling: another connection to the same database, beside which one more is made in a tenth of the time.
     """
     dbapi = driver()
-    connecting = started(lambda: dbapi.connect(address.url) if sibling is None else sibling.adbc_clone())
+    connecting = run_in_thread(lambda: dbapi.connect(address.url) if sibling is None else sibling.adbc_clone())
     try:
-        connection = result_of(connecting)
+        connection = wait_for_result(connecting)
     except dbapi.Error as problem:
-        raise cannot_connect(address, str(problem)) from None
+        raise connection_error(address, str(problem)) from None
     except BaseException:  # an interrupt: what is opened later is closed then
         connecting.add_done_callback(_close_opened)
         raise
@@ -166,12 +166,12 @@ class Statement:
         return self._result(self._start(action))
 
     def _start(self, action: Callable[[], T]) -> "Future[T]":
-        self._running = future = started(action)
+        self._running = future = run_in_thread(action)
         return future
 
     def _result(self, future: "Future[T]") -> T:
-        with server_errors(self._place, self._connection):
-            return result_of(future)
+        with translate_server_errors(self._place, self._connection):
+            return wait_for_result(future)
 
 
 # Infinite dates, and those that Arrow cannot hold, are missing: as numbers of days they would be others.
@@ -234,7 +234,7 @@ class PostgresType(ColumnType):
         return f"CAST({made}{'::int' if self.own == 'BOOLEAN' else ''} AS {AS_TYPES[self.kind]})"
 
 
-def described(statement: Statement, source: str, place: str) -> dict[str, PostgresType]:
+def describe_columns(statement: Statement, source: str, place: str) -> dict[str, PostgresType]:
     """The columns of a table or a query, as it stands behind FROM, and their types."""
     names = distinct_names(statement.schema(f"SELECT * FROM {source} AS q").names, place)
     types = ", ".join(f"pg_typeof(q.{POSTGRES.identifier(name)})::oid" for name in names)
@@ -291,7 +291,7 @@ class Snapshots:
         return type(self), (self.address,)
 
     @contextmanager
-    def held(self, place: str, look: Callable[[Statement], object]) -> Iterator[None]:
+    def hold_snapshot(self, place: str, look: Callable[[Statement], object]) -> Iterator[None]:
         """While it lasts, all passes see one moment, and the tables at which one looks first stay as they are."""
         with self._lock:
             if self._held is None:
@@ -308,17 +308,17 @@ class Snapshots:
 
     def _hold(self, place: str, look: Callable[[Statement], object]) -> Held:
         with ExitStack() as closing:
-            connection = closing.enter_context(self.reading(place))
+            connection = closing.enter_context(self.acquire(place))
             with Statement(connection, place) as statement:
                 (found,) = statement.rows("SELECT pg_export_snapshot() AS moment")
                 look(statement)
             return Held(connection, found["moment"], closing.pop_all())
 
     @contextmanager
-    def reading(self, place: str) -> Iterator[Any]:
+    def acquire(self, place: str) -> Iterator[Any]:
         """A connection in a transaction that changes nothing and sees one moment: that which is held, or its own."""
         held = self._held
-        with connected(self.address, None if held is None else held.connection) as connection:
+        with connect(self.address, None if held is None else held.connection) as connection:
             with Statement(connection, place) as statement:
                 statement.run(BEGIN)
                 if held is not None:
@@ -332,11 +332,11 @@ class Connections(Protocol):
 
     own: bool
 
-    def reading(self, place: str) -> AbstractContextManager[Any]:
+    def acquire(self, place: str) -> AbstractContextManager[Any]:
         """A connection for one pass."""
         ...
 
-    def held(self, place: str, look: Callable[[Statement], object]) -> AbstractContextManager[None]:
+    def hold_snapshot(self, place: str, look: Callable[[Statement], object]) -> AbstractContextManager[None]:
         """While it lasts, all passes see the same rows, as far as that can be had."""
         ...
 
@@ -348,10 +348,10 @@ class GivenConnection:
     connection: Any
     own = False
 
-    def reading(self, place: str) -> AbstractContextManager[Any]:
+    def acquire(self, place: str) -> AbstractContextManager[Any]:
         return nullcontext(self.connection)
 
-    def held(self, place: str, look: Callable[[Statement], object]) -> AbstractContextManager[None]:
+    def hold_snapshot(self, place: str, look: Callable[[Statement], object]) -> AbstractContextManager[None]:
         return nullcontext()
 
 
@@ -367,12 +367,12 @@ class PostgresSource(Source):
     types: Mapping[str, PostgresType] = field(kw_only=True)
 
     def steady(self) -> AbstractContextManager[None]:
-        return self.connections.held(self.name, self._refuse_changed)
+        return self.connections.hold_snapshot(self.name, self._refuse_changed)
 
     def tables(self) -> Iterator[pa.Table]:
         self._refuse_unreadable()
         with (
-            self.connections.reading(self.name) as connection,
+            self.connections.acquire(self.name) as connection,
             Statement(connection, self.name, self.connections.own) as statement,
         ):
             self._refuse_changed(statement)
@@ -383,25 +383,27 @@ class PostgresSource(Source):
     @contextmanager
     def sql(self) -> Iterator[SqlRows]:
         """The rows as the server has them; it may use several processes, as it does by itself."""
-        with self._asking() as (statement, rows):
+        with self._open_sql() as (statement, rows):
             if self.connections.own:
                 statement.run("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
             yield rows
 
-    def sample_in_engine(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
+    def sample_in_engine(self, max_rows: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
         """The rows that `sample` draws: the server has the same hashes."""
         with self.sql() as rows:
             cells = [name for name in self.names if name not in labels]
-            drawn, size = sample_by_content(rows, most, _content([rows.columns[name] for name in (*cells, *labels)]))
+            drawn, size = sample_by_content(
+                rows, max_rows, _content([rows.columns[name] for name in (*cells, *labels)])
+            )
         advance(size)
         return drawn, size
 
     @contextmanager
-    def _asking(self) -> Iterator[tuple[Statement, SqlRows]]:
+    def _open_sql(self) -> Iterator[tuple[Statement, SqlRows]]:
         """Who answers, and what is asked about."""
         self._refuse_unreadable()
         with (
-            self.connections.reading(self.name) as connection,
+            self.connections.acquire(self.name) as connection,
             Statement(connection, self.name, self.connections.own) as statement,
         ):
             self._refuse_changed(statement)
@@ -417,29 +419,33 @@ class PostgresSource(Source):
     def _refuse_changed(self, statement: Statement) -> None:
         """Refuse columns that are not there any more, or are of another type, since they were looked at."""
         try:
-            now = described(statement, self.source, self.name)
+            now = describe_columns(statement, self.source, self.name)
         except UsageError as problem:
-            said = f"{rendered(problem.cause)}; {rendered(problem.remedy)}" if problem.remedy else problem.cause
+            said = (
+                f"{render_message(problem.cause)}; {render_message(problem.remedy)}"
+                if problem.remedy
+                else problem.cause
+            )
             remedy = "it has changed since it was looked at: scan it again"
             raise DataError(said, place=problem.place, remedy=remedy) from None
         for name in self.names:
             was = self.types[name].called
             if name not in now:
-                raise self._changed(f"column {name!r} is gone, which was there")
+                raise self._change_error(f"column {name!r} is gone, which was there")
             if now[name].called != was:
-                raise self._changed(f"column {name!r} is {now[name].called}, and was {was}")
+                raise self._change_error(f"column {name!r} is {now[name].called}, and was {was}")
 
-    def _changed(self, what: str) -> DataError:
+    def _change_error(self, what: str) -> DataError:
         return DataError(f"{what} when it was looked at", place=Place(self.name), remedy="scan it again")
 
 
 def _content(columns: Sequence[SqlColumn]) -> str:
     """The hash of what a row holds, as `content_hashes` has it (`hash_record_extended`: since PostgreSQL 14)."""
-    cells = ", ".join(map(_hashed_as, columns))
+    cells = ", ".join(map(_hash_input, columns))
     return f"hash_record_extended(ROW({cells}), {(CONTENT_SEED ^ 1 << 63) - (1 << 63)})"
 
 
-def _hashed_as(column: SqlColumn) -> str:
+def _hash_input(column: SqlColumn) -> str:
     """A cell as a text or as the double that it is read as; NULL where it is missing."""
     if is_text(plain_type(column.type)):
         return f'CAST({column.sql} AS text) COLLATE "C"'
@@ -449,11 +455,11 @@ def _hashed_as(column: SqlColumn) -> str:
 def open_postgres(connections: Connections, where: str, query: str | None, table: str | None) -> PostgresSource:
     """The source of a query or of a table; `where` is what messages call the database."""
     name = f"{'the query' if table is None else table} ({where})"
-    source = f"({query}\n)" if table is None else POSTGRES.qualified(table)
-    with connections.reading(name) as connection, Statement(connection, name, connections.own) as statement:
+    source = f"({query}\n)" if table is None else POSTGRES.quote_table(table)
+    with connections.acquire(name) as connection, Statement(connection, name, connections.own) as statement:
         if query is not None:
             distinct_names(statement.schema(query).names, name)  # of one statement, and a whole one
-        types = described(statement, source, name)
+        types = describe_columns(statement, source, name)
     return PostgresSource(name, tuple(types), source, connections, types=types)
 
 
@@ -466,31 +472,31 @@ FIRST_WAIT, LAST_WAIT = "10s", "10min"
 
 
 @contextmanager
-def written_into(url: str, table: str, if_exists: IfExists = "fail") -> Iterator[Callable[[pa.Table], None]]:
+def write_to_table(url: str, table: str, if_exists: IfExists = "fail") -> Iterator[Callable[[pa.Table], None]]:
     """A function that writes one table after the other; all rows are there when the context ends, and none before."""
     address = Address.of(url)
     if if_exists not in get_args(IfExists):
         raise UsageError(
             f"choose {', '.join(map(repr, get_args(IfExists)))}", parameter=Argument("if_exists", if_exists)
         )
-    POSTGRES.qualified(table)
+    POSTGRES.quote_table(table)
     place = f"{table} ({address.shown})"
     names: list[str] = []
     first: pa.Schema | None = None
-    with connected(address) as connection, Statement(connection, place) as statement:
+    with connect(address) as connection, Statement(connection, place) as statement:
 
         def write(rows: pa.Table) -> None:
             nonlocal first
-            rows = with_each(rows, _storable)
+            rows = map_columns(rows, _storable)
             if first is None:
                 first, names[:] = rows.schema, rows.column_names
                 statement.run("SET LOCAL client_encoding = 'UTF8'")
-                _try(statement, rows.slice(0, 0), _finishing(table, names, if_exists))
-            statement.append(WRITTEN_ROWS, like_first(rows, first), new=False)
+                _try(statement, rows.slice(0, 0), _final_statements(table, names, if_exists))
+            statement.append(WRITTEN_ROWS, cast_like_first(rows, first), new=False)
 
         yield write
         statement.run(f"SET LOCAL lock_timeout = '{LAST_WAIT}'")
-        for text in _finishing(table, names, if_exists):
+        for text in _final_statements(table, names, if_exists):
             statement.run(text)
         statement.commit()
     shutdown.mark_finished("", place)
@@ -506,9 +512,9 @@ def _try(statement: Statement, nothing: pa.Table, finishing: Sequence[str]) -> N
     statement.run("ROLLBACK TO SAVEPOINT before")
 
 
-def _finishing(table: str, names: Sequence[str], if_exists: IfExists) -> list[str]:
+def _final_statements(table: str, names: Sequence[str], if_exists: IfExists) -> list[str]:
     """The statements that bring all rows into their table."""
-    target, columns = POSTGRES.qualified(table), ", ".join(map(POSTGRES.identifier, names))
+    target, columns = POSTGRES.quote_table(table), ", ".join(map(POSTGRES.identifier, names))
     rows = f"SELECT {columns} FROM pg_temp.{POSTGRES.identifier(WRITTEN_ROWS)}"
     if if_exists == "append":
         return [f"INSERT INTO {target} ({columns}) {rows}"]

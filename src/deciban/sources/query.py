@@ -12,14 +12,14 @@ from typing import Any
 from deciban.errors import UsageError
 from deciban.sources.duckdb import (
     DuckDbSource,
-    borrowed,
+    borrow_connection,
     column_types,
     literal,
     query_error,
-    quoted,
+    quote_name,
     record_of,
     select_typed,
-    translated_errors,
+    translate_errors,
 )
 from deciban.sources.source import ColumnType, Types
 from deciban.tables.cells import text_type
@@ -53,8 +53,8 @@ def open_query(source: str) -> DuckDbSource:
     if not text:
         raise UsageError(f"{source!r} holds no query", remedy="write it as 'sql: select ... from ...'")
     name = "the query"
-    with translated_errors(name):
-        query = _with_words(text)
+    with translate_errors(name):
+        query = _keep_words(text)
     types = {column: ColumnType(own) for column, own in column_types(f"SELECT * FROM ({query}\n)", name).items()}
     return DuckDbSource(name, tuple(types), (QueryRead(query),), types=types, named=tuple(_files_in(text)))
 
@@ -66,13 +66,16 @@ def _files_in(query: str) -> Iterator[str]:
         yield from filter(os.path.isfile, (text, *glob.iglob(os.path.expanduser(text), recursive=True)))
 
 
-def _with_words(query: str) -> str:
+def _keep_words(query: str) -> str:
     """The query, in which yes and no stay text in CSV files that it names, as in those that are named alone.
 
     DuckDB takes them for booleans. What stands in a call of read_csv is the user's own.
     """
     text = query.encode()
-    with borrowed() as connection, suppress(query_error()):  # DuckDB says what is wrong when the query is described
+    with (
+        borrow_connection() as connection,
+        suppress(query_error()),
+    ):  # DuckDB says what is wrong when the query is described
         ((parsed,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
         for table in sorted(_tables_in(json.loads(parsed)), key=lambda table: -table["query_location"]):
             name = ".".join(filter(None, (table["schema_name"], table["table_name"])))
@@ -80,8 +83,8 @@ def _with_words(query: str) -> str:
             found = NAME_IN_SQL.match(text, start)
             if found is None or _bare(found[0].decode()) != name or not name.lower().endswith(CSV_IN_SQL):
                 continue
-            if (call := _reading_words(connection, name)) is not None:
-                called = "" if table["alias"] else f" AS {quoted(_called_in_sql(name))}"
+            if (call := _read_words_as_text(connection, name)) is not None:
+                called = "" if table["alias"] else f" AS {quote_name(_table_name_of_file(name))}"
                 text = text[:start] + f"{call}{called}".encode() + text[found.end() :]
     return text.decode()
 
@@ -100,18 +103,18 @@ def _bare(token: str) -> str:
     return token[1:-1].replace(2 * quote, quote) if quote in "'\"" else token
 
 
-def _called_in_sql(name: str) -> str:
+def _table_name_of_file(name: str) -> str:
     """What DuckDB calls a table that is a file, if the query gives it no name."""
     return name if any(mark in name for mark in "*?[") else os.path.basename(name).split(".")[0]
 
 
-def _reading_words(connection: Any, name: str) -> str | None:
+def _read_words_as_text(connection: Any, name: str) -> str | None:
     """The call that reads a CSV file; None where what DuckDB takes for booleans is true and false."""
     found = connection.sql(f"SELECT * FROM read_csv({literal(name)})")
     flags = [name for name, kind in zip(found.columns, found.types, strict=True) if str(kind) == "BOOLEAN"]
     if not flags:
         return None
-    shown = ", ".join(map(quoted, flags))
+    shown = ", ".join(map(quote_name, flags))
     call = _as_text(name, flags)
     cells = connection.sql(f"SELECT {shown} FROM {call} LIMIT {FLAG_ROWS}").to_arrow_table()
     words = [flag for flag in flags if text_type(cells[flag]) == "VARCHAR"]

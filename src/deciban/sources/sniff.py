@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from deciban.errors import Argument, DataError, Place, UsageError
-from deciban.tables.table import repeated
+from deciban.tables.table import find_duplicate
 
 # How much of a file is looked at; a header has to end before.
 SNIFF_BYTES = 1 << 20
@@ -107,7 +107,7 @@ def sniff(
             raise DataError(f"this is {what}", place=Place(name))
     marked = next((name for magic, name in UTF_16_MARKS.items() if start.startswith(magic)), None)
     encoding = encoding or marked or "utf-8"
-    text = _decoded(name, start, encoding)
+    text = _decode_start(name, start, encoding)
     if text.lstrip()[:1] in ("{", "["):
         return FileFormat("json", compression, encoding, row_bytes=len(start) / max(start.count(b"\n"), 1))
     return _csv(name, text, len(start), compression, encoding, delimiter, header)
@@ -118,7 +118,7 @@ def compression_of(start: bytes) -> str | None:
     return next((name for magic, name in COMPRESSIONS.items() if start.startswith(magic)), None)
 
 
-def _decoded(name: str, start: bytes, encoding: str) -> str:
+def _decode_start(name: str, start: bytes, encoding: str) -> str:
     """The text at the beginning of a file, without a byte order mark."""
     whole = len(start) < SNIFF_BYTES
     try:
@@ -169,8 +169,8 @@ def _csv(
     if (damaged := next((name for name in names if "\0" in name), None)) is not None:
         cause, remedy = f"the name {damaged!r} holds a NUL byte", "the file is damaged: write it anew"
         raise DataError(cause, place=Place(f"{called}, line {skipped + 1}"), remedy=remedy)
-    if (twice := repeated(names)) is not None:
-        cause = f"column {twice!r} is there more than once"
+    if (twice := find_duplicate(names)) is not None:
+        cause = f"duplicate column {twice!r}"
         raise DataError(cause, place=Place(f"{called}, line {skipped + 1}"), remedy="name every column once")
     cells = [cell for row in rows[1:] for cell in row]
     comma = delimiter != "," and any(map(DECIMAL_COMMA.fullmatch, cells))
@@ -192,7 +192,7 @@ def _csv(
     )
 
 
-def unfinished_line(path: Path, delimiter: str) -> list[str]:
+def last_line_without_newline(path: Path, delimiter: str) -> list[str]:
     """The cells of the last line of a file, if it has no end; none if it is very long or cannot be read."""
     with open(path, "rb") as file:
         file.seek(max(path.stat().st_size - SNIFF_BYTES, 0))

@@ -172,7 +172,7 @@ class Source(ABC):
         """How its cells are written, for a model to remember; None where they are written in the usual way."""
         return None
 
-    def unfinished(self, column: str) -> tuple[str, ...]:
+    def cells_without_newline(self, column: str) -> tuple[str, ...]:
         """Cells of a column in last lines of files that have no end."""
         return ()
 
@@ -188,7 +188,7 @@ class Source(ABC):
     def _refuse_unknown(self, columns: Iterable[str]) -> None:
         known = set(self.names)
         if unknown := [name for name in columns if name not in known]:
-            there = f"there is no column {unknown[0]!r}; there are {', '.join(self.names)}"
+            there = f"no column {unknown[0]!r}; the columns are {', '.join(self.names)}"
             raise UsageError(there, place=Place(self.name))
 
     def table(self) -> pa.Table:
@@ -221,18 +221,18 @@ class Source(ABC):
         """All rows, piece by piece, and beside each piece the same with cells of a CSV file as they are written."""
         return ((table, table) for table in self.tables())
 
-    def sample(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
-        """A random sample of at most so many rows (fewer if they are long), and how many rows there are.
+    def sample(self, max_rows: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
+        """A random sample of at most `max_rows` rows (fewer if they are long), and how many rows there are.
 
         It has the rows that a sample of the same table in memory has: `labels` are the columns of labels and weights,
         which are beside the other cells there.
         """
-        sampler, size = RowSampler(most), 0
+        sampler, size = RowSampler(max_rows), 0
         cells = [name for name in self.names if name not in labels]
         for table in self.tables():
             sampler.add(table, Frame(table.select([*cells, *labels])).hashes)
             size += table.nbytes
-            sampler.most = min(sampler.most, rows_that_fit(most, size / max(sampler.rows, 1)))
+            sampler.max_rows = min(sampler.max_rows, rows_that_fit(max_rows, size / max(sampler.rows, 1)))
             advance(table.num_rows)
         return sampler.table(), sampler.rows
 
@@ -249,21 +249,21 @@ class Source(ABC):
             remedy=("leave ", Argument("pushdown"), " out, and they are read and counted"),
         )
 
-    def sample_in_engine(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
+    def sample_in_engine(self, max_rows: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
         """The same as `sample`, without reading the other rows if the engine can draw them."""
-        return self.sample(most, advance, labels)
+        return self.sample(max_rows, advance, labels)
 
     def steady(self) -> AbstractContextManager[None]:
         """While it lasts, every pass reads the same rows, also where others change them meanwhile."""
         return nullcontext()
 
-    def naming(self) -> AbstractContextManager[None]:
+    def locate_errors(self) -> AbstractContextManager[None]:
         """While it lasts, errors about rows name their source."""
-        return _naming(self.name)
+        return _add_source_to_errors(self.name)
 
 
 @contextmanager
-def _naming(source: str) -> Iterator[None]:
+def _add_source_to_errors(source: str) -> Iterator[None]:
     try:
         yield
     except DecibanError as problem:
@@ -271,10 +271,10 @@ def _naming(source: str) -> Iterator[None]:
         raise
 
 
-def repeated_column(column: str, source: str | None = None) -> DataError:
+def duplicate_column_error(column: str, source: str | None = None) -> DataError:
     """The error of a table that has two columns of one name."""
-    said = f"column {column!r} is there more than once"
-    return DataError(said, place=Place(source), remedy="give every column its own name")
+    said = f"duplicate column {column!r}"
+    return DataError(said, place=Place(source), remedy="give each column a unique name")
 
 
 # Rows, bytes and cells of one piece of a stream, at most.
@@ -362,19 +362,19 @@ class SqlRows:
         return cls(dialect, source, found, ask)
 
 
-def sample_by_content(rows: SqlRows, most: int, content: str) -> tuple[pa.Table, int]:
-    """At most so many rows (fewer if they are long), and how many there are: those that `Source.sample` draws of them.
+def sample_by_content(rows: SqlRows, max_rows: int, content: str) -> tuple[pa.Table, int]:
+    """Draw at most `max_rows` rows (fewer if they are long) and count all rows, as `Source.sample` does.
 
     content: how SQL writes the hash of what a row holds, as `content_hashes` has it.
     """
     shown = ", ".join(f"{column.sql} AS c{k}" for k, column in enumerate(rows.columns.values()))
     size = int(rows.ask(f"SELECT count(*) FROM {rows.source}").column(0)[0].as_py())
     first = rows.ask(f"SELECT {shown} FROM {rows.source} LIMIT {LONG_ROWS}")
-    most = rows_that_fit(most, first.nbytes / max(first.num_rows, 1))
-    if size <= most:
+    max_rows = rows_that_fit(max_rows, first.nbytes / max(first.num_rows, 1))
+    if size <= max_rows:
         return rows.ask(f"SELECT {shown} FROM {rows.source}").rename_columns(list(rows.columns)), size
-    hashes, counts = _frequent_or_low(rows, most, size, content)
-    drawn, _ = lowest_priorities(hashes.view(np.uint64), counts, most)
+    hashes, counts = _frequent_or_low(rows, max_rows, size, content)
+    drawn, _ = lowest_priorities(hashes.view(np.uint64), counts, max_rows)
     wanted, place = np.unique(drawn, return_inverse=True)
     of_them = f"SELECT {shown}, {content} AS content FROM {rows.source}"
     numbered = f"SELECT *, row_number() OVER (PARTITION BY content) AS copy FROM ({of_them}) AS hashed"
@@ -386,16 +386,16 @@ def sample_by_content(rows: SqlRows, most: int, content: str) -> tuple[pa.Table,
     return table.take(pa.array(order[place])), size
 
 
-def _frequent_or_low(rows: SqlRows, most: int, size: int, content: str) -> tuple[Integers, Integers]:
+def _frequent_or_low(rows: SqlRows, max_rows: int, size: int, content: str) -> tuple[Integers, Integers]:
     """The contents of which so many rows at least have the lowest priorities, and how many rows have each."""
     lot = "(CAST((content >> 11) & 9007199254740991 AS float8) + 0.5)"
     counted = f"SELECT content, count(*) AS copies FROM (SELECT {content} AS content FROM {rows.source}) AS hashed"
-    limit = (most + 6.0 * most**0.5 + 16.0) / size
+    limit = (max_rows + 6.0 * max_rows**0.5 + 16.0) / size
     while True:
         within = f"{lot} <= {rows.dialect.number(limit * 2.0**53)} * count(*)"
         found = rows.ask(f"{counted} GROUP BY content HAVING {within}")
         hashes, counts = found["content"].to_numpy().astype(np.int64), found["copies"].to_numpy().astype(np.int64)
         lots = ((hashes.view(np.uint64) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-        if np.minimum(np.floor(counts * limit - lots) + 1.0, counts).sum() >= most or limit >= 1.0:
+        if np.minimum(np.floor(counts * limit - lots) + 1.0, counts).sum() >= max_rows or limit >= 1.0:
             return hashes, counts
         limit *= 2.0

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from deciban.errors import Argument, DataError, DecibanError, Place, UsageError
 from deciban.sources.dialects import SPARK
-from deciban.sources.source import Source, SqlRows, Work, repeated_column
+from deciban.sources.source import Source, SqlRows, Work, duplicate_column_error
 from deciban.tables.row_sampling import LONG_ROWS, rows_that_fit
-from deciban.tables.table import repeated, with_each
+from deciban.tables.table import find_duplicate, map_columns
 from deciban.util.progress import Advance
 
 # What a task answers: the number of its part of the rows, and what it made of them or the error that stopped it.
@@ -62,8 +62,8 @@ class SparkRows(Source):
     @classmethod
     def of(cls, frame: Any) -> "SparkRows":
         """A DataError where two columns have one name."""
-        if (twice := repeated(frame.columns)) is not None:
-            raise repeated_column(twice)
+        if (twice := find_duplicate(frame.columns)) is not None:
+            raise duplicate_column_error(twice)
         return cls("the Spark table", tuple(frame.columns), frame=frame)
 
     @property
@@ -71,42 +71,42 @@ class SparkRows(Source):
         return True
 
     def head(self, rows: int) -> pa.Table:
-        with spark_errors():
-            return collected(self._selected.limit(rows))
+        with translate_spark_errors():
+            return collect(self._selected.limit(rows))
 
     def tables(self) -> Iterator[pa.Table]:
-        sent = _numbered(self._selected).mapInArrow(send, ANSWER_IN_SPARK)
+        sent = _number_columns(self._selected).mapInArrow(send, ANSWER_IN_SPARK)
         none = True
-        with spark_errors():
+        with translate_spark_errors():
             for answer in sent.toLocalIterator(prefetchPartitions=True):
                 none = False
-                yield _sent_table(answer, self.names)
+                yield _read_sent_table(answer, self.names)
         if none:
             yield _no_rows(self.names)
 
-    def sample(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
+    def sample(self, max_rows: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
         """Rows that are drawn by what they hold: how Spark has dealt them out to its parts does not matter."""
         from pyspark.sql import functions
 
-        hashed = _unused("hash", self.names)
-        cells = [functions.col(SPARK.quoted(name)) for name in self.names]
+        hashed = _find_unused_name("hash", self.names)
+        cells = [functions.col(SPARK.quote_name(name)) for name in self.names]
         holes = [cell.isNull() for cell in cells]  # a hash passes over missing cells, wherever they are
         drawn = self._selected.withColumn(hashed, functions.xxhash64(*cells, *holes))
-        with spark_errors():
+        with translate_spark_errors():
             rows, different = drawn.agg(functions.count("*"), functions.approx_count_distinct(hashed)).first()
             advance(rows)
             if rows > LONG_ROWS:
-                most = rows_that_fit(most, self.head(LONG_ROWS).nbytes / LONG_ROWS)
-            if rows <= most:
-                return collected(self._selected), rows
+                max_rows = rows_that_fit(max_rows, self.head(LONG_ROWS).nbytes / LONG_ROWS)
+            if rows <= max_rows:
+                return collect(self._selected), rows
             if different >= MOSTLY_DIFFERENT * rows:
-                low = drawn.filter(functions.col(hashed) < _lowest(MORE_BY_CHANCE * most / rows))
-                return collected(low.orderBy(hashed).limit(most).drop(hashed)), rows
-            return collected(_some_of_each(drawn, hashed, self.names, most / rows)), rows
+                low = drawn.filter(functions.col(hashed) < _lowest(MORE_BY_CHANCE * max_rows / rows))
+                return collect(low.orderBy(hashed).limit(max_rows).drop(hashed)), rows
+            return collect(_some_of_each(drawn, hashed, self.names, max_rows / rows)), rows
 
     def each_part(self, work: Work) -> Iterator[bytes]:
-        answers = _numbered(self._selected).mapInArrow(WorkOnPart(work, self.names), ANSWER_IN_SPARK)
-        with spark_errors():
+        answers = _number_columns(self._selected).mapInArrow(WorkOnPart(work, self.names), ANSWER_IN_SPARK)
+        with translate_spark_errors():
             found = sorted(answers.collect(), key=lambda answer: answer.part)
         for answer in found:
             if answer.error is not None:
@@ -117,7 +117,7 @@ class SparkRows(Source):
     def sql(self) -> Iterator[SqlRows]:
         """The rows as Spark SQL has them: its executors need nothing of this package."""
         session, view = self.frame.sparkSession, f"deciban_{uuid4().hex}"
-        _numbered(self._selected).createOrReplaceTempView(view)  # no name of the user's stands in a statement
+        _number_columns(self._selected).createOrReplaceTempView(view)  # no name of the user's stands in a statement
         try:
             columns = {name: self._bytewise(name, f"c{k}") for k, name in enumerate(self.names)}
             yield SqlRows.of(SPARK, SPARK.identifier(view), columns, partial(_answer, session))
@@ -129,14 +129,14 @@ class SparkRows(Source):
         collation = getattr(self.frame.schema[name].dataType, "collation", BYTEWISE)  # of texts, since Spark 4
         return column if collation == BYTEWISE else f"collate({column}, '{BYTEWISE}')"
 
-    def extended(self, work: Callable[[pa.Table], pa.Table]) -> Any:
+    def add_columns(self, work: Callable[[pa.Table], pa.Table]) -> Any:
         """The DataFrame with columns behind its own: those that `work` makes of each piece of it."""
         from pyspark.sql.types import StructType
 
         schema = StructType(list(self.frame.schema.fields))
         for added in _as_spark_has(work(_no_rows(self.frame.columns))).schema:
             schema = schema.add(added.name, ADDED_TYPES[str(added.type)])
-        return _numbered(self.frame).mapInArrow(AddColumns(work, tuple(self.frame.columns)), schema)
+        return _number_columns(self.frame).mapInArrow(AddColumns(work, tuple(self.frame.columns)), schema)
 
     @property
     def _selected(self) -> Any:
@@ -147,7 +147,7 @@ class SparkRows(Source):
                 said = f"it holds {kinds[name]}, which no family reads"
                 remedy = "turn it into text or numbers, or select the other columns"
                 raise DataError(said, place=Place(column=name), remedy=remedy)
-        return self.frame.select(*map(SPARK.quoted, self.names))
+        return self.frame.select(*map(SPARK.quote_name, self.names))
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class WorkOnPart:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         part, content, error = part_number(), None, None
         try:
-            content = self.work(_together(batches, self.names))
+            content = self.work(_merge_batches(batches, self.names))
         except DecibanError as problem:  # of the rows: to try again would not help
             error = pickle.dumps(problem.about(source=f"the Spark table, part {part}"))
         yield pa.RecordBatch.from_pylist([{"part": part, "content": content, "error": error}], ANSWER)
@@ -174,7 +174,7 @@ class AddColumns:
     names: tuple[str, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in _together(batches, self.names):
+        for table in _merge_batches(batches, self.names):
             added = _as_spark_has(self.work(table))
             whole = pa.table([*table.columns, *added.columns], names=[*table.column_names, *added.column_names])
             yield from whole.combine_chunks().to_batches()
@@ -202,7 +202,7 @@ def part_number() -> int:
 def _answer(session: Any, query: str) -> pa.Table:
     """The answer of Spark SQL to a query."""
     try:
-        return collected(session.sql(query))
+        return collect(session.sql(query))
     except Exception as problem:
         if not type(problem).__module__.startswith(("pyspark.", "py4j.")):
             raise
@@ -211,16 +211,20 @@ def _answer(session: Any, query: str) -> pa.Table:
         raise DataError(f"Spark cannot count these rows: {said}", remedy=remedy) from problem
 
 
-def collected(frame: Any) -> pa.Table:
+def collect(frame: Any) -> pa.Table:
     """All rows of a DataFrame, here."""
     if hasattr(frame, "toArrow"):  # since Spark 4
         return frame.toArrow()
-    sent = _numbered(frame).mapInArrow(send, ANSWER_IN_SPARK).collect()
-    return pa.concat_tables(_sent_table(answer, frame.columns) for answer in sent) if sent else _no_rows(frame.columns)
+    sent = _number_columns(frame).mapInArrow(send, ANSWER_IN_SPARK).collect()
+    return (
+        pa.concat_tables(_read_sent_table(answer, frame.columns) for answer in sent)
+        if sent
+        else _no_rows(frame.columns)
+    )
 
 
 @contextmanager
-def spark_errors() -> Iterator[None]:
+def translate_spark_errors() -> Iterator[None]:
     """While it lasts, an error of Spark for want of this package is one that says so."""
     try:
         yield
@@ -240,12 +244,12 @@ def spark_errors() -> Iterator[None]:
         ) from problem
 
 
-def _numbered(frame: Any) -> Any:
+def _number_columns(frame: Any) -> Any:
     """A DataFrame whose columns are called c0, c1 ...: Spark hands none with dots or quotes in its name to Arrow."""
     return frame.toDF(*(f"c{k}" for k in range(len(frame.columns))))
 
 
-def _together(batches: Iterable[pa.RecordBatch], names: tuple[str, ...]) -> Iterator[pa.Table]:
+def _merge_batches(batches: Iterable[pa.RecordBatch], names: tuple[str, ...]) -> Iterator[pa.Table]:
     """The rows of batches, in fewer tables, whose columns have these names."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
@@ -259,7 +263,7 @@ def _together(batches: Iterable[pa.RecordBatch], names: tuple[str, ...]) -> Iter
 
 def _as_spark_has(table: pa.Table) -> pa.Table:
     """The same, with text where Spark has no such type."""
-    return with_each(table, lambda column: column if str(column.type) in ADDED_TYPES else column.cast(pa.string()))
+    return map_columns(table, lambda column: column if str(column.type) in ADDED_TYPES else column.cast(pa.string()))
 
 
 def _some_of_each(drawn: Any, hashed: str, names: Iterable[str], share: float) -> Any:
@@ -268,11 +272,11 @@ def _some_of_each(drawn: Any, hashed: str, names: Iterable[str], share: float) -
     from pyspark.sql import functions as F  # noqa: N812 - as all who use Spark call it
 
     lot = F.shiftrightunsigned(F.xxhash64(hashed, F.lit(1)), 11) / F.lit(2.0**53)
-    times = _unused("times", names)
+    times = _find_unused_name("times", names)
     counted = drawn.groupBy(hashed).agg(F.floor(F.count("*") * share + lot).cast("int").alias(times))
     kept = F.broadcast(counted.filter(F.col(times) > 0))
     rows = drawn.join(kept, hashed).groupBy(hashed).agg(
-        F.first(F.struct(*map(SPARK.quoted, names))).alias("row"), F.first(times).alias(times)
+        F.first(F.struct(*map(SPARK.quote_name, names))).alias("row"), F.first(times).alias(times)
     )  # fmt: skip
     return rows.orderBy(hashed).select(F.explode(F.array_repeat("row", F.col(times))).alias("row")).select("row.*")
 
@@ -282,7 +286,7 @@ def _lowest(share: float) -> int:
     return min(int(share * 2.0**64) - (1 << 63), (1 << 63) - 1)
 
 
-def _sent_table(answer: Any, names: Iterable[str]) -> pa.Table:
+def _read_sent_table(answer: Any, names: Iterable[str]) -> pa.Table:
     return pa.ipc.open_stream(bytes(answer.content)).read_all().rename_columns(list(names))
 
 
@@ -291,7 +295,7 @@ def _no_rows(names: Iterable[str]) -> pa.Table:
     return pa.table({name: pa.nulls(0) for name in names})
 
 
-def _unused(name: str, taken: Iterable[str]) -> str:
+def _find_unused_name(name: str, taken: Iterable[str]) -> str:
     """A name that none of the columns has, whether or not capitals count."""
     known = {one.lower() for one in taken}
     while name in known:

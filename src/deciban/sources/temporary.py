@@ -30,7 +30,7 @@ class Temporary:
         self.file.close()
 
 
-def temporary() -> Temporary:
+def create_temporary() -> Temporary:
     """A new one: without an entry in any folder where the system can open such files, else removed in the end."""
     file: Any = tempfile.TemporaryFile(prefix="deciban-")  # noqa: SIM115 - open as long as it is needed
     name = f"/proc/self/fd/{file.fileno()}"
@@ -42,7 +42,7 @@ def temporary() -> Temporary:
     return Temporary(file, file.name)
 
 
-def spooled(path: str) -> Temporary:
+def spool(path: str) -> Temporary:
     """Standard input, a pipe or a terminal as a file on disk, so that it can be read twice.
 
     A DataError for devices such as /dev/zero, which have no end, and an OSError before the disk is full.
@@ -51,15 +51,15 @@ def spooled(path: str) -> Temporary:
         if sys.stdin is None:
             remedy = "give a file, or something that is read through a pipe"
             raise DataError("standard input is closed", remedy=remedy)
-        return _copied(sys.stdin.buffer, "standard input")
+        return _copy_to_file(sys.stdin.buffer, "standard input")
     mode = os.stat(path).st_mode
     if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
         raise DataError("this is not a file", place=Place(path), remedy="give a file, a folder or a pipe")
     with open(path, "rb") as pipe:
-        return _copied(pipe, path)
+        return _copy_to_file(pipe, path)
 
 
-def _copied(source: Any, name: str) -> Temporary:
+def _copy_to_file(source: Any, name: str) -> Temporary:
     """What can be read of a source up to its end."""
     try:
         endless = stat.S_ISCHR(os.fstat(source.fileno()).st_mode) and not source.isatty()
@@ -68,7 +68,7 @@ def _copied(source: Any, name: str) -> Temporary:
     if endless and source.read(1):  # /dev/null is empty
         cause = "this is a device, which has no end"
         raise DataError(cause, place=Place(name), remedy="give a file, a folder or a pipe")
-    copy, size = temporary(), 0
+    copy, size = create_temporary(), 0
     while block := source.read(COPIED_BYTES):
         copy.file.write(block)
         size += len(block)

@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 
 from deciban.errors import Argument, Place, UsageError
 from deciban.sources.addresses import is_address
-from deciban.sources.duckdb import connect, interrupts
+from deciban.sources.duckdb import connect, raise_interrupts
 from deciban.sources.temporary import STANDARD_INPUT
 from deciban.tables.cells import plain_type
-from deciban.tables.table import like_first, with_each
+from deciban.tables.table import cast_like_first, map_columns
 from deciban.util import shutdown
 
 Write = Callable[[pa.Table], None]
@@ -86,7 +86,7 @@ def _status_of(stream: Any) -> os.stat_result | None:
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file that takes the place of the old one when all is written and synced; until then the old one is whole."""
     target = Path(os.path.realpath(path))  # a link stays a link
     if target.is_dir():
@@ -96,10 +96,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             with open(target, "wb") as device:  # a device or a pipe cannot be replaced
                 yield device
         except OSError as problem:
-            _named(problem, path)
+            _add_path(problem, path)
             raise
         return
-    sweep(target.parent)
+    remove_leftovers(target.parent)
     beside = target.with_name(f".{target.name[:40]}.{os.urandom(6).hex()}.part")  # no other thread has it
     shutdown.remove_at_exit(str(beside))
     try:
@@ -118,7 +118,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(OSError):
             beside.unlink()
         shutdown.mark_finished(str(beside))
-        _named(problem, path)
+        _add_path(problem, path)
         raise
     shutdown.mark_finished(str(beside), os.fspath(path))
     with suppress(OSError):  # that the new name outlives a power failure, where the system can do that
@@ -129,7 +129,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.close(folder)
 
 
-def _named(problem: BaseException, path: str | os.PathLike[str]) -> None:
+def _add_path(problem: BaseException, path: str | os.PathLike[str]) -> None:
     """Let an error say which file the disk has no room for."""
     if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
         problem.filename = problem.filename or os.fspath(path)
@@ -141,7 +141,7 @@ def kind_of_output(path: str | os.PathLike[str]) -> FileKind | None:
 
 
 @contextmanager
-def written(
+def open_writer(
     path: str | os.PathLike[str], *, safe: bool = True, table: str | None = None, if_exists: IfExists = "fail"
 ) -> Iterator[Write]:
     """A function that writes one table after the other to a file, whose name says how, or into a table of a database.
@@ -154,9 +154,9 @@ def written(
                 (Argument("table"), " is for databases"),
                 remedy="give the URL of one, such as postgresql://user@host/database",
             )
-        from deciban.sources.postgres import written_into  # files do not need it
+        from deciban.sources.postgres import write_to_table  # files do not need it
 
-        with written_into(os.fspath(path), table, if_exists) as write:
+        with write_to_table(os.fspath(path), table, if_exists) as write:
             yield write
         return
     if is_address(path):
@@ -164,7 +164,7 @@ def written(
             "which table of the database to write is not said", remedy=("give ", Argument("table", "schema.table"))
         )
     kind = kind_of_file(path)
-    with replacing(path) as file:
+    with replace_file(path) as file:
         compressed = os.fspath(path).lower().endswith(".gz")
         packed = gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else nullcontext(file)
         with packed as stream, to_stream(stream, kind, safe=safe) as write:
@@ -184,12 +184,12 @@ def to_stream(file: Any, kind: str, *, safe: bool = True) -> Iterator[Write]:
     def write(table: pa.Table) -> None:
         nonlocal writer, schema
         if kind in ("csv", "tsv"):
-            table = with_each(table, _flat)
-            table = without_formulas(table) if safe else table
+            table = map_columns(table, _flat)
+            table = escape_formulas(table) if safe else table
         if writer is None:
             schema = table.schema
             writer = makers[kind](file, schema, kind)
-        writer.write_table(like_first(table, schema) if kind == "parquet" else table)
+        writer.write_table(cast_like_first(table, schema) if kind == "parquet" else table)
 
     try:
         yield write
@@ -257,8 +257,8 @@ class _json:  # noqa: N801 - a maker like the others
         self._connection = connect(len(schema))
 
     def write_table(self, table: pa.Table) -> None:
-        table = with_each(table, _finite)
-        with interrupts():
+        table = map_columns(table, _finite)
+        with raise_interrupts():
             self._connection.register("deciban rows", table)
             found = self._connection.sql('SELECT to_json("deciban rows") AS line FROM "deciban rows"')
             for batch in found.to_arrow_reader(1 << 14):
@@ -288,14 +288,14 @@ def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def without_formulas(table: pa.Table) -> pa.Table:
+def escape_formulas(table: pa.Table) -> pa.Table:
     """Text that a spreadsheet would run, with an apostrophe in front: it is shown as it is and does nothing."""
-    table = with_each(table, lambda column: _guarded(column) if pa.types.is_string(column.type) else column)
-    names = _guarded(pa.array(table.column_names, pa.string())).to_pylist()
+    table = map_columns(table, lambda column: _escape_cells(column) if pa.types.is_string(column.type) else column)
+    names = _escape_cells(pa.array(table.column_names, pa.string())).to_pylist()
     return table.rename_columns(names)
 
 
-def _guarded(cells: Any) -> Any:
+def _escape_cells(cells: Any) -> Any:
     formula = pc.and_not(pc.match_substring_regex(cells, FORMULA), pc.match_substring_regex(cells, NUMBER_IN_SHEETS))
     return pc.if_else(formula, pc.binary_join_element_wise("'", cells, ""), cells)
 
@@ -338,7 +338,7 @@ else:
         return True
 
 
-def sweep(folder: Path) -> None:
+def remove_leftovers(folder: Path) -> None:
     """Remove what was left half written in a folder."""
     oldest = time.time() - YOUNG
     with suppress(OSError), os.scandir(folder) as entries:

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.statistics.base import remaining
+from deciban.statistics.base import subtract_counts
 from deciban.util.arrays import MIN_WHOLE, Codes, Floats, Integers, Numbers, scatter_to, sum_columns_at
 
 # The most bins kept for a column: this alone sets the resolution.
@@ -19,7 +19,7 @@ FIRST_VALUES = 1 << 12
 MIN_EXPONENT, MAX_EXPONENT = -1022, 1000
 
 
-def edges_of(values: Floats, exponent: int) -> Floats:
+def find_edges(values: Floats, exponent: int) -> Floats:
     """The edge of the dyadic bin of each value: the largest multiple of 2**exponent that is not above it."""
     with np.errstate(over="ignore"):
         numbers = np.ldexp(values, -exponent)
@@ -27,7 +27,7 @@ def edges_of(values: Floats, exponent: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnBins:
     """The occupied bins of one column.
 
     edges: of the bins, in order; each holds the numbers from its edge up to 2**exponent beyond. table: counts, class by
@@ -39,7 +39,7 @@ class Column:
     table: Floats
 
     @classmethod
-    def empty(cls, classes: int) -> "Column":
+    def empty(cls, classes: int) -> "ColumnBins":
         return cls(MIN_EXPONENT, np.zeros(0), np.zeros((classes, 0)))
 
     @property
@@ -47,16 +47,18 @@ class Column:
         """The numbers of the bins: bin k is [k, k + 1) * 2**exponent."""
         return np.ldexp(self.edges, -self.exponent)
 
-    def coarser(self, exponent: int) -> "Column":
+    def coarsen(self, exponent: int) -> "ColumnBins":
         """The same counts in the bins of a larger (or the same) exponent, each of which is made of whole bins."""
         if exponent == self.exponent:
             return self
-        edges, place = np.unique(edges_of(self.edges, exponent), return_inverse=True)
-        return Column(exponent, edges, sum_columns_at(self.table, place, edges.size))
+        edges, place = np.unique(find_edges(self.edges, exponent), return_inverse=True)
+        return ColumnBins(exponent, edges, sum_columns_at(self.table, place, edges.size))
 
-    def few_enough(self) -> "Column":
+    def limit_bins(self) -> "ColumnBins":
         """The finest of the coarser counts that have no more than MAX_BINS bins."""
-        return self if self.edges.size <= MAX_BINS else self.coarser(_finest(self.edges, self.exponent, MAX_BINS))
+        return (
+            self if self.edges.size <= MAX_BINS else self.coarsen(_find_exponent(self.edges, self.exponent, MAX_BINS))
+        )
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,11 @@ class Bins:
     values allow, merge to just the counts of all rows together.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnBins, ...]
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
-        return cls((Column.empty(classes),) * columns)
+        return cls((ColumnBins.empty(classes),) * columns)
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
@@ -81,32 +83,32 @@ class Bins:
             used = ~np.isnan(x) & (labels >= 0) & (weights > 0.0)
             here = slice(None) if used.all() else used
             column = np.ascontiguousarray(x[here], dtype=np.float64)
-            counted.append(counted_column(column, labels[here], weights[here], classes, MAX_BINS))
+            counted.append(count_column(column, labels[here], weights[here], classes, MAX_BINS))
         return cls(tuple(counted))
 
     def merge(self, other: Self) -> "Bins":
         merged = []
         for mine, theirs in zip(self.columns, other.columns, strict=True):
-            edges, have, more, exponent = _aligned(mine, theirs)
-            merged.append(Column(exponent, edges, have + more).few_enough())
+            edges, have, more, exponent = _align(mine, theirs)
+            merged.append(ColumnBins(exponent, edges, have + more).limit_bins())
         return Bins(tuple(merged))
 
-    def remove(self, other: Self, slack: float | None = None) -> "Bins":
+    def remove(self, other: Self, tolerance: float | None = None) -> "Bins":
         left = []
         for mine, theirs in zip(self.columns, other.columns, strict=True):
-            edges, have, removed, exponent = _aligned(mine, theirs)
-            table = remaining(have, removed, slack)
+            edges, have, removed, exponent = _align(mine, theirs)
+            table = subtract_counts(have, removed, tolerance)
             kept = table.any(axis=0)
-            left.append(Column(exponent, edges[kept], table[:, kept]))
+            left.append(ColumnBins(exponent, edges[kept], table[:, kept]))
         return Bins(tuple(left))
 
     def scale(self, factor: float) -> "Bins":
-        return Bins(tuple(Column(c.exponent, c.edges, c.table * factor) for c in self.columns))
+        return Bins(tuple(ColumnBins(c.exponent, c.edges, c.table * factor) for c in self.columns))
 
-    def place_classes(self, positions: Integers, size: int) -> "Bins":
-        return Bins(tuple(Column(c.exponent, c.edges, scatter_to(c.table, positions, size)) for c in self.columns))
+    def reindex_classes(self, positions: Integers, size: int) -> "Bins":
+        return Bins(tuple(ColumnBins(c.exponent, c.edges, scatter_to(c.table, positions, size)) for c in self.columns))
 
-    def place_columns(self, positions: Integers, size: int) -> "Bins":
+    def reindex_columns(self, positions: Integers, size: int) -> "Bins":
         classes = self.columns[0].table.shape[0] if self.columns else 0
         columns = list(Bins.empty(classes, size).columns)
         for column, position in zip(self.columns, positions, strict=True):
@@ -115,47 +117,47 @@ class Bins:
         return Bins(tuple(columns))
 
 
-def counted_column(x: Floats, labels: Codes, weights: Floats, classes: int, most: int) -> Column:
+def count_column(x: Floats, labels: Codes, weights: Floats, classes: int, most: int) -> ColumnBins:
     """Values counted in the finest bins of which at most `most` are occupied.
 
     Which bins these are is a property of the set of values, not of their order.
     """
     if not x.size:
-        return Column.empty(classes)
-    exponent = _finest(x[:FIRST_VALUES], MIN_EXPONENT, most)
+        return ColumnBins.empty(classes)
+    exponent = _find_exponent(x[:FIRST_VALUES], MIN_EXPONENT, most)
     keys = np.full(1 << (4 * min(most, x.size) - 1).bit_length(), np.nan)
-    place = kernels.counting.occupy_bins(x, 0, 2.0**exponent, most, 0, keys)
+    place = kernels.cell_counts.occupy_bins(x, 0, 2.0**exponent, most, 0, keys)
     while place < x.size:  # too many: bins nest, so halving the resolution keeps what was found
         exponent += 1
-        found = np.unique(edges_of(keys[~np.isnan(keys)], exponent))
+        found = np.unique(find_edges(keys[~np.isnan(keys)], exponent))
         keys[:] = np.nan
-        kernels.counting.occupy_bins(found, 0, 2.0**exponent, most, 0, keys)
-        place = kernels.counting.occupy_bins(x, place, 2.0**exponent, most, found.size, keys)
+        kernels.cell_counts.occupy_bins(found, 0, 2.0**exponent, most, 0, keys)
+        place = kernels.cell_counts.occupy_bins(x, place, 2.0**exponent, most, found.size, keys)
     places = np.flatnonzero(~np.isnan(keys))
     places = places[np.argsort(keys[places])]
     columns = np.zeros(keys.size, dtype=np.int64)
     columns[places] = np.arange(places.size)
     table = np.zeros((classes, places.size))
-    kernels.counting.count_bins(x, labels, weights, 2.0**exponent, keys, columns, table)
-    return Column(exponent, keys[places], table)
+    kernels.cell_counts.count_bins(x, labels, weights, 2.0**exponent, keys, columns, table)
+    return ColumnBins(exponent, keys[places], table)
 
 
-def _finest(values: Floats, low: int, most: int) -> int:
+def _find_exponent(values: Floats, low: int, most: int) -> int:
     """The exponent, at least `low`, of the finest bins of which the values occupy at most `most`."""
     ordered, high = np.sort(values), MAX_EXPONENT
     while low < high:
         middle = (low + high) // 2
-        if 1 + np.count_nonzero(np.diff(edges_of(ordered, middle))) <= most:
+        if 1 + np.count_nonzero(np.diff(find_edges(ordered, middle))) <= most:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def _aligned(mine: Column, theirs: Column) -> tuple[Floats, Floats, Floats, int]:
+def _align(mine: ColumnBins, theirs: ColumnBins) -> tuple[Floats, Floats, Floats, int]:
     """The edges of both at the coarser of their exponents, the counts of each, and that exponent."""
     exponent = max(mine.exponent, theirs.exponent)
-    mine, theirs = mine.coarser(exponent), theirs.coarser(exponent)
+    mine, theirs = mine.coarsen(exponent), theirs.coarsen(exponent)
     edges = np.union1d(mine.edges, theirs.edges)
     have = scatter_to(mine.table, np.searchsorted(edges, mine.edges), edges.size, axis=1)
     more = scatter_to(theirs.table, np.searchsorted(edges, theirs.edges), edges.size, axis=1)

@@ -47,10 +47,10 @@ class ExactSums:
     def of_digits(cls, digits: Integers, low: int, shape: tuple[int, ...]) -> Self:
         """The sums of any digits, those of a sum in a row, which are changed; the last must have room to carry."""
         kernels.exact_sums.carry(digits)
-        return cls._trimmed(digits.reshape(*shape, digits.shape[-1]), low)
+        return cls._trim(digits.reshape(*shape, digits.shape[-1]), low)
 
     @classmethod
-    def _trimmed(cls, digits: Integers | Codes, low: int) -> Self:
+    def _trim(cls, digits: Integers | Codes, low: int) -> Self:
         used = np.flatnonzero(digits.any(axis=tuple(range(digits.ndim - 1))))
         if not used.size:
             return cls.zeros(*digits.shape[:-1])
@@ -62,7 +62,7 @@ class ExactSums:
         """Whole numbers up to MAX_WHOLE."""
         whole = numbers.astype(np.int64)
         high = (whole + (1 << (DIGIT - 1))) >> DIGIT
-        return cls._trimmed(np.stack([whole - (high << DIGIT), high], axis=-1), 0)
+        return cls._trim(np.stack([whole - (high << DIGIT), high], axis=-1), 0)
 
     @classmethod
     def of(cls, numbers: Floats) -> Self:
@@ -74,7 +74,7 @@ class ExactSums:
     @classmethod
     def of_products(cls, w: Floats, a: Floats, b: Floats) -> Self:
         """w * a * b, cell by cell."""
-        digits, low = room_for(np.shape(w), [exponents_of(w), exponents_of(a), exponents_of(b)])
+        digits, low = allocate_digits(np.shape(w), [find_exponents(w), find_exponents(a), find_exponents(b)])
         parts = (np.ascontiguousarray(part, dtype=np.float64).ravel() for part in (w, a, b))
         kernels.exact_sums.add_products(*parts, digits, low)
         return cls.of_digits(digits, low, np.shape(w))
@@ -87,7 +87,7 @@ class ExactSums:
         """Where the sums are not 0."""
         return np.asarray(self.limbs.any(axis=-1))
 
-    def plus(self, other: Self, sign: int = 1) -> "ExactSums":
+    def add(self, other: Self, sign: int = 1) -> "ExactSums":
         """The sums of both, or with sign -1 their differences."""
         if not other.limbs.size:
             return self
@@ -98,16 +98,16 @@ class ExactSums:
         out = np.empty((*self.shape, high - low + 1), dtype=np.int32)
         places = [(sums._rows, sums.low - low if sums.limbs.size else 0) for sums in (self, other)]
         kernels.exact_sums.add_limbs(*places[0], *places[1], sign, out.reshape(-1, out.shape[-1]))
-        return ExactSums._trimmed(out, low)
+        return ExactSums._trim(out, low)
 
-    def minus(self, other: Self) -> "ExactSums":
-        return self.plus(other, -1)
+    def subtract(self, other: Self) -> "ExactSums":
+        return self.add(other, -1)
 
     @property
     def _rows(self) -> Codes:
         return np.ascontiguousarray(self.limbs).reshape(math.prod(self.shape), self.limbs.shape[-1])
 
-    def over_first(self) -> "ExactSums":
+    def sum_first_axis(self) -> "ExactSums":
         """The sums over the first axis, which then has length 1."""
         digits = np.zeros((1, *self.limbs.shape[1:-1], self.limbs.shape[-1] + 2), dtype=np.int64)
         digits[0, ..., : self.limbs.shape[-1]] = self.limbs.sum(axis=0, dtype=np.int64)
@@ -115,26 +115,26 @@ class ExactSums:
 
     def __getitem__(self, index: Any) -> "ExactSums":
         """Some of the sums, by axes before the last."""
-        return ExactSums._trimmed(self.limbs[index], self.low)
+        return ExactSums._trim(self.limbs[index], self.low)
 
-    def placed(self, positions: Integers, size: int, axis: int) -> "ExactSums":
+    def reindex(self, positions: Integers, size: int, axis: int) -> "ExactSums":
         """The sums with their slices along an axis at other places; see `arrays.scatter_to`."""
-        return ExactSums._trimmed(scatter_to(self.limbs, positions, size, axis), self.low)
+        return ExactSums._trim(scatter_to(self.limbs, positions, size, axis), self.low)
 
-    def repeated(self, size: int) -> "ExactSums":
+    def repeat(self, size: int) -> "ExactSums":
         """Each sum so many times, along a new last axis."""
         return ExactSums(np.repeat(self.limbs[..., None, :], size, axis=-2), self.low)
 
-    def without(self, cells: Flags) -> "ExactSums":
+    def zero_out(self, cells: Flags) -> "ExactSums":
         """The sums with 0 in place of some of them."""
-        return ExactSums._trimmed(np.where(cells[..., None], np.int32(0), self.limbs), self.low)
+        return ExactSums._trim(np.where(cells[..., None], np.int32(0), self.limbs), self.low)
 
-    def scaled(self, factor: float, raised: bool = False) -> "ExactSums":
+    def scale(self, factor: float, raised: bool = False) -> "ExactSums":
         """The sums times a factor, to KEPT_DIGITS digits if it `rounds`; raised: such are too large by a tiny share."""
         by = ExactSums.of(np.array([float(factor)]))
         digits = np.zeros((len(self._rows), self.limbs.shape[-1] + by.limbs.shape[-1] + 2), dtype=np.int64)
         kernels.exact_sums.multiply_limbs(self._rows, by.limbs[0], digits)
-        if rounds(factor) and digits.shape[-1] > KEPT_DIGITS:
+        if loses_digits(factor) and digits.shape[-1] > KEPT_DIGITS:
             places = np.arange(digits.shape[-1])
             first = np.where(digits != 0, places, -1).max(axis=-1)[..., None]
             lost = (digits != 0) & (places <= first - KEPT_DIGITS)
@@ -143,25 +143,25 @@ class ExactSums:
                 digits += RAISED * (lost.any(axis=-1)[..., None] & (places == first - RAISED_DIGIT))
         return ExactSums.of_digits(digits, self.low + by.low, self.shape)
 
-    def doubles(self) -> tuple[Floats, Floats]:
+    def to_doubles(self) -> tuple[Floats, Floats]:
         """The double nearest to each sum, and what it leaves out."""
         high, low = np.zeros(self.shape), np.zeros(self.shape)
         kernels.exact_sums.limbs_as_doubles(self._rows, self.low, high.ravel(), low.ravel())
         return high, low
 
-    def over(self, weight: "ExactSums") -> tuple[Floats, Floats]:
+    def divide(self, weight: "ExactSums") -> tuple[Floats, Floats]:
         """The sums divided by others, as `doubles` has them; 0 where there is no weight."""
         high, low = np.zeros(self.shape), np.zeros(self.shape)
         kernels.exact_sums.limb_quotients(self._rows, weight._rows, self.low - weight.low, high.ravel(), low.ravel())
         return high, low
 
 
-def rounds(factor: float) -> bool:
+def loses_digits(factor: float) -> bool:
     """Whether sums that are scaled by this are no longer what counting makes them."""
     return bool(factor != np.floor(factor) and np.frexp(factor)[0] != 0.5)
 
 
-def scatters(weight: ExactSums, one: ExactSums, other: ExactSums, second: ExactSums) -> tuple[Floats, Floats]:
+def compute_scatters(weight: ExactSums, one: ExactSums, other: ExactSums, second: ExactSums) -> tuple[Floats, Floats]:
     """second - one * other / weight, as `ExactSums.doubles` has it: its sign and whether it is 0 are always right."""
     sums = (weight, one, other, second)
     lengths = [part.limbs.shape[-1] for part in sums]
@@ -174,7 +174,7 @@ def scatters(weight: ExactSums, one: ExactSums, other: ExactSums, second: ExactS
     return high, low
 
 
-def room_for(shape: tuple[int, ...], factors: list[tuple[int, int]], terms: float = 1.0) -> tuple[Integers, int]:
+def allocate_digits(shape: tuple[int, ...], factors: list[tuple[int, int]], terms: float = 1.0) -> tuple[Integers, int]:
     """Digits, all 0, for sums of products of doubles, those of a sum in a row; and the place of the first.
 
     factors: for each the exponents of the last bit and of the first. terms: how many products are added, or how much
@@ -185,13 +185,13 @@ def room_for(shape: tuple[int, ...], factors: list[tuple[int, int]], terms: floa
     return np.zeros((math.prod(shape), (high - DIGIT * low + PRODUCT_BITS) // DIGIT + SPARE_DIGITS + 1), np.int64), low
 
 
-def exponents_of(numbers: Floats) -> tuple[int, int]:
+def find_exponents(numbers: Floats) -> tuple[int, int]:
     """The exponents of the last bit that a number among these may have, and of the first."""
     sizes = np.abs(numbers)
-    return exponents(float(np.min(sizes, initial=np.inf, where=sizes > 0.0)), float(np.max(sizes, initial=0.0)))
+    return bound_exponents(float(np.min(sizes, initial=np.inf, where=sizes > 0.0)), float(np.max(sizes, initial=0.0)))
 
 
-def exponents(smallest: float, largest: float) -> tuple[int, int]:
+def bound_exponents(smallest: float, largest: float) -> tuple[int, int]:
     """The same, given the smallest number above 0 and the largest."""
     if not largest > 0.0:
         return -52, 1

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from deciban import kernels
 from deciban.errors import BadCell
-from deciban.statistics.base import remaining
+from deciban.statistics.base import subtract_counts
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, scatter_to
 from deciban.util.arrow_values import as_values
 
@@ -46,20 +46,20 @@ class Levels:
         pairs = [_merge_column(*pair, j) for j, pair in enumerate(zip(self._columns(), other._columns(), strict=True))]
         return Levels(tuple(levels for levels, _ in pairs), tuple(table for _, table in pairs))
 
-    def remove(self, other: Self, slack: float | None = None) -> "Levels":
+    def remove(self, other: Self, tolerance: float | None = None) -> "Levels":
         pairs = []
         for j, (mine, theirs) in enumerate(zip(self._columns(), other._columns(), strict=True)):
-            levels, have, removed = _aligned(mine, theirs, j)
-            pairs.append(occurring(levels, remaining(have, removed, slack)))
+            levels, have, removed = _align(mine, theirs, j)
+            pairs.append(drop_unused(levels, subtract_counts(have, removed, tolerance)))
         return Levels(tuple(levels for levels, _ in pairs), tuple(table for _, table in pairs))
 
     def scale(self, factor: float) -> "Levels":
         return Levels(self.levels, tuple(table * factor for table in self.tables))
 
-    def place_classes(self, positions: Integers, size: int) -> "Levels":
+    def reindex_classes(self, positions: Integers, size: int) -> "Levels":
         return Levels(self.levels, tuple(scatter_to(table, positions, size) for table in self.tables))
 
-    def place_columns(self, positions: Integers, size: int) -> "Levels":
+    def reindex_columns(self, positions: Integers, size: int) -> "Levels":
         classes = self.tables[0].shape[0] if self.tables else 0
         levels, tables = [pa.nulls(0)] * size, [np.zeros((classes, 0))] * size
         for j, position in enumerate(positions):
@@ -71,7 +71,7 @@ class Levels:
         return list(zip(self.levels, self.tables, strict=True))
 
 
-def distinct(array: pa.Array, column: int = 0) -> tuple[Codes, pa.Array]:
+def encode_distinct(array: pa.Array, column: int = 0) -> tuple[Codes, pa.Array]:
     """The code of each cell (-1: missing) and the values the codes stand for."""
     encoded = array if pa.types.is_dictionary(array.type) else as_values(array, column).dictionary_encode()
     codes = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
@@ -90,11 +90,11 @@ def encode(array: pa.Array, levels: pa.Array, column: int = 0) -> Codes:
     """The code of each cell among `levels`: -1 where it is missing, -2 where it is none of them."""
     if len(array) <= FEW_CELLS_ENCODED and array.type in LEVEL_TYPES and array.type.equals(levels.type):
         return _encode_few(array, levels)
-    codes, values = distinct(array, column)
+    codes, values = encode_distinct(array, column)
     if pa.types.is_null(values.type) or pa.types.is_null(levels.type):
         found = np.full(len(values) + 1, -2, dtype=np.int32)
     else:
-        kind = common_type(levels.type, values.type, column)
+        kind = find_common_type(levels.type, values.type, column)
         known = pc.index_in(values.cast(kind, safe=False), levels.cast(kind, safe=False)).fill_null(-2)
         found = np.append(known.to_numpy(zero_copy_only=False), -1).astype(np.int32)
     found[-1] = -1
@@ -110,7 +110,7 @@ def _encode_few(array: pa.Array, levels: pa.Array) -> Codes:
     return codes
 
 
-def common_type(mine: pa.DataType, theirs: pa.DataType, column: int = 0) -> pa.DataType:
+def find_common_type(mine: pa.DataType, theirs: pa.DataType, column: int = 0) -> pa.DataType:
     """The type that holds the levels of both; a BadCell where text meets numbers."""
     if mine.equals(theirs) or pa.types.is_null(theirs):
         return mine
@@ -131,14 +131,14 @@ def common_type(mine: pa.DataType, theirs: pa.DataType, column: int = 0) -> pa.D
     )
 
 
-def union(mine: pa.Array, theirs: pa.Array, column: int = 0) -> pa.Array:
+def merge_levels(mine: pa.Array, theirs: pa.Array, column: int = 0) -> pa.Array:
     """The sorted levels of both."""
-    kind = common_type(mine.type, theirs.type, column)
+    kind = find_common_type(mine.type, theirs.type, column)
     both = pc.unique(pa.concat_arrays([mine.cast(kind, safe=False), theirs.cast(kind, safe=False)]))
     return both.take(pc.array_sort_indices(both))
 
 
-def positions(levels: pa.Array, among: pa.Array) -> Integers:
+def find_positions(levels: pa.Array, among: pa.Array) -> Integers:
     """Where each of `levels` stands in `among`, which holds them all."""
     if not len(levels):
         return np.zeros(0, dtype=np.int64)
@@ -146,7 +146,7 @@ def positions(levels: pa.Array, among: pa.Array) -> Integers:
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def occurring(levels: pa.Array, table: Floats) -> tuple[pa.Array, Floats]:
+def drop_unused(levels: pa.Array, table: Floats) -> tuple[pa.Array, Floats]:
     """The levels with a positive count, sorted, and their counts."""
     kept = np.flatnonzero(table.any(axis=0))
     levels, table = levels.take(pa.array(kept)), table[:, kept]
@@ -156,45 +156,45 @@ def occurring(levels: pa.Array, table: Floats) -> tuple[pa.Array, Floats]:
     return levels.take(pa.array(order)), table[:, order]
 
 
-def _aligned(
+def _align(
     mine: tuple[pa.Array, Floats], theirs: tuple[pa.Array, Floats], column: int
 ) -> tuple[pa.Array, Floats, Floats]:
     """The levels of both, and the counts of each at the places of these levels."""
     if mine[0].equals(theirs[0]):
         return mine[0], mine[1], theirs[1]
-    levels = union(mine[0], theirs[0], column)
-    have = scatter_to(mine[1], positions(mine[0], levels), len(levels), axis=1)
-    more = scatter_to(theirs[1], positions(theirs[0], levels), len(levels), axis=1)
+    levels = merge_levels(mine[0], theirs[0], column)
+    have = scatter_to(mine[1], find_positions(mine[0], levels), len(levels), axis=1)
+    more = scatter_to(theirs[1], find_positions(theirs[0], levels), len(levels), axis=1)
     return levels, have, more
 
 
 def _merge_column(
     mine: tuple[pa.Array, Floats], theirs: tuple[pa.Array, Floats], column: int
 ) -> tuple[pa.Array, Floats]:
-    levels, have, more = _aligned(mine, theirs, column)
+    levels, have, more = _align(mine, theirs, column)
     return levels, have + more
 
 
 def _count_column(
     cells: pa.Array, labels: Codes, weights: Floats, classes: int, column: int
 ) -> tuple[pa.Array, Floats]:
-    codes, values = distinct(cells, column)
+    codes, values = encode_distinct(cells, column)
     table = np.zeros((classes, len(values)))
-    kernels.counting.count_codes(codes, labels, weights, table)
-    return occurring(values, table)
+    kernels.cell_counts.count_codes(codes, labels, weights, table)
+    return drop_unused(values, table)
 
 
 def _count_matrix(numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> list[tuple[pa.Array, Floats]]:
     columns = numbers.shape[1]
     low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
-    whole = kernels.counting.integer_ranges(numbers, low, high)
+    whole = kernels.cell_counts.integer_ranges(numbers, low, high)
     width = np.maximum(high - low + 1.0, 0.0)
     if not whole or width.max(initial=0.0) > MAX_TABLE_WIDTH:
         arrays = [pa.array(numbers[:, j], from_pandas=True) for j in range(columns)]
         return [_count_column(array, labels, weights, classes, j) for j, array in enumerate(arrays)]
     start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
     table = np.zeros((classes, start[-1]))
-    kernels.counting.count_integers(numbers, labels, weights, low, start, table)
+    kernels.cell_counts.count_integers(numbers, labels, weights, low, start, table)
     counted = []
     for j in range(columns):
         part = table[:, start[j] : start[j + 1]]

@@ -9,8 +9,15 @@ import numpy as np
 
 from deciban import kernels
 from deciban.errors import BadCell
-from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
-from deciban.statistics.exact import ExactSums, exponents, room_for, rounds, scatters, two_sum
+from deciban.statistics.base import find_emptied, reject_negative_scatter, reject_unknown_scatter
+from deciban.statistics.exact import (
+    ExactSums,
+    allocate_digits,
+    bound_exponents,
+    compute_scatters,
+    loses_digits,
+    two_sum,
+)
 from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, PickledFields, kernel_view, scatter_to
 
 # A scatter of this size is too small for a double.
@@ -43,12 +50,12 @@ class MomentValues:
         divisor = np.maximum(self.weight - ddof, 0.0)
         return np.divide(self.scatter, divisor, out=np.zeros_like(divisor), where=divisor > 0.0)
 
-    def of_cell(self, label: int, column: int, repeated: int) -> "MomentValues":
+    def take_cell(self, label: int, column: int, repeated: int) -> "MomentValues":
         """The values of one class and column, as of so many columns."""
         arrays = (self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low)
         return MomentValues(*(np.full((1, repeated), array[label, column]) for array in arrays))
 
-    def left_out(self, x: Floats, labels: Codes, removed: Floats, column: int) -> "MomentValues":
+    def leave_out(self, x: Floats, labels: Codes, removed: Floats, column: int) -> "MomentValues":
         """The values of a column in the class of each of its cells x without that cell: one column for each cell."""
         weight, mean, low = (array[labels, column] for array in (self.weight, self.mean, self.mean_low))
         left = weight - removed
@@ -66,7 +73,7 @@ class MomentValues:
 M = TypeVar("M")
 
 
-def of_sums(kind: Callable[..., M], sums: Iterable[ExactSums], rounding_error: Floats | None = None) -> M:
+def from_sums(kind: Callable[..., M], sums: Iterable[ExactSums], rounding_error: Floats | None = None) -> M:
     """The statistic of sums of weights, of cells and of products."""
     present, first, second = sums
     return kind(present, first, second, rounding_error)
@@ -91,7 +98,7 @@ class Moments(PickledFields):
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
-        return of_sums(cls, (ExactSums.zeros(classes, columns) for _ in range(3)))
+        return from_sums(cls, (ExactSums.zeros(classes, columns) for _ in range(3)))
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
@@ -102,20 +109,20 @@ class Moments(PickledFields):
         largest = np.zeros(numbers.shape[1])
         kernels.moments.largest_cells(numbers, labels, weights, largest)
         if not (largest <= TOO_LARGE).all():
-            refuse_too_large(numbers)
-        return of_sums(cls, _summed(numbers, labels, weights, classes, largest))
+            check_not_too_large(numbers)
+        return from_sums(cls, _sum_cells(numbers, labels, weights, classes, largest))
 
     @classmethod
-    def of_values(
+    def from_values(
         cls, weight: Floats, mean: tuple[Floats, Floats], scatter: Floats, rounding_error: Floats
     ) -> "Moments":
         """The moments with such a weight, mean (of two doubles) and scatter, which may be wrong by this much."""
         one = np.ones_like(weight)
         first, second = ExactSums.zeros(*weight.shape), ExactSums.of(scatter)
         for a in mean:
-            first = first.plus(ExactSums.of_products(weight, a, one))
+            first = first.add(ExactSums.of_products(weight, a, one))
             for b in mean:
-                second = second.plus(ExactSums.of_products(weight, a, b))
+                second = second.add(ExactSums.of_products(weight, a, b))
         return cls(ExactSums.of(weight), first, second, rounding_error if rounding_error.any() else None)
 
     @cached_property
@@ -125,12 +132,12 @@ class Moments(PickledFields):
         bound = MIN_POSITIVE if self.rounding_error is None else np.maximum(self.rounding_error, MIN_POSITIVE)
         none = scatter <= bound
         scatter, low = np.where(none, 0.0, scatter), np.where(none, 0.0, low)
-        return MomentValues(self.present.doubles()[0], *self.first.over(self.present), scatter, low)
+        return MomentValues(self.present.to_doubles()[0], *self.first.divide(self.present), scatter, low)
 
     @cached_property
     def _scatter(self) -> tuple[Floats, Floats]:
         """The scatter as the sums have it; it is negative where rows were removed that had not been counted."""
-        return scatters(self.present, self.first, self.first, self.second)
+        return compute_scatters(self.present, self.first, self.first, self.second)
 
     @property
     def raw_scatter(self) -> Floats:
@@ -162,68 +169,72 @@ class Moments(PickledFields):
         return self.values.variance(ddof)
 
     def merge(self, other: Self) -> "Moments":
-        sums = (mine.plus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
-        return of_sums(Moments, sums, added_errors(self.rounding_error, other.rounding_error))
+        sums = (mine.add(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
+        return from_sums(Moments, sums, add_errors(self.rounding_error, other.rounding_error))
 
-    def remove(self, other: Self, slack: float | None = None) -> "Moments":
-        present, first, second = (mine.minus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
-        error = added_errors(self.rounding_error, other.rounding_error)
-        gone = find_gone(present.doubles()[0], self.weight, other.weight, slack, exact=error is None)
-        if slack is not None and error is not None:
-            error = added_errors(error, weight_errors(other.weight, other.second.doubles()[0]))
-        if slack is None and error is None:
-            refuse_negative_scatter(gone & (first.nonzero() | second.nonzero()))
+    def remove(self, other: Self, tolerance: float | None = None) -> "Moments":
+        present, first, second = (
+            mine.subtract(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True)
+        )
+        error = add_errors(self.rounding_error, other.rounding_error)
+        gone = find_emptied(present.to_doubles()[0], self.weight, other.weight, tolerance, exact=error is None)
+        if tolerance is not None and error is not None:
+            error = add_errors(error, estimate_weight_errors(other.weight, other.second.to_doubles()[0]))
+        if tolerance is None and error is None:
+            reject_negative_scatter(gone & (first.nonzero() | second.nonzero()))
         if gone.any():
-            present, first, second = (sums.without(gone) for sums in (present, first, second))
+            present, first, second = (sums.zero_out(gone) for sums in (present, first, second))
             error = None if error is None else np.where(gone, 0.0, error)
         left = Moments(present, first, second, error if error is not None and error.any() else None)
-        if slack is None and left.rounding_error is None:
-            refuse_negative_scatter(left.raw_scatter < 0.0)
-        elif slack is None and left.rounding_error is not None:
-            overall = left.over_classes().variance()
-            refuse_unknown_scatter(left.raw_scatter, self.scatter, left.rounding_error, left.weight, overall)
+        if tolerance is None and left.rounding_error is None:
+            reject_negative_scatter(left.raw_scatter < 0.0)
+        elif tolerance is None and left.rounding_error is not None:
+            overall = left.merge_classes().variance()
+            reject_unknown_scatter(left.raw_scatter, self.scatter, left.rounding_error, left.weight, overall)
         return left
 
     def scale(self, factor: float) -> "Moments":
-        present, first, second = (sums.scaled(factor, raised=sums is self.second) for sums in self._sums())
+        present, first, second = (sums.scale(factor, raised=sums is self.second) for sums in self._sums())
         error = None if self.rounding_error is None else self.rounding_error * factor
-        if rounds(factor):
-            error = added_errors(error, SCALED_ERROR * second.doubles()[0])
+        if loses_digits(factor):
+            error = add_errors(error, SCALED_ERROR * second.to_doubles()[0])
         return Moments(present, first, second, error)
 
-    def place_classes(self, positions: Integers, size: int) -> "Moments":
-        return self._placed(positions, size, 0)
+    def reindex_classes(self, positions: Integers, size: int) -> "Moments":
+        return self._reindex(positions, size, 0)
 
-    def place_columns(self, positions: Integers, size: int) -> "Moments":
-        return self._placed(positions, size, 1)
+    def reindex_columns(self, positions: Integers, size: int) -> "Moments":
+        return self._reindex(positions, size, 1)
 
-    def _placed(self, positions: Integers, size: int, axis: int) -> "Moments":
+    def _reindex(self, positions: Integers, size: int, axis: int) -> "Moments":
         error = self.rounding_error
         placed = None if error is None else scatter_to(error, positions, size, axis)
-        return of_sums(Moments, (sums.placed(positions, size, axis) for sums in self._sums()), placed)
+        return from_sums(Moments, (sums.reindex(positions, size, axis) for sums in self._sums()), placed)
 
-    def of_columns(self, columns: Integers) -> "Moments":
+    def take_columns(self, columns: Integers) -> "Moments":
         """The moments of some columns, in this order."""
         error = self.rounding_error
-        return of_sums(
+        return from_sums(
             Moments, (sums[:, columns] for sums in self._sums()), None if error is None else error[:, columns]
         )
 
-    def over_classes(self) -> "Moments":
+    def merge_classes(self) -> "Moments":
         """The moments of all classes together, as of one class."""
         error = self.rounding_error
         together = None if error is None else error.sum(axis=0, keepdims=True)
-        return of_sums(Moments, (sums.over_first() for sums in self._sums()), together)
+        return from_sums(Moments, (sums.sum_first_axis() for sums in self._sums()), together)
 
-    def comparable(self) -> tuple[Floats, ...]:
+    def comparison_key(self) -> tuple[Floats, ...]:
         """What counts of the same rows have in common to seven digits, whoever counted them."""
-        return comparable_moments(self.weight, self.mean, self.scatter)
+        return normalize_moments(self.weight, self.mean, self.scatter)
 
     def _sums(self) -> tuple[ExactSums, ExactSums, ExactSums]:
         return self.present, self.first, self.second
 
 
-def _summed(numbers: Numbers, labels: Codes, weights: Floats, classes: int, largest: Floats) -> tuple[ExactSums, ...]:
+def _sum_cells(
+    numbers: Numbers, labels: Codes, weights: Floats, classes: int, largest: Floats
+) -> tuple[ExactSums, ...]:
     """The exact sums of weights, cells and squares; largest: the size of the largest cell of each column."""
     columns, lanes = largest.size, kernels.moments.SLICE_LANES
     exponent = np.zeros(-(-columns // lanes) * lanes, dtype=np.int64)
@@ -242,7 +253,8 @@ def _summed(numbers: Numbers, labels: Codes, weights: Floats, classes: int, larg
     )
     shape, weight, (last, first) = (classes, columns), float(weights.sum()), (int(exponent.min()), int(exponent.max()))
     cells, squares = (
-        room_for(shape, [(power * (last - kernels.moments.FITTING_BITS), power * first)], weight) for power in (1, 2)
+        allocate_digits(shape, [(power * (last - kernels.moments.FITTING_BITS), power * first)], weight)
+        for power in (1, 2)
     )
     digits = kernels.moments.MomentDigits(cells[0], cells[0], squares[0], np.array([0, cells[1], squares[1]]))
     all_whole = kernels.moments.add_sliced_cells(numbers, labels, weights, slices, digits)
@@ -252,47 +264,47 @@ def _summed(numbers: Numbers, labels: Codes, weights: Floats, classes: int, larg
     if not left.size:
         return sums
     some: Numbers = np.ascontiguousarray(numbers[:, left])  # type: ignore[assignment]
-    others = _summed_one_by_one(some, labels, weights, classes, slices.scale[left], slices.unfit[left])
-    return tuple(a.plus(b.placed(left, columns, 1)) for a, b in zip(sums, others, strict=True))
+    others = _sum_one_by_one(some, labels, weights, classes, slices.scale[left], slices.unfit[left])
+    return tuple(a.add(b.reindex(left, columns, 1)) for a, b in zip(sums, others, strict=True))
 
 
-def _summed_one_by_one(
+def _sum_one_by_one(
     numbers: Numbers, labels: Codes, weights: Floats, classes: int, scale: Floats, unfit: Integers
 ) -> tuple[ExactSums, ...]:
     """The same sums of the cells that do not fit in slices."""
     smallest, largest = np.full(numbers.shape[1], np.inf), np.zeros(numbers.shape[1])
     kernels.moments.smallest_cells(numbers, labels, weights, smallest)
     kernels.moments.largest_cells(numbers, labels, weights, largest)
-    cell, one = exponents(float(smallest.min()), float(largest.max())), exponents(1.0, 1.0)
-    weight = exponents(float(np.min(weights, initial=np.inf, where=weights > 0.0)), float(weights.max()))
+    cell, one = bound_exponents(float(smallest.min()), float(largest.max())), bound_exponents(1.0, 1.0)
+    weight = bound_exponents(float(np.min(weights, initial=np.inf, where=weights > 0.0)), float(weights.max()))
     factors = ([weight, one, one], [weight, cell, one], [weight, cell, cell])
     shape = (classes, numbers.shape[1])
-    rooms = [room_for(shape, some, len(numbers)) for some in factors]
+    rooms = [allocate_digits(shape, some, len(numbers)) for some in factors]
     digits = kernels.moments.MomentDigits(*(room for room, _ in rooms), np.array([low for _, low in rooms]))
     kernels.moments.add_other_cells(numbers, labels, weights, scale, unfit, digits)
     return tuple(ExactSums.of_digits(*room, shape) for room in rooms)
 
 
-def added_errors(mine: Floats | None, theirs: Floats | None) -> Floats | None:
+def add_errors(mine: Floats | None, theirs: Floats | None) -> Floats | None:
     """What two sums may be wrong by together; None where both are exact."""
     if mine is None or theirs is None:
         return theirs if mine is None else mine
     return mine + theirs
 
 
-def weight_errors(weight: Floats, squares: Floats) -> Floats | None:
+def estimate_weight_errors(weight: Floats, squares: Floats) -> Floats | None:
     """What may be left of squares when rows are removed whose weights are not whole, of sums that were scaled."""
     rounded = weight != np.floor(weight)
     return WEIGHT_ERROR * np.where(rounded, squares, 0.0) if rounded.any() else None
 
 
-def comparable_moments(weight: Floats, mean: Floats, scatter: Floats) -> tuple[Floats, ...]:
+def normalize_moments(weight: Floats, mean: Floats, scatter: Floats) -> tuple[Floats, ...]:
     """Weight, mean and scatter without signs of zero and without means that are nothing but rounding."""
     spread = np.sqrt(np.maximum(scatter, 0.0) / np.maximum(weight, 1e-300))
     return weight, np.where(np.abs(mean) > ROUNDED_MEAN * spread, mean, 0.0) + 0.0, scatter + 0.0
 
 
-def refuse_too_large(numbers: Numbers) -> None:
+def check_not_too_large(numbers: Numbers) -> None:
     """A BadCell for the first cell that is infinite or too large to square, if there is one."""
     with np.errstate(invalid="ignore"):
         wrong = np.abs(numbers) > TOO_LARGE

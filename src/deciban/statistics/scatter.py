@@ -8,17 +8,17 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
-from deciban.statistics.exact import ExactSums, exponents, room_for, rounds, scatters
+from deciban.statistics.base import find_emptied, reject_negative_scatter, reject_unknown_scatter
+from deciban.statistics.exact import ExactSums, allocate_digits, bound_exponents, compute_scatters, loses_digits
 from deciban.statistics.moments import (
     MIN_POSITIVE,
     MIN_SCALED_EXPONENT,
     SCALED_ERROR,
-    added_errors,
-    comparable_moments,
-    of_sums,
-    refuse_too_large,
-    weight_errors,
+    add_errors,
+    check_not_too_large,
+    estimate_weight_errors,
+    from_sums,
+    normalize_moments,
 )
 from deciban.util.arrays import (
     TOO_LARGE,
@@ -67,14 +67,14 @@ class Scatter(PickledFields):
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
         pairs = columns * (columns + 1) // 2
-        return of_sums(cls, (ExactSums.zeros(*shape) for shape in ((classes,), (classes, columns), (classes, pairs))))
+        return from_sums(cls, (ExactSums.zeros(*shape) for shape in ((classes,), (classes, columns), (classes, pairs))))
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
         """The scatter of the complete rows; an infinite cell is refused."""
         there = (labels >= 0) & (weights > 0.0)
-        if not kernels.counting.all_finite(numbers.ravel()):
-            refuse_too_large(numbers)
+        if not kernels.cell_counts.all_finite(numbers.ravel()):
+            check_not_too_large(numbers)
             there &= ~np.isnan(numbers).any(axis=1)
         rows = np.flatnonzero(there)
         if not rows.size:
@@ -84,18 +84,18 @@ class Scatter(PickledFields):
         largest = np.zeros(cells.shape[1])
         kernels.moments.largest_cells(cells, labels, weights, largest)
         if not (largest <= TOO_LARGE).all():
-            refuse_too_large(numbers)
+            check_not_too_large(numbers)
         left = np.ones(rows.size, dtype=np.bool_)
         sums: tuple[ExactSums, ...] = cls.empty(classes, numbers.shape[1])._sums()
         if rows.size > UNSLICED_ROWS:
-            sums = _sums_of_slices(cells, labels, weights, classes, largest, left)
+            sums = _sum_slices(cells, labels, weights, classes, largest, left)
         if left.any():
-            others = _summed_one_by_one(cells[left], labels[left], weights[left], classes)
-            sums = tuple(a.plus(b) for a, b in zip(sums, others, strict=True))
-        return of_sums(cls, sums)
+            others = _sum_one_by_one(cells[left], labels[left], weights[left], classes)
+            sums = tuple(a.add(b) for a, b in zip(sums, others, strict=True))
+        return from_sums(cls, sums)
 
     @classmethod
-    def of_values(
+    def from_values(
         cls, weight: Floats, mean: tuple[Floats, Floats], scatter: Floats, rounding_error: Floats
     ) -> "Scatter":
         """The scatter with such weights, means (of two doubles) and matrices, which may be wrong by this much."""
@@ -103,19 +103,19 @@ class Scatter(PickledFields):
         first, second = ExactSums.zeros(*mean[0].shape), ExactSums.of(scatter[:, rows, columns])
         n = weight[:, None]
         for a in mean:
-            first = first.plus(ExactSums.of_products(np.broadcast_to(n, a.shape), a, np.ones_like(a)))
+            first = first.add(ExactSums.of_products(np.broadcast_to(n, a.shape), a, np.ones_like(a)))
             for b in mean:
                 left, right = a[:, rows], b[:, columns]
-                second = second.plus(ExactSums.of_products(np.broadcast_to(n, left.shape), left, right))
+                second = second.add(ExactSums.of_products(np.broadcast_to(n, left.shape), left, right))
         return cls(ExactSums.of(weight), first, second, rounding_error if rounding_error.any() else None)
 
     @cached_property
     def weight(self) -> Floats:
-        return self.present.doubles()[0]
+        return self.present.to_doubles()[0]
 
     @cached_property
     def _means(self) -> tuple[Floats, Floats]:
-        return self.first.over(self.present.repeated(self.first.shape[1]))
+        return self.first.divide(self.present.repeat(self.first.shape[1]))
 
     @property
     def mean(self) -> Floats:
@@ -130,8 +130,8 @@ class Scatter(PickledFields):
         """The scatter as the sums have it, as sums of two doubles."""
         size = self.first.shape[1]
         rows, columns = np.triu_indices(size)
-        weight = self.present.repeated(rows.size)
-        found = scatters(weight, self.first[:, rows], self.first[:, columns], self.second)
+        weight = self.present.repeat(rows.size)
+        found = compute_scatters(weight, self.first[:, rows], self.first[:, columns], self.second)
         matrices = np.zeros((2, self.first.shape[0], size, size))
         matrices[:, :, rows, columns] = matrices[:, :, columns, rows] = found
         return matrices[0], matrices[1]
@@ -159,26 +159,28 @@ class Scatter(PickledFields):
         return np.diagonal(self._matrices[0], axis1=1, axis2=2)
 
     def merge(self, other: Self) -> "Scatter":
-        sums = (mine.plus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
-        return of_sums(Scatter, sums, added_errors(self.rounding_error, other.rounding_error))
+        sums = (mine.add(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
+        return from_sums(Scatter, sums, add_errors(self.rounding_error, other.rounding_error))
 
-    def remove(self, other: Self, slack: float | None = None) -> "Scatter":
-        present, first, second = (mine.minus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
-        error = added_errors(self.rounding_error, other.rounding_error)
-        gone = find_gone(present.doubles()[0], self.weight, other.weight, slack, exact=error is None)
-        if slack is not None and error is not None:
-            squares = other.second[:, _own_pairs(first.shape[1])].doubles()[0]
-            error = added_errors(error, weight_errors(other.weight[:, None], squares))
-        if slack is None and error is None:
-            refuse_negative_scatter(gone & (first.nonzero().any(axis=1) | second.nonzero().any(axis=1)))
+    def remove(self, other: Self, tolerance: float | None = None) -> "Scatter":
+        present, first, second = (
+            mine.subtract(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True)
+        )
+        error = add_errors(self.rounding_error, other.rounding_error)
+        gone = find_emptied(present.to_doubles()[0], self.weight, other.weight, tolerance, exact=error is None)
+        if tolerance is not None and error is not None:
+            squares = other.second[:, _diagonal_pairs(first.shape[1])].to_doubles()[0]
+            error = add_errors(error, estimate_weight_errors(other.weight[:, None], squares))
+        if tolerance is None and error is None:
+            reject_negative_scatter(gone & (first.nonzero().any(axis=1) | second.nonzero().any(axis=1)))
         if gone.any():
             present, first, second = (
-                sums.without(np.broadcast_to(gone.reshape(-1, *(1,) * (len(sums.shape) - 1)), sums.shape))
+                sums.zero_out(np.broadcast_to(gone.reshape(-1, *(1,) * (len(sums.shape) - 1)), sums.shape))
                 for sums in (present, first, second)
             )
             error = None if error is None else np.where(gone[:, None], 0.0, error)
         left = Scatter(present, first, second, error if error is not None and error.any() else None)
-        if slack is None:
+        if tolerance is None:
             left._check_removed(self)
         return left
 
@@ -186,61 +188,61 @@ class Scatter(PickledFields):
         """A ForgetError if this cannot be what is left of `before`."""
         own = self.raw_scatter
         if self.rounding_error is None:
-            refuse_negative_scatter(own < 0.0)
+            reject_negative_scatter(own < 0.0)
             deviation = np.sqrt(own)
             most = (1.0 + CORRELATION_ERROR) * deviation[:, :, None] * deviation[:, None, :]
-            refuse_negative_scatter((np.abs(self._matrices[0]) > most) & (most > MIN_COMPARED))
+            reject_negative_scatter((np.abs(self._matrices[0]) > most) & (most > MIN_COMPARED))
         else:
-            overall = self.over_classes()
+            overall = self.merge_classes()
             variance = np.maximum(overall.raw_scatter, 0.0) / max(self.weight.sum(), 1e-300)
-            refuse_unknown_scatter(own, before.raw_scatter, self.rounding_error, self.weight[:, None], variance)
+            reject_unknown_scatter(own, before.raw_scatter, self.rounding_error, self.weight[:, None], variance)
 
     def scale(self, factor: float) -> "Scatter":
-        present, first, second = (sums.scaled(factor, raised=sums is self.second) for sums in self._sums())
+        present, first, second = (sums.scale(factor, raised=sums is self.second) for sums in self._sums())
         error = None if self.rounding_error is None else self.rounding_error * factor
-        if rounds(factor):
-            squares = second[:, _own_pairs(first.shape[1])].doubles()[0]
-            error = added_errors(error, SCALED_ERROR * squares)
+        if loses_digits(factor):
+            squares = second[:, _diagonal_pairs(first.shape[1])].to_doubles()[0]
+            error = add_errors(error, SCALED_ERROR * squares)
         return Scatter(present, first, second, error)
 
-    def place_classes(self, positions: Integers, size: int) -> "Scatter":
+    def reindex_classes(self, positions: Integers, size: int) -> "Scatter":
         error = self.rounding_error
         placed = None if error is None else scatter_to(error, positions, size)
-        return of_sums(Scatter, (sums.placed(positions, size, 0) for sums in self._sums()), placed)
+        return from_sums(Scatter, (sums.reindex(positions, size, 0) for sums in self._sums()), placed)
 
-    def place_columns(self, positions: Integers, size: int) -> "Scatter":
+    def reindex_columns(self, positions: Integers, size: int) -> "Scatter":
         rows, columns = np.triu_indices(self.first.shape[1])
         a, b = np.minimum(positions[rows], positions[columns]), np.maximum(positions[rows], positions[columns])
         pairs = np.where(a < 0, -1, a * size - a * (a - 1) // 2 + b - a)
         error = self.rounding_error
         return Scatter(
             self.present,
-            self.first.placed(positions, size, 1),
-            self.second.placed(pairs, size * (size + 1) // 2, 1),
+            self.first.reindex(positions, size, 1),
+            self.second.reindex(pairs, size * (size + 1) // 2, 1),
             None if error is None else scatter_to(error, positions, size, axis=1),
         )
 
-    def over_classes(self) -> "Scatter":
+    def merge_classes(self) -> "Scatter":
         """The scatter of all classes together, as of one class."""
         error = self.rounding_error
         together = None if error is None else error.sum(axis=0, keepdims=True)
-        return of_sums(Scatter, (sums.over_first() for sums in self._sums()), together)
+        return from_sums(Scatter, (sums.sum_first_axis() for sums in self._sums()), together)
 
-    def comparable(self) -> tuple[Floats, ...]:
+    def comparison_key(self) -> tuple[Floats, ...]:
         """What counts of the same rows have in common to seven digits, whoever counted them."""
-        return comparable_moments(self.weight[:, None], self.mean, np.diagonal(self.scatter, axis1=1, axis2=2))
+        return normalize_moments(self.weight[:, None], self.mean, np.diagonal(self.scatter, axis1=1, axis2=2))
 
     def _sums(self) -> tuple[ExactSums, ExactSums, ExactSums]:
         return self.present, self.first, self.second
 
 
-def _own_pairs(size: int) -> Integers:
+def _diagonal_pairs(size: int) -> Integers:
     """The places of the pairs of a column with itself."""
     rows, columns = np.triu_indices(size)
     return np.flatnonzero(rows == columns)
 
 
-def _sums_of_slices(
+def _sum_slices(
     cells: Floats, labels: Codes, weights: Floats, classes: int, largest: Floats, left: Flags
 ) -> tuple[ExactSums, ...]:
     """The exact sums of rows, by products of matrices of few bits (Ozaki's scheme); `left` keeps the rows left out."""
@@ -250,7 +252,7 @@ def _sums_of_slices(
     least, most, total = int(exponent.min()), int(exponent.max()), float(weights.sum())
     shapes = (classes, size), (classes, size * (size + 1) // 2)
     depth = FACTOR_BITS * MAX_SLICES
-    rooms = [room_for(shapes[k], [((k + 1) * (least - depth), (k + 1) * most)], total) for k in range(2)]
+    rooms = [allocate_digits(shapes[k], [((k + 1) * (least - depth), (k + 1) * most)], total) for k in range(2)]
     order = np.flatnonzero(~left)
     order = order[np.argsort(labels[order], kind="stable")]
     ends = np.searchsorted(labels[order], np.arange(classes + 1))
@@ -260,7 +262,7 @@ def _sums_of_slices(
             (room.reshape(classes, shape[1], -1)[c], low) for (room, low), shape in zip(rooms, shapes, strict=True)
         ]
         for slices in (MAX_SLICES - 1, MAX_SLICES):  # few rows need all
-            for blocks in _groups(here, weights):
+            for blocks in _group_blocks(here, weights):
                 _add_blocks(blocks, cells, weights, exponent, slices, left, digits)
             here = here[left[here]]
             if slices < MAX_SLICES:
@@ -270,7 +272,7 @@ def _sums_of_slices(
     return ExactSums.of(counted), *sums
 
 
-def _groups(rows: Integers, weights: Floats) -> Iterator[list[Integers]]:
+def _group_blocks(rows: Integers, weights: Floats) -> Iterator[list[Integers]]:
     """Blocks of rows with a weight of SLICED_WEIGHT at most, SUMMED_BLOCKS at a time."""
     blocks, begin = [], 0
     reached = np.cumsum(weights[rows])
@@ -313,14 +315,14 @@ def _add_blocks(
             kernels.exact_sums.add_integers(of_pairs[s, rows, t, columns], pairs, second, second_low)
 
 
-def _summed_one_by_one(cells: Floats, labels: Codes, weights: Floats, classes: int) -> tuple[ExactSums, ...]:
+def _sum_one_by_one(cells: Floats, labels: Codes, weights: Floats, classes: int) -> tuple[ExactSums, ...]:
     """The same sums, row by row."""
     size, sizes = cells.shape[1], np.abs(cells)
-    cell = exponents(float(np.min(sizes, initial=np.inf, where=sizes > 0.0)), float(sizes.max(initial=0.0)))
-    weight, one = exponents(float(weights.min()), float(weights.max())), exponents(1.0, 1.0)
+    cell = bound_exponents(float(np.min(sizes, initial=np.inf, where=sizes > 0.0)), float(sizes.max(initial=0.0)))
+    weight, one = bound_exponents(float(weights.min()), float(weights.max())), bound_exponents(1.0, 1.0)
     shapes = ((classes,), (classes, size), (classes, size * (size + 1) // 2))
     factors = ([weight, one, one], [weight, cell, one], [weight, cell, cell])
-    rooms = [room_for(shape, some, len(cells)) for shape, some in zip(shapes, factors, strict=True)]
+    rooms = [allocate_digits(shape, some, len(cells)) for shape, some in zip(shapes, factors, strict=True)]
     digits = kernels.moments.MomentDigits(*(room for room, _ in rooms), np.array([low for _, low in rooms]))
     kernels.moments.add_rows(cells, labels, weights, digits)
     return tuple(ExactSums.of_digits(*room, shape) for room, shape in zip(rooms, shapes, strict=True))

@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.statistics.base import find_gone, find_negative
-from deciban.statistics.exact import MAX_WHOLE, ExactSums, exponents_of, room_for, rounds
+from deciban.statistics.base import find_emptied, find_negative
+from deciban.statistics.exact import MAX_WHOLE, ExactSums, allocate_digits, find_exponents, loses_digits
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, PickledFields, sum_at
 from deciban.util.sparse import SparseRows
 
@@ -29,9 +29,9 @@ class Totals(PickledFields):
         return cls(ExactSums.zeros(classes, columns), ExactSums.zeros(classes, columns))
 
     @classmethod
-    def of_values(cls, present: Floats, total: Floats) -> Self:
+    def from_values(cls, present: Floats, total: Floats) -> Self:
         """The totals with these sums, which are rounded unless they are whole."""
-        return cls(ExactSums.of(present), ExactSums.of(total), all(map(_all_whole, (present, total))))
+        return cls(ExactSums.of(present), ExactSums.of(total), all(map(_are_whole, (present, total))))
 
     @classmethod
     def count(
@@ -47,14 +47,14 @@ class Totals(PickledFields):
         present, total = np.zeros(shape), np.zeros(shape)
         flags = threshold is not None, 0.0 if threshold is None else threshold
         if isinstance(cells, np.ndarray):
-            whole = kernels.counting.count_totals(cells, labels, weights, *flags, present, total)
+            whole = kernels.cell_counts.count_totals(cells, labels, weights, *flags, present, total)
         else:
             known = labels >= 0
             present[:] = sum_at(labels[known], weights[known], classes)[:, None]
-            whole = kernels.counting.count_sparse_totals(
+            whole = kernels.cell_counts.count_sparse_totals(
                 *cells.kernel_arrays(), labels, weights, *flags, present, total
             )
-        if whole and all(map(_all_whole, (present, total))):
+        if whole and all(map(_are_whole, (present, total))):
             return cls(ExactSums.of_whole(present), ExactSums.of_whole(total))
         return cls._count_fractions(cells, labels, weights, classes, *flags)
 
@@ -66,57 +66,55 @@ class Totals(PickledFields):
         shape = (classes, cells.shape[1])
         dense = isinstance(cells, np.ndarray)
         stored = cells if isinstance(cells, np.ndarray) else cells.stored
-        weight, one = exponents_of(weights), exponents_of(np.ones(1))
-        amount = one if binary else exponents_of(np.nan_to_num(stored.astype(np.float64)))
-        rows, rows_low = room_for(shape, [weight, one, one], len(labels))
-        sums, sums_low = room_for(shape, [weight, amount, one], len(labels))
+        weight, one = find_exponents(weights), find_exponents(np.ones(1))
+        amount = one if binary else find_exponents(np.nan_to_num(stored.astype(np.float64)))
+        rows, rows_low = allocate_digits(shape, [weight, one, one], len(labels))
+        sums, sums_low = allocate_digits(shape, [weight, amount, one], len(labels))
         every = np.zeros((classes, rows.shape[1]), dtype=np.int64)
         lows = np.array([rows_low, sums_low])
         if dense:
-            kernels.counting.add_amounts(cells, labels, weights, binary, threshold, rows, sums, lows)
+            kernels.cell_counts.add_amounts(cells, labels, weights, binary, threshold, rows, sums, lows)
         else:
             assert isinstance(cells, SparseRows)
-            kernels.counting.add_sparse_amounts(
+            kernels.cell_counts.add_sparse_amounts(
                 *cells.kernel_arrays(), labels, weights, binary, threshold, every, rows, sums, lows
             )
-        of_class = ExactSums.of_digits(every, rows_low, (classes,)).repeated(shape[1])
-        return cls(
-            of_class.plus(ExactSums.of_digits(rows, rows_low, shape)), ExactSums.of_digits(sums, sums_low, shape)
-        )
+        of_class = ExactSums.of_digits(every, rows_low, (classes,)).repeat(shape[1])
+        return cls(of_class.add(ExactSums.of_digits(rows, rows_low, shape)), ExactSums.of_digits(sums, sums_low, shape))
 
     @cached_property
     def present(self) -> Floats:
-        return self.rows.doubles()[0]
+        return self.rows.to_doubles()[0]
 
     @cached_property
     def total(self) -> Floats:
-        return np.maximum(self.sums.doubles()[0], 0.0)
+        return np.maximum(self.sums.to_doubles()[0], 0.0)
 
     def merge(self, other: Self) -> "Totals":
-        return Totals(self.rows.plus(other.rows), self.sums.plus(other.sums), self.exact and other.exact)
+        return Totals(self.rows.add(other.rows), self.sums.add(other.sums), self.exact and other.exact)
 
-    def remove(self, other: Self, slack: float | None = None) -> "Totals":
-        rows, sums = self.rows.minus(other.rows), self.sums.minus(other.sums)
+    def remove(self, other: Self, tolerance: float | None = None) -> "Totals":
+        rows, sums = self.rows.subtract(other.rows), self.sums.subtract(other.sums)
         exact = self.exact and other.exact
-        gone = find_gone(rows.doubles()[0], self.present, other.present, slack, exact)
-        total = np.where(gone, -np.abs(sums.doubles()[0]), sums.doubles()[0])  # nothing may be left without a row
-        negative = find_negative(total, self.total, other.total, slack, exact)
-        return Totals(rows.without(gone), sums.without(gone | negative), exact)
+        gone = find_emptied(rows.to_doubles()[0], self.present, other.present, tolerance, exact)
+        total = np.where(gone, -np.abs(sums.to_doubles()[0]), sums.to_doubles()[0])  # nothing may be left without a row
+        negative = find_negative(total, self.total, other.total, tolerance, exact)
+        return Totals(rows.zero_out(gone), sums.zero_out(gone | negative), exact)
 
     def scale(self, factor: float) -> "Totals":
-        return Totals(self.rows.scaled(factor), self.sums.scaled(factor), self.exact and not rounds(factor))
+        return Totals(self.rows.scale(factor), self.sums.scale(factor), self.exact and not loses_digits(factor))
 
-    def place_classes(self, positions: Integers, size: int) -> "Totals":
-        return Totals(self.rows.placed(positions, size, 0), self.sums.placed(positions, size, 0), self.exact)
+    def reindex_classes(self, positions: Integers, size: int) -> "Totals":
+        return Totals(self.rows.reindex(positions, size, 0), self.sums.reindex(positions, size, 0), self.exact)
 
-    def place_columns(self, positions: Integers, size: int) -> "Totals":
-        return Totals(self.rows.placed(positions, size, 1), self.sums.placed(positions, size, 1), self.exact)
+    def reindex_columns(self, positions: Integers, size: int) -> "Totals":
+        return Totals(self.rows.reindex(positions, size, 1), self.sums.reindex(positions, size, 1), self.exact)
 
-    def of_columns(self, columns: Integers) -> "Totals":
+    def take_columns(self, columns: Integers) -> "Totals":
         """The totals of some columns, in this order."""
         return Totals(self.rows[:, columns], self.sums[:, columns], self.exact)
 
 
-def _all_whole(numbers: Floats) -> bool:
+def _are_whole(numbers: Floats) -> bool:
     """Whether sums are whole numbers that doubles have not rounded."""
     return bool((np.abs(numbers) <= MAX_WHOLE).all() and (numbers == np.floor(numbers)).all())

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.statistics.base import remaining
-from deciban.statistics.levels import distinct, encode, positions, union
+from deciban.statistics.base import subtract_counts
+from deciban.statistics.levels import encode, encode_distinct, find_positions, merge_levels
 from deciban.util.arrays import Codes, Floats, Integers, scatter_to, sum_columns_at
 
 
@@ -28,31 +28,31 @@ class Tuples:
     @classmethod
     def count(cls, values: Sequence[pa.Array], labels: Codes, weights: Floats, classes: int) -> "Tuples":
         """The tuples of the rows that have no missing cell."""
-        encoded = [distinct(column, j) for j, column in enumerate(values)]
+        encoded = [encode_distinct(column, j) for j, column in enumerate(values)]
         codes = np.stack([code for code, _ in encoded], axis=1).astype(np.int64)
         complete = np.flatnonzero((codes >= 0).all(axis=1))
-        tuples, place = _distinct(codes[complete], [len(level) for _, level in encoded])
+        tuples, place = _find_distinct(codes[complete], [len(level) for _, level in encoded])
         table = np.zeros((classes, len(tuples)))
-        kernels.counting.count_codes(place.astype(np.int32), labels[complete], weights[complete], table)
-        return cls(tuple(level for _, level in encoded), tuples, table)._canonical()
+        kernels.cell_counts.count_codes(place.astype(np.int32), labels[complete], weights[complete], table)
+        return cls(tuple(level for _, level in encoded), tuples, table)._canonicalize()
 
     def merge(self, other: Self) -> "Tuples":
-        levels, tuples, have, more = _aligned(self, other)
+        levels, tuples, have, more = _align(self, other)
         return Tuples(levels, tuples, have + more)
 
-    def remove(self, other: Self, slack: float | None = None) -> "Tuples":
-        levels, tuples, have, removed = _aligned(self, other)
-        return Tuples(levels, tuples, remaining(have, removed, slack))._canonical()
+    def remove(self, other: Self, tolerance: float | None = None) -> "Tuples":
+        levels, tuples, have, removed = _align(self, other)
+        return Tuples(levels, tuples, subtract_counts(have, removed, tolerance))._canonicalize()
 
     def scale(self, factor: float) -> "Tuples":
         return Tuples(self.levels, self.tuples, self.table * factor)
 
-    def place_classes(self, positions: Integers, size: int) -> "Tuples":
+    def reindex_classes(self, positions: Integers, size: int) -> "Tuples":
         return Tuples(self.levels, self.tuples, scatter_to(self.table, positions, size))
 
-    def place_columns(self, positions: Integers, size: int) -> "Tuples":
+    def reindex_columns(self, positions: Integers, size: int) -> "Tuples":
         order = np.argsort(positions)
-        return Tuples(tuple(self.levels[j] for j in order), self.tuples[:, order], self.table)._canonical()
+        return Tuples(tuple(self.levels[j] for j in order), self.tuples[:, order], self.table)._canonicalize()
 
     def codes(self, values: Sequence[pa.Array]) -> Integers:
         """The code of every cell: -1 where it is missing, -2 where it is no level of its column."""
@@ -64,21 +64,21 @@ class Tuples:
         tuples, place = np.unique(self.tuples[:, kept], axis=0, return_inverse=True)
         return tuples, sum_columns_at(self.table, place.ravel(), len(tuples))
 
-    def _canonical(self) -> "Tuples":
+    def _canonicalize(self) -> "Tuples":
         """Without the tuples that do not occur, every level used and sorted, the tuples in order."""
         occurs = self.table.any(axis=0)
         tuples, table = self.tuples[occurs], self.table[:, occurs]
         levels = []
         for j, column in enumerate(self.levels):
             used = np.unique(tuples[:, j])
-            kept = union(column.take(pa.array(used)), pa.nulls(0, column.type), j)
+            kept = merge_levels(column.take(pa.array(used)), pa.nulls(0, column.type), j)
             levels.append(kept)
-            tuples[:, j] = positions(column.take(pa.array(tuples[:, j])), kept)
+            tuples[:, j] = find_positions(column.take(pa.array(tuples[:, j])), kept)
         order = np.lexsort(tuples.T[::-1])
         return Tuples(tuple(levels), tuples[order], table[:, order])
 
 
-def _distinct(codes: Integers, sizes: Sequence[int]) -> tuple[Integers, Integers]:
+def _find_distinct(codes: Integers, sizes: Sequence[int]) -> tuple[Integers, Integers]:
     """The distinct rows, in order, and the place of each row among them."""
     most = float(np.prod(np.array(sizes, dtype=np.float64)))
     if most >= 2.0**62:
@@ -96,16 +96,16 @@ def _distinct(codes: Integers, sizes: Sequence[int]) -> tuple[Integers, Integers
     return codes[first], place.ravel()
 
 
-def _aligned(mine: Tuples, theirs: Tuples) -> tuple[tuple[pa.Array, ...], Integers, Floats, Floats]:
+def _align(mine: Tuples, theirs: Tuples) -> tuple[tuple[pa.Array, ...], Integers, Floats, Floats]:
     """The levels and tuples of both, and the counts of each at the places of these tuples."""
     if np.array_equal(mine.tuples, theirs.tuples) and all(map(pa.Array.equals, mine.levels, theirs.levels)):
         return mine.levels, mine.tuples, mine.table, theirs.table
     levels, recoded = [], ([], [])  # type: tuple[list[pa.Array], tuple[list[Integers], list[Integers]]]
     for j, (a, b) in enumerate(zip(mine.levels, theirs.levels, strict=True)):
-        both = union(a, b, j)
+        both = merge_levels(a, b, j)
         levels.append(both)
-        recoded[0].append(positions(a, both)[mine.tuples[:, j]])
-        recoded[1].append(positions(b, both)[theirs.tuples[:, j]])
+        recoded[0].append(find_positions(a, both)[mine.tuples[:, j]])
+        recoded[1].append(find_positions(b, both)[theirs.tuples[:, j]])
     stacked = np.concatenate([np.stack(recoded[0], axis=1), np.stack(recoded[1], axis=1)])
     tuples, place = np.unique(stacked, axis=0, return_inverse=True)
     place, size, mine_size = place.ravel(), len(tuples), len(mine.tuples)

@@ -52,7 +52,7 @@ class Vocabulary:
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8).copy(), starts)
 
     @classmethod
-    def of_index(cls, index: WordIndex) -> "Vocabulary":
+    def from_index(cls, index: WordIndex) -> "Vocabulary":
         """The words of an index in the order in which they came.
 
         They keep the index, to be looked up by it, unless most of its entries are empty.
@@ -73,9 +73,9 @@ class Vocabulary:
     def __getitem__(self, number: int) -> str:
         return bytes(self.text[self.starts[number] : self.starts[number + 1]]).decode(errors="replace")
 
-    def shown(self, number: int) -> str:
+    def display(self, number: int) -> str:
         """A word as people read it."""
-        return shown_word(self[number])
+        return display_word(self[number])
 
     @cached_property
     def array(self) -> pa.Array:
@@ -109,36 +109,36 @@ class Vocabulary:
     def buckets(self, size: int) -> Integers:
         """The bucket, of so many, that each word is in; that of a bucket is itself."""
         found = np.empty(len(self), dtype=np.int64)
-        kernels.words.word_buckets(self.padded, self.starts, size, BUCKET_SEEDS, found)
+        kernels.word_index.word_buckets(self.padded, self.starts, size, BUCKET_SEEDS, found)
         for number in range(self.bucket_count):
             found[number] = bucket_number(self[number])
         return found
 
     @property
-    def all_different(self) -> bool:
+    def is_unique(self) -> bool:
         """Whether no word is there twice."""
         return int(pc.count_distinct(self.array).as_py()) == len(self)
 
     @cached_property
     def index(self) -> WordIndex:
         """The hash table that its words are looked up in."""
-        return self._indexed()
+        return self._build_index()
 
-    def _indexed(self) -> WordIndex:
+    def _build_index(self) -> WordIndex:
         text, size = self.padded, 16
         while need_more_entries(len(self), size):
             size *= 2
         entries = np.zeros((size, 4), dtype=np.uint64)
-        kernels.words.index_words(text, self.starts, SEEDS, _room_for_hashes(), entries)
+        kernels.word_index.index_words(text, self.starts, SEEDS, _allocate_hashes(), entries)
         return WordIndex(entries, text, self.starts, len(self))
 
-    def numbers_of(self, words: "Vocabulary") -> Codes:
+    def look_up(self, words: "Vocabulary") -> Codes:
         """The number that each of these words has here, or UNKNOWN. An index that is made for it is not kept."""
-        index, texts = self.__dict__.get("index") or self._indexed(), np.array([0, len(words)])
+        index, texts = self.__dict__.get("index") or self._build_index(), np.array([0, len(words)])
         spans = WordSpans(words.padded, words.starts[:-1], words.starts[1:])
-        return number_with_room(kernels.words.number_words, (texts,), spans, index, ALL_UNKNOWN, 1, len(words))[0]
+        return number_words(kernels.word_index.number_words, (texts,), spans, index, ALL_UNKNOWN, 1, len(words))[0]
 
-    def followed_by(self, words: "Vocabulary") -> "Vocabulary":
+    def concat(self, words: "Vocabulary") -> "Vocabulary":
         """These words and others behind them."""
         starts = np.concatenate([self.starts, words.starts[1:] + self.starts[-1]])
         return Vocabulary(np.concatenate([self.text, words.text]), starts)
@@ -147,16 +147,16 @@ class Vocabulary:
     def sort_order(self) -> Integers:
         """The numbers of the words in the order of their bytes."""
         firsts = np.empty(len(self), dtype=np.uint64)
-        kernels.words.first_bytes(self.text, self.starts, firsts)
+        kernels.word_index.first_bytes(self.text, self.starts, firsts)
         order = np.argsort(firsts)
-        kernels.words.sort_ties(self.text, self.starts, firsts, order, np.empty_like(order))
+        kernels.word_index.sort_ties(self.text, self.starts, firsts, order, np.empty_like(order))
         return order
 
 
 NO_WORDS = Vocabulary(np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
 
 
-def buckets_beyond(most: int | None) -> int:
+def count_buckets(most: int | None) -> int:
     """How many buckets there are for the words beyond so many: a power of two, about a fourth of them."""
     return 0 if most is None else 1 << max(4, (most // 4 - 1).bit_length())
 
@@ -171,35 +171,35 @@ def bucket_number(name: str) -> int:
     return int(name[len(BUCKET_MARK) :], 16)
 
 
-def shown_word(word: str) -> str:
+def display_word(word: str) -> str:
     """A word of a vocabulary as people read it."""
     return f"(rare words {word[1:]})" if word.startswith(BUCKET_MARK) else word
 
 
 def need_more_entries(words: int, entries: int) -> bool:
-    """Whether so many words need more entries; as `kernels.words` asks."""
+    """Whether so many words need more entries; as `kernels.word_index` asks."""
     return 10 * words > 7 * entries
 
 
-def _room_for_hashes() -> Hashes:
-    from deciban.kernels.words import RUN
+def _allocate_hashes() -> Hashes:
+    from deciban.kernels.word_index import RUN
 
     return np.empty((RUN, 3), dtype=np.uint64)
 
 
-def enlarged(array: npt.NDArray[Any], least: int = 0) -> npt.NDArray[Any]:
+def enlarge(array: npt.NDArray[Any], least: int = 0) -> npt.NDArray[Any]:
     """The same array with room behind it: twice its size, or `least`."""
     grown = np.empty(max(2 * array.size, least), dtype=array.dtype)
     grown[: array.size] = array
     return grown
 
 
-def enlarged_spans(spans: WordSpans) -> WordSpans:
+def enlarge_spans(spans: WordSpans) -> WordSpans:
     """The same words with room for as much again."""
-    return WordSpans(enlarged(spans.text), enlarged(spans.begins), enlarged(spans.stops))
+    return WordSpans(enlarge(spans.text), enlarge(spans.begins), enlarge(spans.stops))
 
 
-def number_with_room(
+def number_words(
     kernel: Callable[..., bool],
     given: Sequence[Any],
     spans: WordSpans,
@@ -214,36 +214,36 @@ def number_with_room(
     takes first. spans: words, or room for those that texts are cut into. unknown: what becomes of words that are not in
     the index; None adds them to it. expected: about so many numbers.
     """
-    from deciban.kernels.words import COUNT, KNOWN, ROW, ROW_END, RUN, STATES, WORD
+    from deciban.kernels.word_index import COUNT, KNOWN, ROW, ROW_END, RUN, STATES, WORD
 
     numbers, bounds = np.empty(max(expected, 64), dtype=np.int32), np.zeros(rows + 1, dtype=np.int64)
-    state, hashes = np.zeros(STATES, dtype=np.int64), _room_for_hashes()
+    state, hashes = np.zeros(STATES, dtype=np.int64), _allocate_hashes()
     state[KNOWN], state[ROW_END] = index.known, -1
     growing, instead = unknown is None, LEAVE_OUT if unknown is None else unknown
     while not kernel(*given, spans, SEEDS, index, growing, instead, Numbering(numbers, bounds, state, hashes)):
         row, word, known, count, row_end = (int(state[k]) for k in (ROW, WORD, KNOWN, COUNT, ROW_END))
         if row_end < 0:  # the words of the text did not fit
-            spans = enlarged_spans(spans)
+            spans = enlarge_spans(spans)
             continue
         last = min(word + RUN, row_end)
         if count + last - word > numbers.size:
             share = (row + 1) / rows  # of the texts, which may need as much again
-            numbers = enlarged(numbers, min(int(1.1 * count / share), 4 * count) + RUN)
+            numbers = enlarge(numbers, min(int(1.1 * count / share), 4 * count) + RUN)
         if growing:
             size = int((spans.stops[word:last] - spans.begins[word:last]).sum())
-            index = _with_room(index, known, last - word, size)
+            index = _enlarge_index(index, known, last - word, size)
     return numbers[: state[COUNT]], bounds, WordIndex(*index[:3], int(state[KNOWN]))
 
 
-def _with_room(index: WordIndex, known: int, words: int, size: int) -> WordIndex:
+def _enlarge_index(index: WordIndex, known: int, words: int, size: int) -> WordIndex:
     """An index of `known` words with room for more words of so many bytes."""
     entries, text, starts, _ = index
     if starts[known] + size + SPARE > text.size:
-        text = enlarged(text, int(starts[known]) + size + SPARE)
+        text = enlarge(text, int(starts[known]) + size + SPARE)
     if known + words + 1 > starts.size:
-        starts = enlarged(starts, known + words + 1)
+        starts = enlarge(starts, known + words + 1)
     while need_more_entries(known + words, len(entries)):
         more = np.zeros((2 * len(entries), 4), dtype=np.uint64)
-        kernels.words.move_entries(entries, more)
+        kernels.word_index.move_entries(entries, more)
         entries = more
     return WordIndex(entries, text, starts, known)

@@ -10,8 +10,8 @@ import scipy
 from deciban import kernels
 from deciban.errors import ForgetError
 from deciban.kernels.text_arrays import LabeledTexts
-from deciban.statistics.base import remaining
-from deciban.statistics.vocabulary import NO_WORDS, UNKNOWN, Vocabulary, bucket_name, buckets_beyond
+from deciban.statistics.base import subtract_counts
+from deciban.statistics.vocabulary import NO_WORDS, UNKNOWN, Vocabulary, bucket_name, count_buckets
 from deciban.util.arrays import Codes, Floats, Integers, scatter_to, sum_columns_at
 from deciban.util.sparse import SparseArrays, SparseRows
 
@@ -19,29 +19,29 @@ from deciban.util.sparse import SparseArrays, SparseRows
 Counted = tuple[Vocabulary, SparseRows]
 
 
-def counts_by_class(
+def count_by_class(
     numbers: Codes, bounds: Integers, amounts: Floats | None, texts: LabeledTexts, words: int, classes: int
 ) -> SparseRows:
-    """The weights of texts added up for each of so many words, class by word; see `kernels.words.count_words`."""
+    """The weights of texts added up for each of so many words, class by word; see `kernels.word_index.count_words`."""
     most = min(classes * words, int(np.diff(bounds)[texts.order].sum()))
-    out = _room_for_cells(most, classes)
+    out = _allocate_cells(most, classes)
     touched, each = np.empty(words + 1, dtype=np.int32), np.zeros(0) if amounts is None else amounts
-    kernels.words.count_words(numbers, bounds, each, texts, np.zeros(words), touched, out)
-    return _filled(out, np.maximum.accumulate(out.indptr), words)
+    kernels.word_index.count_words(numbers, bounds, each, texts, np.zeros(words), touched, out)
+    return _trim(out, np.maximum.accumulate(out.indptr), words)
 
 
-def counts_by_text(numbers: Codes, bounds: Integers, words: int) -> SparseRows:
+def count_by_text(numbers: Codes, bounds: Integers, words: int) -> SparseRows:
     """How often each of so many words is in each text."""
-    out = _room_for_cells(numbers.size, bounds.size - 1)
-    kernels.words.count_per_text(numbers, bounds, np.full(words, -1, dtype=np.int32), out)
+    out = _allocate_cells(numbers.size, bounds.size - 1)
+    kernels.word_index.count_per_text(numbers, bounds, np.full(words, -1, dtype=np.int32), out)
     return SparseRows(*out, words)
 
 
-def _room_for_cells(most: int, rows: int) -> SparseArrays:
+def _allocate_cells(most: int, rows: int) -> SparseArrays:
     return SparseArrays(np.empty(most), np.empty(most, dtype=np.int32), np.zeros(rows + 1, dtype=np.int64))
 
 
-def _filled(out: SparseArrays, ends: Integers, width: int) -> SparseRows:
+def _trim(out: SparseArrays, ends: Integers, width: int) -> SparseRows:
     """The rows that were written where there was room for more."""
     return SparseRows(out.data[: ends[-1]], out.indices[: ends[-1]], ends, width)
 
@@ -59,23 +59,23 @@ class Words:
 
     vocabularies: tuple[Vocabulary, ...]
     counts: tuple[SparseRows, ...]
-    texts: Floats
-    most: int | None = None
+    text_weight: Floats
+    max_features: int | None = None
 
     @classmethod
     def empty(cls, classes: int, columns: int, most: int | None = None) -> Self:
-        nothing = _no_counts(classes)
+        nothing = _make_empty(classes)
         return cls((NO_WORDS,) * columns, (nothing,) * columns, np.zeros((classes, columns)), most)
 
     @classmethod
     def of(cls, columns: Sequence[Counted], texts: Floats, most: int | None = None) -> Self:
         """The statistic of columns, from the words of each and their counts, class by word."""
-        found = [_bounded(_occurring(*column), most) for column in columns]
+        found = [_limit_words(_drop_unused(*column), most) for column in columns]
         return cls(tuple(words for words, _ in found), tuple(counts for _, counts in found), texts, most)
 
     @property
     def buckets(self) -> int:
-        return buckets_beyond(self.most)
+        return count_buckets(self.max_features)
 
     @property
     def tables(self) -> tuple[Floats, ...]:
@@ -83,115 +83,119 @@ class Words:
         return tuple(counts.matrix().toarray().T for counts in self.counts)
 
     @property
-    def in_sorted_order(self) -> "Words":
+    def sorted_words(self) -> "Words":
         """The same words in the order of their bytes: equal counts are then equal in all."""
-        return self._with_columns([_sorted(*column) for column in self._columns()], self.texts)
+        return self._with_columns([_sort(*column) for column in self._columns()], self.text_weight)
 
-    def comparable(self) -> tuple[object, ...]:
+    def comparison_key(self) -> tuple[object, ...]:
         """What counts of the same texts have in common, in whatever order these came."""
-        ordered = self.in_sorted_order
-        return ordered.vocabularies, ordered.counts, ordered.texts, ordered.most
+        ordered = self.sorted_words
+        return ordered.vocabularies, ordered.counts, ordered.text_weight, ordered.max_features
 
     def merge(self, other: Self) -> "Words":
-        found = [_bounded(_added(*both), self.most) for both in zip(self._columns(), other._columns(), strict=True)]
-        return self._with_columns(found, self.texts + other.texts)
+        found = [
+            _limit_words(_add(*both), self.max_features) for both in zip(self._columns(), other._columns(), strict=True)
+        ]
+        return self._with_columns(found, self.text_weight + other.text_weight)
 
-    def remove(self, other: Self, slack: float | None = None) -> "Words":
+    def remove(self, other: Self, tolerance: float | None = None) -> "Words":
         found = []
         for mine, theirs in zip(self._columns(), other._columns(), strict=True):
-            words, have = _added(mine, _zero(theirs))
-            words, taken = _added(_zero(mine), theirs)
-            if self.most is not None:
-                have, (words, taken) = _sorted(words, have)[1], _sorted(words, taken)
-                taken = taken.with_values(_from_buckets(words, have, taken, self.buckets, slack is None))
-            found.append(_occurring(words, have.with_values(remaining(have.data, taken.data, slack))))
-        return self._with_columns(found, remaining(self.texts, other.texts, slack))
+            words, have = _add(mine, _set_to_zero(theirs))
+            words, taken = _add(_set_to_zero(mine), theirs)
+            if self.max_features is not None:
+                have, (words, taken) = _sort(words, have)[1], _sort(words, taken)
+                taken = taken.with_values(_take_from_buckets(words, have, taken, self.buckets, tolerance is None))
+            found.append(_drop_unused(words, have.with_values(subtract_counts(have.data, taken.data, tolerance))))
+        return self._with_columns(found, subtract_counts(self.text_weight, other.text_weight, tolerance))
 
     def scale(self, factor: float) -> "Words":
         scaled = [(words, counts.with_values(counts.stored * factor)) for words, counts in self._columns()]
-        return self._with_columns(scaled, self.texts * factor)
+        return self._with_columns(scaled, self.text_weight * factor)
 
-    def place_classes(self, positions: Integers, size: int) -> "Words":
-        columns = [(words, _placed_classes(counts, positions, size)) for words, counts in self._columns()]
-        return self._with_columns(columns, scatter_to(self.texts, positions, size))
+    def reindex_classes(self, positions: Integers, size: int) -> "Words":
+        columns = [(words, _reindex_classes(counts, positions, size)) for words, counts in self._columns()]
+        return self._with_columns(columns, scatter_to(self.text_weight, positions, size))
 
-    def place_columns(self, positions: Integers, size: int) -> "Words":
-        columns = [(NO_WORDS, _no_counts(self.texts.shape[0]))] * size
+    def reindex_columns(self, positions: Integers, size: int) -> "Words":
+        columns = [(NO_WORDS, _make_empty(self.text_weight.shape[0]))] * size
         for column, position in zip(self._columns(), positions, strict=True):
             if position >= 0:
                 columns[position] = column
-        return self._with_columns(columns, scatter_to(self.texts, positions, size, axis=1))
+        return self._with_columns(columns, scatter_to(self.text_weight, positions, size, axis=1))
 
     def _columns(self) -> list[Counted]:
         return list(zip(self.vocabularies, self.counts, strict=True))
 
     def _with_columns(self, columns: Sequence[Counted], texts: Floats) -> "Words":
-        return Words(tuple(words for words, _ in columns), tuple(counts for _, counts in columns), texts, self.most)
+        return Words(
+            tuple(words for words, _ in columns), tuple(counts for _, counts in columns), texts, self.max_features
+        )
 
 
-def _no_counts(classes: int) -> SparseRows:
+def _make_empty(classes: int) -> SparseRows:
     return SparseRows(np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(classes + 1, dtype=np.int64), 0)
 
 
-def _added(mine: Counted, theirs: Counted) -> Counted:
+def _add(mine: Counted, theirs: Counted) -> Counted:
     """The words of both, new ones behind, and the sum of their counts."""
     (words, counts), (more, others) = mine, theirs
     if not len(words) or not len(more):
         return mine if len(words) else theirs
-    numbers = words.numbers_of(more)
+    numbers = words.look_up(more)
     new = np.flatnonzero(numbers == UNKNOWN)
     numbers[new] = np.arange(len(words), len(words) + new.size)
     if new.size:
-        words = words.followed_by(more.take(new))
-    out = _room_for_cells(counts.stored.size + others.stored.size, counts.indptr.size - 1)
+        words = words.concat(more.take(new))
+    out = _allocate_cells(counts.stored.size + others.stored.size, counts.indptr.size - 1)
     place = np.full(len(words), -1, dtype=np.int64)
-    kernels.words.add_counts(counts.kernel_arrays(), others.kernel_arrays(), numbers, place, out)
-    return words, _filled(out, out.indptr, len(words))
+    kernels.word_index.add_counts(counts.kernel_arrays(), others.kernel_arrays(), numbers, place, out)
+    return words, _trim(out, out.indptr, len(words))
 
 
-def _sorted(words: Vocabulary, counts: SparseRows) -> Counted:
+def _sort(words: Vocabulary, counts: SparseRows) -> Counted:
     """The words in the order of their bytes, and the counts of each class in that of its words."""
     order = words.sort_order
     place = np.empty(len(words), dtype=np.int32)
     place[order] = np.arange(len(words), dtype=np.int32)
     moved = SparseRows(counts.data.copy(), place[counts.indices], counts.indptr, counts.width)
-    return words.take(order), _with_sorted_cells(moved.matrix())
+    return words.take(order), _sort_cells(moved.matrix())
 
 
-def _zero(column: Counted) -> Counted:
+def _set_to_zero(column: Counted) -> Counted:
     """The same words, counted 0 times."""
     words, counts = column
     return words, counts.with_values(np.zeros(counts.stored.size))
 
 
-def _placed_classes(counts: SparseRows, positions: Integers, size: int) -> SparseRows:
+def _reindex_classes(counts: SparseRows, positions: Integers, size: int) -> SparseRows:
     """The counts with their classes at other places; those of a class without a place are dropped."""
     if np.array_equal(positions, np.arange(size)):
         return counts
     there = np.flatnonzero(positions >= 0)
     there = there[np.argsort(positions[there])]
     ends = np.cumsum(scatter_to(np.diff(counts.indptr), positions, size))
-    kept = _as_stored(counts.matrix()[there])
+    kept = _convert_types(counts.matrix()[there])
     return SparseRows(kept.data, kept.indices, np.concatenate([[0], ends]).astype(np.int64), counts.width)
 
 
-def _with_sorted_cells(matrix: "scipy.sparse.csr_array") -> SparseRows:
+def _sort_cells(matrix: "scipy.sparse.csr_array") -> SparseRows:
     """The rows of a SciPy matrix with their cells in order; it is changed."""
     matrix.sort_indices()
-    return _as_stored(matrix)
+    return _convert_types(matrix)
 
 
-def _as_stored(matrix: "scipy.sparse.csr_array") -> SparseRows:
+def _convert_types(matrix: "scipy.sparse.csr_array") -> SparseRows:
     """The rows of a SciPy matrix in the types of kernels and files."""
     return SparseRows(matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int64), matrix.shape[1])
 
 
-def _occurring(words: Vocabulary, counts: SparseRows) -> Counted:
+def _drop_unused(words: Vocabulary, counts: SparseRows) -> Counted:
     """The words that were counted."""
     if not counts.data.all():
         matrix = counts.with_values(counts.stored.copy()).matrix()
         matrix.eliminate_zeros()
-        counts = _as_stored(matrix)
+        counts = _convert_types(matrix)
     there = np.zeros(len(words), dtype=np.bool_)
     there[counts.indices] = True
     if there.all():
@@ -201,25 +205,25 @@ def _occurring(words: Vocabulary, counts: SparseRows) -> Counted:
     return kept, SparseRows(counts.data, place[counts.indices], counts.indptr, len(kept))
 
 
-def _bounded(column: Counted, most: int | None) -> Counted:
+def _limit_words(column: Counted, most: int | None) -> Counted:
     """The `most` most frequent words in order, behind the buckets of the others; without a bound the column itself."""
     if most is None:
         return column
-    words, counts = _sorted(*column)
+    words, counts = _sort(*column)
     first = words.bucket_count
     if len(words) - first <= most:
         return words, counts
     table = counts.matrix().T.tocsr()
     order = np.argsort(-table[first:].sum(axis=1), kind="stable") + first
     kept, rare = np.sort(order[:most]), np.concatenate([np.arange(first), np.sort(order[most:])])
-    distinct, place = np.unique(words.take(rare).buckets(buckets_beyond(most)), return_inverse=True)
+    distinct, place = np.unique(words.take(rare).buckets(count_buckets(most)), return_inverse=True)
     tail = Vocabulary.of([bucket_name(bucket) for bucket in distinct])
     into = scipy.sparse.csr_array((np.ones(rare.size), (place, np.arange(rare.size))), shape=(len(tail), rare.size))
     table = scipy.sparse.vstack([into @ table[rare], table[kept]], format="csr")
-    return tail.followed_by(words.take(kept)), _with_sorted_cells(table.T.tocsr())
+    return tail.concat(words.take(kept)), _sort_cells(table.T.tocsr())
 
 
-def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buckets: int, strict: bool) -> Floats:
+def _take_from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buckets: int, strict: bool) -> Floats:
     """What is to be taken from each stored cell: of a word that is not there in full the rest from its bucket.
 
     What was counted in a bucket there and as words here is taken from the words of this bucket, a share of each: which
@@ -236,8 +240,8 @@ def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buc
     left = sum_columns_at((have - taken).T, bucket, buckets).T
     if strict and (lacking > left + 1e-9 * sum_columns_at(have.T, bucket, buckets).T).any():
         raise ForgetError(
-            "these rows cannot be forgotten: they have words that were never counted",
-            remedy="give just the rows that the model has learned",
+            "cannot forget these rows: they have words that were never counted",
+            remedy="pass only rows the model has learned",
         )
     share = np.divide(lacking, left, out=np.zeros_like(left), where=left > 0.0)
     taken += np.minimum(share, 1.0)[bucket] * (have - taken)

@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.model.corrections import SCALED_SHARES, Corrections, PartialRows
+from deciban.model.corrections import Corrections
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
+from deciban.model.partial_rows import SCALED_SHARES, PartialRows
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
-from deciban.statistics.bins import MAX_BINS, MAX_EXPONENT, MIN_EXPONENT, edges_of
+from deciban.statistics.bins import MAX_BINS, MAX_EXPONENT, MIN_EXPONENT, find_edges
 from deciban.statistics.exact import MAX_DIGITS, ExactSums
 from deciban.statistics.vocabulary import BUCKET_MARK, bucket_number
 from deciban.util.arrays import TOO_LARGE, Floats
@@ -241,7 +242,7 @@ def _known_scatter(statistic: Moments | Scatter, weight: Floats) -> None:
 def _(statistic: Totals, template: Totals, classes: int) -> None:
     for name in ("rows", "sums"):
         _check_sums(getattr(statistic, name), getattr(template, name))
-        _not_negative(getattr(statistic, name).doubles()[0], "a total")
+        _not_negative(getattr(statistic, name).to_doubles()[0], "a total")
     require(not (statistic.sums.nonzero() & (statistic.present == 0.0)).any(), "cells have no weight")
 
 
@@ -277,7 +278,7 @@ def _(statistic: Bins, template: Bins, classes: int) -> None:
         require(MIN_EXPONENT <= exponent <= MAX_EXPONENT, "bins have no such width")
         require(edges.ndim == 1 and edges.size <= MAX_BINS, "there are too many bins")
         require(np.isfinite(edges).all() and (np.diff(edges) > 0.0).all(), "bins are not in order")
-        require(np.array_equal(edges, edges_of(edges, exponent)), "a bin begins at no edge")
+        require(np.array_equal(edges, find_edges(edges, exponent)), "a bin begins at no edge")
         require(column.table.shape == (classes, edges.size), "counts are not one a class and bin")
         _not_negative(column.table, "a count")
 
@@ -285,9 +286,9 @@ def _(statistic: Bins, template: Bins, classes: int) -> None:
 @check_statistic.register
 def _(statistic: Words, template: Words, classes: int) -> None:
     require(len(statistic.vocabularies) == len(statistic.counts) == len(template.counts), "words are not one a column")
-    require(statistic.most == template.most, "it has another bound of words than its family")
-    require(statistic.texts.shape == template.texts.shape, "texts are not one a class and column")
-    _not_negative(statistic.texts, "a number of texts")
+    require(statistic.max_features == template.max_features, "it has another bound of words than its family")
+    require(statistic.text_weight.shape == template.text_weight.shape, "texts are not one a class and column")
+    _not_negative(statistic.text_weight, "a number of texts")
     for words, counts in zip(statistic.vocabularies, statistic.counts, strict=True):
         _check_words(words, statistic.buckets)
         _check_sparse(counts, classes, len(words))
@@ -314,7 +315,7 @@ def _check_words(words: Vocabulary, buckets: int) -> None:
     )
     require(len(words) < 1 << 31, "it has too many words")
     bytes(words.text).decode()
-    require(words.all_different, "a word is there twice")
+    require(words.is_unique, "a word is there twice")
     require(not (words.text[words.starts[words.bucket_count : -1]] == 0).any(), "rare words do not come first")
     require(all(BUCKET.fullmatch(words[k]) for k in range(words.bucket_count)), "a bucket of rare words has no number")
     require(all(bucket_number(words[k]) < buckets for k in range(words.bucket_count)), "a bucket of rare words is none")

@@ -20,7 +20,7 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Origin, Settings
 from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
-from deciban.sources.write import replacing
+from deciban.sources.write import replace_file
 from deciban.statistics import Statistic, Vocabulary
 from deciban.store import layout
 from deciban.store.checks import check
@@ -44,7 +44,7 @@ def save(path: str | os.PathLike[str], fitted: Fitted) -> None:
         raise UsageError(
             "a model file cannot hold text that is not UTF-8", remedy="correct the column and fit anew"
         ) from None
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.write(data)
 
 
@@ -170,7 +170,7 @@ def _apart(names: list[str], statistic: Statistic) -> Iterator[tuple[list[str], 
     half = len(names) // 2  # halves of halves: taking one column out of many takes as long as there are columns
     for first, size in ((0, half), (half, len(names) - half)) if half else ():
         place = np.arange(len(names)) - first
-        some = statistic.place_columns(np.where(place < size, np.maximum(place, -1), -1), size)
+        some = statistic.reindex_columns(np.where(place < size, np.maximum(place, -1), -1), size)
         yield from _apart(names[first : first + size], some)
 
 
@@ -186,8 +186,8 @@ def _feed(digest: Any, value: Any) -> None:
         digest.update(b"(%d" % len(value))
         for item in value:
             _feed(digest, item)
-    elif hasattr(value, "comparable"):
-        _feed(digest, value.comparable())
+    elif hasattr(value, "comparison_key"):
+        _feed(digest, value.comparison_key())
     elif isinstance(value, Vocabulary):
         digest.update(b"%d" % len(value) + value.starts.astype("<i8").tobytes() + value.text.tobytes())
     elif isinstance(value, SparseRows):

@@ -21,14 +21,15 @@ import pyarrow as pa
 
 from deciban.errors import UsageError
 from deciban.families import FAMILIES, SPREADS, Family, known_families
-from deciban.model.corrections import CorrectedColumn, Corrections, PartialRows
+from deciban.model.corrections import CorrectedColumn, Corrections
 from deciban.model.counts import Counts
 from deciban.model.fitted import Origin
+from deciban.model.partial_rows import PartialRows
 from deciban.model.priors import Empirical, Uniform
 from deciban.model.tuning import Choice, Tuning
 from deciban.schema.schema import ColumnGroup, MeantAs, Reason, Schema
 from deciban.statistics import STATISTICS, Statistic, Vocabulary
-from deciban.statistics.bins import Column
+from deciban.statistics.bins import ColumnBins
 from deciban.statistics.exact import ExactSums
 from deciban.store.layout import ARRAY_TYPES, ArrayReader, Content
 from deciban.tables.cells import CellHabits
@@ -40,7 +41,7 @@ RECORDS: dict[str, type[Any]] = {
     for record in (
         *FAMILIES,
         *SPREADS,
-        *(Column, ExactSums, SparseRows, Vocabulary, *STATISTICS),
+        *(ColumnBins, ExactSums, SparseRows, Vocabulary, *STATISTICS),
         *(ColumnGroup, MeantAs, Reason, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
         *(CorrectedColumn, Corrections, PartialRows),
     )

@@ -1,1 +1,1 @@
-"""Rows in memory: tables, labels and weights, and what their cells are."""
+"""Rows in memory: cells, labels, tables, samples."""

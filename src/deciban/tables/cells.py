@@ -1,7 +1,7 @@
-"""The cells of a column: what type they are, read from text, as numbers, as the type that they were learned with.
+"""Cells of a column: their types, text converted to values, and values converted to numbers.
 
-Types are named as DuckDB and Arrow name them. Text is read by `CellFormat`: numbers and dates among words for missing
-cells, or written in other forms. Dates and times are numbers from an origin.
+Types have the names of DuckDB and Arrow. `CellFormat` converts text: numbers and dates, also between words for missing
+cells and in other formats. Dates and times become numbers that count from an origin.
 """
 
 import re
@@ -18,7 +18,7 @@ from deciban.errors import Argument, BadCell
 from deciban.util.arrays import Floats
 from deciban.util.arrow_values import as_doubles, as_values
 
-# What people call types, and DuckDB's names for them.
+# Type names in the public API, and DuckDB's names for them.
 TYPES = {"text": "VARCHAR", "number": "DOUBLE", "bool": "BOOLEAN", "date": "TIMESTAMP", "time": "TIME"}
 
 NUMBER_PATTERN = r"^\s*[-+]?(\d+POINT?\d*|POINT\d+)([eE][-+]?\d+)?\s*$|^\s*[-+]?(?i:inf|infinity|nan)\s*$"
@@ -31,14 +31,14 @@ PATTERNS = {
 }
 
 
-# Cells that are looked at before all the others.
+# Cells that are checked first: most columns of text are recognized by them.
 SEVERAL = 100
 
 LEADING_ZERO = r"^\s*[-+]?0\d"
 
 LONG_INTEGER = r"^\s*[-+]?\d{16,18}\s*$"
 
-# Words, in small letters, that mean a missing cell where the other cells are numbers or dates.
+# Words, in lower case, that stand for a missing cell among numbers or dates.
 MARKERS = (
     *("n/a", "na", "n.a.", "n.a", "#n/a", "#na", "<na>", "nan", "#nan", "null", "(null)", "#null!", "nil", "none"),
     *("missing", "unknown", "not available", "#value!", "#div/0!", "#ref!"),
@@ -46,7 +46,7 @@ MARKERS = (
 )
 
 
-# What DuckDB's types are to Arrow; a time is read as that of a day.
+# Arrow's types for DuckDB's types. A time is parsed as a timestamp on a fixed day.
 ARROW = {
     "DOUBLE": pa.float64(),
     "BIGINT": pa.int64(),
@@ -59,41 +59,43 @@ ARROW = {
 
 EXPECTED_CELLS = {"DOUBLE": "a number", "BIGINT": "a whole number", "BOOLEAN": "true or false", "TIME": "a time"}
 
-# What DuckDB reads as true and false.
+# Words that DuckDB reads as true and false.
 FLAG_WORDS = {"t": "true", "yes": "true", "y": "true", "f": "false", "no": "false", "n": "false"}
 
-# What columns of these kinds may hold besides: true and false are 1 and 0.
+# Types that columns of these types also accept: true and false are 1 and 0.
 TAKEN_AS_WELL = {"DOUBLE": ("BOOLEAN",), "BOOLEAN": ("DOUBLE",)}
 
-# Where the numbers made of dates and times start, as error messages and the schema say it.
+# Origins of the numbers for dates and times, as shown in messages and in the schema.
 DATE_ORIGIN = "days since 1970-01-01"
 
 TIME_ORIGIN = "seconds since midnight"
 
-# The largest double that is an integer of 64 bits, and the days of the years 1 to 9999.
+# The largest double that fits into 64 bits.
 MAX_INTEGER = 2.0**63 - 1024.0
 
+# First and last day of the years 1 to 9999.
 DAYS = (-719_162.0, 2_932_896.0)
 
 
-# Dates and times are counted in microseconds.
-DAY_MICROSECONDS, SECOND_MICROSECONDS = 86_400e6, 1e6
+# Dates and times are stored in microseconds.
+DAY_MICROSECONDS = 86_400e6
+SECOND_MICROSECONDS = 1e6
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of cells, whatever the way they are stored."""
+    """Return the type of cells regardless of how they are stored (dictionaries, views, large strings)."""
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
     return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether cells of this type are texts."""
+    """Return True if cells of this type are text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_numeric(kind: pa.DataType) -> bool:
-    """Whether cells of this type can be read as numbers."""
+    """Return True if cells of this type can be converted to numbers."""
     return bool(
         pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
@@ -106,7 +108,7 @@ def is_numeric(kind: pa.DataType) -> bool:
 
 @lru_cache(maxsize=256)
 def kind_of(name: str) -> str:
-    """What a type of DuckDB or of Arrow is read as from text; nothing where that cannot be said."""
+    """Return the type that text is converted to for a DuckDB or Arrow type; empty for any other type."""
     lower = name.lower()
     if lower.startswith(("varchar", "string")):
         return "VARCHAR"
@@ -121,15 +123,16 @@ def kind_of(name: str) -> str:
 
 
 def text_type(cells: pa.ChunkedArray, decimal: str = ".") -> str | None:
-    """DuckDB's type for what such cells of text can be read as; None where every cell is missing.
+    """Return DuckDB's name for the type that cells of text can be converted to; None if all cells are missing.
 
-    Codes with leading zeros stay text, numbers are doubles (whole ones beyond 2**53 integers), dates are ISO's.
+    Codes with leading zeros stay text. Numbers are doubles; integers beyond 2**53 stay integers. Dates must be in ISO
+    format.
     """
     there = cells.drop_null()
     if not len(there):
         return None
     if len(there) > SEVERAL and text_type(there.slice(0, SEVERAL), decimal) == "VARCHAR":
-        return "VARCHAR"  # what a few cells are not, all are not
+        return "VARCHAR"  # no need to check the other cells
     values = pc.unique(there)
     if _all(values, NUMBER_PATTERN.replace("POINT", re.escape(decimal))):
         if pc.any(pc.match_substring_regex(values, LEADING_ZERO)).as_py():
@@ -145,10 +148,12 @@ def _all(values: pa.Array, pattern: str) -> bool:
 
 @dataclass(frozen=True)
 class CellHabits:
-    """How people write cells of CSV files, as a model remembers it for files that it reads later.
+    """Formats of cells in CSV files, kept with a model for files it reads later.
 
-    missing: cells that mean a missing one, besides the usual ones. marked: columns of numbers or dates in which words
-    such as n/a were read as missing. thousands: the sign between them. date_format: as strptime has it.
+    missing: words for missing cells, besides the default ones.
+    marked: columns of numbers or dates in which words such as n/a were read as missing.
+    thousands: the thousands separator.
+    date_format: the format of dates for strptime.
     """
 
     missing: tuple[str, ...] = ()
@@ -159,7 +164,7 @@ class CellHabits:
 
 @dataclass(frozen=True)
 class CellFormat:
-    """How the cells of one column are written, and what they are read as (a type of DuckDB)."""
+    """Format of the cells of one column, and the type (DuckDB's name) they are converted to."""
 
     kind: str
     decimal: str = "."
@@ -168,14 +173,17 @@ class CellFormat:
     markers: bool = True
 
     def read(self, cells: pa.ChunkedArray, missing: Sequence[str] = ()) -> pa.ChunkedArray:
-        """The cells as that type, without those that mean a missing one; a BadCell where one cannot be read."""
+        """Convert cells to the type; words for missing cells become missing.
+
+        Raises BadCell for a cell that cannot be converted.
+        """
         if missing:
             cells = _without(cells, pc.is_in(cells, value_set=pa.array(missing, pa.string())))
         if self.kind == "VARCHAR":
             return cells
         cells = pc.utf8_trim_whitespace(cells)
         if self.markers:
-            cells = _without(cells, marked(cells))
+            cells = _without(cells, is_missing_word(cells))
         cells = _without(cells, pc.equal(cells, ""))
         if self.kind == "TIMESTAMP" and self.date_format:
             return self._dates(cells)
@@ -199,7 +207,7 @@ class CellFormat:
         return found.cast(pa.time64("us")) if self.kind == "TIME" else found
 
     def without_thousands(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Numbers whose thousands are written apart without the sign between them; other cells as they are."""
+        """Remove the separators from numbers written with thousands separators; other cells stay as they are."""
         if not self.thousands:
             return cells
         sign, point = re.escape(self.thousands), re.escape(self.decimal)
@@ -207,7 +215,7 @@ class CellFormat:
         return pc.if_else(whole, pc.replace_substring(cells, self.thousands, ""), cells)
 
     def _dates(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Few are different: each of them is read once."""
+        """Convert dates. Each distinct text is converted once, because few are distinct."""
         distinct = pc.unique(cells)
         known = []
         for cell in distinct.to_pylist():
@@ -232,12 +240,12 @@ class CellFormat:
         found = cells[row].as_py()
         shown = found if len(found) <= 40 else found[:39] + "…"
         wanted = EXPECTED_CELLS.get(self.kind, f"a date as {self.date_format}" if self.date_format else "a date")
-        remedy = "correct the cell, leave it empty, name it as missing, or read the column as text"
+        remedy = "correct the cell, leave it empty, treat it as missing, or read the column as text"
         return BadCell(0, row, f"found {shown!r}, expected {wanted}", remedy)
 
 
 def as_whole(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Doubles that are all whole numbers as integers; other cells as they are."""
+    """Convert doubles to integers if all of them are whole numbers."""
     if not pa.types.is_float64(cells.type) or cells.null_count == len(cells):
         return cells
     whole = pc.and_kleene(pc.equal(cells, pc.floor(cells)), pc.less(pc.abs(cells), 2.0**53))
@@ -245,14 +253,14 @@ def as_whole(cells: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def as_days(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Times that are all midnight as dates; other cells as they are."""
+    """Convert timestamps to dates if all of them are at midnight."""
     if cells.type != pa.timestamp("us") or cells.null_count == len(cells):
         return cells
     return cells.cast(pa.date32()) if pc.all(pc.equal(cells, pc.floor_temporal(cells))).as_py() else cells
 
 
 def date_of(cell: str, date_format: str) -> datetime:
-    """A date in this form, or in that of ISO; a ValueError where it is none."""
+    """Parse a date in this format or in ISO format; raise a ValueError for anything else."""
     try:
         return datetime.strptime(cell, date_format)
     except ValueError:
@@ -263,19 +271,19 @@ def date_of(cell: str, date_format: str) -> datetime:
 
 
 def _in_utc(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts with times; those with a time zone (Z, +02:00) as the time in UTC without one."""
+    """Convert texts with a time zone (Z, +02:00) to UTC without one."""
     zoned = pc.match_substring_regex(cells, PATTERNS["TIMESTAMPTZ"])
     if not pc.any(zoned).as_py():
         return cells
     try:
         moments = _without(cells, pc.invert(zoned)).cast(ARROW["TIMESTAMPTZ"]).cast(ARROW["TIMESTAMP"])
     except pa.ArrowInvalid:
-        return cells  # the first that cannot be read is found by whoever reads them
+        return cells  # the caller finds the first bad cell
     return pc.if_else(zoned, moments.cast(pa.string()), cells)
 
 
-def marked(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Where cells are words that mean a missing one."""
+def is_missing_word(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return which cells are words for a missing cell."""
     small = pc.utf8_lower(pc.utf8_trim_whitespace(cells))
     return pc.is_in(small, value_set=pa.array(MARKERS, pa.string()))
 
@@ -284,18 +292,20 @@ def _without(cells: pa.ChunkedArray, missing: pa.ChunkedArray) -> pa.ChunkedArra
     return pc.if_else(missing, pa.scalar(None, pa.string()), cells)
 
 
-def sniffed_format(cells: pa.ChunkedArray, decimal: str, thousands: str, date_format: str) -> CellFormat | None:
-    """How cells of text are written that are numbers or dates but for words that mean a missing one, or in such forms.
+def sniff_format(cells: pa.ChunkedArray, decimal: str, thousands: str, date_format: str) -> CellFormat | None:
+    """Return the format of text cells that are numbers or dates among words for missing cells, or in a known format.
 
-    None where they are text, or numbers or dates that DuckDB reads by itself.
+    Returns None for other text, and for numbers and dates that DuckDB converts itself.
     """
     there = cells.drop_null()
     some = there.slice(0, 100)
-    if not len(there) or (len(there) > len(some) and sniffed_format(some, decimal, thousands, date_format) is None
-                          and text_type(some, decimal) == "VARCHAR" and not pc.all(marked(some)).as_py()):  # fmt: skip
+    if not len(there):
+        return None
+    words = text_type(some, decimal) == "VARCHAR" and not pc.all(is_missing_word(some)).as_py()
+    if words and len(there) > len(some) and sniff_format(some, decimal, thousands, date_format) is None:
         return None
     values = pc.unique(there)
-    rest = values.filter(pc.invert(marked(values)))
+    rest = values.filter(pc.invert(is_missing_word(values)))
     if not len(rest):
         return None
     if date_format and are_dates(rest, date_format):
@@ -311,6 +321,7 @@ def sniffed_format(cells: pa.ChunkedArray, decimal: str, thousands: str, date_fo
 
 
 def are_dates(values: pa.Array, date_format: str) -> bool:
+    """Return True if all texts are dates in this format."""
     try:
         for cell in values.to_pylist():
             datetime.strptime(cell.strip(), date_format)
@@ -320,17 +331,16 @@ def are_dates(values: pa.Array, date_format: str) -> bool:
 
 
 def marker_note(cells: pa.ChunkedArray, written: CellFormat) -> str:
-    """What is to be said of the words that are read as missing cells; nothing where there are none."""
-    words = cells.filter(marked(cells))
+    """Return a note on words read as missing cells, or an empty text."""
+    words = cells.filter(is_missing_word(cells))
     if not len(words):
         return ""
     number = f"{len(words):,} cells" if len(words) > 1 else "1 cell"
-    others = "dates" if written.kind == "TIMESTAMP" else "numbers"
-    return f"{number} such as {words[0].as_py()!r} read as missing, the others are {others}"
+    return f"{number} such as {words[0].as_py()!r} read as missing"
 
 
 def as_numbers(array: pa.Array, column: int = 0) -> Floats:
-    """The cells as doubles, NaN where one is missing; dates and times count from their origin."""
+    """Convert cells to doubles, NaN for missing cells. Dates and times count from their origin."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         array = as_values(array, column)
@@ -340,7 +350,7 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
         if not len(filled):
             return np.full(len(array), np.nan)
         row = filled[0].as_py()
-        problem = f"found {_shown(array[row].as_py())} ({kind}), expected a number"
+        problem = f"found {_show_cell(array[row].as_py())} ({kind}), expected a number"
         raise BadCell(
             column,
             row,
@@ -361,7 +371,7 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
 
 
 def from_numbers(numbers: Floats, kind: str) -> pa.Array:
-    """Numbers as cells of the type that they were read from; the ends of its range stand for what is beyond."""
+    """Convert numbers back to cells of the type they came from, clipped to its range."""
     array = pa.array(numbers, from_pandas=True)
     if kind == "bool":
         return pc.greater(array, 0.5)
@@ -379,7 +389,7 @@ def from_numbers(numbers: Floats, kind: str) -> pa.Array:
 
 
 def _microseconds(array: pa.Array, least: float, most: float, unit: float) -> pa.Array:
-    """Numbers of days or seconds as whole microseconds, of which such a unit has so many."""
+    """Convert days or seconds to whole microseconds. unit: microseconds per day or second."""
     return pc.round(pc.multiply(_within(array, least, most), unit)).cast(pa.int64())
 
 
@@ -388,7 +398,7 @@ def _within(array: pa.Array, least: float, most: float) -> pa.Array:
 
 
 def _finite(dates: pa.Array) -> pa.Array:
-    """Dates, missing where they are infinite: DuckDB has the ends of the range of integers for these."""
+    """Replace infinite dates by missing ones. DuckDB stores them as the ends of the integer range."""
     ticks = dates.cast(pa.int32() if pa.types.is_date32(dates.type) else pa.int64())
     end = np.iinfo(ticks.type.to_pandas_dtype()).max
     infinite = pc.or_(pc.equal(ticks, end), pc.equal(ticks, -end))
@@ -396,20 +406,20 @@ def _finite(dates: pa.Array) -> pa.Array:
 
 
 def _ticks(array: pa.Array) -> Floats:
-    """The integers behind dates and times, NaN where one is missing."""
+    """Return the integers behind dates and times as doubles, NaN for missing cells."""
     return np.asarray(array.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
 
 
-def _shown(value: object) -> str:
-    """A cell as error messages quote it."""
+def _show_cell(value: object) -> str:
+    """Return a cell as error messages quote it."""
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."
 
 
 def fits(kind: str, learned: str) -> bool:
-    """Whether cells of this type (Arrow's, by name) are used as they are in a column that was learned as `learned`.
+    """Return True if cells of an Arrow type (by name) can be used unchanged in a column learned as `learned`.
 
-    Text was learned of text alone, which families say themselves.
+    A column learned as text accepts any type here; families check that themselves.
     """
     wanted, found = kind_of(learned), kind_of(kind)
     if kind in (learned, "null") or wanted in ("", "VARCHAR"):
@@ -418,14 +428,17 @@ def fits(kind: str, learned: str) -> bool:
 
 
 def as_learned(cells: pa.ChunkedArray, kind: str, learned: str) -> pa.ChunkedArray:
-    """Cells that do not fit: missing ones, or text that reads as the learned type; a BadCell for anything else."""
+    """Convert cells that do not fit the learned type: missing cells, or text that can be parsed.
+
+    Raises BadCell for any other cell.
+    """
     if cells.null_count == len(cells):
         return pa.chunked_array([pa.nulls(len(cells))])
     wanted = kind_of(learned)
     row = pc.indices_nonzero(cells.is_valid())[0].as_py()
     if kind == "string":
         texts = cells.cast(pa.string())
-        whole = wanted == "DOUBLE" and text_type(texts) == "BIGINT"  # beyond what a double holds exactly
+        whole = wanted == "DOUBLE" and text_type(texts) == "BIGINT"  # a double would not be exact
         try:
             return CellFormat("BIGINT" if whole else wanted, markers=False).read(texts)
         except BadCell as bad:

@@ -1,4 +1,4 @@
-"""Whatever the user has in memory, as a Table."""
+"""Convert data in memory to a Table."""
 
 import re
 import sys
@@ -11,16 +11,16 @@ import scipy
 
 from deciban.errors import DataError, Place, UsageError
 from deciban.tables.cells import is_text, plain_type
-from deciban.tables.table import NO_COLUMN, Frame, Matrix, SparseMatrix, Table, repeated
+from deciban.tables.table import NO_COLUMN, Frame, Matrix, SparseMatrix, Table, find_duplicate
 from deciban.util.sparse import SparseRows
 
-# Half of a pair that would be a character; no file can hold it.
+# Lone surrogates, which cannot be encoded in UTF-8.
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
-# What pyarrow and pandas raise for a column they cannot convert.
+# Errors of pyarrow and pandas for a column they cannot convert.
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
-# Packages whose tables are neither in memory nor read by this one, and what to do with one.
+# Packages whose tables are not supported directly, and what to do with them.
 NOT_IN_MEMORY = {
     "dask": "pass table.compute(), or learn its partitions one after another with partial_fit",
     "deltalake": "pass table.to_pyarrow_dataset()",
@@ -29,9 +29,9 @@ NOT_IN_MEMORY = {
 
 
 def as_table(data: Any) -> Table:
-    """NumPy arrays, SciPy sparse matrices, frames (anything with `__arrow_c_stream__`), dicts of columns, lists.
+    """Convert NumPy arrays, SciPy sparse matrices, data frames, dicts of columns, or lists to a table.
 
-    Arrow types, missing cells and column names come along as they are.
+    Data frames are objects with `__arrow_c_stream__`. Arrow types, missing cells and column names are kept.
     """
     if type(data) is np.ndarray:
         return _texts(data) or _array(data)
@@ -40,8 +40,8 @@ def as_table(data: Any) -> Table:
     if (package := type(data).__module__.partition(".")[0]) in NOT_IN_MEMORY:
         raise UsageError(f"expected a table, found {type(data).__name__} of {package}; {NOT_IN_MEMORY[package]}")
     if isinstance(data, bytes):
-        raise UsageError(f"expected a table, found {data[:40]!r}", remedy="give a table, or the name of a file as text")
-    if "scipy.sparse" in sys.modules and scipy.sparse.issparse(data):  # otherwise nobody can have made one
+        raise UsageError(f"expected a table, found {data[:40]!r}", remedy="pass a table, or a file name as str")
+    if "scipy.sparse" in sys.modules and scipy.sparse.issparse(data):  # else the data cannot be sparse
         return _sparse(data)
     if (texts := _texts(data)) is not None:
         return texts
@@ -52,13 +52,13 @@ def as_table(data: Any) -> Table:
     if isinstance(data, Mapping):
         return _columns(data)
     if isinstance(data, Sequence) and len(data) and all(isinstance(row, Mapping) for row in data):
-        names = dict.fromkeys(name for row in data for name in row) or (NO_COLUMN,)  # rows of which nothing is known
+        names = dict.fromkeys(name for row in data for name in row) or (NO_COLUMN,)  # rows without any cell
         return _columns({name: [row.get(name) for row in data] for name in names})
     return _array(data)
 
 
 def _texts(data: Any) -> Frame | None:
-    """Texts alone, one a row, as a table of one column, which has a name if they have; None for anything else."""
+    """Return texts, one per row, as a table with one column; None for other data."""
     name = getattr(data, "name", None)
     if isinstance(data, list | tuple):
         kinds = set(map(type, data))
@@ -67,7 +67,7 @@ def _texts(data: Any) -> Frame | None:
         for row, cell in enumerate(data if kinds - {str, np.str_, type(None)} else ()):
             if isinstance(cell, int | float | bytes) and cell == cell:
                 found = f"row {row}: found {cell!r} ({type(cell).__name__}) among texts"
-                raise DataError(f"{found}", remedy="give texts alone, or a list with one list of cells a row")
+                raise DataError(f"{found}", remedy="pass only texts, or one list of cells per row")
         if not kinds <= {str, np.str_, float, type(None)}:
             return None
         cells = _arrow(data, "x0")
@@ -81,14 +81,14 @@ def _texts(data: Any) -> Frame | None:
         cells = _arrow(data, "x0")
     elif _is_pandas_series(data):
         cells = _series(data, str(name) if name is not None else "x0")
-    elif hasattr(data, "to_arrow"):  # of polars
+    elif hasattr(data, "to_arrow"):  # a polars series
         cells = data.to_arrow()
     else:
         return _texts(np.asarray(data))
     if not is_text(plain_type(cells.type)):
         return None
     named = isinstance(name, str) and name != ""
-    return _named([str(name) if named else "x0"], [cells], named)
+    return _make_frame([str(name) if named else "x0"], [cells], named)
 
 
 def _is_pandas_series(data: Any) -> bool:
@@ -97,7 +97,7 @@ def _is_pandas_series(data: Any) -> bool:
 
 
 def _sparse(data: Any) -> SparseMatrix:
-    """A SciPy matrix in CSR form, its cells in order, each once."""
+    """Return a SciPy matrix in CSR form, with sorted cells and no duplicates."""
     if data.dtype.kind == "c":
         raise DataError("Complex data not supported: a sparse matrix of complex numbers", remedy="give real numbers")
     if data.ndim != 2:
@@ -105,7 +105,7 @@ def _sparse(data: Any) -> SparseMatrix:
             f"Expected 2D array, got a sparse array of {data.ndim} dimension(s): a table has rows and columns"
         )
     matrix = data.tocsr()
-    if not matrix.has_canonical_format:  # SciPy remembers the answer
+    if not matrix.has_canonical_format:  # SciPy caches this
         matrix = matrix.copy()
         matrix.sum_duplicates()
     if matrix.dtype not in (np.float64, np.float32):
@@ -119,15 +119,15 @@ def _is_pandas(data: Any) -> bool:
 
 
 def _pandas(data: Any) -> Frame:
-    """The columns of a pandas frame. Its index labels rows and is no column; numbers 0, 1, ... are no names."""
+    """Return the columns of a pandas frame. The index is dropped; integer names 0, 1, ... count as unnamed."""
     names = [str(name) for name in data.columns]
     arrays = [_series(data.iloc[:, j], name) for j, name in enumerate(names)]
     unnamed = [name for name in data.columns if isinstance(name, int)] == list(range(len(names)))
-    return _named(names, arrays, named=not unnamed)
+    return _make_frame(names, arrays, named=not unnamed)
 
 
 def _series(column: Any, name: str) -> pa.Array:
-    """A pandas column; categories that Arrow does not know (intervals, periods) are named by their text."""
+    """Return a pandas column. Categories that Arrow cannot store (intervals, periods) become text."""
     try:
         if hasattr(column.dtype, "fill_value"):  # a sparse column
             column = column.sparse.to_dense()
@@ -144,49 +144,49 @@ def _series(column: Any, name: str) -> pa.Array:
             return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32(), mask=codes < 0), known)
         array = pa.Array.from_pandas(column)
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    except UnicodeError:  # half a character
+    except UnicodeError:  # a lone surrogate
         return _arrow(column.tolist(), name)
     except UNREADABLE as error:
         raise _unreadable(name, column.tolist(), error) from error
 
 
 def _frame(data: Any) -> Frame:
-    """The columns of whatever has `__arrow_c_stream__`."""
+    """Return the columns of an object with `__arrow_c_stream__`."""
     try:
         table = pa.table(data)
     except UNREADABLE as error:
-        raise DataError(
-            f"a column cannot be read: {_first_line(error)}", remedy="give every column one type"
-        ) from error
-    return _named(table.column_names, table.columns)
+        raise DataError(f"a column cannot be read: {_first_line(error)}", remedy="use one type per column") from error
+    return _make_frame(table.column_names, table.columns)
 
 
 def _columns(data: Mapping[Any, Any]) -> Frame:
-    """The columns of a dict."""
+    """Return the columns of a dict."""
     single = [
         name for name, column in data.items() if isinstance(column, str | bytes) or not hasattr(column, "__len__")
     ]
     if single:
         raise DataError(
-            f"column {single[0]!r} of a dict of columns holds one value, not one a row",
-            remedy="give a single row as a list with one dict in it",
+            f"column {single[0]!r} of a dict of columns contains one value, not one per row",
+            remedy="pass a single row as a list with one dict",
         )
     lengths = {len(column) for column in data.values()}
     if len(lengths) > 1:
-        raise DataError(f"the columns have different lengths: {sorted(lengths)}", remedy="give one cell a row in each")
+        raise DataError(
+            f"the columns have different lengths: {sorted(lengths)}", remedy="give one cell per row in each"
+        )
     names = [str(name) for name in data]
-    return _named(names, [_arrow(column, name) for name, column in zip(names, data.values(), strict=True)])
+    return _make_frame(names, [_arrow(column, name) for name, column in zip(names, data.values(), strict=True)])
 
 
-def _named(names: Sequence[str], arrays: Sequence[Any], named: bool = True) -> Frame:
-    """A frame of columns with these names, each of which may be there once."""
-    if (twice := repeated(names)) is not None:
-        raise DataError(f"column {twice!r} is there more than once", remedy="give every column its own name")
+def _make_frame(names: Sequence[str], arrays: Sequence[Any], named: bool = True) -> Frame:
+    """Return a frame of columns; raise a DataError for a duplicate name."""
+    if (twice := find_duplicate(names)) is not None:
+        raise DataError(f"duplicate column {twice!r}", remedy="give each column a unique name")
     return Frame(pa.table(list(arrays), names=list(names)), named)
 
 
 def _arrow(cells: Any, name: str) -> pa.Array:
-    """The cells of a column as an Arrow array; half characters are replaced."""
+    """Return the cells of a column as an Arrow array; lone surrogates are replaced."""
     try:
         return pa.array(cells, from_pandas=True)
     except UnicodeError:
@@ -196,13 +196,13 @@ def _arrow(cells: Any, name: str) -> pa.Array:
 
 
 def _unreadable(name: str, cells: Any, error: BaseException) -> DataError:
-    """The error for a column that Arrow cannot convert."""
+    """Return the error for a column that Arrow cannot convert."""
     kinds = sorted({type(cell).__name__ for cell in cells if cell is not None})
     if len(kinds) > 1:
-        why = f"its cells are of several kinds ({', '.join(kinds)}: argument must be a string or a number)"
+        why = f"its cells have several types ({', '.join(kinds)}: argument must be a string or a number)"
     else:
         why = f"its cells cannot be read ({_first_line(error)})"
-    return DataError(why, place=Place(column=name), remedy="give the column one type, numbers or text")
+    return DataError(why, place=Place(column=name), remedy="use one type in the column: numbers or text")
 
 
 def _first_line(error: BaseException) -> str:
@@ -210,7 +210,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _array(data: Any) -> Matrix | Frame:
-    """An array or lists of rows: a matrix of numbers, or a frame without names where there are other cells."""
+    """Return an array or lists of rows as a matrix of numbers, or as a frame without names for other cells."""
     array = np.asarray(data) if hasattr(data, "__array__") else _from_lists(data)
     if array.ndim != 2:
         hint = "Reshape your data either using array.reshape(-1, 1) or array.reshape(1, -1)"
@@ -227,13 +227,15 @@ def _array(data: Any) -> Matrix | Frame:
             f"an array of type {array.dtype} is not a table of numbers or values", remedy="convert it first"
         )
     names = [f"x{j}" for j in range(array.shape[1])]
-    return _named(names, [_arrow(array[:, j], name) for j, name in enumerate(names)], named=False)
+    return _make_frame(names, [_arrow(array[:, j], name) for j, name in enumerate(names)], named=False)
 
 
 def _from_lists(data: Any) -> np.ndarray:
-    """An array of lists of rows; of objects where NumPy would turn numbers beside text into text."""
+    """Return lists of rows as an array; of objects if NumPy would turn numbers into text."""
     try:
         array = np.asarray(data)
     except ValueError as error:
-        raise DataError(f"the rows do not have the same number of cells ({error})", remedy="make them equal") from error
+        raise DataError(
+            f"the rows do not have the same number of cells ({error})", remedy="give all rows the same number of cells"
+        ) from error
     return np.asarray(data, dtype=object) if array.dtype.kind in "US" else array

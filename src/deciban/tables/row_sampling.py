@@ -1,13 +1,12 @@
-"""Random samples of rows, drawn by what the rows hold.
+"""Random samples of rows, drawn by the content of rows.
 
-Each row has a hash of its cells. Of a content that c rows have, copy k = 0, 1 .. c - 1 has the priority (k + u) / c,
-in which u is the hash as a number from 0 to 1. The rows with the lowest priorities are the sample. So every row is
-drawn with the same probability, a content that many rows share has its share of the sample, and neither the order of
-the rows nor the way in which they are stored matters.
+Each row has a hash of its cells. If c rows have the same content, copy k = 0, 1 .. c - 1 has the priority (k + u) / c,
+where u is the hash as a number from 0 to 1. The sample consists of the rows with the lowest priorities. So every row is
+drawn with the same probability, a frequent content has its share of the sample, and neither the order of the rows nor
+their storage matters.
 
-Rows that are alike are told from others by a hash table of at most 262,144 contents. If there are more, those that
-are furthest from being drawn are forgotten: copies of a row that are far apart in a longer table may then count as
-fewer than they are.
+Copies are found by a hash table of at most 262,144 contents. If there are more, the contents least likely to be drawn
+are dropped. Copies that are far apart in a longer table may then be counted as fewer.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,53 +23,58 @@ from deciban.util.sparse import SparseRows
 
 RowHashes = npt.NDArray[np.uint64]
 
-# Rows that are hashed at a time: memory does not grow with their number.
+# Rows hashed at a time, which bounds memory.
 HASHED_ROWS = 1 << 17
 
-# Different rows that are counted at first, and at most unless the sample is large; each takes 32 bytes.
+# Initial size of the table of contents. Each entry takes 32 bytes.
 FIRST_CONTENTS = 1 << 12
+
+# Maximum size of that table, unless the sample is large.
 MAX_CONTENTS = 1 << 18
 
-# The share of them that is kept when there are more: those that are nearest to being drawn. So many slots of
-# their table are looked at, to see which they are.
+# Share of contents kept when the table is full: those most likely to be drawn.
 NEAR = 0.25
+
+# Slots examined to find the threshold for that share.
 LOOKED_AT_SLOTS = 1 << 12
 
-# Bytes of a sample, about; but it has a thousand rows in any case.
+# Approximate maximum size of a sample in bytes.
 SAMPLE_BYTES = 1 << 28
+
+# Minimum number of rows in a sample of long rows.
 LONG_ROWS = 1_000
 
 
 def row_hashes(first: int, rows: int) -> RowHashes:
-    """The hashes of the numbers of so many rows from `first` on."""
+    """Return hashes of the row numbers first, first + 1, ..."""
     hashes = np.empty(rows, dtype=np.uint64)
     kernels.row_hashes.hash_rows(first, hashes)
     return hashes
 
 
-def sampled_places(size: int, most: int) -> Integers:
-    """At most so many of the places 0 .. size - 1, the same ones each time, in order."""
-    if size <= most:
+def sample_places(size: int, max_rows: int) -> Integers:
+    """Return at most `max_rows` of the places 0 .. size - 1, always the same ones, in order."""
+    if size <= max_rows:
         return np.arange(size)
     places, hashes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
     for first in range(0, size, HASHED_ROWS):
         more = row_hashes(first, min(HASHED_ROWS, size - first))
         hashes, places = np.append(hashes, more), np.append(places, np.arange(first, first + more.size))
-        lowest = np.argpartition(hashes, most - 1)[:most] if hashes.size > most else np.arange(hashes.size)
+        lowest = np.argpartition(hashes, max_rows - 1)[:max_rows] if hashes.size > max_rows else np.arange(hashes.size)
         hashes, places = hashes[lowest], places[lowest]
     return np.sort(places)
 
 
-def rows_that_fit(most: int, row_bytes: float) -> int:
-    """How many rows of so many bytes a sample has, if it has `most` of short ones."""
-    return min(most, max(LONG_ROWS, int(SAMPLE_BYTES / max(row_bytes, 1.0))))
+def rows_that_fit(max_rows: int, row_bytes: float) -> int:
+    """Return the number of rows in a sample if rows have this many bytes; `max_rows` if they are short."""
+    return min(max_rows, max(LONG_ROWS, int(SAMPLE_BYTES / max(row_bytes, 1.0))))
 
 
-# hashes of contents
+# Hashes of contents
 
 
 def content_hashes(columns: Iterable[pa.ChunkedArray | pa.Array], rows: int) -> RowHashes:
-    """A hash of the cells of each row, none of which is 0. Equal numbers are alike whatever their type."""
+    """Return a hash of the cells of each row, never 0. Equal numbers have equal hashes in all types."""
     out = np.zeros(rows, dtype=np.uint64)
     for column in columns:
         _hash_cells(column, out)
@@ -78,7 +82,7 @@ def content_hashes(columns: Iterable[pa.ChunkedArray | pa.Array], rows: int) -> 
 
 
 def matrix_hashes(matrix: npt.NDArray[np.generic]) -> RowHashes:
-    """The hashes of the rows of a matrix: those of the same numbers in columns."""
+    """Return the hashes of the rows of a matrix, equal to those of the same numbers in columns."""
     out = np.zeros(matrix.shape[0], dtype=np.uint64)
     for column in np.asarray(matrix, dtype=np.float64).T:
         kernels.row_hashes.hash_numbers(np.ascontiguousarray(column).view(np.uint64), out)
@@ -86,7 +90,7 @@ def matrix_hashes(matrix: npt.NDArray[np.generic]) -> RowHashes:
 
 
 def sparse_hashes(cells: SparseRows) -> RowHashes:
-    """The hashes of sparse rows: of the places and numbers of their stored cells."""
+    """Return the hashes of sparse rows, from the places and values of their stored cells."""
     place, value = np.zeros((2, cells.stored.size), dtype=np.uint64)
     stored = cells.with_values(cells.stored)
     kernels.row_hashes.hash_numbers(stored.data.astype(np.float64).view(np.uint64), value)
@@ -96,16 +100,16 @@ def sparse_hashes(cells: SparseRows) -> RowHashes:
 
 
 def with_cells(hashes: RowHashes, cells: pa.ChunkedArray | pa.Array) -> RowHashes:
-    """The hashes of rows that have one more cell."""
+    """Return the hashes of rows with one more cell."""
     out = hashes.copy()
     _hash_cells(cells, out)
     return out
 
 
 def _hash_cells(column: pa.ChunkedArray | pa.Array, out: RowHashes) -> None:
-    """Take the next cell of each row into its hash."""
+    """Add the next cell of each row to its hash."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):  # too long for one
+    if isinstance(array, pa.ChunkedArray):  # too long for one array
         array = pa.concat_arrays(array.cast(pa.large_string()).chunks)
     kind = array.type
     if pa.types.is_dictionary(kind):
@@ -115,7 +119,7 @@ def _hash_cells(column: pa.ChunkedArray | pa.Array, out: RowHashes) -> None:
     elif is_numeric(kind):
         try:
             numbers = np.ascontiguousarray(as_numbers(array))
-        except (BadCell, pa.ArrowException):  # of which those speak who read the column
+        except (BadCell, pa.ArrowException):  # raised later, when a family reads the column
             numbers = np.full(len(array), np.nan)
         kernels.row_hashes.hash_numbers(numbers.view(np.uint64), out)
     elif pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
@@ -127,64 +131,64 @@ def _hash_cells(column: pa.ChunkedArray | pa.Array, out: RowHashes) -> None:
         kernels.row_hashes.hash_texts(offsets - first, text, there, out)
     elif pa.types.is_string(kind) or pa.types.is_string_view(kind) or pa.types.is_binary(kind):
         _hash_cells(array.cast(pa.large_binary()), out)
-    else:  # no family reads such a column
+    else:  # no family supports this type
         out *= np.uint64(31)
 
 
-# samples
+# Samples
 
 
-def lowest_priorities(hashes: RowHashes, counts: Integers, most: int) -> tuple[Integers, Floats]:
-    """The contents of the rows with the lowest priorities, one for each row, and these, in their order.
+def lowest_priorities(hashes: RowHashes, counts: Integers, max_rows: int) -> tuple[Integers, Floats]:
+    """Return the contents of the rows with the lowest priorities, one per row, and the priorities, in order.
 
-    counts: how many rows have each content.
+    counts: number of rows with each content.
     """
     lots = ((hashes >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    enough = (most + hashes.size) / counts.sum()  # at least so many rows have a priority of at most this
+    enough = (max_rows + hashes.size) / counts.sum()  # at least max_rows rows have a priority up to this
     copies = np.minimum(np.maximum(np.floor(counts * enough - lots) + 1, 0), counts).astype(np.int64)
     content = np.repeat(np.arange(hashes.size), copies)
     copy = np.arange(content.size) - np.repeat(np.cumsum(copies) - copies, copies)
     priority = (copy + lots[content]) / counts[content]
-    order = np.lexsort((copy, hashes[content], priority))[:most]
+    order = np.lexsort((copy, hashes[content], priority))[:max_rows]
     return content[order], priority[order]
 
 
-def places_by_content(cells: pa.Array, most: int) -> Integers:
-    """At most so many places of cells: of those with the lowest priorities, in their order."""
-    if len(cells) <= most:
+def places_by_content(cells: pa.Array, max_rows: int) -> Integers:
+    """Return at most `max_rows` places of cells, those with the lowest priorities, in order."""
+    if len(cells) <= max_rows:
         return np.arange(len(cells))
     known, first, counts = np.unique(content_hashes([cells], len(cells)), return_index=True, return_counts=True)
-    return np.asarray(first[lowest_priorities(known, counts, most)[0]])
+    return np.asarray(first[lowest_priorities(known, counts, max_rows)[0]])
 
 
 class RowSampler:
-    """Samples the rows of a stream of tables; `rows` is how many it has seen."""
+    """Sampler for the rows of a stream of tables; `rows` is the number of rows seen so far."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, max_rows: int) -> None:
+        self.max_rows = max_rows
         self.rows = 0
-        self._waiting: list[tuple[pa.Table, Callable[[], RowHashes]]] = []  # while they are no more than the sample
+        self._waiting: list[tuple[pa.Table, Callable[[], RowHashes]]] = []  # while all rows fit into the sample
         self._pieces: list[pa.Table] = []
         self._hashes: list[RowHashes] = []
         self._held = 0
         self._known = 0
-        self._limit = 1.0  # no priority of a row in the sample will be above it
+        self._limit = 1.0  # upper bound of the priorities in the sample
         self._contents = _empty(FIRST_CONTENTS)
 
     def add(self, table: pa.Table, hashes: Callable[[], RowHashes]) -> None:
-        """The next rows, and what makes the hashes of their contents, if these are needed."""
+        """Add rows. `hashes` computes the hashes of their contents, only if needed."""
         self.rows += table.num_rows
         self._waiting.append((table, hashes))
-        if self.rows > self.most:
+        if self.rows > self.max_rows:
             self._count_waiting()
 
     def table(self) -> pa.Table:
-        """The rows of the sample in the order of their priorities; all rows as they came, if there are no more."""
-        if self.rows <= self.most and not self._pieces:
+        """Return the sample in the order of priorities; all rows in their order if they fit."""
+        if self.rows <= self.max_rows and not self._pieces:
             return pa.concat_tables([table for table, _ in self._waiting])
         self._count_waiting()
-        hashes, counts = self._drawn()
-        content, _ = lowest_priorities(hashes, counts, self.most)
+        hashes, counts = self._count_held()
+        content, _ = lowest_priorities(hashes, counts, self.max_rows)
         return pa.concat_tables(self._pieces).take(pa.array(content))
 
     def _count_waiting(self) -> None:
@@ -206,20 +210,20 @@ class RowSampler:
             self._pieces.append(table if kept.size == table.num_rows else table.take(pa.array(kept)))
             self._hashes.append(hashes[kept])
             self._held += kept.size
-        if self._held > 2 * self.most:
+        if self._held > 2 * self.max_rows:
             self._thin()
 
-    def _drawn(self) -> tuple[RowHashes, Integers]:
-        """The contents that rows are held of, and how many rows of the stream have each."""
+    def _count_held(self) -> tuple[RowHashes, Integers]:
+        """Return the contents of held rows, and the number of rows seen with each."""
         hashes = np.concatenate(self._hashes)
         counts = np.empty(hashes.size, dtype=np.int64)
         kernels.row_hashes.look_up_contents(self._contents, hashes, counts)
         return hashes, counts
 
     def _thin(self) -> None:
-        """Hold only the contents with the lowest priorities of those that are held."""
-        hashes, counts = self._drawn()
-        content, priority = lowest_priorities(hashes, counts, self.most)
+        """Keep only the held contents with the lowest priorities."""
+        hashes, counts = self._count_held()
+        content, priority = lowest_priorities(hashes, counts, self.max_rows)
         self._limit = float(priority[-1])
         kept = np.zeros(hashes.size, dtype=np.bool_)
         kept[content] = True
@@ -229,9 +233,9 @@ class RowSampler:
         self._held = int(kept.sum())
 
     def _make_room(self) -> None:
-        """A larger table of contents; at its largest, one with those that are nearest to being drawn."""
+        """Replace the table of contents by a larger one; at the maximum size, keep those most likely to be drawn."""
         room, furthest = 4 * self._known, np.inf
-        if room > max(MAX_CONTENTS, 8 * self.most):
+        if room > max(MAX_CONTENTS, 8 * self.max_rows):
             keys, counts = (part[:LOOKED_AT_SLOTS] for part in self._contents)
             some = np.flatnonzero(keys)
             room = max(self._known, 2 * int(np.count_nonzero(self._contents.counts < 0)))
@@ -242,6 +246,6 @@ class RowSampler:
 
 
 def _empty(contents: int) -> "kernels.row_hashes.Contents":
-    """A table for so many contents, or a few more."""
+    """Return an empty table with room for at least this many contents."""
     slots = 1 << (SLOTS_PER_CONTENT * contents - 1).bit_length()
     return kernels.row_hashes.Contents(np.zeros(slots, dtype=np.uint64), np.zeros(slots, dtype=np.int64))

@@ -1,7 +1,7 @@
-"""Rows in memory, whatever they were given as: a matrix, a sparse matrix, or columns of Arrow.
+"""Rows in memory: a matrix, a sparse matrix, or Arrow columns.
 
-`Readable` is what families ask of them, `Table` what the rest of the program does. Some functions stand in where Arrow
-alone would be slow or would raise.
+`Readable` is the interface for families, `Table` the one for the rest of the program. A few functions replace Arrow's
+where these would be slow or raise.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -22,23 +22,23 @@ from deciban.util.text_tables import format_class
 
 Name = TypeVar("Name", bound=Hashable)
 
-# The name of the one column, all of it missing, that rows without any column have: Arrow and DuckDB need one.
+# Name of a placeholder column of missing cells for rows without columns: Arrow and DuckDB need one.
 NO_COLUMN = " "
 
 
 class Readable(Protocol):
-    """Rows of a table, seen as one of the things that families count."""
+    """Rows of a table in the forms that families count."""
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
-        """The cells as a C-ordered matrix of real numbers, NaN where one is missing."""
+        """Return the cells as a C-ordered matrix of real numbers, NaN for missing cells."""
         ...
 
     def values(self, columns: Sequence[int]) -> Numbers | list[pa.Array]:
-        """The cells as they are: a matrix of numbers, or an Arrow array for each column."""
+        """Return the cells unchanged: a matrix of numbers, or an Arrow array per column."""
         ...
 
     def amounts(self, columns: Sequence[int]) -> Numbers | SparseRows:
-        """The cells as numbers, of which most may be zero: a matrix, dense or in CSR form."""
+        """Return the cells as numbers that may be mostly zero: a matrix, dense or in CSR form."""
         ...
 
 
@@ -55,21 +55,21 @@ class Table(Readable, Protocol):
     def rows(self) -> int: ...
 
     def slice(self, start: int, stop: int) -> Self:
-        """Some of the rows, without a copy where that is possible."""
+        """Return consecutive rows, without a copy if possible."""
         ...
 
     def take(self, rows: Integers) -> Self:
-        """The rows with these numbers."""
+        """Return the rows with these numbers."""
         ...
 
     def hashes(self) -> RowHashes:
-        """A hash of what each row holds."""
+        """Return a hash of the content of each row."""
         ...
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A NumPy array of numbers, NaN where one is missing."""
+    """NumPy array of numbers, NaN for missing cells."""
 
     array: npt.NDArray[np.generic]
 
@@ -85,7 +85,7 @@ class Matrix:
 
     @property
     def types(self) -> tuple[str, ...] | None:
-        """The Arrow type of each column if they are not numbers, else None."""
+        """Arrow type of each column if they are not numbers, else None."""
         return ("bool",) * self.width if self.array.dtype.kind == "b" else None
 
     def slice(self, start: int, stop: int) -> "Matrix":
@@ -107,22 +107,22 @@ class Matrix:
         return self._kernel_array(columns, np.int64)
 
     def _kernel_array(self, columns: Sequence[int], whole: type[np.generic]) -> Numbers:
-        """The columns, floats as they are and whole numbers as `whole`: kernels are compiled for few types."""
+        """Return the columns, integers converted to `whole`: kernels are compiled for few types."""
         array = self.array if _is_all(columns, self.width) else self.array[:, list(columns)]
         kind = array.dtype
         if kind == np.uint64 and whole is np.int64 and array.size and array.max() >= np.uint64(1 << 63):
             row, column = (int(i) for i in np.argwhere(array >= np.uint64(1 << 63))[0])
-            raise BadCell(column, row, f"found {int(array[row, column])}, beyond 2**63", "turn the column into text")
+            raise BadCell(column, row, f"found {int(array[row, column])}, beyond 2**63", "convert the column to text")
         if kind not in (np.float64, np.float32):
             array = array.astype(np.float64 if kind.kind == "f" else whole, copy=False)
         elif not kind.isnative:
             array = array.astype(kind.newbyteorder("="))
-        return kernel_view(array)  # type: ignore[return-value]  # its dtype is a float or `whole` by now
+        return kernel_view(array)  # type: ignore[return-value]  # the dtype is a float or `whole`
 
 
 @dataclass(frozen=True)
 class SparseMatrix:
-    """A matrix in CSR form, the cells of a row in the order of their columns; what is not stored is 0."""
+    """Matrix in CSR form with sorted cells; cells that are not stored are 0."""
 
     cells: SparseRows
 
@@ -157,9 +157,9 @@ class SparseMatrix:
 
 @dataclass(frozen=True)
 class Frame:
-    """Arrow columns, each of its own type.
+    """Arrow columns, each with its own type.
 
-    named: whether their names mean anything; if not, columns are known by their positions.
+    named: True if the names are meaningful; else columns are identified by position.
     """
 
     table: pa.Table
@@ -175,7 +175,7 @@ class Frame:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The type of each column, whatever the way its cells are stored."""
+        """Type of each column, regardless of how its cells are stored."""
         return tuple(str(plain_type(kind)) for kind in self.table.schema.types)
 
     @property
@@ -184,12 +184,12 @@ class Frame:
 
     @property
     def has_no_cells(self) -> bool:
-        """Whether these are rows of which nothing is known, not even a column."""
+        """True if rows contain no information, not even a column."""
         return bool(self.table.column_names == [NO_COLUMN] and self.table[0].null_count == self.rows)
 
     @property
     def text_bytes(self) -> int:
-        """The bytes of its texts, about."""
+        """Approximate size of all texts in bytes."""
         return sum(column.nbytes for column in self.table.columns if is_text(column.type))
 
     def slice(self, start: int, stop: int) -> "Frame":
@@ -197,16 +197,16 @@ class Frame:
 
     def take(self, rows: Integers) -> "Frame":
         def takeable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-            """Arrow can take no views."""
+            """Convert string views, which Arrow cannot take from."""
             return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
-        return Frame(with_each(self.table, takeable).take(pa.array(rows)), self.named)
+        return Frame(map_columns(self.table, takeable).take(pa.array(rows)), self.named)
 
     def hashes(self) -> RowHashes:
         return content_hashes(self.table.columns, self.rows)
 
     def select(self, names: Sequence[str]) -> "Frame":
-        """The columns of these names in this order; a column that is not there has only missing cells."""
+        """Return the columns with these names in this order; absent columns have only missing cells."""
         present = set(self.table.column_names)
         columns = [self.table[name] if name in present else pa.nulls(self.rows) for name in names]
         return Frame(pa.table(columns, names=list(names)), self.named)
@@ -234,9 +234,9 @@ class Frame:
 
 
 def missing_cells(table: Table) -> Flags | None:
-    """The missing cells of a table, row by column; None where no cell is missing.
+    """Return a mask of the missing cells, row by column; None if no cell is missing.
 
-    A cell of a sparse matrix is never missing: what is not stored is 0.
+    Sparse matrices have no missing cells: cells that are not stored are 0.
     """
     if isinstance(table, Matrix):
         found = np.isnan(table.array) if table.array.dtype.kind == "f" else None
@@ -255,7 +255,7 @@ def missing_cells(table: Table) -> Flags | None:
 
 
 def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
-    """The columns of a table with more behind, which get other names where theirs are taken."""
+    """Append columns to a table. A name that is already taken gets underscores."""
     if isinstance(table, Frame):
         shown = table.table.drop_columns([NO_COLUMN]) if table.has_no_cells else table.table
         names, columns = shown.column_names, list(shown.columns)
@@ -275,8 +275,8 @@ def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
     return pa.Table.from_arrays(columns, names=names)
 
 
-def with_each(table: pa.Table, change: Callable[[pa.ChunkedArray], Any]) -> pa.Table:
-    """The table with `change` of each column, made at once: setting a single one takes as long as there are columns."""
+def map_columns(table: pa.Table, change: Callable[[pa.ChunkedArray], Any]) -> pa.Table:
+    """Apply `change` to each column, all at once: replacing columns one by one takes quadratic time."""
     before = table.columns
     after = [change(column) for column in before]
     if all(one is other for one, other in zip(before, after, strict=True)):
@@ -284,34 +284,34 @@ def with_each(table: pa.Table, change: Callable[[pa.ChunkedArray], Any]) -> pa.T
     return pa.Table.from_arrays(after, names=table.column_names)
 
 
-def like_first(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
-    """A table with the types of the first one, for what it is written to, in which a column has one type."""
+def cast_like_first(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
+    """Cast a table to the types of the first one written to the same file."""
     if table.schema == schema:
         return table
     cast = table.cast(schema)
     for name, here, there in zip(table.column_names, table.schema.types, cast.schema.types, strict=True):
         if pa.types.is_timestamp(here) and pa.types.is_date(there) and cast[name].cast(here) != table[name]:
             raise DataError(
-                f"column {name!r} has dates first and times of the day later", remedy="write a .csv or .jsonl file"
+                f"column {name!r} contains dates first and timestamps later", remedy="write a .csv or .jsonl file"
             )
     return cast
 
 
 def take_cells(array: pa.Array, rows: Any) -> pa.Array:
-    """Some cells of an Arrow array, also of text that is stored as views, of which Arrow can take none."""
+    """Take cells from an Arrow array, also from string views, which Arrow does not support."""
     if pa.types.is_string_view(array.type):
         array = array.cast(pa.large_string())
     return array.take(pa.array(rows))
 
 
-def decoded_cells(array: pa.Array) -> list[str | None]:
-    """Cells of text as Python has them; bytes that are no UTF-8, which Arrow does not refuse, are replaced."""
+def decode_cells(array: pa.Array) -> list[str | None]:
+    """Return cells of text as Python strings. Invalid UTF-8, which Arrow accepts, is replaced."""
     cells = array.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
     return [None if cell is None else cell.decode(errors="replace") for cell in cells]
 
 
-def repeated(names: Iterable[Name]) -> Name | None:
-    """The first of the names that is there more than once."""
+def find_duplicate(names: Iterable[Name]) -> Name | None:
+    """Return the first name that occurs more than once, or None."""
     seen = set[Name]()
     for name in names:
         if name in seen:
@@ -321,5 +321,4 @@ def repeated(names: Iterable[Name]) -> Name | None:
 
 
 def _is_all(columns: Sequence[int], width: int) -> bool:
-    """Whether `columns` (in order, each at most once) are all there are."""
     return len(columns) == width

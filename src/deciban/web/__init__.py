@@ -1,1 +1,1 @@
-"""Pages: JavaScript and styles that the report and the page of the service share."""
+"""HTML, JavaScript and CSS shared by the report and the page."""

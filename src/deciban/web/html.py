@@ -1,15 +1,15 @@
-"""HTML and SVG, escaped in one place: anything but markup made here is text, whatever characters it has."""
+"""Build HTML and SVG. Text is escaped in one place: everything that is not `Html` is text."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
-# Elements that have no end.
-WITHOUT_END = ("meta", "link", "line", "rect", "circle", "polyline", "input")
+# Void elements, which have no end tag.
+VOID_ELEMENTS = ("meta", "link", "line", "rect", "circle", "polyline", "input")
 
 
 class Html(str):
-    """Markup that was made here; any other text is escaped when it is put into an element."""
+    """Trusted markup; any other text is escaped when it is put into an element."""
 
     __slots__ = ()
 
@@ -18,16 +18,17 @@ Inside = str | Iterable["Inside"]
 
 
 def tag(name: str, /, *inside: Inside, **attributes: str | float | bool | None) -> Html:
-    """An element; `class_` is class, `aria_label` is aria-label; True stands for an attribute without a value, None for
-    none.
+    """Return an element.
+
+    `class_` becomes class, `aria_label` aria-label. True writes an attribute without a value, None omits it.
 
     >>> tag("p", "1 < 2", tag("b", "&"), class_="quiet")
     '<p class="quiet">1 &lt; 2<b>&amp;</b></p>'
     """
     written = "".join(_attribute(key, value) for key, value in attributes.items())
-    if name in WITHOUT_END:
+    if name in VOID_ELEMENTS:
         return Html(f"<{name}{written}/>")
-    return Html(f"<{name}{written}>{joined_markup(inside)}</{name}>")
+    return Html(f"<{name}{written}>{join_markup(inside)}</{name}>")
 
 
 def _attribute(name: str, value: str | float | bool | None) -> str:
@@ -37,13 +38,13 @@ def _attribute(name: str, value: str | float | bool | None) -> str:
     return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
 
 
-def joined_markup(inside: Inside) -> Html:
-    """Texts and elements, one after another."""
+def join_markup(inside: Inside) -> Html:
+    """Concatenate texts and elements, escaping texts."""
     if isinstance(inside, Html):
         return inside
     if isinstance(inside, str):
         return Html(escape(inside, quote=False))
-    return Html("".join(map(joined_markup, inside)))
+    return Html("".join(map(join_markup, inside)))
 
 
 def paragraph(*inside: Inside, class_: str | None = None) -> Html:
@@ -51,22 +52,22 @@ def paragraph(*inside: Inside, class_: str | None = None) -> Html:
 
 
 def note(text: str) -> Html:
-    """What a reader should not miss."""
+    """Return a highlighted paragraph."""
     return paragraph(text, class_="note")
 
 
-def folded(title: str, *inside: Inside) -> Html:
-    """What is seen when its title is chosen."""
+def details(title: str, *inside: Inside) -> Html:
+    """Return contents that unfold under a title."""
     return tag("details", tag("summary", title), *inside)
 
 
 def tiles(pairs: Iterable[tuple[str, str]]) -> Html:
-    """Figures side by side, each with its name."""
+    """Return numbers side by side, each with its name."""
     return tag("dl", (tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tiles")
 
 
 def html_table(head: Sequence[str], lines: Iterable[Sequence[str]], caption: str) -> Html:
-    """A table whose first cells head their lines; a wide one scrolls."""
+    """Return a table whose first cells are row headers; a wide table scrolls."""
     top = tag("thead", tag("tr", (tag("th", cell, scope="col") for cell in head)))
     body = tag("tbody", (_line(line) for line in lines))
     inside = tag("table", tag("caption", caption), top, body)
@@ -78,7 +79,7 @@ def _line(line: Sequence[str]) -> Html:
 
 
 def page_head(title: str, css: str, policy: str) -> Html:
-    """The head of a page that is one file."""
+    """Return the head of a self-contained page."""
     return tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -91,5 +92,5 @@ def page_head(title: str, css: str, policy: str) -> Html:
 
 
 def common_css() -> str:
-    """The styles that all pages share."""
+    """Return the CSS that all pages share."""
     return (files("deciban.web") / "common.css").read_text("utf-8")

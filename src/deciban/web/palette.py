@@ -1,18 +1,20 @@
-"""The colors of classes, the same in every picture and page."""
+"""Colors of classes, the same in every chart and page."""
 
 from collections.abc import Iterable
 from typing import Any
 
-# Okabe's and Ito's colors, which people who do not see red or green tell apart, without those too pale for a line.
+# Okabe and Ito's colors, which remain distinguishable with color blindness, without those too pale for a line.
 CLASS_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 
-# For a class, and against it: no color of a class, since what is for one is against another. People who do not see red
-# or green see them as yellow and blue; both stand out from white and from dark paper.
-FOR_COLOR, AGAINST_COLOR = "#4F8A10", "#8A6FB0"
+# Evidence for a class. Not a class color, as evidence for one class is evidence against another.
+FOR_COLOR = "#4F8A10"
+
+# Evidence against a class. With color blindness they look yellow and blue; both contrast with white and dark pages.
+AGAINST_COLOR = "#8A6FB0"
 
 
 def class_colors(classes: Iterable[Any]) -> list[str]:
-    """The color of each class, the same in every picture.
+    """Return the color of each class, the same in every chart.
 
     >>> class_colors(["no", "yes"])
     ['#0072B2', '#D55E00']

@@ -30,7 +30,7 @@ def test_a_pickled_model_knows_its_words_in_another_process(tmp_path: Path) -> N
     (tmp_path / "model").write_bytes(pickle.dumps(clf))
     code = (
         "import pickle, sys; clf = pickle.load(open(sys.argv[1], 'rb'));"
-        f"print(clf.predict_proba({MAILS[:4]!r}).tolist(), clf.columns.tokens.words('win money'))"
+        f"print(clf.predict_proba({MAILS[:4]!r}).tolist(), clf.families.tokens.words('win money'))"
     )
     run = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "model")], capture_output=True, text=True, check=True
@@ -102,8 +102,8 @@ def test_what_a_classifier_tells_of_texts(family: Text, tune: Any) -> None:
     left_out = clf.leave_one_out()
     assert left_out.posterior.shape == (len(LABELS), 3)
     assert f"accuracy                    {left_out.accuracy:.4f}" in re.sub(r"\d\.\d+ +(?=\d)", "", str(clf.diagnose()))
-    assert "text" in clf.select()
-    assert len(clf.select(2)) == 2
+    assert "text" in clf.select_columns()
+    assert len(clf.select_columns(2)) == 2
     if tune is None:
         rows = rows_of(TABLE, slice(0, 20))
         off = clf.quadratic_form().scores(rows) - clf.log_joint(rows)
@@ -128,7 +128,7 @@ def test_what_is_decided_and_expected_of_texts(family: Text, tune: Any) -> None:
         prior = re.findall(r"^\d: (\S+)", str(clf.estimate_prior(TABLE)), re.MULTILINE)
     assert sum(map(float, prior)) == pytest.approx(1.0, abs=1e-3)
     if family.kind in ("multinomial", "bernoulli"):
-        assert 0.0 <= clf.bayes_error(rows=200).risk <= 1.0
+        assert 0.0 <= clf.bayes_error(n_samples=200).risk <= 1.0
         drawn, labels = clf.sample(50, 0)
         assert drawn.column_names == ["text", "n", "c"]
         assert clf.predict(drawn).shape == labels.shape
@@ -170,9 +170,9 @@ def test_texts_that_come_and_go(family: Text, tmp_path: Path) -> None:
     halved = pickle.loads(pickle.dumps(both)).decay(0.5)
     assert_allclose(words_of(halved)[1], 0.5 * words_of(both)[1])
     never = ["words that were never learned"] * 10 + [" ".join(["never"] * 2000)]
-    with pytest.raises(ForgetError, match="give just the rows"):
+    with pytest.raises(ForgetError, match="pass only rows the model has learned"):
         both.forget({name: never if name == "text" else [None] * 11 for name in TABLE}, LABELS[:11])
-    with pytest.raises(DecibanError, match="fit both with the same columns"):
+    with pytest.raises(DecibanError, match="fit both with the same families"):
         one + BayesClassifier({"text": Text(lowercase=False, max_features=99)}, tune=None).fit(first, LABELS[:45])
 
 
@@ -183,7 +183,7 @@ def test_columns_of_text_are_inferred() -> None:
         "id": range(20),
     }
     schema = str(BayesClassifier(tune=None).fit(table, MAIL_LABELS).schema_)
-    assert re.search(r"mail +Text\(\) +text of \d words on average", schema)
+    assert re.search(r"mail +Text\(\) +text, \d words on average", schema)
     assert re.search(r"kind +Categorical\(\)", schema)
     assert "Text()" in str(BayesClassifier(tune=None).fit(table["mail"], MAIL_LABELS).schema_)
     assert "Text" not in str(BayesClassifier(tune=None).fit(["red", "green"] * 10, MAIL_LABELS).schema_)

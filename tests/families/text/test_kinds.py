@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from deciban import BayesClassifier, Text
-from deciban.families.base.contract import Covariance, LeftOut
+from deciban.families.base.contract import Covariance, LeftOutRows
 from tests.support.corpora import (
     LABELS,
     TABLE,
@@ -63,7 +63,7 @@ def test_rows_left_out_without_smoothing_are_numbers(taken: float) -> None:
     family, texts = Text("bernoulli", alpha=0.0), [pa.array(["aa bb", "aa", "bb cc", None])]
     labels = np.array([0, 0, 1, 1], dtype=np.int32)
     statistic, out = family.count(texts, labels, np.ones(4), 2), np.zeros((4, 1, 2))
-    family.score_left_out(statistic, texts, LeftOut(labels, np.full(4, taken)), np.zeros(1, dtype=np.int64), out)
+    family.score_left_out(statistic, texts, LeftOutRows(labels, np.full(4, taken)), np.zeros(1, dtype=np.int64), out)
     assert not np.isnan(out).any()
     if taken == 0.0:
         plain = np.zeros((4, 1, 2))
@@ -75,10 +75,10 @@ def test_rows_left_out_without_smoothing_are_numbers(taken: float) -> None:
 def test_a_missing_text_has_no_error(kind: Any) -> None:
     family, texts = Text(kind), [pa.array(["aa bb", "aa", "bb cc", None])]
     statistic = family.count(texts, np.array([0, 0, 1, 1], dtype=np.int32), np.ones(4), 2)
-    covariance = Covariance.along(np.ones((4, 2)))
+    covariance = Covariance.zeros_along(np.ones((4, 2)))
     family.add_covariance(family.estimate(statistic), statistic, texts, np.ones(1), covariance)
     assert (covariance.own[:3] > 0.0).all()
-    assert (covariance.times(0)[3] == 0.0).all()
+    assert (covariance.multiply(0)[3] == 0.0).all()
 
 
 @pytest.mark.parametrize("kind", ["multinomial", "bernoulli", "lift", "complement"])

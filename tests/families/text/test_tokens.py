@@ -17,7 +17,7 @@ from deciban import Text, kernels
 from deciban.families.text.tokens import CASED, COMPOSED, Tokens, folded_text, folding, texts_of
 from deciban.kernels.text_arrays import CharacterRules, LabeledTexts, Texts, WordIndex, WordSpans
 from deciban.statistics.vocabulary import Vocabulary
-from deciban.statistics.words import counts_by_class
+from deciban.statistics.words import count_by_class
 from tests import example_count
 from tests.support.corpora import STOP, TEXTS, vectorizer
 
@@ -117,7 +117,7 @@ def test_words_are_counted_class_by_class(rows: list[tuple[str | None, int]], op
     order = np.argsort(labels, kind="stable")
     words, numbers, bounds = learned(tokens, texts)
     texts_in_order = LabeledTexts(order, labels, np.full(labels.size, 0.5))
-    found = counts_by_class(numbers, bounds, None, texts_in_order, len(words), 4)
+    found = count_by_class(numbers, bounds, None, texts_in_order, len(words), 4)
     expected: Counter[tuple[str, int]] = Counter()
     for text, label in rows:
         expected.update((word, label) for word in (tokens.words(text) if text else []))
@@ -174,7 +174,7 @@ def test_many_texts_are_cut_in_pieces_without_a_seam() -> None:
 def test_a_character_that_becomes_several_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """U+FDFA becomes four words: there is room for all of them wherever it comes."""
     for name in ("_decoded", "_long_decoded", "_put_next", "put_character"):
-        monkeypatch.setattr(kernels.texts, name, getattr(kernels.texts, name).py_func)
+        monkeypatch.setattr(kernels.tokenize, name, getattr(kernels.tokenize, name).py_func)
     folded, pool = folding(True, True, True)
     for groups in range(50, 75):
         data = np.frombuffer(("a " * groups + "\ufdfa \ufdfa").encode(), dtype=np.uint8)
@@ -182,7 +182,7 @@ def test_a_character_that_becomes_several_words(monkeypatch: pytest.MonkeyPatch)
         bounds, state = np.zeros(2, dtype=np.int64), np.zeros(4, dtype=np.int64)
         room = [np.zeros(data.size + 64, dtype=kind) for kind in (np.uint8, np.int64, np.int64, np.int64)]
         # as Python, which checks that arrays are not left
-        while not kernels.texts.find_characters.py_func(  # type: ignore[attr-defined]
+        while not kernels.tokenize.find_characters.py_func(  # type: ignore[attr-defined]
             texts, CharacterRules(folded, pool, True), WordSpans(*room[:3]), room[3], bounds, state
         ):
             room = [np.concatenate([array, np.zeros(16, dtype=array.dtype)]) for array in room]
@@ -219,7 +219,7 @@ def test_many_short_words_in_one_text_need_no_more_room(monkeypatch: pytest.Monk
     """Each is a group of characters: room for groups ran out again and again, and the room for characters grew too."""
     grown: list[int] = []
     monkeypatch.setattr(
-        "deciban.families.text.tokens.enlarged", lambda array: grown.append(array.size) or array.repeat(2)
+        "deciban.families.text.tokens.enlarge", lambda array: grown.append(array.size) or array.repeat(2)
     )
     numbers, _, _ = Text(analyzer="char_wb", ngram_range=(2, 2)).tokens.learn(pa.array(["a b " * 20_000]))
     assert numbers.size == 80_000
@@ -264,14 +264,14 @@ def test_any_bytes(texts: list[bytes], options: dict[str, Any]) -> None:
 
 def test_decoding_stays_inside_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run as Python: a sequence that is cut off reads nothing of the next text, nor beyond the buffer."""
-    monkeypatch.setattr(kernels.texts, "_long_decoded", kernels.texts._long_decoded.py_func)
+    monkeypatch.setattr(kernels.tokenize, "_long_decoded", kernels.tokenize._long_decoded.py_func)
     folded, pool = folding(True, False, False)
     for one in INVALID:
         for after in (b"", b"\x80\x80\x80zz"):
             data, end = np.frombuffer(one + after, dtype=np.uint8), len(one)
             for i in range(end):
                 if data[i] >= 128:
-                    point, step = kernels.texts._decoded.py_func(data, i, end)
+                    point, step = kernels.tokenize._decoded.py_func(data, i, end)
                     assert i + step <= end
                     assert 0 <= point < 0x110000
     assert folded.size == 0x110000

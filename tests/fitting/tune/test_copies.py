@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 
 from deciban import BayesClassifier
 from deciban.cli import run
-from deciban.evaluation.evaluate import sample_left_out, split
+from deciban.evaluation.validation import sample_left_out, separate_fold
 from deciban.fitting.fit import open_examples
 from deciban.fitting.tune.rows import Copies, find_copies
 from deciban.tables.convert import as_table
@@ -125,7 +125,9 @@ def test_copies_are_in_one_fold() -> None:
     examples = open_examples(None, X[rows], y[rows])
     sizes = []
     for fold in range(5):
-        inside, outside = (set(map(tuple, part.whole().table.array.tolist())) for part in split(examples, 5, fold))
+        inside, outside = (
+            set(map(tuple, part.whole().table.array.tolist())) for part in separate_fold(examples, 5, fold)
+        )
         assert not inside & outside
         sizes.append(len(inside))
     assert min(sizes) >= 10
@@ -156,11 +158,11 @@ def test_identifiers_are_known_though_rows_are_copied(times: int, tune: str | No
         clf = BayesClassifier(tune=tune).fit(table.iloc[rows], y[rows])
     said = [str(one.message) for one in caught]
     assert said == [
-        f"column {name!r} looks like an identifier; leave it out: ignore={name!r}" for name in ("number", "code")
+        f"column {name!r} looks like an identifier; use ignore={name!r} to leave it out" for name in ("number", "code")
     ]
     assert {str(one.filename) for one in caught} == {__file__}
     lines = str(clf.schema_).splitlines()
-    assert [line.split()[0] for line in lines if line.endswith("which looks like an identifier")] == ["number", "code"]
+    assert [line.split()[0] for line in lines if line.endswith("looks like an identifier")] == ["number", "code"]
 
 
 def test_names_that_are_rarely_alike_are_identifiers_and_those_of_cars_are_not() -> None:

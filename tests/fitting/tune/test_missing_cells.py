@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from deciban import BayesClassifier
-from deciban.fitting.tune.partial import learned_scales, masked_copy
-from deciban.model.corrections import SCALED_SHARES, CorrectedColumn, Corrections, PartialRows
+from deciban.fitting.tune.partial import learn_scales, mask_cells
+from deciban.model.corrections import CorrectedColumn, Corrections
+from deciban.model.partial_rows import SCALED_SHARES, PartialRows
 from deciban.sources.open import open_table
 from deciban.store.model_file import content, from_content
 from deciban.tables.table import missing_cells
@@ -180,7 +181,7 @@ def test_a_model_without_offsets_of_columns_splits_its_bias_evenly(tuned: BayesC
     X = redundant(20, seed=8)[0]
     table = old.model.schema.table_as_learned(open_table(X))
     np.testing.assert_allclose(old.model.log_joint(table), fitted.model.log_joint(table), rtol=0.0, atol=1e-11)
-    empty = masked_copy(table, np.ones((20, 7), dtype=bool))
+    empty = mask_cells(table, np.ones((20, 7), dtype=bool))
     np.testing.assert_allclose(old.model.log_joint(empty)[0], old.log_prior, rtol=0.0, atol=1e-12)
 
 
@@ -248,5 +249,5 @@ def test_scales_undo_what_is_too_large_or_too_small() -> None:
     score = rng.normal(size=20_000)
     labels = (rng.random(20_000) < 1.0 / (1.0 + np.exp(-right * score))).astype(np.int64)
     sums = np.stack([np.zeros(20_000), score], axis=1)
-    found = learned_scales(sums, known, labels, np.ones(20_000), np.log([0.5, 0.5]))
+    found = learn_scales(sums, known, labels, np.ones(20_000), np.log([0.5, 0.5]))
     np.testing.assert_allclose(found, [0.5, 2.0, 1.5, 0.8], atol=0.15)

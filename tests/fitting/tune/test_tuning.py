@@ -27,7 +27,7 @@ from deciban import (
     Shrunk,
 )
 from deciban.fitting.fit import count_examples, open_examples
-from deciban.fitting.update import with_counts
+from deciban.fitting.update import replace_counts
 from tests import textbook
 
 RNG = np.random.default_rng(0)
@@ -154,7 +154,7 @@ def test_leave_one_out_is_refitting_without_the_row(weighted: bool) -> None:
         left[i] = 0.0  # a row of weight 2 is there twice, and both are left out
         rest = BayesClassifier(tune=None).fit(MIXED[:80], Y[:80])
         others = count_examples(clf.counts_.schema, open_examples(clf.fitted_, MIXED[:80], Y[:80], left))
-        rest.fitted_ = with_counts(clf.fitted_, others)
+        rest.fitted_ = replace_counts(clf.fitted_, others)
         expected = rest.evidence(MIXED[i : i + 1])
         others = [b for b in range(len(expected.blocks)) if b not in binned]
         np.testing.assert_allclose(
@@ -182,13 +182,29 @@ def test_leave_one_out_figures() -> None:
     np.testing.assert_allclose(found.posterior, literal, rtol=1e-8, atol=1e-12)
     assert found.log_loss == pytest.approx(log_loss(y, literal))
     assert found.accuracy == pytest.approx((literal.argmax(axis=1) == y).mean())
-    assert found.expected_cost(1.0 - np.eye(3)) == pytest.approx(1.0 - found.accuracy)
-    assert 0.0 <= found.calibration().error <= 1.0
-    assert found.calibration().weight.sum() == 150
+    assert found.mean_cost(1.0 - np.eye(3)) == pytest.approx(1.0 - found.accuracy)
+    assert 0.0 <= found.expected_calibration_error <= 1.0
+    assert found.calibration().rows.sum() == 150
     assert not found.given_tuning
     with pytest.raises(ValueError, match="matrix of decisions by classes"):
-        found.expected_cost([1.0, 2.0])
-    assert found.expected_cost({0: 1, 1: 1, 2: 1}) == pytest.approx(1.0 - found.accuracy)
+        found.mean_cost([1.0, 2.0])
+    assert found.mean_cost({0: 1, 1: 1, 2: 1}) == pytest.approx(1.0 - found.accuracy)
+
+
+def test_leave_one_out_has_the_loss_of_each_row() -> None:
+    X, y = load_iris(return_X_y=True)
+    found = textbook().fit(X, y).leave_one_out()
+    np.testing.assert_allclose(found.log_losses, -np.log(found.posterior[np.arange(150), found.labels]), rtol=1e-12)
+    assert found.log_loss == pytest.approx(np.average(found.log_losses, weights=found.weights))
+    frame = found.to_frame()
+    assert list(frame) == ["class", "predicted", "probability", "log_loss", "weight"]
+    np.testing.assert_array_equal(frame["log_loss"], found.log_losses)
+    np.testing.assert_array_equal(frame["class"], y)
+    assert (frame["class"] == frame["predicted"]).mean() == found.accuracy
+    told = found.to_dict()
+    assert told["given_tuning"] is False
+    for name in ("accuracy", "log_loss", "roc_auc", "brier_score", "expected_calibration_error"):
+        assert told[name] == getattr(found, name)
 
 
 def test_the_only_row_of_a_class_is_left_out_and_counted() -> None:
@@ -323,7 +339,7 @@ def test_ten_thousand_columns_share_one_weight() -> None:
     y = np.arange(60) % 2
     X = RNG.normal(size=(60, 10_000)) + 0.05 * y[:, None]
     clf = BayesClassifier().fit(X, y)
-    assert "one weight for all 10000 blocks" in str(clf.tuning_)
+    assert "one weight for all 10,000 blocks" in str(clf.tuning_)
     assert np.unique(clf.tuning_.weights).size == 1
     assert clf.tuning_.weights[0] < 0.5
 
@@ -341,7 +357,7 @@ def test_diagnosis_names_what_is_wrong() -> None:
     assert plain.pairs_tested == 6
     tuned = BayesClassifier().fit(table, y).diagnose()
     assert tuned.saved_bits > 0.02
-    assert tuned.calibration_after.error < tuned.calibration_before.error
+    assert tuned.after.expected_calibration_error < tuned.before.expected_calibration_error
     assert "x and again" in str(tuned)
     assert "given the tuning" in str(tuned)
     small = textbook().fit(table[:103], [*y[:100], 8, 8, 8]).diagnose(table[:103], [*y[:100], 8, 8, 8])
@@ -364,14 +380,14 @@ def test_the_most_telling_columns() -> None:
     strong, weak = RNG.normal(size=1000) + 2.0 * y, RNG.normal(size=1000) + 0.7 * y
     table = pd.DataFrame({"noise": RNG.normal(size=1000), "weak": weak, "strong": strong, "copy": strong})
     clf = BayesClassifier().fit(table, y)
-    assert clf.select(2)[1] == "weak"
-    assert clf.select(2)[0] in ("strong", "copy")
-    assert clf.select(0) == []
-    assert len(clf.select(4)) == 4
+    assert clf.select_columns(2)[1] == "weak"
+    assert clf.select_columns(2)[0] in ("strong", "copy")
+    assert clf.select_columns(0) == []
+    assert len(clf.select_columns(4)) == 4
     with pytest.raises(ValueError, match="select"):
-        clf.select(9)
+        clf.select_columns(9)
     selector = EvidenceSelector(k=2).fit(table, y)
-    assert set(selector.get_feature_names_out()) == set(clf.select(2))
+    assert set(selector.get_feature_names_out()) == set(clf.select_columns(2))
     assert make_pipeline(clone(selector), BayesClassifier()).fit(table, y).score(table, y) > 0.8
     assert EvidenceSelector(k=1, estimator=textbook()).fit(table.to_numpy(), y).get_support().sum() == 1
 
@@ -454,7 +470,7 @@ def test_a_class_of_weight_zero_is_no_class() -> None:
     weights = (y != 0) * 1.0
     clf = BayesClassifier().fit(X, y, weights)
     assert clf.leave_one_out(X, y, weights).labels.size == 40
-    clf.retune(X, y, weights).select(1, X, y, weights)
+    clf.retune(X, y, weights).select_columns(1, X, y, weights)
     assert f" {clf.leave_one_out(X, y, weights).log_loss / np.log(2):.4f}" in str(clf.diagnose(X, y, weights))
 
 
@@ -487,7 +503,7 @@ def test_retuning_many_blocks_with_other_rows() -> None:
     X = RNG.normal(size=(200, 600)) + 0.1 * y[:, None]
     clf = BayesClassifier().fit(X, y)
     left_out = clf.retune(X, y).tuning_.weights[0]
-    assert clf.retune(X, y, learned=False).tuning_.weights[0] > left_out
+    assert clf.retune(X, y, already_learned=False).tuning_.weights[0] > left_out
     assert clf.tuning_.rows == 200
 
 
@@ -495,12 +511,12 @@ def test_columns_of_blocks_and_pairs_are_selected() -> None:
     y = np.arange(300) % 2
     words = RNG.poisson(1, (300, 40))
     words[:, 30] = RNG.poisson(1 + 8 * y)
-    assert BayesClassifier().fit(sparse.csr_array(words), y).select(1) == ["x30"]
+    assert BayesClassifier().fit(sparse.csr_array(words), y).select_columns(1) == ["x30"]
     numbers = RNG.normal(size=(300, 8))
     numbers[:, 7] += 3 * y
-    assert BayesClassifier(JointGaussian()).fit(numbers, y).select(1) == ["x7"]
+    assert BayesClassifier(JointGaussian()).fit(numbers, y).select_columns(1) == ["x7"]
     bits = RNG.integers(0, 2, (800, 6))
-    assert set(BayesClassifier().fit(bits.astype(str), bits[:, 2] ^ bits[:, 4]).select(2)) == {"x2", "x4"}
+    assert set(BayesClassifier().fit(bits.astype(str), bits[:, 2] ^ bits[:, 4]).select_columns(2)) == {"x2", "x4"}
     with_holes = np.where(RNG.random(numbers.shape) < 0.1, np.nan, numbers)
     assert EvidenceSelector(k=1).fit_transform(with_holes, y).shape == (300, 1)
 

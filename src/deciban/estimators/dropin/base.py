@@ -15,8 +15,8 @@ from sklearn.utils.validation import validate_data
 from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.estimators.dropin.covariance import Within, own_normals
 from deciban.families import Family
-from deciban.fitting.fit import refuse_empty, refuse_nothing_learned
-from deciban.model.counting import batches, count_batches
+from deciban.fitting.fit import check_not_empty, check_something_learned
+from deciban.model.batches import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, require_weight
 from deciban.model.model import Model, estimate, log_normalize, most_probable, posteriors
@@ -24,7 +24,7 @@ from deciban.model.priors import log_prior
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema
 from deciban.scoring.predict import score_table
 from deciban.tables.convert import as_table
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import LabelArray, check_weights, encode_labels
 from deciban.tables.table import Matrix, SparseMatrix
 from deciban.util.arrays import Floats
@@ -272,7 +272,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         """Learn rows, on top of the counts `before`; `whole` is whether they are all rows that there are."""
         self._validate_params()
         table = self._table(X)
-        refuse_empty(table)
+        check_not_empty(table)
         if before is not None and table.width != before.schema.width:
             raise self._other_width(table.width, before.schema.width)
         labels = encode_labels(y, table.rows)
@@ -303,7 +303,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             raise
         if before is not None:
             counts = replace(before, schema=schema) + counts
-        refuse_nothing_learned(counts, partial=not whole)
+        check_something_learned(counts, partial=not whole)
         dtype = table.array.dtype if isinstance(table, Matrix) else table.cells.data.dtype
         kind = dtype if dtype == np.float32 else np.dtype(np.float64)
         self.learned_ = self._knowing(counts, rows if whole else None, kind, not whole)

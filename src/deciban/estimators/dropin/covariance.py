@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from deciban.errors import UsageError
-from deciban.families.base.spread import vary
+from deciban.families.base.spread import find_varying
 from deciban.families.joint_gaussian import JointNormal, joint_normal, units
 from deciban.statistics import Scatter
 from deciban.util.arrays import Floats
@@ -64,7 +64,7 @@ def estimated(estimator: Any, rows: Floats, weights: Floats) -> Floats:
 
 def own_normals(statistic: Scatter, covariance: Floats) -> JointNormal:
     """The distributions of the quadratic discriminant; a class without rows has that of all rows together."""
-    overall = statistic.over_classes()
+    overall = statistic.merge_classes()
     unit = units(overall)
     seen = (statistic.weight > 0.0)[:, None, None]
     matrices = np.where(seen, covariance, _covariance(overall)) / np.outer(unit, unit)
@@ -87,10 +87,10 @@ class Within:
 
     @classmethod
     def of(cls, statistic: Scatter, covariance: Floats, tol: float) -> "Within":
-        overall, seen = statistic.over_classes(), statistic.weight > 0.0
+        overall, seen = statistic.merge_classes(), statistic.weight > 0.0
         center, unit = overall.mean[0], units(overall)
         varies, variance = np.isfinite(unit), np.diag(covariance)
-        unit = np.sqrt(variance, out=unit, where=varies & vary(variance, center))
+        unit = np.sqrt(variance, out=unit, where=varies & find_varying(variance, center))
         mean = np.where(seen[:, None], (statistic.mean - center) + statistic.mean_low, 0.0) / unit
         matrix = covariance / np.outer(unit, unit) + np.diag(~varies)
         values, vectors = np.linalg.eigh(matrix)

@@ -15,7 +15,7 @@ from deciban.estimators.dropin.covariance import estimated, ledoit_wolf
 from deciban.families import Family, JointGaussian, PerClass, Pooled
 from deciban.model.counts import Counts
 from deciban.statistics import Scatter
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.util.arrays import Floats, log
 
 

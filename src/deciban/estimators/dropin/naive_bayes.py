@@ -16,7 +16,7 @@ from deciban import kernels
 from deciban.errors import DataError, UsageError
 from deciban.estimators.dropin.base import DropIn, empirical, given
 from deciban.families import Bernoulli, Categorical, Complement, Family, Gaussian, Multinomial
-from deciban.families.base.checks import refuse_unless
+from deciban.families.base.checks import raise_unless
 from deciban.families.categorical import CategoricalLikelihood
 from deciban.model.counts import Counts
 from deciban.statistics import Levels, Moments
@@ -115,7 +115,7 @@ class GaussianNB(DropIn):
     @property
     def epsilon_(self) -> Any:
         """What was added to the variances of each column."""
-        return self.var_smoothing * self._statistic.over_classes().variance()[0]
+        return self.var_smoothing * self._statistic.merge_classes().variance()[0]
 
     @property
     def var_(self) -> Any:
@@ -128,7 +128,7 @@ class GaussianNB(DropIn):
         rows = np.asarray(X, dtype=np.float64)
         weight, mean, variance = (np.full((1, rows.shape[1]), each, dtype=np.float64) for each in (n_past, mu, var))
         none = np.zeros_like(mean)
-        past = Moments.of_values(weight, (mean, none), weight * variance, none)
+        past = Moments.from_values(weight, (mean, none), weight * variance, none)
         weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         both = past.merge(Moments.count(rows, np.zeros(len(rows), dtype=np.int32), weights, 1))
         if np.ndim(mu) == 0 and (both.mean == both.mean[0, 0]).all():
@@ -466,8 +466,8 @@ class CodesFromZero(Categorical):
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
         cells = super().read(batch, columns)
-        if isinstance(cells, np.ndarray) and not kernels.counting.all_within(cells.ravel(), 0.0, MAX_AMOUNT):
-            refuse_unless((cells >= 0) & (cells <= MAX_AMOUNT), cells, "a category 0, 1, ...", "number the categories")
+        if isinstance(cells, np.ndarray) and not kernels.cell_counts.all_within(cells.ravel(), 0.0, MAX_AMOUNT):
+            raise_unless((cells >= 0) & (cells <= MAX_AMOUNT), cells, "a category 0, 1, ...", "number the categories")
         return cells
 
     def estimate(self, statistic: Levels) -> CategoricalLikelihood:

@@ -9,7 +9,7 @@ import numpy as np
 from deciban.export.ir import TermModel
 from deciban.export.onnx.tensors import Graph, Tensor, as_constant
 from deciban.families.base.lowering import MISSING_PLACE, OTHER_PLACE, CellPlace, CutPlace, LevelPlace
-from deciban.model.corrections import PartialRows
+from deciban.model.partial_rows import PartialRows
 
 
 class Cells(Protocol):

@@ -34,7 +34,7 @@ def check_alpha(alpha: Alpha) -> None:
         check_amount("alpha", amount)
 
 
-def as_alpha(alpha: Alpha) -> float | Floats:
+def alpha_to_array(alpha: Alpha) -> float | Floats:
     """The smoothing as arithmetic takes it."""
     return np.array(alpha) if isinstance(alpha, tuple) else alpha
 
@@ -51,7 +51,7 @@ def check_outside(outside: str) -> None:
         raise UsageError("choose 'error' or 'ignore'", parameter=Argument("outside", outside))
 
 
-def refuse_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -> None:
+def raise_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -> None:
     """A BadCell for the first cell that is present and not usable."""
     bad = ~usable & ~np.isnan(numbers)
     if bad.any():
@@ -59,10 +59,10 @@ def refuse_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -
         raise BadCell(column, row, f"found {numbers[row, column].item()!r}, expected {expected}", remedy)
 
 
-def refuse_stored(usable: Flags, cells: Numbers | SparseRows, expected: str, remedy: str) -> None:
+def raise_unless_stored(usable: Flags, cells: Numbers | SparseRows, expected: str, remedy: str) -> None:
     """A BadCell for the first cell that is present and not usable; `usable` is of the stored cells of sparse rows."""
     if isinstance(cells, np.ndarray):
-        refuse_unless(usable, cells, expected, remedy)
+        raise_unless(usable, cells, expected, remedy)
         return
     bad = np.flatnonzero(~usable & ~np.isnan(cells.stored))
     if bad.size:
@@ -72,7 +72,7 @@ def refuse_stored(usable: Flags, cells: Numbers | SparseRows, expected: str, rem
         raise BadCell(int(cells.indices[first]), row, f"found {found!r}, expected {expected}", remedy)
 
 
-def impossible(outside: Flags, weight: Floats, slot: Integers, out: Floats) -> None:
+def score_impossible(outside: Flags, weight: Floats, slot: Integers, out: Floats) -> None:
     """Give the rows whose cell lies outside a family's support probability 0 in every class."""
     for column in np.flatnonzero(outside.any(axis=0)):
         if weight[column] > 0.0:
@@ -87,23 +87,23 @@ class Support:
     remedy: str
     contains: Callable[[Any], Flags]
 
-    def refuse_others(self, cells: Numbers | SparseRows) -> None:
+    def check(self, cells: Numbers | SparseRows) -> None:
         """A BadCell for the first cell that is neither in the set nor missing; of sparse rows, among the stored."""
         stored = cells if isinstance(cells, np.ndarray) else cells.stored
         inside = self.contains(stored)
         if not inside.all():
-            refuse_stored(inside, cells, self.expected, self.remedy)
+            raise_unless_stored(inside, cells, self.expected, self.remedy)
 
-    def keep(self, numbers: Numbers) -> Numbers:
+    def mask_outside(self, numbers: Numbers) -> Numbers:
         """The numbers, NaN in place of those outside."""
         inside = self.contains(numbers)
         return numbers if inside.all() else np.where(inside, numbers, np.nan)
 
-    def learnable(self, numbers: Numbers, outside: Outside) -> Numbers:
+    def handle_outside(self, numbers: Numbers, outside: Outside) -> Numbers:
         """The numbers to learn from: others are refused, or are missing."""
         if outside == "ignore":
-            return self.keep(numbers)
-        self.refuse_others(numbers)
+            return self.mask_outside(numbers)
+        self.check(numbers)
         return numbers
 
 
@@ -133,7 +133,7 @@ VALUES = Support("a value", "leave the cell empty", lambda values: np.ones(len(v
 TEXTS = Support("text", "use Gaussian() or Categorical() for this column", _are_texts)
 
 
-def refuse_infinite(numbers: Numbers) -> None:
+def check_finite(numbers: Numbers) -> None:
     """A BadCell for the first infinite cell."""
-    if not kernels.counting.all_finite(numbers.ravel()):
-        FINITE.refuse_others(numbers)
+    if not kernels.cell_counts.all_finite(numbers.ravel()):
+        FINITE.check(numbers)

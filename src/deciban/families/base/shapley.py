@@ -32,18 +32,18 @@ class Rule(StrEnum):
 
 
 @dataclass(frozen=True)
-class Shares:
+class ShapleyValues:
     """What each column of a block has of its evidence, row by column by class in nats, and how that was found."""
 
     values: Floats
     rule: Rule
 
 
-def shapley(evidence_of: EvidenceOf, columns: int) -> Shares:
+def shapley(evidence_of: EvidenceOf, columns: int) -> ShapleyValues:
     """The Shapley value of each column, exactly where there are few of them."""
     if columns > MAX_ENUMERATED:
-        return Shares(_over_orders(evidence_of, columns), Rule.SAMPLED)
-    return Shares(_over_sets(evidence_of, columns), Rule.EXACT)
+        return ShapleyValues(_over_orders(evidence_of, columns), Rule.SAMPLED)
+    return ShapleyValues(_over_sets(evidence_of, columns), Rule.EXACT)
 
 
 def _over_sets(evidence_of: EvidenceOf, columns: int) -> Floats:
@@ -61,7 +61,7 @@ def _over_sets(evidence_of: EvidenceOf, columns: int) -> Floats:
 def _over_orders(evidence_of: EvidenceOf, columns: int) -> Floats:
     """What a column adds to those before it, in some orders and their reverse: always the same ones."""
     shares: Floats | None = None
-    for order in orders_tried(columns):
+    for order in sample_orders(columns):
         known = np.zeros(columns, dtype=np.bool_)
         before = evidence_of(known)
         shares = np.zeros((len(before), columns, before.shape[1])) if shares is None else shares
@@ -74,7 +74,7 @@ def _over_orders(evidence_of: EvidenceOf, columns: int) -> Floats:
     return shares
 
 
-def orders_tried(columns: int) -> Iterator[list[int]]:
+def sample_orders(columns: int) -> Iterator[list[int]]:
     """The orders of so many columns that stand for all: each with its reverse."""
     rng = np.random.default_rng(0)
     for _ in range(ORDERS_TRIED // 2):
@@ -114,7 +114,7 @@ def _inverse_logarithmic_means(variance: Floats) -> Floats:
     return np.where(near, 1.0 - ratio / 2.0, np.log1p(safe) / safe) / variance[None, :]
 
 
-def settled(shares: Floats, evidence: Floats, limited: Flags) -> Floats:
+def settle(shares: Floats, evidence: Floats, limited: Flags) -> Floats:
     """The shares (row by column by class) as shares of the evidence (row by class) that a block has in the end.
 
     In `limited` rows a cap made the evidence smaller, and relative to the best class: so are the shares. What is left

@@ -9,7 +9,7 @@ from deciban.util.text_tables import format_digits
 MAX_RATE = 2.0**53
 
 
-def smoothed(counts: Floats, alpha: float | Floats, levels: float | None = None) -> Floats:
+def smooth_shares(counts: Floats, alpha: float | Floats, levels: float | None = None) -> Floats:
     """(count + alpha) / (sum + alpha * levels), for counts [..., class, level]; `levels` is their number unless given.
 
     An alpha that is an array has one for each level (and its sum below), as far as it is broadcast to them.
@@ -52,7 +52,7 @@ def draw_counts(rates: Floats, rng: np.random.Generator) -> list[Numbers]:
     ]
 
 
-def fraction(count: float, total: float, alpha: float, levels: int) -> str:
+def format_fraction(count: float, total: float, alpha: float, levels: int) -> str:
     """(count + alpha) / (total + alpha * levels), as it is written."""
     if alpha == 0.0:
         return f"{format_digits(count)}/{format_digits(total)}"

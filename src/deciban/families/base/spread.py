@@ -182,16 +182,16 @@ def spread_errors(spread: Spread, rows: Floats, variance: Floats) -> Floats:
     return np.asarray(own + (share * (1.0 - share) * (ratio + ratio.T) + common) / (2.0 * total))
 
 
-def vary(variance: Floats, mean: Floats) -> Flags:
+def find_varying(variance: Floats, mean: Floats) -> Flags:
     """Whether columns of this overall variance and mean vary; a constant column is no evidence.
 
     What is left of rounding is no variance: doubles that differ at all do so by more than 1e-24 of their size. Below
     1e-290 the inverse of a variance would overflow.
     """
-    return np.asarray(variance > least_variance(mean))
+    return np.asarray(variance > min_variance(mean))
 
 
-def least_variance(mean: Floats) -> Floats:
+def min_variance(mean: Floats) -> Floats:
     """What the variance of a column with this mean must exceed."""
     return np.maximum(1e-290, (1e-24 * mean) ** 2)
 

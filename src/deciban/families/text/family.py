@@ -16,11 +16,11 @@ from deciban.families.base.checks import TEXTS
 from deciban.families.base.contract import (
     BaseLikelihood,
     Covariance,
-    Estimated,
-    LeftOut,
-    Parameters,
+    DiscriminantTerms,
+    FreeParameters,
+    LeftOutRows,
+    ParameterEstimates,
     Sampled,
-    Terms,
     score_by_refitting,
 )
 from deciban.families.base.lowering import ExportedColumns, Lowered, Term, TextTerm
@@ -29,9 +29,9 @@ from deciban.families.text.kinds import KINDS, Kind, WordCounts, WordFactor, Wor
 from deciban.families.text.options import TermWeights, TextOptions, row_sums
 from deciban.families.text.tokens import as_text, present_texts
 from deciban.kernels.text_arrays import LabeledTexts, LeftOutTexts, UnknownWords
-from deciban.statistics.vocabulary import BUCKET_SEEDS, Vocabulary, bucket_number, buckets_beyond, shown_word
-from deciban.statistics.words import Words, counts_by_class, counts_by_text
-from deciban.tables.table import Readable, decoded_cells, take_cells
+from deciban.statistics.vocabulary import BUCKET_SEEDS, Vocabulary, bucket_number, count_buckets, display_word
+from deciban.statistics.words import Words, count_by_class, count_by_text
+from deciban.tables.table import Readable, decode_cells, take_cells
 from deciban.util.arrays import CORES, Codes, Floats, Integers
 from deciban.util.sparse import SparseRows
 
@@ -93,11 +93,11 @@ class Text(TextOptions):
     ['spam', 'ham']
     """
 
-    holds_texts = True
+    is_text = True
     support = TEXTS
 
     @property
-    def counts(self) -> Hashable:
+    def statistic_key(self) -> Hashable:
         return type(self).__name__, self.tokens, self.term_weights, self.max_features
 
     @property
@@ -134,9 +134,9 @@ class Text(TextOptions):
             numbers, bounds, words = self.tokens.learn(array)
             amounts = None
             if not self.term_weights.plain:
-                each = counts_by_text(numbers, bounds, len(words))
+                each = count_by_text(numbers, bounds, len(words))
                 amounts, numbers, bounds = self.term_weights.of(each).kernel_arrays()
-            columns.append((words, counts_by_class(numbers, bounds, amounts, labeled, len(words), classes)))
+            columns.append((words, count_by_class(numbers, bounds, amounts, labeled, len(words), classes)))
             there = (labels >= 0) & present_texts(array)
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
         return Words.of(columns, texts, self.max_features)
@@ -158,7 +158,7 @@ class Text(TextOptions):
         return SparseRows.of(everything.rows(texts).matrix()[:, : len(column.words)])  # the others come last
 
     def score_left_out(
-        self, statistic: Words, cells: list[pa.Array], rows: LeftOut, slot: Integers, out: Floats
+        self, statistic: Words, cells: list[pa.Array], rows: LeftOutRows, slot: Integers, out: Floats
     ) -> None:
         for j, array in enumerate(cells):
             column = self._column(statistic, j)
@@ -167,7 +167,7 @@ class Text(TextOptions):
             part[~present_texts(array)] = 0.0
             alone = column.counts.texts[rows.labels] <= rows.removed * (1.0 + 1e-9)
             again = np.flatnonzero((not column.kind.left_out_by_formula) | ((rows.removed > 0.0) & alone))
-            only = statistic.place_columns(np.where(np.arange(len(cells)) == j, 0, -1), 1)
+            only = statistic.reindex_columns(np.where(np.arange(len(cells)) == j, 0, -1), 1)
             found = np.zeros((again.size, 1, out.shape[2]))
             score_by_refitting(self, only, [take_cells(array, again)], rows[again], np.zeros(1, dtype=np.int64), found)
             part[again] = found
@@ -187,17 +187,17 @@ class TextLikelihood(BaseLikelihood):
 
     columns: "tuple[TextColumn, ...]"
 
-    takes_length: ClassVar[bool] = True
+    accepts_length: ClassVar[bool] = True
 
     @property
-    def texts(self) -> "tuple[TextColumn, ...]":
+    def text_columns(self) -> "tuple[TextColumn, ...]":
         return self.columns
 
     def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
         for j, texts in enumerate(cells):
             self.columns[j].score(texts, float(weight[j]), int(slot[j]), out)
 
-    def base(self, cells: list[pa.Array]) -> Floats | None:
+    def log_common_factor(self, cells: list[pa.Array]) -> Floats | None:
         """The logarithm of the number of orders of the words, as of `Multinomial`."""
         found = [column.log_orders(texts) for column, texts in zip(self.columns, cells, strict=True)]
         if all(each is None for each in found):
@@ -205,7 +205,7 @@ class TextLikelihood(BaseLikelihood):
         rows = len(cells[0])
         return np.stack([np.zeros(rows) if each is None else each for each in found], axis=1)
 
-    def score_terms(self, names: Sequence[str]) -> list[Terms] | None:
+    def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms] | None:
         found = [column.terms(name) for column, name in zip(self.columns, names, strict=True)]
         terms = [each for each in found if each is not None]
         if len(terms) < len(found):
@@ -223,15 +223,15 @@ class TextLikelihood(BaseLikelihood):
     def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
         return [column.sample(labels, rng, length) for column in self.columns]
 
-    def estimates(self) -> list[Estimated]:
+    def estimates(self) -> list[ParameterEstimates]:
         return [column.estimated() for column in self.columns]
 
-    def parameters(self) -> Parameters:
-        each = [column.kind.parameters() for column in self.columns]
-        return Parameters.of_columns(
-            [one.apart for one in each],
+    def free_parameters(self) -> FreeParameters:
+        each = [column.kind.free_parameters() for column in self.columns]
+        return FreeParameters.of_columns(
+            [one.independent for one in each],
             shared=sum(one.shared for one in each),
-            sizes=[size for one in each for size in one.sizes],
+            n_values=[size for one in each for size in one.n_values],
             unbounded=any(one.unbounded for one in each),
         )
 
@@ -283,7 +283,7 @@ class TextColumn:
     @cached_property
     def _unknown(self) -> UnknownWords:
         """Words that are not known count as the bucket of rare words that they are in, if there is any."""
-        numbers = np.full(buckets_beyond(self.options.max_features), -1, dtype=np.int32)
+        numbers = np.full(count_buckets(self.options.max_features), -1, dtype=np.int32)
         for number in range(self.words.bucket_count):
             numbers[bucket_number(self.words[number])] = number
         return UnknownWords(numbers, BUCKET_SEEDS)
@@ -291,7 +291,7 @@ class TextColumn:
     def rows(self, texts: pa.Array) -> SparseRows:
         """The amounts of the words that are known, each text a row; a text that is missing has none."""
         numbers, bounds = self.options.tokens.look_up(texts, self.words, self._unknown)
-        return self.term_weights.of(counts_by_text(numbers, bounds, len(self.words)))
+        return self.term_weights.of(count_by_text(numbers, bounds, len(self.words)))
 
     def _occurrences(self, texts: pa.Array) -> SparseRows:
         """The same as `rows` where amounts are counts, with a cell for each time that a word is there."""
@@ -326,8 +326,8 @@ class TextColumn:
         return TextTerm(
             column,
             options.tokens,
-            [str(word) for word in decoded_cells(self.words.array)],
-            buckets_beyond(options.max_features),
+            [str(word) for word in decode_cells(self.words.array)],
+            count_buckets(options.max_features),
             seeds,
             weights.term_counts,
             weights.normalize,
@@ -348,14 +348,14 @@ class TextColumn:
         """What the evidence of texts is multiplied by whose known words have these sums of amounts."""
         return np.asarray(np.maximum(length, 1.0) ** -self.options.tempering)
 
-    def score_left_out(self, rows: SparseRows, left: LeftOut, part: Floats) -> None:
+    def score_left_out(self, rows: SparseRows, left: LeftOutRows, part: Floats) -> None:
         """Add to part[row, 0, class] the evidence of each text by all others; without smoothing it may be wrong."""
         length = self.kind.score_left_out(rows, LeftOutTexts(left.labels, left.removed), part)
         part[:, 0] *= self._power(length)[:, None]
         if self.kind.counts_orders:
             part[:, 0] += log_orders_of(self._left_of(rows, left))[:, None]
 
-    def _left_of(self, rows: SparseRows, left: LeftOut) -> SparseRows:
+    def _left_of(self, rows: SparseRows, left: LeftOutRows) -> SparseRows:
         """The counts of words of each text that are known without it: a word that is in no other text is not."""
         removed = np.repeat(left.removed, np.diff(rows.indptr)) * rows.stored
         total = self.counts.total[rows.indices[rows.indptr[0] : rows.indptr[-1]]]
@@ -374,10 +374,10 @@ class TextColumn:
         lists = pa.LargeListArray.from_arrays(np.concatenate([[0], np.cumsum(sizes)]), words)
         return pc.binary_join(lists, pa.scalar(" ", pa.large_string()))
 
-    def estimated(self) -> Estimated:
+    def estimated(self) -> ParameterEstimates:
         """P(word | class): that a word of the class is this one, or ("bernoulli") that a text has it; or its score."""
         found = {name: np.ascontiguousarray(table.T) for name, table in self.kind.estimates().items()}
-        return Estimated(found, tuple(shown_word(word or "") for word in decoded_cells(self.words.array)))
+        return ParameterEstimates(found, tuple(display_word(word or "") for word in decode_cells(self.words.array)))
 
     def known_words(self, text: pa.Array) -> KnownWords | None:
         """The known words of one text; None where it is missing."""
@@ -411,7 +411,7 @@ class TextColumn:
             return None
         return float(gammaln(text.amounts.sum() + 1.0) - gammaln(text.amounts + 1.0).sum())
 
-    def terms(self, name: str) -> Terms | None:
+    def terms(self, name: str) -> DiscriminantTerms | None:
         """The evidence as weights of words times their amounts; None where long texts count less."""
         if self.options.tempering:
             return None
@@ -422,8 +422,8 @@ class TextColumn:
             dense[~present_texts(texts)] = np.nan
             return dense
 
-        words = tuple(f"{name}: {shown_word(word or '')}" for word in decoded_cells(self.words.array))
-        return Terms(words, amounts, np.ascontiguousarray(weights), offset)
+        words = tuple(f"{name}: {display_word(word or '')}" for word in decode_cells(self.words.array))
+        return DiscriminantTerms(words, amounts, np.ascontiguousarray(weights), offset)
 
 
 def log_orders_of(rows: SparseRows) -> Floats:

@@ -12,8 +12,8 @@ import numpy as np
 
 from deciban import kernels
 from deciban.errors import Argument, BadCell
-from deciban.families.base.contract import Covariance, Parameters
-from deciban.families.base.smoothing import fraction
+from deciban.families.base.contract import Covariance, FreeParameters
+from deciban.families.base.smoothing import format_fraction
 from deciban.families.bernoulli import Exchange
 from deciban.families.multinomial import add_amounts_variance, add_complement_covariance, score_amounts
 from deciban.families.text.options import KindName, TermWeights, TextOptions
@@ -47,7 +47,11 @@ class WordCounts:
 
         presence: texts that have a word were counted. A text may have several words of a bucket, and still it is one.
         """
-        words, counts, texts = statistic.vocabularies[column], statistic.counts[column], statistic.texts[:, column]
+        words, counts, texts = (
+            statistic.vocabularies[column],
+            statistic.counts[column],
+            statistic.text_weight[:, column],
+        )
         if presence and words.bucket_count:
             counts = counts.with_values(np.minimum(counts.stored, np.repeat(texts, np.diff(counts.indptr))))
         total = sum_at(counts.indices, counts.data, len(words))
@@ -180,7 +184,7 @@ class Kind(Protocol):
         """What was estimated of each word, by the name of the parameter, word by class."""
         ...
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         """How many numbers had to be learned."""
         ...
 
@@ -299,10 +303,10 @@ class _Amounts(ABC):
     def estimates(self) -> dict[str, Floats]:
         return {"score": self.slope[:, : self.counts.classes]}
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         """Shares of words sum to 1; there is no bound to the length of a text."""
         learned = self.counts.classes * max(self.counts.size - 1, 0)
-        return Parameters((learned,), learned, unbounded=True)
+        return FreeParameters((learned,), learned, unbounded=True)
 
     @property
     def counts_orders(self) -> bool:
@@ -387,7 +391,7 @@ class MultinomialWords(_Shares):
                 int(words[k]),
                 True,
                 float(amounts[k]),
-                [fraction(self._basis[words[k], c], sums[c], alpha, size) for c in range(self.counts.classes)],
+                [format_fraction(self._basis[words[k], c], sums[c], alpha, size) for c in range(self.counts.classes)],
                 logs[k],
             )
             for k in _most_telling(logs)
@@ -454,10 +458,10 @@ class LiftWords(_Amounts):
         kernels.left_out.score_lifts(rows.kernel_arrays(), left, table, self._rules, linear, rest, length, part)
         return length
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         """What each word makes of the classes."""
         learned = self.counts.size * (self.counts.classes - 1)
-        return Parameters((learned,), learned, shared=learned, unbounded=True)
+        return FreeParameters((learned,), learned, shared=learned, unbounded=True)
 
 
 def _most_telling(logs: Floats) -> list[int]:
@@ -526,10 +530,10 @@ class BernoulliWords:
     def estimates(self) -> dict[str, Floats]:
         return {"probability": np.exp(self._exchange.one)}
 
-    def parameters(self) -> Parameters:
+    def free_parameters(self) -> FreeParameters:
         """The presence of each word is free."""
         learned = self.counts.classes * self.counts.size
-        return Parameters((learned,), learned, sizes=(2**self.counts.size,))
+        return FreeParameters((learned,), learned, n_values=(2**self.counts.size,))
 
     @property
     def counts_orders(self) -> bool:
@@ -550,7 +554,7 @@ class BernoulliWords:
                 bool(present[k]),
                 1.0,
                 [
-                    fraction(counts[k, c] if present[k] else texts[c] - counts[k, c], texts[c], alpha, 2)
+                    format_fraction(counts[k, c] if present[k] else texts[c] - counts[k, c], texts[c], alpha, 2)
                     for c in range(self.counts.classes)
                 ],
                 logs[k],

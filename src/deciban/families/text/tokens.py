@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from deciban import kernels
 from deciban.errors import BadCell, UsageError
 from deciban.kernels.text_arrays import CharacterRules, Texts, UnknownWords, WordIndex, WordRules, WordSpans
-from deciban.statistics.vocabulary import SEEDS, Vocabulary, enlarged, enlarged_spans, number_with_room
+from deciban.statistics.vocabulary import SEEDS, Vocabulary, enlarge, enlarge_spans, number_words
 from deciban.util.arrays import SPARE, Bytes, Codes, Flags, Integers, kernel_view
 
 Analyzer = Literal["word", "char", "char_wb"]
@@ -112,7 +112,7 @@ def folding(lowercase: bool, strip_accents: bool, characters: bool) -> Folding:
 
     It is made from Python's own tables, once, and only where there is a text that is not ASCII.
     """
-    from deciban.kernels.texts import SPACE
+    from deciban.kernels.tokenize import SPACE
 
     folded, spaces = _characters() if characters else (_word_characters(), set[int]())
 
@@ -192,7 +192,7 @@ class Tokens:
     def learn(self, texts: pa.Array) -> tuple[Codes, Integers, Vocabulary]:
         """The numbers of the words of all texts, the bounds of those of each, and the vocabulary of these words."""
         numbers, bounds, index = self._numbered(texts, WordIndex.empty(texts.nbytes), None)
-        return numbers, bounds, Vocabulary.of_index(index)
+        return numbers, bounds, Vocabulary.from_index(index)
 
     def look_up(self, texts: pa.Array, vocabulary: Vocabulary, unknown: UnknownWords) -> tuple[Codes, Integers]:
         """The numbers of the words of all texts that are in a vocabulary, and the bounds of those of each text."""
@@ -220,12 +220,12 @@ class Tokens:
             kernel: Any
             if self._single_words:
                 longest = int(np.diff(offsets).max(initial=0))
-                kernel, given = kernels.texts.number_texts, [some.texts, self._word_rules(some.ascii_only)]
+                kernel, given = kernels.tokenize.number_texts, [some.texts, self._word_rules(some.ascii_only)]
                 spans, expected = room(longest, longest // 2), int(offsets[-1] - offsets[0]) // 5
             else:
                 bounds, spans = self._grams(self._cut(some))
-                kernel, given, expected = kernels.words.number_words, [bounds], int(bounds[-1])
-            numbers, bounds, index = number_with_room(kernel, given, spans, index, unknown, rows, expected)
+                kernel, given, expected = kernels.word_index.number_words, [bounds], int(bounds[-1])
+            numbers, bounds, index = number_words(kernel, given, spans, index, unknown, rows, expected)
             found.append((numbers, bounds))
         return *_concatenated(found), index
 
@@ -278,7 +278,7 @@ class Tokens:
         count += int(((size > 0) & (size < least)).sum()) if whole else 0
         bounds = np.zeros_like(texts)
         grams = WordSpans(spans.text, np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64))
-        kernels.words.list_grams(spans, groups, texts, self.ngram_range, whole, bounds, grams)
+        kernels.word_index.list_grams(spans, groups, texts, self.ngram_range, whole, bounds, grams)
         return bounds, grams
 
     def _cut(self, some: TextSlice) -> Units:
@@ -293,8 +293,8 @@ class Tokens:
         spans, groups = room(most, most), np.zeros(rows + size // 2 + 64, dtype=np.int64)
         bounds, state = np.zeros(rows + 1, dtype=np.int64), np.zeros(4, dtype=np.int64)
         rules = CharacterRules(*self._folding(some.ascii_only), in_words)
-        while not kernels.texts.find_characters(some.texts, rules, spans, groups, bounds, state):
-            spans, groups = enlarged_spans(spans), enlarged(groups)
+        while not kernels.tokenize.find_characters(some.texts, rules, spans, groups, bounds, state):
+            spans, groups = enlarge_spans(spans), enlarge(groups)
         return Units(spans, groups[: bounds[-1] + 1], bounds)
 
     def _words(self, some: TextSlice) -> tuple[WordSpans, Integers]:
@@ -302,8 +302,8 @@ class Tokens:
         size = int(some.texts.offsets[-1] - some.texts.offsets[0])
         bounds, state = np.zeros(some.texts.present.size + 1, dtype=np.int64), np.zeros(4, dtype=np.int64)
         spans, rules = room(size, size // 4), self._word_rules(some.ascii_only)
-        while not kernels.texts.find_words(some.texts, rules, spans, bounds, state):
-            spans = enlarged_spans(spans)
+        while not kernels.tokenize.find_words(some.texts, rules, spans, bounds, state):
+            spans = enlarge_spans(spans)
         return WordSpans(spans.text, spans.begins[: bounds[-1]], spans.stops[: bounds[-1]]), bounds
 
     def _kept(self, spans: WordSpans, bounds: Integers) -> Units:
@@ -311,7 +311,7 @@ class Tokens:
         if self.ngram_range[1] > 1 or self.stop_words:
             left = np.zeros_like(bounds)
             out = np.empty(int((spans.stops - spans.begins).sum()) + spans.begins.size + SPARE, dtype=np.uint8)
-            kernels.words.keep_words(spans, bounds, self._stop.index, SEEDS, out, left)
+            kernels.word_index.keep_words(spans, bounds, self._stop.index, SEEDS, out, left)
             spans, bounds = WordSpans(out, spans.begins[: left[-1]], spans.stops[: left[-1]]), left
         return Units(spans, bounds, np.arange(bounds.size))
 

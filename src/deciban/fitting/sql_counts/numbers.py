@@ -20,12 +20,12 @@ from deciban.fitting.sql_counts.statements import (
     Keys,
     Sums,
     as_floats,
-    mean_of,
-    minus,
+    name_mean,
+    write_difference,
 )
 from deciban.sources.dialects import Dialect
 from deciban.statistics import Bins, Moments, Scatter, Totals
-from deciban.statistics.bins import Column, edges_of
+from deciban.statistics.bins import ColumnBins, find_edges
 from deciban.statistics.exact import two_sum
 from deciban.tables.table import Matrix
 from deciban.util.arrays import Flags, Floats
@@ -102,7 +102,8 @@ def ask_numbers(
     values = {number: number.sql(asked.dialect, sql[number.column]) for number in (*wanted.moments, *wanted.totals)}
     weights = {number: sums.add(values[number], asked.present) for number in wanted.moments}
     about = {
-        number: sums.add(minus(asked, values[number], near), *_two(asked)) for number, near in wanted.moments.items()
+        number: sums.add(write_difference(asked, values[number], near), *_write_two_sums(asked))
+        for number, near in wanted.moments.items()
     }
     totals = {number: sums.add(values[number], asked.present, asked.total) for number in wanted.totals}
     classes, found, broken = sums.ask(asked, classes)
@@ -120,14 +121,16 @@ def _range(asked: EngineRows, whole: bool) -> list[Aggregate]:
     return [*ends, lambda v: f"min(CASE WHEN {asked.dialect.is_whole(v)} THEN NULL ELSE {v} END)"] if whole else ends
 
 
-def _two(asked: EngineRows) -> list[Aggregate]:
+def _write_two_sums(asked: EngineRows) -> list[Aggregate]:
     """Mean and variance; where rows have weights, sums of numbers and of squares."""
     if asked.weight is None:
         return ["avg({})".format, "var_pop({})".format]
     return [asked.total, lambda v: asked.total(asked.product(v, v))]
 
 
-def moments_of(asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found: Numbers, classes: Classes) -> Moments:
+def make_moments(
+    asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found: Numbers, classes: Classes
+) -> Moments:
     """The moments of all numbers; those whose guess was far off are asked for once more."""
     numbers, shape = list(wanted.moments), (classes.labels.size, len(wanted.moments))
     sums, constant = np.zeros((3, *shape)), np.zeros(shape)
@@ -138,7 +141,7 @@ def moments_of(asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found:
         values = [numbers[k].sql(asked.dialect, sql[numbers[k].column]) for k in again]
         array[:, :, again] = _moments_about_means(asked, values, classes)
     n, mean, low, scatter, error = _with_constants(array, constant)
-    return Moments.of_values(n, (mean, low), scatter, error)
+    return Moments.from_values(n, (mean, low), scatter, error)
 
 
 def _moments_about_means(asked: EngineRows, values: Sequence[str], classes: Classes) -> Floats:
@@ -147,8 +150,8 @@ def _moments_about_means(asked: EngineRows, values: Sequence[str], classes: Clas
     for first in range(0, len(values), size):
         some = values[first : first + size]
         named = [f"v{k}" for k in range(len(some))]
-        aggregates = [one(v) for one in (asked.present, *_two(asked)) for v in named]
-        aggregates += [f"max({mean_of(v)})" for v in named]
+        aggregates = [one(v) for one in (asked.present, *_write_two_sums(asked)) for v in named]
+        aggregates += [f"max({name_mean(v)})" for v in named]
         answer, _ = asked.of_each_class(asked.about_means(some), aggregates, classes)
         sums = answer.reshape(4, len(some), -1).transpose(0, 2, 1)
         parts.append(_moments(asked, sums[:3], sums[3], classes)[0])
@@ -165,7 +168,7 @@ def _moments(asked: EngineRows, sums: Floats, near: Floats, classes: Classes) ->
         step = np.divide(first, n, out=np.zeros_like(n), where=there)
         scatter = np.maximum(second - first * step, 0.0)
     mean = two_sum(np.broadcast_to(np.nan_to_num(near), n.shape), step)
-    error = lost(n, classes) * (scatter + n * step**2)
+    error = estimate_error(n, classes) * (scatter + n * step**2)
     array = np.where(there, np.stack([n, *mean, scatter, error]), 0.0)
     most = FAR_FOLLOWED if asked.weight is None else FAR_ADDED
     return array, n * step**2 > most**2 * scatter
@@ -179,17 +182,17 @@ def _with_constants(array: Floats, constant: Floats) -> Floats:
     return array
 
 
-def lost(n: Floats, classes: Classes) -> Floats:
+def estimate_error(n: Floats, classes: Classes) -> Floats:
     """The share by which a sum over rows of so much weight may be wrong."""
     return np.asarray(LOST * np.sqrt(np.clip(n, 1.0, max(classes.rows, 1))))
 
 
-def totals_of(numbers: Sequence[Number], found: Numbers, classes: Classes) -> Totals:
+def make_totals(numbers: Sequence[Number], found: Numbers, classes: Classes) -> Totals:
     """The totals of numbers."""
     sums = np.zeros((2, classes.labels.size, len(numbers)))
     for k, number in enumerate(numbers):
         sums[:, :, k] = np.nan_to_num(found.totals[number])
-    return Totals.of_values(*sums)
+    return Totals.from_values(*sums)
 
 
 def reject_unusable(family: Family, found: Numbers, columns: Sequence[int]) -> None:
@@ -212,12 +215,12 @@ def ask_scatter(asked: EngineRows, values: Sequence[str], guess: Floats, constan
 
     constant: what a value is in each class where it is always the same, NaN elsewhere.
     """
-    about = [minus(asked, value, near) for value, near in zip(values, guess, strict=True)]
+    about = [write_difference(asked, value, near) for value, near in zip(values, guess, strict=True)]
     near = np.broadcast_to(guess, constant.shape)
     products = Products.of(asked, asked.cells(about, complete=True), len(values), classes)
     if (products.far & np.isnan(constant)).any():
         source = asked.about_means(values, complete=True)
-        means = [f"max({mean_of(f'v{k}')})" for k in range(len(values))]
+        means = [f"max({name_mean(f'v{k}')})" for k in range(len(values))]
         near = np.nan_to_num(asked.of_each_class(source, means, classes)[0].T)
         products = Products.of(asked, source, len(values), classes)
     return products.scatter(near, constant, classes)
@@ -255,10 +258,10 @@ class Products:
         mean, low = np.where(same, constant, mean), np.where(same, 0.0, low)
         matrix = np.where(same[:, :, None] | same[:, None, :], 0.0, self.scattered)
         squares = np.diagonal(self.second, axis1=1, axis2=2)
-        error = np.where(same, 0.0, lost(self.weight, classes)[:, None] * squares)
+        error = np.where(same, 0.0, estimate_error(self.weight, classes)[:, None] * squares)
         mean, low, error = (np.where(there, array, 0.0) for array in (mean, low, error))
         matrix = np.where(there[:, :, None], matrix, 0.0)
-        return Scatter.of_values(self.weight, (mean, low), matrix, error)
+        return Scatter.from_values(self.weight, (mean, low), matrix, error)
 
 
 @dataclass(frozen=True)
@@ -280,15 +283,15 @@ class Grouping:
 
     def key(self, dialect: Dialect, value: str) -> Keys:
         """The cell itself, or the number of the bin that it is in."""
-        return (value if self.by_value else dialect.floor(dialect.scaled(value, -self.exponent)),)
+        return (value if self.by_value else dialect.floor(dialect.scale(value, -self.exponent)),)
 
-    def column(self, rows: DistinctRows) -> Column:
+    def column(self, rows: DistinctRows) -> ColumnBins:
         """The bins of a column, of which cells are grouped; coarser where these are too many."""
         numbers = as_floats(rows.cells[0])
         there = np.flatnonzero(~np.isnan(numbers))
         values = numbers[there]
-        values = edges_of(values, self.exponent) if self.by_value else np.ldexp(values, self.exponent) + 0.0
+        values = find_edges(values, self.exponent) if self.by_value else np.ldexp(values, self.exponent) + 0.0
         edges, place = np.unique(values, return_inverse=True)
         table = np.zeros((rows.classes, edges.size))
         np.add.at(table, (rows.labels[there], place.ravel()), rows.weights[there])
-        return Column(self.exponent, edges, table).few_enough()
+        return ColumnBins(self.exponent, edges, table).limit_bins()

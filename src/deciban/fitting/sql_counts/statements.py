@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from deciban.errors import DataError, Place
 from deciban.families.base.sql_questions import DistinctRows
 from deciban.sources.dialects import Dialect
-from deciban.sources.labeled import LabeledStream
 from deciban.sources.source import SqlRows
+from deciban.sources.streams import LabeledStream
 from deciban.tables.labels import MAX_REPETITIONS, UNKNOWN_LABEL, LabelArray, Labels
 from deciban.tables.table import Frame
 from deciban.util.arrays import Codes, Flags, Floats, sum_at
@@ -80,9 +80,9 @@ class EngineRows:
     def about_means(self, values: Sequence[str], complete: bool = False) -> str:
         """Return the FROM clause of the values less their means within the class of each row, with these means."""
         cells, names = self.cells(values, complete), [f"v{k}" for k in range(len(values))]
-        means = ", ".join(f"{self.mean(name)} AS {mean_of(name)}" for name in names)
-        shown = ["y", *([] if self.weight is None else ["w"]), *map(mean_of, names)]
-        shown += [f"{name} - {mean_of(name)} AS {name}" for name in names]
+        means = ", ".join(f"{self.mean(name)} AS {name_mean(name)}" for name in names)
+        shown = ["y", *([] if self.weight is None else ["w"]), *map(name_mean, names)]
+        shown += [f"{name} - {name_mean(name)} AS {name}" for name in names]
         found = f"(SELECT y AS k, {means} FROM {cells} GROUP BY y) AS means"
         return f"(SELECT {', '.join(shown)} FROM {cells} JOIN {found} ON y = k) AS about"
 
@@ -157,7 +157,7 @@ class EngineRows:
         """The places of labels in an answer among the classes; a DataError where one is unknown."""
         places = self._labels(labels).places_among(classes.labels)
         if (places == UNKNOWN_LABEL).any():
-            raise changed()
+            raise make_changed_error()
         return places
 
     def _labels(self, cells: pa.ChunkedArray) -> Labels:
@@ -205,17 +205,17 @@ def _weight(rows: SqlRows, examples: LabeledStream) -> str:
     return number
 
 
-def changed() -> DataError:
+def make_changed_error() -> DataError:
     """Return the error for statements that do not agree with each other."""
     return DataError("the table has changed while it was counted", remedy="count it again")
 
 
-def minus(asked: EngineRows, value: str, number: float) -> str:
+def write_difference(asked: EngineRows, value: str, number: float) -> str:
     """Return the distance of a value from a number."""
     return f"({value}) - {asked.dialect.number(number)}"
 
 
-def mean_of(value: str) -> str:
+def name_mean(value: str) -> str:
     """Return the name of the mean of a value within the class of a row."""
     return f"mean_{value}"
 
@@ -303,7 +303,7 @@ def _answer(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> Iterat
     answer = asked.rows.ask(f"SELECT {', '.join(('y', *every, *marks, asked.amount))} FROM {source} GROUP BY {by}")
     codes, weights = asked.codes(answer.column(0), classes), as_floats(answer.column(answer.num_columns - 1))
     if not np.allclose(sum_at(codes, weights, classes.weight.size), len(sets) * classes.weight, rtol=1e-9):
-        raise changed()
+        raise make_changed_error()
     for k, end in enumerate(ends):
         here = np.arange(codes.size)
         if marks:

@@ -15,7 +15,7 @@ from deciban.serve.bodies.checks import check_column_count, check_row_count
 from deciban.serve.problems import Problem, cell_place
 from deciban.serve.settings import RequestSettings
 from deciban.tables.cells import is_numeric, is_text
-from deciban.tables.table import repeated
+from deciban.tables.table import find_duplicate
 
 # Unix time of the start of year 1, the first that Python's datetime represents.
 FIRST_SECOND = -62_135_596_800
@@ -145,7 +145,7 @@ def read_arrow(body: bytes, settings: RequestSettings) -> pa.Table:
 
 
 def _check_schema(schema: pa.Schema) -> None:
-    if (twice := repeated(schema.names)) is not None:
+    if (twice := find_duplicate(schema.names)) is not None:
         raise Problem(422, f"duplicate column {twice!r}", "send each column once", BODY_NAME)
     for column in schema:
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type

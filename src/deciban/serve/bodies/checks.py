@@ -12,7 +12,7 @@ from deciban.serve.problems import Problem, cell_place
 from deciban.serve.settings import RequestSettings
 from deciban.tables.cells import kind_of
 from deciban.tables.labels import MAX_REPETITIONS
-from deciban.tables.table import repeated
+from deciban.tables.table import find_duplicate
 
 # Row in JSON: cells by column name or, if columns have no names, in order.
 Record = Mapping[str, Any] | Sequence[Any]
@@ -126,7 +126,7 @@ def _check_ids(ids: list[Any]) -> list[str]:
         if type(value) is float and value.is_integer() and abs(value) < 2.0**53:
             value = int(value)  # numbers in CSV are floats
         texts.append(parse_id(value, f"ids[{place}]"))
-    if (twice := repeated(texts)) is not None:
+    if (twice := find_duplicate(texts)) is not None:
         place = len(texts) - 1 - texts[::-1].index(twice)
         raise Problem(422, f"duplicate id {twice!r}", "send each row once", f"ids[{place}]")
     return texts

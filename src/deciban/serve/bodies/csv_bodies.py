@@ -13,10 +13,10 @@ from deciban.model.fitted import Fitted
 from deciban.serve.bodies.checks import check_column_count, check_row_count
 from deciban.serve.problems import Problem, to_problem
 from deciban.serve.settings import RequestSettings
-from deciban.sources.csv import MISSING_WORDS, open_csv, recoded
-from deciban.sources.duckdb import translated_errors
+from deciban.sources.csv import MISSING_WORDS, copy_as_utf8, open_csv
+from deciban.sources.duckdb import translate_errors
 from deciban.sources.sniff import compression_of, sniff
-from deciban.sources.temporary import Temporary, temporary
+from deciban.sources.temporary import Temporary, create_temporary
 from deciban.tables.cells import CellHabits
 
 # Name of the body in messages.
@@ -66,16 +66,16 @@ def _check_size(body: bytes, settings: RequestSettings) -> None:
 
 
 def _read(body: bytes, fitted: Fitted, types: Mapping[str, str], target: str | None, kept: list[Temporary]) -> pa.Table:
-    kept.append(temporary())
+    kept.append(create_temporary())
     kept[0].file.write(body)
     kept[0].file.flush()
     path = Path(kept[0].name)
-    with translated_errors(BODY_NAME):
+    with translate_errors(BODY_NAME):
         form = sniff(path, BODY_NAME)
     if form.kind != "csv":
         raise Problem(422, f"expected CSV, found {form.kind.upper()}", "send the matching content type", BODY_NAME)
     if form.mixed_ends:
-        kept.append(recoded(path, BODY_NAME, form))
+        kept.append(copy_as_utf8(path, BODY_NAME, form))
         path = Path(kept[-1].name)
         form = replace(form, mixed_ends=False)
     called = {os.fspath(path): BODY_NAME}
@@ -85,7 +85,7 @@ def _read(body: bytes, fitted: Fitted, types: Mapping[str, str], target: str | N
         source = source.as_text([name for name in source.names if name not in types])
     if target is not None and target in source.names:
         source = source.with_label_as_written(target)
-    with source.naming():
+    with source.locate_errors():
         return source.table()
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import BadCell, DecibanError, rendered
+from deciban.errors import BadCell, DecibanError, render_message
 from deciban.schema.schema import NO_TYPE, Schema
 from deciban.serve.bodies.checks import CELL_REMEDIES, JSON_KINDS, Record, check_cell_types
 from deciban.serve.problems import Problem, RowPlace, cell_place, to_problem
 from deciban.tables.cells import as_learned, as_numbers, as_whole, fits, is_text, kind_of, plain_type
-from deciban.tables.table import Frame, decoded_cells
+from deciban.tables.table import Frame, decode_cells
 from deciban.util.arrays import Floats
 
 # Encoders for cells without a JSON type, into text that is read back to the same value.
@@ -49,7 +49,7 @@ def column_to_cells(column: pa.ChunkedArray, place: str) -> list[Any]:
         column = column.cast(kind.value_type)
     if (coarse := COARSER_TYPES.get(str(column.type).partition(",")[0].rstrip("]"))) is not None:
         column = column.cast(pa.timestamp("us", column.type.tz) if coarse is pa.timestamp else coarse("us"), safe=False)
-    cells = decoded_cells(column.combine_chunks()) if is_text(plain_type(column.type)) else column.to_pylist()
+    cells = decode_cells(column.combine_chunks()) if is_text(plain_type(column.type)) else column.to_pylist()
     found = [JSON_ENCODERS[type(cell)](cell) if type(cell) in JSON_ENCODERS else cell for cell in cells]
     for row, cell in enumerate(found):
         if type(cell) is float and cell - cell != 0.0:  # NaN and infinity
@@ -237,7 +237,7 @@ def _cells(name: str, cells: tuple[Any, ...], learned: str, named: bool, strict:
     except BadCell as bad:
         if (remedy := CELL_REMEDIES.get(kind_of(learned))) is None:
             raise bad.as_error(name) from None
-        raise Problem(422, rendered(bad.cause), remedy, cell_place(bad.row or 0, name, named)) from None
+        raise Problem(422, render_message(bad.cause), remedy, cell_place(bad.row or 0, name, named)) from None
     return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from deciban.serve.problems import Problem
-from deciban.tables.table import repeated
+from deciban.tables.table import find_duplicate
 
 # Position in error messages of msgspec: a byte, or a path.
 AT_BYTE = re.compile(r" \(byte (\d+)\)$")
@@ -142,7 +142,7 @@ def _read_every_name(body: bytes) -> None:
     found: list[_Twice] = []
 
     def check_pairs(pairs: list[tuple[str, Any]]) -> Any:
-        if (twice := repeated(name for name, _ in pairs)) is None:
+        if (twice := find_duplicate(name for name, _ in pairs)) is None:
             return dict(pairs)
         found.append(_Twice(twice))
         return found[-1]

@@ -17,7 +17,7 @@ import numpy as np
 from deciban.errors import DecibanError
 from deciban.fitting import update
 from deciban.fitting.fit import count_examples
-from deciban.model.counting import add_up
+from deciban.model.batches import add_up
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
 from deciban.serve.bodies.checks import JSON_KINDS, LearnableRows, Record
@@ -26,7 +26,7 @@ from deciban.serve.online.journal import Counters, Journal, RetainedRow, as_json
 from deciban.serve.predictions import State
 from deciban.serve.problems import Problem, to_problem
 from deciban.serve.settings import LearnSettings
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import LabelArray, encode_labels
 from deciban.util.text_tables import list_names
 
@@ -180,15 +180,15 @@ def apply_delta(fitted: Fitted, delta: Delta, before: float, now: Counters, labe
     before: the decay of the current counts. Rows recorded in the journal are removed regardless of rounding: any weight
     that is left is negligible.
     """
-    counts, slack = fitted.counts, ROUNDING * now.weight_ever
+    counts, tolerance = fitted.counts, ROUNDING * now.weight_ever
     if before != now.decay:
         counts = counts * 2.0 ** (now.decay - before)
     for rows, sign in ((delta.added, 1), (delta.removed, -1), (delta.unverified, 0)):
         counted = count_rows(fitted, rows, now, labels)
         if counted is None:
             continue
-        counts = counts + counted if sign > 0 else counts.subtract(counted, slack if sign else None)
-    return fitted if counts is fitted.counts else update.with_counts(fitted, counts)
+        counts = counts + counted if sign > 0 else counts.subtract(counted, tolerance if sign else None)
+    return fitted if counts is fitted.counts else update.replace_counts(fitted, counts)
 
 
 def count_rows(fitted: Fitted, rows: Sequence[Row], now: Counters, labels: ClassLabels) -> Counts | None:

@@ -48,7 +48,7 @@ from deciban.serve.online.journal import (
 from deciban.serve.predictions import State
 from deciban.serve.problems import Problem, to_problem
 from deciban.serve.settings import LearnSettings
-from deciban.sources.write import replacing
+from deciban.sources.write import replace_file
 from deciban.store import layout, model_file
 from deciban.store.lock import journal_of, owned
 from deciban.util.parallel import one_blas_thread
@@ -116,7 +116,7 @@ class LockedModelFile:
             )
         lock = None
         try:
-            with replacing(self.path) as file:
+            with replace_file(self.path) as file:
                 file.write(data)
                 lock = self._lock_on(file.fileno())
         except BaseException:

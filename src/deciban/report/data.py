@@ -1,4 +1,4 @@
-"""The metrics of a report as data: of the model, its quality, each column, the diagnosis, decisions, a few rows."""
+"""Contents of a report as data: the model, its quality, columns, diagnosis, decisions and example rows."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,15 +9,15 @@ import numpy as np
 from deciban.decisions.loss import Loss
 from deciban.decisions.threshold import Threshold
 from deciban.errors import DataError, Labels, UsageError
-from deciban.evaluation.evaluate import diagnose_rows, evaluate_and_recognize, evaluate_left_out, sample_left_out
 from deciban.evaluation.importance import (
     Importance,
-    importance_left_out,
-    importance_of_drawn,
-    importance_of_learned,
-    importance_of_new,
+    compute_left_out_importance,
+    compute_new_row_importance,
+    compute_simulated_importance,
+    compute_training_importance,
 )
 from deciban.evaluation.metrics import Evaluation
+from deciban.evaluation.validation import diagnose_rows, evaluate_and_recognize, evaluate_left_out, sample_left_out
 from deciban.explain.calculation import rolled_up
 from deciban.explain.column_values import ColumnValues, density_of_each, evidence_of_each, values_of
 from deciban.explain.columns import form_cell, values_of_row
@@ -27,33 +27,39 @@ from deciban.explain.words import top_words_of
 from deciban.model.fitted import Fitted
 from deciban.model.tuning import Tuning
 from deciban.scoring.predict import loss_for, predict_posteriors
-from deciban.sources.labeled import Examples
+from deciban.sources.streams import Examples
 from deciban.store.model_file import shards_of
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats, Integers
 from deciban.util.text_tables import DECIBANS, count_noun, format_class, integer_if_whole
 from deciban.util.version import __version__
 
-# --- each column over its values, from counts: many columns in one pass
+# --- columns: evidence over the values of each column, computed from counts for many columns in one pass
 
-# Values at which a number is shown, in a picture that is open and in one that is folded or has many lines; and how
-# many lines are many.
+# Points of a curve in an open chart.
 POINTS_OPEN = 61
+
+# Points of a curve in a folded chart or one with many lines, which keeps the page small.
 POINTS_FOLDED = 21
+
+# Above this number of classes a chart has many lines.
 MANY_LINES = 6
 
-# Categories and words that are shown of a column.
+# Categories of a column in its chart and table; more do not fit a card.
 MAX_CATEGORIES_SHOWN = 12
+
+# Characteristic words of a text column per class.
 MAX_WORDS_SHOWN = 10
 
 
 @dataclass(frozen=True)
-class ColumnFigures:
-    """What a column says, all other columns missing.
+class ColumnData:
+    """Evidence of one column if all other columns are missing.
 
-    values: at which it is shown; None for texts and for columns without cells. evidence: for each class against all
-    others, in decibans; density: within each class, by the family that the model uses for the column; value by class.
-    note: why there are no values. words: of a text, for each class those that are typical of it.
+    values: values at which the column is shown; None for texts and for columns without cells. evidence: decibans for
+    each class against all others, value by class. density: density within each class under the family that the model
+    uses for the column, value by class. note: the reason for missing values. words: for a text column, the
+    characteristic words of each class.
     """
 
     column: int
@@ -66,35 +72,35 @@ class ColumnFigures:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """The least and the most that it says for any class, in decibans; infinite where a value rules a class out."""
+        """Lowest and highest evidence for any class, in decibans; infinite if a value rules a class out."""
         known = self.evidence[~np.isnan(self.evidence)]
         return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
 
     @property
     def typical(self) -> list[Any]:
-        """Of each class the value of highest density, for programs; None where there is none."""
+        """Value of highest density for each class."""
         if self.values is None:
             return []
         density = np.where(np.isfinite(self.density), self.density, -1.0)
         best = np.where(density.any(axis=0), density.argmax(axis=0), len(density) // 2)
-        return [_typed(self.values.cells[int(place)].as_py()) for place in best]
+        return [_round_for_form(self.values.cells[int(place)].as_py()) for place in best]
 
 
-def _typed(value: Any) -> Any:
-    """A value as somebody would type it: a number in four digits, a date without the time."""
+def _round_for_form(value: Any) -> Any:
+    """Round a value as a user would type it: four digits of a number, a date without the time."""
     if isinstance(value, float):
         return form_cell(float(f"{value:.4g}"))
     return form_cell(value.date() if isinstance(value, datetime) else value)
 
 
-def column_figures(fitted: Fitted, importance: Importance, opened: int, most: int) -> list[ColumnFigures]:
-    """The figures of at most so many columns, the most important first; more points for the first `opened` of them."""
+def collect_columns(fitted: Fitted, importance: Importance, n_open: int, max_columns: int) -> list[ColumnData]:
+    """Return at most `max_columns` columns, the most important first; the first `n_open` get more points."""
     draws: dict[int, list[Any]] = {}
     found: list[ColumnValues | str] = []
-    order = importance.order[:most].tolist()
+    order = importance.order[:max_columns].tolist()
     for rank, column in enumerate(order):
         few_lines = fitted.classes.size <= MANY_LINES
-        points = POINTS_OPEN if rank < opened and few_lines else POINTS_FOLDED
+        points = POINTS_OPEN if rank < n_open and few_lines else POINTS_FOLDED
         try:
             found.append(values_of(fitted, column, points, draws))
         except UsageError as error:
@@ -103,15 +109,15 @@ def column_figures(fitted: Fitted, importance: Importance, opened: int, most: in
     evidence = dict(zip((one.column for one in shown), evidence_of_each(fitted.model, shown), strict=True))
     density = dict(zip((one.column for one in shown), density_of_each(fitted.generative, shown), strict=True))
     return [
-        ColumnFigures(column, fitted.schema.column_name(column), one, evidence[column], density[column])
+        ColumnData(column, fitted.schema.column_name(column), one, evidence[column], density[column])
         if isinstance(one, ColumnValues)
-        else _without_values(fitted, column, one)
+        else _describe_without_values(fitted, column, one)
         for column, one in zip(order, found, strict=True)
     ]
 
 
-def _without_values(fitted: Fitted, column: int, note: str) -> ColumnFigures:
-    """A text, by its words, or a column of which nothing was learned."""
+def _describe_without_values(fitted: Fitted, column: int, note: str) -> ColumnData:
+    """Describe a text column by its words, or an unused column by the reason why."""
     name, nothing = fitted.schema.column_name(column), np.zeros((0, fitted.classes.size))
     try:
         words = tuple(
@@ -122,18 +128,18 @@ def _without_values(fitted: Fitted, column: int, note: str) -> ColumnFigures:
             for c, label in enumerate(fitted.classes.tolist())
         )
     except UsageError:
-        return ColumnFigures(column, name, None, nothing, nothing, note)
-    return ColumnFigures(column, name, None, nothing, nothing, "", words)
+        return ColumnData(column, name, None, nothing, nothing, note)
+    return ColumnData(column, name, None, nothing, nothing, "", words)
 
 
-# --- a few rows: the surest that is right, the least sure, the one that is most wrong
+# --- example rows: the most confident correct prediction, the least confident one, the most confident mistake
 
-# Terms and words of a row that are told one by one.
-MAX_TERMS_TOLD = 12
+# Terms and words of a row that are listed one by one; the rest is summed up.
+MAX_TERMS_SHOWN = 12
 
 
-def telling_rows(posterior: Floats, labels: Codes, most: int) -> list[tuple[int, str]]:
-    """The places of rows that tell most about a model, and why each was chosen."""
+def choose_rows(posterior: Floats, labels: Codes, max_rows: int) -> list[tuple[int, str]]:
+    """Return the positions of the most instructive rows, and why each was chosen."""
     rows, best = np.arange(labels.size), posterior.argmax(axis=1)
     right, chance = best == labels, posterior[rows, labels]
     found: list[tuple[int, str]] = []
@@ -142,25 +148,25 @@ def telling_rows(posterior: Floats, labels: Codes, most: int) -> list[tuple[int,
         if places.size and (place := int(places[np.argmax(by[places])])) not in [known for known, _ in found]:
             found.append((place, why))
 
-    add(np.flatnonzero(right), chance, "the surest of those that are right")
-    add(rows, -posterior.max(axis=1), "the least sure")
-    add(np.flatnonzero(~right), -chance, "the most mistaken")
-    return found[:most]
+    add(np.flatnonzero(right), chance, "Most confident correct prediction")
+    add(rows, -posterior.max(axis=1), "Least confident prediction")
+    add(np.flatnonzero(~right), -chance, "Most confident mistake")
+    return found[:max_rows]
 
 
-def explained_rows(fitted: Fitted, table: Table, posterior: Floats, labels: Codes, most: int) -> list[dict[str, Any]]:
-    """A few rows as data: why each was chosen, its true class, the terms of its evidence, and its cells."""
-    chosen = telling_rows(posterior, labels, most)
-    return [_explained(fitted, table.slice(place, place + 1), int(labels[place]), why) for place, why in chosen]
+def explain_rows(fitted: Fitted, table: Table, posterior: Floats, labels: Codes, max_rows: int) -> list[dict[str, Any]]:
+    """Return example rows as data: the reason for the choice, true class, terms of the evidence, cells."""
+    chosen = choose_rows(posterior, labels, max_rows)
+    return [_explain_row(fitted, table.slice(place, place + 1), int(labels[place]), why) for place, why in chosen]
 
 
-def _explained(fitted: Fitted, row: Table, label: int, why: str) -> dict[str, Any]:
-    explanation = Explanation.of(fitted.model, row)
-    reasons = explanation.reasons(0)
+def _explain_row(fitted: Fitted, row: Table, label: int, why: str) -> dict[str, Any]:
+    explanation = Explanation.from_model(fitted.model, row)
+    reasons = explanation.to_dict(0)
     against = reasons["against"]
-    terms = [] if against is None else rolled_up(explanation.terms(0), MAX_TERMS_TOLD)
+    terms = [] if against is None else rolled_up(explanation.terms(0), MAX_TERMS_SHOWN)
     words = {
-        text.column: [[word.word, word.decibans] for word in text.words[:MAX_TERMS_TOLD]]
+        text.column: [[word.word, word.decibans] for word in text.words[:MAX_TERMS_SHOWN]]
         for text in explanation.words(0)
     }
     return {
@@ -175,21 +181,19 @@ def _explained(fitted: Fitted, row: Table, label: int, why: str) -> dict[str, An
     }
 
 
-# --- the diagnosis, and what tuning has done about it
+# --- diagnosis, and what tuning did about it
 
-# Columns that a report compares with each other; where there are more, that is left out.
+# Pairs of more columns than this take too long for a report.
 MAX_COLUMNS_DIAGNOSED = 60
 
 
-def diagnosis_figures(fitted: Fitted, learned: Examples | None) -> dict[str, Any]:
-    """What is wrong with the assumptions of plain Bayes, where learned rows are known; and what tuning has done."""
-    found: dict[str, Any] = {"done": _done(fitted), "dependences": None, "misfits": None}
+def collect_diagnosis(fitted: Fitted, learned: Examples | None) -> dict[str, Any]:
+    """Return failed assumptions of plain Bayes (if training rows are available) and what tuning did about them."""
+    found: dict[str, Any] = {"done": _describe_tuning(fitted), "dependences": None, "misfits": None}
     if learned is None:
-        found["cannot_know"] = (
-            "Which columns depend on each other is found on the rows that were learned; none are given."
-        )
+        found["cannot_know"] = "Finding columns that depend on each other needs the training rows; none were given."
     elif fitted.model.schema.width > MAX_COLUMNS_DIAGNOSED:
-        found["cannot_know"] = f"A report compares up to {MAX_COLUMNS_DIAGNOSED} columns; diagnose() compares more."
+        found["cannot_know"] = f"A report compares at most {MAX_COLUMNS_DIAGNOSED} columns; use diagnose() for more."
     else:
         diagnosis = diagnose_rows(fitted, learned)
         found["saved_bits"] = diagnosis.saved_bits
@@ -209,60 +213,66 @@ def diagnosis_figures(fitted: Fitted, learned: Examples | None) -> dict[str, Any
     return found
 
 
-def _done(fitted: Fitted) -> list[str]:
-    """What tuning has done, a sentence each."""
+def _describe_tuning(fitted: Fitted) -> list[str]:
+    """Return what tuning did, one sentence each."""
     tuning = fitted.tuning
     if tuning is None or not tuning.rows:
         return [tuning.note if tuning is not None and tuning.note else "Nothing: this is plain Bayes."]
-    done = [_weighed(tuning)]
+    done = [_describe_weights(tuning)]
     done += [
-        f"{len(group.columns)} columns together, as {group.family}, speak too, weight {tuning.weights[slot[0]]:.2g}."
+        f"Added {group.family} of {len(group.columns)} columns with weight {tuning.weights[slot[0]]:.2g}."
         for slot, group in zip(tuning.schema.block_slots, tuning.schema.groups, strict=True)
         if group.auxiliary
     ]
     if tuning.corrections is not None:
-        tables = count_noun(len(tuning.corrections.tests), "small table")
-        done.append(f"{tables} of corrections were learned where the sum was wrong on rows left out.")
+        tables = count_noun(len(tuning.corrections.tests), "correction table")
+        done.append(f"Learned {tables} on left-out rows.")
     if np.isfinite(tuning.cap):
-        done.append(f"No block is worth more than {DECIBANS * tuning.cap:.0f} decibans.")
+        done.append(f"Limited the evidence of each block to {DECIBANS * tuning.cap:.0f} decibans.")
     return done
 
 
-def _weighed(tuning: Tuning) -> str:
-    """The weights of the columns by themselves."""
+def _describe_weights(tuning: Tuning) -> str:
+    """Return one sentence about the weights of single columns."""
     groups = zip(tuning.schema.block_slots, tuning.schema.groups, strict=True)
     alone = np.concatenate([tuning.weights[slot] for slot, group in groups if not group.auxiliary])
     used = alone[alone > 0.0]
-    text = "The evidence of each block has a weight, so that what several columns say alike counts once"
-    text += f": {alone.size - used.size} of {alone.size} columns weigh nothing by themselves"
-    return text + (f", the others {used.min():.2g} to {used.max():.2g}." if used.size else ".")
+    unused = alone.size - used.size
+    text = f"{unused} of {alone.size} columns have" if unused else "No column has"
+    text += " weight 0 on their own" if unused else " weight 0"
+    spread = f"; weights range from {used.min():.2g} to {used.max():.2g}" if used.size else ""
+    return f"Weighted the evidence of each block, so that redundant columns count once. {text}{spread}."
 
 
-# --- all metrics of a report
+# --- the whole report
 
-# Columns whose pictures are open, and all that are shown: those between are folded.
+# Columns with an open chart; the rest is folded.
 OPEN_COLUMNS = 30
+
+# Columns in a report; more make the page too large.
 MAX_COLUMNS_SHOWN = 500
 
-# Rows of the fit that are left out in turn, and given rows that telling ones are chosen from.
+# Training rows that are left out in turn; a sample of more rows gives the same metrics in less time.
 MAX_ROWS_LEFT_OUT = 10_000
+
+# Rows from which the examples are chosen.
 MAX_ROWS_CHOSEN_FROM = 2_000
 
-# What rows are called that were learned.
-LEFT_OUT = "rows that the model has learned, each left out in its turn"
+# Name of the training rows in sentences.
+LEFT_OUT = "the training rows (each left out in turn)"
 
 
 @dataclass(frozen=True)
-class ReportFigures:
-    """All that a report tells: `data` as plain JSON, and the figures of each column, the most telling first."""
+class ReportData:
+    """Contents of a report: `data` as plain JSON values, and each column, the most important first."""
 
     fitted: Fitted
     loss: Loss | None
     data: dict[str, Any]
-    columns: list[ColumnFigures]
+    columns: list[ColumnData]
 
 
-def report_figures(
+def collect_report_data(
     fitted: Fitted,
     title: str,
     held_out: Examples | None = None,
@@ -270,37 +280,36 @@ def report_figures(
     loss: Any = None,
     examples: int = 3,
     keeps_no_rows: str = "",
-) -> ReportFigures:
-    """The figures of a model: on rows that were held out, or on its training rows, each left out; else from counts.
+) -> ReportData:
+    """Collect the contents of a report from held-out rows, left-out training rows, or counts alone.
 
-    keeps_no_rows: what to tell where there are no rows, and none can be given.
+    keeps_no_rows: the note to show without rows, if none can be given.
     """
     costs = None if loss is None else loss_for(fitted, loss)
-    judged = _judged(fitted, held_out, training, costs)
-    columns = column_figures(fitted, judged.importance, OPEN_COLUMNS, MAX_COLUMNS_SHOWN)
-    shown = [] if judged.rows is None or not examples else explained_rows(fitted, *judged.rows, examples)
+    results = _evaluate_rows(fitted, held_out, training, costs)
+    columns = collect_columns(fitted, results.importance, OPEN_COLUMNS, MAX_COLUMNS_SHOWN)
+    shown = [] if results.rows is None or not examples else explain_rows(fitted, *results.rows, examples)
     data: dict[str, Any] = {
         "title": title,
         "deciban": __version__,
         "model": _model(fitted),
-        "quality": judged.quality,
-        "importance": {"rows": judged.importance.rows, "source": judged.importance.source},
-        "columns": _columns(fitted, columns, judged.importance),
-        "diagnosis": diagnosis_figures(fitted, judged.learned),
-        "decisions": _decisions(fitted, costs, judged.quality),
+        "quality": results.quality,
+        "importance": {"rows": results.importance.rows, "source": results.importance.source},
+        "columns": _columns(fitted, columns, results.importance),
+        "diagnosis": collect_diagnosis(fitted, results.learned),
+        "decisions": _decisions(fitted, costs, results.quality),
         "rows": shown,
-        "rows_learned": held_out is not None and judged.learned is held_out,
+        "rows_learned": held_out is not None and results.learned is held_out,
     }
     for part in ("quality", "diagnosis"):
         if keeps_no_rows and "cannot_know" in data[part]:
             data[part]["cannot_know"] = keeps_no_rows
-    return ReportFigures(fitted, costs, data, columns)
+    return ReportData(fitted, costs, data, columns)
 
 
 @dataclass(frozen=True)
-class _Judged:
-    """How good a model is, how much its columns matter, rows to choose examples from (with posteriors and classes), and
-    the rows that it has learned, as far as these are known."""
+class _RowResults:
+    """Metrics, importance of columns, candidate rows for examples with posteriors and classes, training rows."""
 
     quality: dict[str, Any]
     importance: Importance
@@ -308,43 +317,45 @@ class _Judged:
     learned: Examples | None
 
 
-def _judged(fitted: Fitted, held_out: Examples | None, training: Examples | None, loss: Loss | None) -> _Judged:
-    """What rows tell of a model: those that were held out, else those of its fit, left out in turn, else none."""
+def _evaluate_rows(
+    fitted: Fitted, held_out: Examples | None, training: Examples | None, loss: Loss | None
+) -> _RowResults:
+    """Evaluate the model on held-out rows if given, else on left-out training rows, else without rows."""
     if held_out is not None:
         found, learned = evaluate_and_recognize(fitted, held_out, loss, lambda table: None)
-        some = _some_rows(fitted, held_out)
+        some = _candidate_rows(fitted, held_out)
         if learned:
-            quality = _evaluated(evaluate_left_out(fitted, held_out, loss), LEFT_OUT)
-            return _Judged(quality, importance_of_learned(fitted, held_out), some, held_out)
+            quality = _quality_data(evaluate_left_out(fitted, held_out, loss), LEFT_OUT)
+            return _RowResults(quality, compute_training_importance(fitted, held_out), some, held_out)
         absent = [name for name in fitted.schema.names or () if name not in (held_out.names or ())]
-        quality = _evaluated(found, "the rows that were given, taken as new ones") | {"absent": absent}
-        return _Judged(quality, importance_of_new(fitted, some[0]), some, training)
+        quality = _quality_data(found, "the given rows") | {"absent": absent}
+        return _RowResults(quality, compute_new_row_importance(fitted, some[0]), some, training)
     if training is not None:
         table, left = sample_left_out(fitted, training, MAX_ROWS_LEFT_OUT)
-        importance = importance_left_out(fitted, table, left)
-        return _Judged(_evaluated(left.evaluation(loss), LEFT_OUT), importance, None, training)
-    return _Judged(_unknown(fitted), _importance_of_counts(fitted), None, None)
+        importance = compute_left_out_importance(fitted, table, left)
+        return _RowResults(_quality_data(left.evaluate(loss), LEFT_OUT), importance, None, training)
+    return _RowResults(_quality_without_rows(fitted), _importance_without_rows(fitted), None, None)
 
 
-def _evaluated(found: Evaluation, source: str) -> dict[str, Any]:
-    figures = found.to_dict()
-    figures["baseline"]["class"] = format_class(figures["baseline"]["class"])
-    if "decision" in figures["baseline"]:
-        figures["baseline"]["decision"] = format_class(figures["baseline"]["decision"])
-        figures["decisions"] = [format_class(label) for label in figures["decisions"]]
-    figures["beats_baseline"] = found.beats_baseline
-    figures["classes"] = [format_class(label) for label in figures["classes"]]
-    for one in figures["per_class"]:
+def _quality_data(found: Evaluation, source: str) -> dict[str, Any]:
+    quality = found.to_dict()
+    quality["baseline"]["class"] = format_class(quality["baseline"]["class"])
+    if "decision" in quality["baseline"]:
+        quality["baseline"]["decision"] = format_class(quality["baseline"]["decision"])
+        quality["decisions"] = [format_class(label) for label in quality["decisions"]]
+    quality["beats_baseline"] = found.beats_baseline
+    quality["classes"] = [format_class(label) for label in quality["classes"]]
+    for one in quality["per_class"]:
         one["class"] = format_class(one["class"])
-    return {"source": source, **figures}
+    return {"source": source, **quality}
 
 
-def _unknown(fitted: Fitted) -> dict[str, Any]:
-    """What a model without rows cannot know, and what its tuning has kept."""
+def _quality_without_rows(fitted: Fitted) -> dict[str, Any]:
+    """Return why metrics are missing, and those that tuning recorded."""
     found: dict[str, Any] = {
         "source": None,
-        "cannot_know": "No rows were given, and counts alone do not tell how good predictions are on new rows, how "
-        "far probabilities can be believed, or what decisions cost. Give rows that the model has not learned.",
+        "cannot_know": "No rows were given. Accuracy, calibration and costs cannot be computed from counts alone; "
+        "pass rows that the model has not learned.",
     }
     tuning = fitted.tuning
     if tuning is not None and tuning.accuracy is not None and not tuning.stale:
@@ -352,8 +363,8 @@ def _unknown(fitted: Fitted) -> dict[str, Any]:
     return found
 
 
-def _some_rows(fitted: Fitted, rows: Examples) -> tuple[Table, Floats, Codes]:
-    """Rows that examples are chosen from, with their posteriors and classes: the first ones of a known class."""
+def _candidate_rows(fitted: Fitted, rows: Examples) -> tuple[Table, Floats, Codes]:
+    """Return candidate rows for examples with posteriors and classes: the first rows of a known class."""
     schema = fitted.model.schema
     for piece in rows.pieces():
         labels = piece.labels.places_among(fitted.classes)
@@ -363,21 +374,21 @@ def _some_rows(fitted: Fitted, rows: Examples) -> tuple[Table, Floats, Codes]:
             table = schema.table_as_learned(schema.cells_as_learned(some, piece.first_row))
             return table, predict_posteriors(fitted, some), labels[kept]
     raise DataError(
-        ("no row is of one of the model's classes ", Labels(fitted.classes.tolist())), remedy="give at least one"
+        ("no row has one of the model's classes ", Labels(fitted.classes.tolist())), remedy="pass at least one"
     )
 
 
-def _importance_of_counts(fitted: Fitted) -> Importance:
-    """How much each column matters in rows drawn from the model; of none where they cannot be drawn."""
+def _importance_without_rows(fitted: Fitted) -> Importance:
+    """Return the importance of columns in rows sampled from the model, or zeros if it cannot be sampled."""
     try:
-        return importance_of_drawn(fitted)
-    except UsageError:  # a score is no distribution
+        return compute_simulated_importance(fitted)
+    except UsageError:  # some families only score
         width = fitted.model.schema.width
         return Importance(fitted.schema.column_names, np.zeros(width), np.zeros(width), 0, "not known")
 
 
 def _model(fitted: Fitted) -> dict[str, Any]:
-    """What the model is."""
+    """Return the description of the model."""
     counts, tuning = fitted.counts, fitted.tuning
     prior = np.exp(fitted.model.log_prior).tolist()
     return {
@@ -390,14 +401,14 @@ def _model(fitted: Fitted) -> dict[str, Any]:
             for label, weight, share in zip(counts.classes.tolist(), counts.class_weight.tolist(), prior, strict=True)
         ],
         "columns": counts.schema.width,
-        "parameters": ParameterCount.of(counts, fitted.plain, fitted.model).to_dict(),
-        "tuning": "plain Bayes: the evidence of every block has weight 1" if tuning is None else tuning.summary,
+        "parameters": ParameterCount.from_counts(counts, fitted.plain, fitted.model).to_dict(),
+        "tuning": "Plain Bayes: the evidence of every block has weight 1." if tuning is None else tuning.summary,
         "stale": fitted.is_tuned and tuning is not None and tuning.stale,
     }
 
 
-def _columns(fitted: Fitted, columns: list[ColumnFigures], importance: Importance) -> list[dict[str, Any]]:
-    """Each column: its family and why, the weights of its blocks, how much it matters and how far it reaches."""
+def _columns(fitted: Fitted, columns: list[ColumnData], importance: Importance) -> list[dict[str, Any]]:
+    """Return each column: family and reason, weights of its blocks, importance, range of its evidence."""
     described: dict[str, list[tuple[str, str]]] = {}
     for name, family, why in fitted.schema.descriptions():
         described.setdefault(name, []).append((family, why))
@@ -430,7 +441,7 @@ def _matters(importance: Importance, column: int) -> dict[str, float]:
     return {"decibans": float(importance.decibans[column]), "bits": float(importance.bits[column])}
 
 
-def _values(fitted: Fitted, one: ColumnFigures) -> dict[str, Any]:
+def _values(fitted: Fitted, one: ColumnData) -> dict[str, Any]:
     if one.values is None:
         return {"words": [{"class": label, "words": [list(word) for word in words]} for label, words in one.words]}
     names = [format_class(label) for label in fitted.classes]
@@ -443,7 +454,7 @@ def _values(fitted: Fitted, one: ColumnFigures) -> dict[str, Any]:
 
 
 def _blocks_of(fitted: Fitted) -> dict[int, list[dict[str, Any]]]:
-    """The blocks that each column is in, by its place: their family and weight."""
+    """Return the blocks of each column by its position: family, size and weight."""
     model = fitted.model
     found: dict[int, list[dict[str, Any]]] = {}
     for group, slots in zip(model.schema.groups, model.schema.block_slots, strict=True):
@@ -457,7 +468,7 @@ def _blocks_of(fitted: Fitted) -> dict[int, list[dict[str, Any]]]:
 
 
 def _decisions(fitted: Fitted, loss: Loss | None, quality: dict[str, Any]) -> dict[str, Any]:
-    """The losses that were given, the threshold of two classes, and what decisions cost."""
+    """Return the given losses, the threshold between two classes, and the cost of decisions."""
     names = [format_class(label) for label in fitted.classes]
     if loss is None:
         return {"loss": None}
@@ -466,11 +477,11 @@ def _decisions(fitted: Fitted, loss: Loss | None, quality: dict[str, Any]) -> di
     if set(decisions) == set(names) and len(names) == 2:
         labels = fitted.classes.tolist()
         prior = float(np.exp(fitted.model.log_prior[1]))
-        threshold = Threshold.of(loss, prior, (labels[1], labels[0]), (labels[0], labels[1]))
+        threshold = Threshold.from_loss(loss, prior, (labels[1], labels[0]), (labels[0], labels[1]))
         found["threshold"] = {"class": names[1], "posterior": threshold.posterior}
     if "mean_cost" in quality:
         found["mean_cost"] = quality["mean_cost"]
         found["baseline_cost"] = quality["baseline"].get("mean_cost")
         found["baseline_decision"] = quality["baseline"].get("decision")
-        found["decided"] = quality["decided"]
+        found["decision_counts"] = quality["decision_counts"]
     return found

@@ -1,4 +1,4 @@
-"""Rows in memory with their labels and weights."""
+"""Labeled rows in memory."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -18,17 +18,19 @@ from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import list_names
 
-# What columns are is inferred, and tuning is done, on no more rows and cells than these.
+# Maximum number of rows in the sample for schema inference and tuning.
 SAMPLE_ROWS = 1 << 14
+
+# Maximum number of its cells: wide tables have fewer rows in it.
 SAMPLE_CELLS = 1 << 24
 
 
 @dataclass(frozen=True)
 class LabeledTable:
-    """A table with the labels and weights of its rows, and the number of its first one.
+    """Table with labels and weights for its rows, and the number of its first row.
 
-    It answers what `LabeledStream` answers of rows that are read again for every pass: `sample` for the schema and the
-    tuning, `pieces` for counting, `whole` for what needs all rows at once.
+    It has the same interface as `LabeledStream`: `sample` for schema and tuning, `pieces` for counting, `whole` for
+    steps that need all rows at once.
     """
 
     table: Table
@@ -38,75 +40,75 @@ class LabeledTable:
 
     @classmethod
     def of(cls, table: Table, y: Any, sample_weight: Any = None, first_row: int = 0) -> "LabeledTable":
-        """The rows of a table with their labels and weights: arrays, or the names of columns of the table."""
+        """Add labels and weights to a table: arrays, or names of columns of the table."""
         if isinstance(y, str):
-            table, y = _split(table, y, "y")
+            table, y = _pop_column(table, y, "y")
         if isinstance(sample_weight, str):
-            table, sample_weight = _split(table, sample_weight, "sample_weight")
+            table, sample_weight = _pop_column(table, sample_weight, "sample_weight")
         weights = check_weights(sample_weight, table.rows, first_row)
         return cls(table, encode_labels(y, table.rows), weights, first_row)
 
-    def weighing(self) -> "LabeledTable":
-        """The rows that have a weight; all of them where none has."""
+    def drop_zero_weights(self) -> "LabeledTable":
+        """Return the rows with a positive weight; all rows if no weight is positive."""
         if self.weights is None or (self.weights > 0.0).all() or not self.weights.any():
             return self
         return self.take(np.flatnonzero(self.weights > 0.0))
 
     def take(self, rows: Integers) -> "LabeledTable":
-        """Some of the rows."""
+        """Return the rows at the given places."""
         labels = Labels(self.labels.classes, self.labels.codes[rows])
         weights = None if self.weights is None else self.weights[rows]
         return LabeledTable(self.table.take(rows), labels, weights, self.first_row)
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """The names of the columns, without those of labels and weights."""
+        """Names of the columns, without labels and weights."""
         return self.table.names
 
     @property
     def expected(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.table.rows
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """Columns of their source that were left out."""
+        """Columns of the source that were left out."""
         return ()
 
     @property
     def notes(self) -> Mapping[str, str]:
-        """Notes on columns, by name: such as which of their cells are read as missing."""
+        """Notes on columns by name, for example on cells read as missing."""
         return {}
 
     @property
     def habit(self) -> CellHabits | None:
-        """How cells of a file are written, where that is not the usual way."""
+        """Formats of cells in CSV files; None if they are the default ones."""
         return None
 
     @property
     def elsewhere(self) -> bool:
-        """Whether the rows are on other machines."""
+        """True if the rows are on other machines."""
         return False
 
     def pieces(self) -> Iterator["LabeledTable"]:
-        """All rows, piece by piece."""
+        """Yield all rows, piece by piece."""
         yield self
 
-    def sample(self, most: int | None = None) -> tuple["LabeledTable", "LabeledTable"]:
-        """A sample of at most so many rows, or all where they are few; and all rows."""
-        most = rows_to_sample(self.table.width) if most is None else most
+    def sample(self, max_rows: int | None = None) -> tuple["LabeledTable", "LabeledTable"]:
+        """Return a sample of at most `max_rows` rows, and all rows."""
+        max_rows = rows_to_sample(self.table.width) if max_rows is None else max_rows
         if isinstance(self.table, Frame):
-            most = rows_that_fit(most, self.table.text_bytes / max(self.table.rows, 1))
-        if self.table.rows <= most:
+            max_rows = rows_that_fit(max_rows, self.table.text_bytes / max(self.table.rows, 1))
+        if self.table.rows <= max_rows:
             return self, self
-        sampler = RowSampler(most)
+        sampler = RowSampler(max_rows)
         for start in range(0, self.table.rows, HASHED_ROWS):
             stop = min(start + HASHED_ROWS, self.table.rows)
             sampler.add(pa.table({"place": np.arange(start, stop)}), partial(self._hashes, start, stop))
         return self.take(sampler.table().column(0).to_numpy()), self
 
     def _hashes(self, start: int, stop: int) -> RowHashes:
-        """Hashes of what some rows hold: cells, label and weight."""
+        """Return a hash of cells, label and weight for rows `start` to `stop`."""
         classes, codes = self.labels.classes.tolist(), self.labels.codes[start:stop]
         try:
             known = pa.array(classes)
@@ -117,38 +119,36 @@ class LabeledTable:
         return hashes if self.weights is None else with_cells(hashes, pa.array(self.weights[start:stop]))
 
     def peek(self) -> tuple["LabeledTable", "LabeledTable"]:
-        """Some rows that show the types of columns; and all rows."""
+        """Return rows that show the types of columns, and all rows."""
         return self, self
 
     def whole(self) -> "LabeledTable":
-        """All rows in one piece."""
+        """Return all rows in one piece."""
         return self
 
-    def naming(self) -> AbstractContextManager[None]:
-        """While it lasts, errors name the source of the rows, and every pass reads the same rows."""
+    def locate_errors(self) -> AbstractContextManager[None]:
+        """Return a context in which errors name the source, and every pass reads the same rows."""
         return nullcontext()
 
 
 def rows_to_sample(width: int) -> int:
-    """The most rows of a sample of so many columns."""
+    """Return the maximum number of rows in a sample of a table with `width` columns."""
     return max(1_000, min(SAMPLE_ROWS, SAMPLE_CELLS // max(width, 1)))
 
 
-def find_column(names: tuple[str, ...], name: str, role: str) -> None:
-    """A SchemaError that lists the columns where there is none of this name."""
+def check_column(names: tuple[str, ...], name: str, role: str) -> None:
+    """Raise a SchemaError that lists the columns if none has this name."""
     if name not in names:
         near = get_close_matches(name, names, 1)
         hint = f"did you mean {near[0]!r}? Its" if near else "its"
-        raise SchemaError(
-            f"{role}: there is no column {name!r} in the table; {hint} columns are {list_names(names, 60)}"
-        )
+        raise SchemaError(f"{role}: no column {name!r} in the table; {hint} columns are {list_names(names, 60)}")
 
 
-def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
-    """The table without the column of this name, and that column."""
+def _pop_column(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
+    """Return the table without the named column, and that column."""
     if not isinstance(table, Frame) or table.names is None:
         raise UsageError(
-            (Argument(role, name), " names a column, but the table's columns have no names"), remedy="give an array"
+            (Argument(role, name), " names a column, but the table's columns have no names"), remedy="pass an array"
         )
-    find_column(table.names, name, f"{role}={name!r}")
+    check_column(table.names, name, f"{role}={name!r}")
     return Frame(table.table.drop_columns([name])), table.table[name]

@@ -23,18 +23,18 @@ from deciban.evaluation.leave_one_out import MAX_EVIDENCE, LeaveOneOut, leave_on
 from deciban.evaluation.metrics import Evaluation
 from deciban.fitting.fit import fit_examples, open_examples
 from deciban.fitting.tune.rows import Copies, find_copies
-from deciban.fitting.update import places_of
-from deciban.model.counting import batches, count
+from deciban.fitting.update import find_class_places
+from deciban.model.batches import batches, count
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.model import Model
 from deciban.scoring.predict import loss_for, predict, predict_posteriors
-from deciban.sources.labeled import Examples, LabeledStream
 from deciban.sources.source import Source
+from deciban.sources.streams import Examples, LabeledStream
 from deciban.store.model_file import identity, shards_of
-from deciban.tables.labeled import LabeledTable
+from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import UNKNOWN_LABEL, Labels, encode_labels
-from deciban.tables.row_sampling import row_hashes, sampled_places
+from deciban.tables.row_sampling import row_hashes, sample_places
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats, Integers
 from deciban.util.parallel import map_in_threads
@@ -45,7 +45,7 @@ MAX_ROWS_HELD = 1 << 20
 MAX_CELLS_HELD = 1 << 24
 
 
-class Dealer:
+class FoldAssigner:
     """Deals the rows of each class out in rounds, one to each fold, in an order that is drawn by a hash."""
 
     def __init__(self, folds: int) -> None:
@@ -68,10 +68,10 @@ class Dealer:
         return folds
 
 
-def split(rows: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
+def separate_fold(rows: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
     """The rows of one of some folds, and all others."""
     if isinstance(rows, LabeledTable):
-        inside = _folds_of_table(rows, folds) == fold
+        inside = _assign_folds(rows, folds) == fold
         return rows.take(np.flatnonzero(inside)), rows.take(np.flatnonzero(~inside))
     stream = rows.stream
     streams = (Fold(stream.name, stream.names, stream, rows.target, folds, fold, side) for side in (True, False))
@@ -79,19 +79,19 @@ def split(rows: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
     return one, others
 
 
-def held_in_memory(rows: Examples) -> Examples:
+def hold_in_memory(rows: Examples) -> Examples:
     """The rows as a table where they are few enough: copies of a row are then seen, wherever they stand."""
     if isinstance(rows, LabeledTable) or rows.elsewhere or rows.pushdown:
         return rows
     return rows.sample(max(1_000, min(MAX_ROWS_HELD, MAX_CELLS_HELD // max(len(rows.names), 1))))[1]
 
 
-def _folds_of_table(rows: LabeledTable, folds: int) -> Integers:
+def _assign_folds(rows: LabeledTable, folds: int) -> Integers:
     """The fold of each row; copies of a row are in one."""
     weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
     unit = find_copies(rows.table, rows.labels.codes, weights).units
     first = np.unique(unit, return_index=True)[1]
-    return Dealer(folds).folds_of(Labels(rows.labels.classes, rows.labels.codes[first]))[unit]
+    return FoldAssigner(folds).folds_of(Labels(rows.labels.classes, rows.labels.codes[first]))[unit]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Fold(Source):
         return self.stream.typed
 
     def tables(self) -> Iterator[pa.Table]:
-        dealer = Dealer(self.folds)
+        dealer = FoldAssigner(self.folds)
         for table in self.stream.tables():
             folds = dealer.folds_of(encode_labels(table[self.target], table.num_rows))
             yield table.filter(pa.array((folds == self.fold) == self.inside))
@@ -128,10 +128,10 @@ class Fold(Source):
         return self.stream.steady()
 
 
-def refuse_few_rows(rows: Examples, folds: int) -> None:
+def check_enough_rows(rows: Examples, folds: int) -> None:
     """Refuse a table in which no class has a row for each fold: then a fold is empty, or all rows are in one."""
     table_rows, times, most = 0, Counter[Any](), 0
-    with rows.naming():
+    with rows.locate_errors():
         for piece in rows.pieces():
             table_rows += piece.table.rows
             codes = piece.labels.codes if piece.weights is None else piece.labels.codes[piece.weights > 0.0]
@@ -142,7 +142,7 @@ def refuse_few_rows(rows: Examples, folds: int) -> None:
         if not table_rows:
             raise DataError("the table has no rows; there is nothing to learn from")
         if not times:
-            raise _no_labels(rows)
+            raise _make_no_labels_error(rows)
         if times.total() == 1:
             raise DataError("only one row has a label, and one row cannot be cut into folds", remedy="give more rows")
         if most == 1:
@@ -153,7 +153,7 @@ def refuse_few_rows(rows: Examples, folds: int) -> None:
         )
 
 
-def _no_labels(rows: Examples) -> DataError:
+def _make_no_labels_error(rows: Examples) -> DataError:
     if isinstance(rows, LabeledTable):
         return DataError("no row has a label and a weight", remedy="give at least one")
     weight = "" if rows.weight is None else " and a weight"
@@ -161,22 +161,22 @@ def _no_labels(rows: Examples) -> DataError:
 
 
 # From rows with labels, which are known classes, to their posteriors and the number of copies among them.
-Posterior = Callable[[Fitted, LabeledTable], tuple[Floats, int]]
+ScoringFunction = Callable[[Fitted, LabeledTable], tuple[Floats, int]]
 
 # From pieces of rows with labels to what is found of them, which can be pickled.
-Finding = Callable[[Fitted, Iterable[LabeledTable]], Any]
+PartFunction = Callable[[Fitted, Iterable[LabeledTable]], Any]
 
 NOTHING_TO_COMPARE = "no row has a label and a weight; give at least one to compare with"
 
 
 def evaluate_rows(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluation:
     """The figures of rows that were not learned."""
-    return _figures(fitted, rows, loss, _posterior_of_new)
+    return _evaluate_parts(fitted, rows, loss, _score_new_rows)
 
 
-def accuracy_of(fitted: Fitted, rows: Examples) -> float:
+def compute_accuracy(fitted: Fitted, rows: Examples) -> float:
     """The share of labeled rows whose class is predicted."""
-    hits = np.array(_of_each_part(fitted, rows, _hits)).reshape(-1, 2).sum(axis=0)
+    hits = np.array(_map_parts(fitted, rows, _count_hits)).reshape(-1, 2).sum(axis=0)
     if not hits[1] > 0.0:
         raise DataError(NOTHING_TO_COMPARE)
     return float(hits[0] / hits[1])
@@ -194,16 +194,16 @@ def evaluate_and_recognize(
     def posterior(fitted: Fitted, piece: LabeledTable) -> tuple[Floats, int]:
         observe(piece.table)
         recount.add(piece)
-        return _posterior_of_new(fitted, piece)
+        return _score_new_rows(fitted, piece)
 
-    with rows.naming(), progress("evaluating", "rows", rows.expected) as advance:
-        found = _refuse_none(_summed(fitted, _advancing(rows.pieces(), advance), loss, posterior))
-    return found, not found.unknown and recount.is_known
+    with rows.locate_errors(), progress("evaluating", "rows", rows.expected) as advance:
+        found = _check_rows_found(_evaluate_pieces(fitted, _report_progress(rows.pieces(), advance), loss, posterior))
+    return found, not found.unknown_class_rows and recount.is_known
 
 
 def evaluate_left_out(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluation:
     """The figures of rows that were learned, each left out in its turn, with its copies."""
-    return replace(_figures(fitted, held_in_memory(rows), loss, _posterior_of_learned), left_out=True)
+    return replace(_evaluate_parts(fitted, hold_in_memory(rows), loss, _score_learned_rows), leave_one_out=True)
 
 
 def cross_validate(
@@ -216,13 +216,13 @@ def cross_validate(
     total: Evaluation | None = None
     evaluated = folds if only is None else only
     given_before: set[str] = set()
-    with rows.naming(), stages("fold", evaluated) as begin:
-        refuse_few_rows(rows, folds if only is None else 2)
-        rows = held_in_memory(rows)
+    with rows.locate_errors(), stages("fold", evaluated) as begin:
+        check_enough_rows(rows, folds if only is None else 2)
+        rows = hold_in_memory(rows)
         for fold in range(evaluated):
             begin(fold)
-            inside, outside = split(rows, folds, fold)
-            with _warning_once(given_before), outside.naming():
+            inside, outside = separate_fold(rows, folds, fold)
+            with _warn_once(given_before), outside.locate_errors():
                 learned = fit_examples(settings, outside)
             one = evaluate_rows(learned, inside, loss)
             total = one if total is None else total + one
@@ -230,7 +230,7 @@ def cross_validate(
     return total
 
 
-def left_out(
+def score_left_out(
     fitted: Fitted,
     table: Table,
     labels: Codes,
@@ -249,34 +249,38 @@ def left_out(
     return leave_one_out(used, counts, prior, table, labels, weights, threads, tuned, copies)
 
 
-def learned_rows(fitted: Fitted, rows: Examples, few: bool = False) -> tuple[Table, Codes, Floats]:
+def read_learned_rows(fitted: Fitted, rows: Examples, few: bool = False) -> tuple[Table, Codes, Floats]:
     """Rows that were learned: their table, the places of their labels among the classes, their weights.
 
     few: a sample of a long file will do.
     """
     held = rows.sample()[0] if few and isinstance(rows, LabeledStream) else rows.whole()
     weights = np.ones(held.table.rows) if held.weights is None else held.weights
-    return fitted.counts.schema.table_as_learned(held.table), places_of(fitted, held.labels, held.weights), weights
+    return (
+        fitted.counts.schema.table_as_learned(held.table),
+        find_class_places(fitted, held.labels, held.weights),
+        weights,
+    )
 
 
 def sample_left_out(fitted: Fitted, rows: Examples, most: int) -> tuple[Table, LeaveOneOut]:
     """Some rows that were learned, at most so many, with the columns of the model, and each scored without itself."""
-    table, labels, weights = learned_rows(fitted, rows, few=True)
+    table, labels, weights = read_learned_rows(fitted, rows, few=True)
     kept = np.flatnonzero((labels >= 0) & (weights > 0.0))
     size = (1 + len(fitted.model.schema.block_names)) * fitted.classes.size
     table, labels, weights = table.take(kept), labels[kept], weights[kept]
     copies = find_copies(table, labels, weights)
-    drawn = sampled_places(kept.size, min(most, MAX_EVIDENCE // size))
+    drawn = sample_places(kept.size, min(most, MAX_EVIDENCE // size))
     some = table.take(drawn)
-    found = left_out(fitted, some, labels[drawn], weights[drawn], copies=copies.take(drawn))
+    found = score_left_out(fitted, some, labels[drawn], weights[drawn], copies=copies.take(drawn))
     return fitted.model.schema.table_as_learned(some), found
 
 
 def diagnose_rows(fitted: Fitted, rows: Examples) -> Diagnosis:
     """Which assumptions of plain Bayes fail on rows that were learned; of a long file a sample is looked at."""
-    some = learned_rows(fitted, rows, few=True)
-    after = left_out(fitted, *some)
-    before = after if fitted.tuning is None else left_out(fitted, *some, fitted.plain)
+    some = read_learned_rows(fitted, rows, few=True)
+    after = score_left_out(fitted, *some)
+    before = after if fitted.tuning is None else score_left_out(fitted, *some, fitted.plain)
     return diagnose(fitted.model, before, after, *some)
 
 
@@ -307,37 +311,39 @@ class _Recount:
         return identity(self._counts) in (*shards_of(self._fitted), identity(self._fitted.counts))
 
 
-def _posterior_of_new(fitted: Fitted, piece: LabeledTable) -> tuple[Floats, int]:
+def _score_new_rows(fitted: Fitted, piece: LabeledTable) -> tuple[Floats, int]:
     return predict_posteriors(fitted, piece.table), 0
 
 
-def _posterior_of_learned(fitted: Fitted, piece: LabeledTable) -> tuple[Floats, int]:
-    found = left_out(fitted, *learned_rows(fitted, piece))
+def _score_learned_rows(fitted: Fitted, piece: LabeledTable) -> tuple[Floats, int]:
+    found = score_left_out(fitted, *read_learned_rows(fitted, piece))
     return found.posterior, found.copies
 
 
-def _figures(fitted: Fitted, rows: Examples, loss: Any, posterior: Posterior) -> Evaluation:
+def _evaluate_parts(fitted: Fitted, rows: Examples, loss: Any, posterior: ScoringFunction) -> Evaluation:
     """The figures of all rows."""
-    return _refuse_none(_added(_of_each_part(fitted, rows, partial(_summed, loss=loss, posterior=posterior))))
+    return _check_rows_found(
+        _add_up(_map_parts(fitted, rows, partial(_evaluate_pieces, loss=loss, posterior=posterior)))
+    )
 
 
-def _of_each_part(fitted: Fitted, rows: Examples, what: Finding) -> list[Any]:
+def _map_parts(fitted: Fitted, rows: Examples, what: PartFunction) -> list[Any]:
     """What is found of each part of the rows, where they are; of rows that are here, they are one part."""
-    with rows.naming(), progress("evaluating", "rows", rows.expected) as advance:
+    with rows.locate_errors(), progress("evaluating", "rows", rows.expected) as advance:
         if isinstance(rows, LabeledStream) and rows.elsewhere:
-            work = _FoundOfPart(fitted, rows.target, rows.weight, what)
+            work = _PartWork(fitted, rows.target, rows.weight, what)
             return [pickle.loads(part) for part in rows.stream.each_part(work)]
-        return [what(fitted, _advancing(rows.pieces(), advance))]
+        return [what(fitted, _report_progress(rows.pieces(), advance))]
 
 
 @dataclass(frozen=True)
-class _FoundOfPart:
+class _PartWork:
     """What is found of a part of the rows, elsewhere."""
 
     fitted: Fitted
     target: str
     weight: str | None
-    what: Finding
+    what: PartFunction
 
     def __call__(self, tables: Iterable[Any]) -> bytes:
         fitted = self.fitted.single_threaded
@@ -346,24 +352,24 @@ class _FoundOfPart:
         return pickle.dumps(found.compact if isinstance(found, Evaluation) else found)
 
 
-def _advancing(pieces: Iterable[LabeledTable], advance: Advance) -> Iterator[LabeledTable]:
+def _report_progress(pieces: Iterable[LabeledTable], advance: Advance) -> Iterator[LabeledTable]:
     for piece in pieces:
         yield piece
         advance(piece.table.rows)
 
 
-def _added(parts: Iterable[Evaluation | None]) -> Evaluation | None:
+def _add_up(parts: Iterable[Evaluation | None]) -> Evaluation | None:
     found = [part for part in parts if part is not None]
     return reduce(add, found) if found else None
 
 
-def _refuse_none(found: Evaluation | None) -> Evaluation:
+def _check_rows_found(found: Evaluation | None) -> Evaluation:
     if found is None or not found.weight > 0.0:
         raise DataError(NOTHING_TO_COMPARE)
     return found
 
 
-def _hits(fitted: Fitted, pieces: Iterable[LabeledTable]) -> tuple[float, float]:
+def _count_hits(fitted: Fitted, pieces: Iterable[LabeledTable]) -> tuple[float, float]:
     """The weight of rows whose class is predicted, and of all that have one."""
     right = total = 0.0
     for piece in pieces:
@@ -375,7 +381,9 @@ def _hits(fitted: Fitted, pieces: Iterable[LabeledTable]) -> tuple[float, float]
     return right, total
 
 
-def _summed(fitted: Fitted, pieces: Iterable[LabeledTable], loss: Any, posterior: Posterior) -> Evaluation | None:
+def _evaluate_pieces(
+    fitted: Fitted, pieces: Iterable[LabeledTable], loss: Any, posterior: ScoringFunction
+) -> Evaluation | None:
     """The figures of all pieces added up; None where there is none."""
     model = fitted.model
     costs = None if loss is None else loss_for(fitted, loss)
@@ -391,11 +399,11 @@ def _summed(fitted: Fitted, pieces: Iterable[LabeledTable], loss: Any, posterior
         figures = Evaluation.of(found, places[kept], weights[kept], model.classes, unknown, costs)
         return replace(figures, copies=copies)
 
-    return _added(map(figures, pieces))
+    return _add_up(map(figures, pieces))
 
 
 @contextmanager
-def _warning_once(given_before: set[str]) -> Iterator[None]:
+def _warn_once(given_before: set[str]) -> Iterator[None]:
     """Warnings that differ from those `given_before` before by nothing but numbers are not given again."""
     with warnings.catch_warnings(record=True) as given:
         yield

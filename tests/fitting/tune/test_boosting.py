@@ -11,8 +11,8 @@ from sklearn.metrics import log_loss
 import deciban
 from deciban import BayesClassifier, Text
 from deciban.errors import UsageError
-from deciban.fitting.tune.correct import associations, corrected_columns
-from deciban.fitting.tune.rows import Rows, find_copies, fold_amounts
+from deciban.fitting.tune.boosting import bin_columns, measure_associations
+from deciban.fitting.tune.rows import Rows, assign_folds, find_copies
 from deciban.tables.table import Frame, Matrix
 
 RNG = np.random.default_rng(7)
@@ -76,12 +76,12 @@ def test_evidence_and_explanations_add_up_exactly(fitted) -> None:
     ]
     steps = clf.explain(table[:3])
     for row in range(3):
-        reasons = steps.reasons(row)
+        reasons = steps.to_dict(row)
         best, other = np.sort(joint[row])[::-1]
         assert reasons["sum"] == pytest.approx(10 / np.log(10) * (best - other), abs=1e-9)
         assert sum(term["decibans"] for term in reasons["evidence"]) == pytest.approx(reasons["sum"], abs=1e-9)
     assert "correction of a = " in clf.explain(table[:3], by="block").summary(0)
-    told = {term["column"]: term for term in steps.reasons(0)["evidence"]}
+    told = {term["column"]: term for term in steps.to_dict(0)["evidence"]}
     assert told["a"]["correction"] != 0.0
     assert "corrections" in steps.calculation(0)
 
@@ -193,20 +193,20 @@ def test_texts_are_left_to_their_words() -> None:
 def test_the_report_names_columns_and_effects(fitted) -> None:
     clf, _, _ = fitted
     text = str(clf.tuning_)
-    assert "tables of corrections" in text
+    assert "correction tables with up to" in text
     assert "cross-fitted" in text
     records = clf.tuning_.correction_effects(clf.classes_.tolist())
     assert {record["column"] for record in records} == {"a", "b", "c", "noise", "more"}
     assert {record["cell"] for record in records if record["column"] == "a"} == {"missing", "others", "yes", "no"}
     assert all(np.isfinite(record["nats"]) for record in records)
     assert clf.parameter_count().model > BayesClassifier(tune="weights").fit(*parity(1_000)).parameter_count().model
-    assert set(clf.select(3)) == {"a", "b", "c"} or len(clf.select(3)) == 3
+    assert set(clf.select_columns(3)) == {"a", "b", "c"} or len(clf.select_columns(3)) == 3
 
 
 def amounts(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     rows = Rows(Matrix(X), y.astype(np.int32), weights, np.log([0.5, 0.5]))
-    columns = tuple(corrected_columns(rows, range(X.shape[1])))
-    return fold_amounts(columns, rows.table, rows.labels, np.array(["no", "yes"]), weights, 5)
+    columns = tuple(bin_columns(rows, range(X.shape[1])))
+    return assign_folds(columns, rows.table, rows.labels, np.array(["no", "yes"]), weights, 5)
 
 
 def test_equal_rows_stay_together_unless_their_classes_differ() -> None:
@@ -325,7 +325,7 @@ def test_associations_are_those_of_analysis_of_variance_and_contingency() -> Non
     table = pa.table({"x": RNG.normal(size=90), "color": np.array(list("abc"))[RNG.integers(0, 3, 90)]})
     y = RNG.integers(0, 2, 90)
     rows = Rows(Frame(table), y.astype(np.int32), np.ones(90), np.log([0.5, 0.5]))
-    found = associations(rows, [0, 1], np.ones(90))
+    found = measure_associations(rows, [0, 1], np.ones(90))
     x = table["x"].to_numpy()
     f = f_oneway(x[y == 0], x[y == 1]).statistic
     assert found[0] == pytest.approx(f / (f + 88))

@@ -126,7 +126,7 @@ function mixed(a, b) {
   return (product & MASK) ^ (product >> 64n);
 }
 
-// The bucket of a rare word: a hash of its bytes, as kernels/words.py has it.
+// The bucket of a rare word: a hash of its bytes, as kernels/word_index.py has it.
 function bucketOf(word, buckets, seeds) {
   const bytes = new TextEncoder().encode(word);
   const size = bytes.length;

@@ -7,7 +7,7 @@ import numpy as np
 from deciban.kernels.compiled import Array, compiled, inner
 from deciban.kernels.instructions import copy_block, letters, lowest
 from deciban.kernels.text_arrays import CharacterRules, Numbering, Texts, UnknownWords, WordIndex, WordRules, WordSpans
-from deciban.kernels.words import COUNT, ROW, ROW_END, WORD, number_some
+from deciban.kernels.word_index import COUNT, ROW, ROW_END, WORD, number_some
 
 # Marks characters that are white space.
 SPACE = 1 << 24

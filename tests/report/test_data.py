@@ -1,4 +1,4 @@
-"""The figures of a report are those of the classifier, from rows or from counts; it says what it cannot know."""
+"""The data of a report are those of the classifier, from rows or from counts; it says what it cannot know."""
 
 import json
 import re
@@ -22,42 +22,42 @@ COSTS = {"yes": {"yes": 0.0, "no": 1.0}, "no": {"yes": 5.0, "no": 0.0}}
 
 def test_held_out_rows_give_the_figures_of_evaluate() -> None:
     clf, new = mixed_model(), mixed_table(200, seed=5)
-    figures = clf.report(data=new, loss=COSTS).figures
+    data = clf.report(X=new, loss=COSTS).data
     oracle = clf.evaluate(new, "buys", loss=COSTS)
-    quality = figures["quality"]
-    assert quality["source"] == "the rows that were given, taken as new ones"
+    quality = data["quality"]
+    assert quality["source"] == "the given rows"
     assert quality["accuracy"] == oracle.accuracy
     assert quality["log_loss"] == oracle.log_loss
     assert quality["confusion"] == oracle.confusion.tolist()
-    assert figures["decisions"]["mean_cost"] == oracle.mean_cost
-    assert figures["decisions"]["threshold"] == {"class": "yes", "posterior": pytest.approx(1 / 6)}
-    json.dumps(figures, allow_nan=False)
+    assert data["decisions"]["mean_cost"] == oracle.mean_cost
+    assert data["decisions"]["threshold"] == {"class": "yes", "posterior": pytest.approx(1 / 6)}
+    json.dumps(data, allow_nan=False)
 
 
 def test_rows_that_were_learned_are_left_out() -> None:
     clf = mixed_model(None)
     oracle = clf.leave_one_out()
-    for figures in (clf.report().figures, clf.report(data=mixed_table()).figures):
-        assert "left out" in figures["quality"]["source"]
-        assert figures["quality"]["log_loss"] == pytest.approx(oracle.log_loss)
-        assert figures["diagnosis"]["pairs_tested"] > 0
+    for data in (clf.report().data, clf.report(X=mixed_table()).data):
+        assert "left out" in data["quality"]["source"]
+        assert data["quality"]["log_loss"] == pytest.approx(oracle.log_loss)
+        assert data["diagnosis"]["pairs_tested"] > 0
 
 
 def test_a_model_alone_says_what_it_cannot_know(tmp_path: Path) -> None:
     mixed_model().save(tmp_path / "m.dcb")
     found = BayesClassifier.load(tmp_path / "m.dcb").report(loss=COSTS)
-    assert found.figures["quality"]["source"] is None
-    assert "No rows were given" in found.figures["quality"]["cannot_know"]
-    assert found.figures["quality"]["tuning"]["rows"] == 400
-    assert "mean_cost" not in found.figures["decisions"]
-    for text in ("No rows were given", "no row of any table is in it", "not known without such rows"):
+    assert found.data["quality"]["source"] is None
+    assert "No rows were given" in found.data["quality"]["cannot_know"]
+    assert found.data["quality"]["tuning"]["rows"] == 400
+    assert "mean_cost" not in found.data["decisions"]
+    for text in ("No rows were given", "no rows of any table", "cannot be computed without such rows"):
         assert text in found.html
     assert "income = " not in found.html
 
 
 def test_what_a_column_says_is_what_the_model_says_of_it_alone() -> None:
     clf = mixed_model()
-    columns = {one["column"]: one for one in clf.report().figures["columns"]}
+    columns = {one["column"]: one for one in clf.report().data["columns"]}
     nothing = np.diff(clf.predict_log_proba([{"age": None}]))[0, 0]
     for value, said in zip(columns["town"]["values"], columns["town"]["evidence"]["yes"], strict=True):
         odds = np.diff(clf.predict_log_proba([{"town": value}]))[0, 0]
@@ -67,25 +67,25 @@ def test_what_a_column_says_is_what_the_model_says_of_it_alone() -> None:
     importance = clf.importance()
     for k, name in enumerate(importance.columns):
         assert columns[name]["decibans"] == pytest.approx(importance.decibans[k])
-    order = [one["decibans"] for one in clf.report().figures["columns"]]
+    order = [one["decibans"] for one in clf.report().data["columns"]]
     assert order == sorted(order, reverse=True)
 
 
 def test_rows_are_shown_unless_none_are_wanted() -> None:
     clf, new = mixed_model(), mixed_table(200, seed=5)
-    found = clf.report(data=new)
-    assert [one["why"] for one in found.figures["rows"]] == [
-        "the surest of those that are right", "the least sure", "the most mistaken",
+    found = clf.report(X=new)
+    assert [one["why"] for one in found.data["rows"]] == [
+        "Most confident correct prediction", "Least confident prediction", "Most confident mistake",
     ]  # fmt: skip
-    wrong = found.figures["rows"][2]
+    wrong = found.data["rows"][2]
     assert wrong["truth"] != wrong["predicted"]
     posterior = clf.predict_proba(new)
-    assert max(found.figures["rows"][1]["posterior"].values()) == pytest.approx(posterior.max(axis=1).min())
+    assert max(found.data["rows"][1]["posterior"].values()) == pytest.approx(posterior.max(axis=1).min())
     total = sum(term["decibans"] for term in wrong["terms"])
     odds = np.log(wrong["posterior"][wrong["predicted"]] / wrong["posterior"][wrong["against"]])
     assert total == pytest.approx(10 / np.log(10) * odds, abs=1e-9)
-    assert clf.report(data=new, examples=0).figures["rows"] == []
-    assert "no row of any table is in it" in clf.report(data=new, examples=0).html
+    assert clf.report(X=new, examples=0).data["rows"] == []
+    assert "no rows of any table" in clf.report(X=new, examples=0).html
 
 
 class Outside(HTMLParser):
@@ -108,7 +108,7 @@ class Outside(HTMLParser):
 
 def test_hostile_names_are_text_and_nothing_is_loaded() -> None:
     table = hostile_table()
-    found = BayesClassifier().fit(table, "class").report(data=table, title=HOSTILE["script"])
+    found = BayesClassifier().fit(table, "class").report(X=table, title=HOSTILE["script"])
     page = Outside()
     page.feed(found.html)
     assert (page.loads, page.handlers, page.scripts) == ([], [], 3)
@@ -133,23 +133,23 @@ def test_models_that_cannot_be_drawn_from_or_exported_still_have_a_report() -> N
     X, y = np.abs(np.random.default_rng(0).normal(size=(60, 3))).round(), np.arange(60) % 2
     clf = textbook(Complement()).fit(X, y)
     clf.partial_fit(X, y)
-    assert "What each column says" in clf.report().html
+    assert ">Columns</h2>" in clf.report().html
     from deciban import Text
 
     texts = textbook({"a": Text(tokenizer=str.split)}).fit({"a": ["x y", "z y"] * 5}, [0, 1] * 5)
-    assert "cannot be tried in a page" in texts.report().html
+    assert "cannot run in a page" in texts.report().html
 
 
 def test_bad_input_has_one_clear_error(tmp_path: Path) -> None:
     clf = mixed_model(None)
     with pytest.raises(DataError, match="no row has a label"):
-        clf.report(data=mixed_table().assign(buys=None))
+        clf.report(X=mixed_table().assign(buys=None))
     with pytest.raises((UsageError, DataError), match="buys"):
-        clf.report(data=mixed_table().drop(columns="buys"))
+        clf.report(X=mixed_table().drop(columns="buys"))
     target = tmp_path / "r.html"
     target.write_text("before")
     with pytest.raises(DataError):
-        clf.report(target, data=mixed_table().assign(buys=None))
+        clf.report(target, X=mixed_table().assign(buys=None))
     assert target.read_text() == "before"
     clf.report(target)
     assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
@@ -166,11 +166,11 @@ def test_dates_times_and_whole_numbers_are_in_a_report_with_rows() -> None:
         }
     )
     clf = BayesClassifier().fit(table, y)
-    found = clf.report(data=table, y=y)
+    found = clf.report(X=table, y=y)
     assert "What if" in found.html
-    json.dumps(found.figures, allow_nan=False)
-    assert found.figures["rows"][0]["cells"]["day"].startswith("2024-")
-    typical = {one.name: one.typical for one in found.found.columns if one.values is not None}
+    json.dumps(found.data, allow_nan=False)
+    assert found.data["rows"][0]["cells"]["day"].startswith("2024-")
+    typical = {one.name: one.typical for one in found.contents.columns if one.values is not None}
     assert typical.get("always", [3, 3]) == [3, 3]
     assert all(len(value) == len("2024-01-01") for value in typical["day"])
 
@@ -179,17 +179,17 @@ def test_what_is_impossible_is_told_as_infinite() -> None:
     table = pd.DataFrame({"a": list("uuuvvv"), "b": list("pqpqpq")})
     y = ["k", "k", "k", "l", "l", "l"]
     clf = textbook(alpha=0).fit(table, y)
-    found = clf.report(data=table.assign(y=["k", "k", "k", "l", "l", "l"]).iloc[[0, 1, 4]], y="y")
-    json.dumps(found.figures, allow_nan=False)
-    assert found.figures["rows"][0]["terms"][1]["decibans"] is None
+    found = clf.report(X=table.assign(y=["k", "k", "k", "l", "l", "l"]).iloc[[0, 1, 4]], y="y")
+    json.dumps(found.data, allow_nan=False)
+    assert found.data["rows"][0]["terms"][1]["decibans"] is None
     html = found.html
     assert "a = u +∞" in html
     assert "sum" in html
-    columns = {one["column"]: one for one in found.figures["columns"]}
+    columns = {one["column"]: one for one in found.data["columns"]}
     assert columns["a"]["evidence"]["k"] == [None, None]
     a, b = re.findall('<article class="card">.*?</article>', html, re.DOTALL)
-    assert "on average ∞ decibans (a value that a class never has rules the class out)" in a
-    assert "from −∞ to +∞ decibans" in a
+    assert "mean ∞ decibans (a value never seen in a class rules the class out)" in a
+    assert "range −∞ to +∞ decibans" in a
     assert a.count("<path") == 2, "both values of a are drawn as arrows"
     assert "<path" not in b
     assert "inf" not in re.sub("infinite", "", a)
@@ -199,24 +199,26 @@ def test_what_the_given_rows_lack_is_told() -> None:
     clf = mixed_model(None)
     some = mixed_table(60, seed=3)
     some.loc[:9, "buys"] = "perhaps"
-    page = clf.report(data=some.drop(columns=["age", "town"])).html
-    assert "Of a class that was not learned, and so always wrong: 10 rows." in page
-    assert "taken as missing: &#x27;age&#x27;, &#x27;town&#x27;" in page or "taken as missing: 'age', 'town'" in page
-    with pytest.raises(DataError, match="no row is of one of the model's classes"):
-        clf.report(data=some.assign(buys="perhaps"))
+    page = clf.report(X=some.drop(columns=["age", "town"])).html
+    assert "10 rows of a class that is not in the model count as errors." in page
+    assert (
+        "treated as missing: &#x27;age&#x27;, &#x27;town&#x27;" in page or "treated as missing: 'age', 'town'" in page
+    )
+    with pytest.raises(DataError, match="no row has one of the model's classes"):
+        clf.report(X=some.assign(buys="perhaps"))
 
 
 def test_very_many_columns_are_not_all_shown() -> None:
     counts = sparse.csr_array(np.random.default_rng(0).poisson(0.05, (80, 2_000)).astype(float))
     found = textbook(Multinomial()).fit(counts, np.arange(80) % 3).report()
     assert len(found.html.encode()) < 1_000_000
-    assert "1,500 columns of less importance are not shown." in found.html
+    assert "1,500 less important columns not shown." in found.html
 
 
 def test_few_rows_and_a_model_that_is_no_better_than_the_baseline_are_told() -> None:
     page = textbook().fit(weather(), "play").report().html
-    assert "Few rows: no (5 rows), yes (9 rows). Remedy: more rows" in page
-    assert "In log-loss the model is no better than this baseline" in page
+    assert "Classes with few rows: no (5 rows), yes (9 rows). Remedy: more rows" in page
+    assert "The model is no better in log-loss than this baseline" in page
     page = mixed_model().report().html
     assert "Few rows" not in page
     assert "no better than this baseline" not in page
@@ -224,10 +226,10 @@ def test_few_rows_and_a_model_that_is_no_better_than_the_baseline_are_told() -> 
 
 def test_decisions_and_their_baseline_are_named() -> None:
     clf, new = mixed_model(), mixed_table(200, seed=5)
-    found, oracle = clf.report(data=new, loss=COSTS), clf.evaluate(new, "buys", loss=COSTS)
-    assert found.figures["decisions"]["decided"] == oracle.decided.tolist()
+    found, oracle = clf.report(X=new, loss=COSTS), clf.evaluate(new, "buys", loss=COSTS)
+    assert found.data["decisions"]["decision_counts"] == oracle.decision_counts.tolist()
     decision, cost = oracle.baseline["decision"], oracle.baseline["mean_cost"]
-    assert f"always deciding {decision}, the cheapest single decision, costs {cost:.4f}" in found.html
+    assert f"always deciding {decision}, the best single decision, would cost {cost:.4f}" in found.html
     assert "truth / decision" in found.html
 
 
@@ -238,8 +240,8 @@ def test_density_curves_reach_their_maximum() -> None:
     card = re.search(r"<h3>worst area</h3>.*?</article>", found.html, re.DOTALL)[0]
     highest = stats.norm.pdf(0.0) / X["worst area"][y == 1].std(ddof=0)
     assert f">{highest:.3g}</text>" in card
-    figures = {one["column"]: one for one in found.figures["columns"]}["worst area"]
-    assert max(figures["density"]["1"]) == pytest.approx(highest, rel=1e-9)
+    data = {one["column"]: one for one in found.data["columns"]}["worst area"]
+    assert max(data["density"]["1"]) == pytest.approx(highest, rel=1e-9)
     top, lines = 12.0, re.findall('<polyline points="([^"]*)"', card)[-2:]
     at_top = [point for line in lines for point in line.split() if float(point.split(",")[1]) <= top]
     assert len(at_top) == 1, "a peak, not a plateau"

@@ -13,7 +13,7 @@ from deciban.sources.open import find_rows
 from deciban.sources.source import Source
 from deciban.tables.cells import CellHabits, as_whole
 from deciban.tables.convert import as_table
-from deciban.tables.labeled import LabeledTable, find_column, rows_to_sample
+from deciban.tables.examples import LabeledTable, check_column, rows_to_sample
 from deciban.tables.labels import LabelArray, Labels, encode_labels
 from deciban.tables.table import Frame
 from deciban.util.progress import progress
@@ -42,13 +42,13 @@ class LabeledStream:
     @classmethod
     def of(cls, stream: Source, y: Any, sample_weight: Any, pushdown: bool = False) -> "LabeledStream":
         """A UsageError where labels or weights are not named, or the names are not there."""
-        with stream.naming():
+        with stream.locate_errors():
             for role, name in (("y", y), ("sample_weight", sample_weight)):
                 if not isinstance(name, str) and (role == "y" or name is not None):
                     cause = f"{role}: the rows of a file have theirs in a column of it"
                     raise UsageError(cause, remedy="give the column's name")
                 if isinstance(name, str):
-                    find_column(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
+                    check_column(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
             if y == sample_weight:
                 raise UsageError(f"column {y!r} cannot hold both the classes and the weights", remedy="name another")
             if pushdown:
@@ -78,39 +78,39 @@ class LabeledStream:
 
     def first_classes(self) -> LabelArray:
         """The classes of the first rows."""
-        return self._labeled(self.stream.head(FIRST_ROWS)).labels.classes
+        return self._add_labels(self.stream.head(FIRST_ROWS)).labels.classes
 
     def pieces(self) -> Iterator[LabeledTable]:
         first = 1
         for table in self.stream.tables():
-            yield self._labeled(table, first)
+            yield self._add_labels(table, first)
             first += table.num_rows
 
     @property
     def elsewhere(self) -> bool:
         return self.stream.elsewhere
 
-    def sample(self, most: int | None = None) -> tuple[LabeledTable, "Examples"]:
-        most = rows_to_sample(len(self.names)) if most is None else most
+    def sample(self, max_rows: int | None = None) -> tuple[LabeledTable, "Examples"]:
+        max_rows = rows_to_sample(len(self.names)) if max_rows is None else max_rows
         in_engine = self.pushdown
         with progress("looking", "rows", self.expected) as advance:
             draw = self.stream.sample_in_engine if in_engine else self.stream.sample
             labels = [self.target] if self.weight is None else [self.target, self.weight]
-            drawn, rows = draw(most, advance, labels)
+            drawn, rows = draw(max_rows, advance, labels)
         stream, table = self.stream.resolve_types(drawn)
-        sample = self._labeled(table)
+        sample = self._add_labels(table)
         seen = sample if in_engine else None
         return sample, sample if table.num_rows == rows else replace(self, stream=stream, rows=rows, seen=seen)
 
     def peek(self) -> tuple[LabeledTable, "Examples"]:
         if self.stream.has_types:
-            return self._labeled(self.stream.head(1)), self
+            return self._add_labels(self.stream.head(1)), self
         return self.sample()
 
     def whole(self) -> LabeledTable:
-        return self._labeled(self.stream.table())
+        return self._add_labels(self.stream.table())
 
-    def _labeled(self, table: pa.Table, first_row: int = 1) -> LabeledTable:
+    def _add_labels(self, table: pa.Table, first_row: int = 1) -> LabeledTable:
         """A piece; where a file has no types, labels that are whole numbers are integers in each."""
         if not self.stream.typed:
             place = table.column_names.index(self.target)
@@ -133,14 +133,14 @@ class LabeledStream:
             raise DataError(cause, place=Place(column=self.target, row=row), remedy=remedy)
 
     @property
-    def unfinished_labels(self) -> tuple[str, ...]:
+    def labels_without_newline(self) -> tuple[str, ...]:
         """Labels of last lines that have no end; none where rows have weights, which hide how often each is there."""
-        return () if self.weight is not None else self.stream.unfinished(self.target)
+        return () if self.weight is not None else self.stream.cells_without_newline(self.target)
 
     @contextmanager
-    def naming(self) -> Iterator[None]:
+    def locate_errors(self) -> Iterator[None]:
         """While it lasts, errors name the source of the rows, and every pass reads the same rows."""
-        with self.stream.naming(), self.stream.steady():
+        with self.stream.locate_errors(), self.stream.steady():
             yield
 
 

@@ -329,28 +329,28 @@ function decibanScorer(model) {
   // The evidence of each column: its own, its share of each joint block it is in, and its correction.
   function columnEvidenceOf(row) {
     const zeros = () => columns.map(() => new Float64Array(classes));
-    const [alone, together, correction] = [zeros(), zeros(), zeros()];
+    const [own, joint, correction] = [zeros(), zeros(), zeros()];
     const evidence = evidenceOf(row);
     const { unknown, scale } = knownOf(row);
     if (partial) {
       columns.forEach((_, number) => {
-        if (!unknown[number]) addTo(alone[number], scale, offsetOf(number));
+        if (!unknown[number]) addTo(own[number], scale, offsetOf(number));
       });
     }
     blocks.forEach((block, b) => {
       if (block.columns.length > 1) {
         const shares = block.shares(row, evidence[b], scale);
-        shares.forEach((share, k) => addTo(together[block.columns[k].number], 1, share));
-      } else if (block.weight > 0) addTo(alone[block.columns[0].number], block.weight, evidence[b].values);
+        shares.forEach((share, k) => addTo(joint[block.columns[k].number], 1, share));
+      } else if (block.weight > 0) addTo(own[block.columns[0].number], block.weight, evidence[b].values);
     });
     (corrected ? corrected.columns : []).forEach(({ number }, k) => {
       addTo(correction[number], 1, evidence[blocks.length + k].values);
     });
     return columns.map(({ name }, j) => ({
       name,
-      values: Array.from(alone[j], (value, c) => value + together[j][c] + correction[j][c]),
-      alone: Array.from(alone[j]),
-      together: Array.from(together[j]),
+      values: Array.from(own[j], (value, c) => value + joint[j][c] + correction[j][c]),
+      own: Array.from(own[j]),
+      joint: Array.from(joint[j]),
       correction: Array.from(correction[j]),
     }));
   }
@@ -359,9 +359,9 @@ function decibanScorer(model) {
     columns: columns.map(({ name, kind, levels: known }) => (known ? { name, kind, levels: known } : { name, kind })),
     classes: labels,
     logPrior,
-    logJoint: (row) => Array.from(jointOf(rowOf(row))),
-    logProba: (row) => normalized(jointOf(rowOf(row))).logs,
-    proba: (row) => normalized(jointOf(rowOf(row))).shares,
+    predictJointLogProba: (row) => Array.from(jointOf(rowOf(row))),
+    predictLogProba: (row) => normalized(jointOf(rowOf(row))).logs,
+    predictProba: (row) => normalized(jointOf(rowOf(row))).shares,
     predict(row) {
       const joint = jointOf(rowOf(row));
       return labels[firstBest(largest(joint) === -Infinity ? logPrior : Array.from(joint))];

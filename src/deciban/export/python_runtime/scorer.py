@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any, Callable, Iterator, Mapping, NamedTuple
 
-from deciban.export.py.cells import (
+from deciban.export.python_runtime.cells import (
     Column,
     CutPlace,
     LevelPlace,
@@ -24,7 +24,7 @@ from deciban.export.py.cells import (
     unexpected,
     zeros,
 )
-from deciban.export.py.terms import (
+from deciban.export.python_runtime.terms import (
     Term,
     half_line_term,
     joint_normal_term,
@@ -36,7 +36,7 @@ from deciban.export.py.terms import (
     shapley_shares,
     tuple_term,
 )
-from deciban.export.py.texts import text_term
+from deciban.export.python_runtime.texts import text_term
 
 _TERMS: dict[str, Any] = {
     "LookupTerm": lookup_term,
@@ -293,21 +293,21 @@ class DecibanScorer:
                 found["levels"] = column.levels
         return plain
 
-    def log_joint(self, row: Mapping[str, Any]) -> list[float]:
+    def predict_joint_log_proba(self, row: Mapping[str, Any]) -> list[float]:
         """The log joint of each class, without terms that are the same for every class."""
         return self._joint(self._row(row))
 
-    def log_proba(self, row: Mapping[str, Any]) -> list[float]:
+    def predict_log_proba(self, row: Mapping[str, Any]) -> list[float]:
         """The logarithm of the posterior of each class."""
-        return self._normalized(self.log_joint(row))[0]
+        return self._normalized(self.predict_joint_log_proba(row))[0]
 
-    def proba(self, row: Mapping[str, Any]) -> list[float]:
+    def predict_proba(self, row: Mapping[str, Any]) -> list[float]:
         """The posterior of each class, in the order of `classes`."""
-        return self._normalized(self.log_joint(row))[1]
+        return self._normalized(self.predict_joint_log_proba(row))[1]
 
     def predict(self, row: Mapping[str, Any]) -> Any:
         """The most probable class; ties go to the first."""
-        return self._best(self.log_joint(row))
+        return self._best(self.predict_joint_log_proba(row))
 
     def evidence(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Of each block: name, columns, weight, values (in nats, one for each class), capped.
@@ -318,7 +318,7 @@ class DecibanScorer:
         return self._evidence(self._row(row))
 
     def column_evidence(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Of each column: values, which are alone + together + correction, after weights and cap."""
+        """Of each column: values, which are own + joint + correction, after weights and cap."""
         return self._column_evidence(self._row(row))
 
     def _best(self, joint: list[float]) -> Any:
@@ -406,24 +406,24 @@ class DecibanScorer:
         return [{**block, "values": [known.scale * value for value in block["values"]]} for block in found]
 
     def _column_evidence(self, row: Row) -> list[dict[str, Any]]:
-        alone, together, correction = ([zeros(len(self.classes)) for _ in self._columns] for _ in range(3))
+        own, joint, correction = ([zeros(len(self.classes)) for _ in self._columns] for _ in range(3))
         evidence, known = self._evidence(row), self._known(row)
         if self._partial is not None:
-            for values, gone, offset in zip(alone, known.unknown, self._offsets):
+            for values, gone, offset in zip(own, known.unknown, self._offsets):
                 if not gone:
                     add_to(values, known.scale, offset)
         for block, shown in zip(self._blocks, evidence):
             if len(block.columns) > 1:
                 for column, share in zip(block.columns, block.shares(row, shown, known.scale)):
-                    add_to(together[column.number], 1.0, share)
+                    add_to(joint[column.number], 1.0, share)
             elif block.weight > 0:
-                add_to(alone[block.columns[0].number], block.weight, shown["values"])
+                add_to(own[block.columns[0].number], block.weight, shown["values"])
         if self._corrections is not None:
             for column, shown in zip(self._corrections.columns, evidence[len(self._blocks) :]):
                 add_to(correction[column.number], 1.0, shown["values"])
         found = []
-        for column, *parts in zip(self._columns, alone, together, correction):
-            named = dict(zip(("alone", "together", "correction"), parts))
+        for column, *parts in zip(self._columns, own, joint, correction):
+            named = dict(zip(("own", "joint", "correction"), parts))
             found.append({"name": column.name, "values": [sum(each) for each in zip(*parts)], **named})
         return found
 
@@ -433,11 +433,11 @@ class DecibanScorer:
             if not line.strip():
                 continue
             try:
-                joint = self.log_joint(json.loads(line))
+                joint = self.predict_joint_log_proba(json.loads(line))
             except (ValueError, RecursionError) as problem:
                 print(f"line {number}: {problem}", file=sys.stderr)
                 return 1
-            found = {"predicted": self._best(joint), "posterior": self._normalized(joint)[1]}
+            found = {"predicted": self._best(joint), "probabilities": self._normalized(joint)[1]}
             try:
                 print(json.dumps(found), flush=True)
             except BrokenPipeError:  # whoever reads has seen enough; nothing is left to be written at the end

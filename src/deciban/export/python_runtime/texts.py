@@ -7,8 +7,8 @@ import re
 import unicodedata
 from typing import Any, Callable
 
-from deciban.export.py.cells import Column, Row, add_to, decoded_array, zeros
-from deciban.export.py.terms import Term
+from deciban.export.python_runtime.cells import Column, Row, add_to, decoded_array, zeros
+from deciban.export.python_runtime.terms import Term
 
 _WORD = re.compile(r"\w+")
 _SPACES = re.compile(r"[\s\0]+")

@@ -14,7 +14,7 @@ from deciban.families.base.sql_questions import DistinctRows, Number
 from deciban.fitting.sql_counts.statements import EngineRows
 from deciban.schema.schema import Schema
 from deciban.statistics import Bins, Moments, Scatter, Totals
-from deciban.statistics.bins import Column
+from deciban.statistics.bins import ColumnBins
 from deciban.tables.cells import fits, plain_type
 from deciban.tables.table import Frame
 
@@ -108,7 +108,7 @@ class Answers:
     moments: Moments
     totals: Totals
     scatters: list[Scatter]
-    bins: list[Column]
+    bins: list[ColumnBins]
     levels: list[DistinctRows]
     tuples: list[DistinctRows]
 
@@ -129,13 +129,13 @@ class GroupQuestions:
 
     def moments(self, numbers: Sequence[Number]) -> Callable[[], Moments]:
         places = self._places(self._asked.moments, numbers)
-        return lambda: self._answers.moments.of_columns(places)
+        return lambda: self._answers.moments.take_columns(places)
 
     def totals(self, numbers: Sequence[Number], whole: bool = False) -> Callable[[], Totals]:
         places = self._places(self._asked.totals, numbers)
         if whole:
             self._asked.numbers.update(dict.fromkeys((number.column for number in numbers), True))
-        return lambda: self._answers.totals.of_columns(places)
+        return lambda: self._answers.totals.take_columns(places)
 
     def bins(self, numbers: Sequence[Number]) -> Callable[[], Bins]:
         places = self._places(self._asked.bins, numbers)

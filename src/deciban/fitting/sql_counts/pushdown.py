@@ -15,17 +15,17 @@ import pyarrow as pa
 
 from deciban.errors import Argument, DataError, warn_user
 from deciban.families.base.sql_questions import DistinctRows, Later, Number
+from deciban.fitting.sql_counts.collector import Answers, Columns, GroupQuestions, NotInSql, Questions
 from deciban.fitting.sql_counts.numbers import (
     Grouping,
     Numbers,
     Wanted,
     ask_numbers,
     ask_scatter,
-    moments_of,
+    make_moments,
+    make_totals,
     reject_unusable,
-    totals_of,
 )
-from deciban.fitting.sql_counts.questions import Answers, Columns, GroupQuestions, NotInSql, Questions
 from deciban.fitting.sql_counts.statements import (
     MAX_AGGREGATES,
     Classes,
@@ -33,14 +33,14 @@ from deciban.fitting.sql_counts.statements import (
     Keys,
     as_floats,
     ask_groups,
-    changed,
+    make_changed_error,
 )
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
-from deciban.sources.labeled import LabeledStream
+from deciban.sources.streams import LabeledStream
 from deciban.statistics import Scatter
-from deciban.statistics.bins import Column
-from deciban.statistics.levels import distinct
+from deciban.statistics.bins import ColumnBins
+from deciban.statistics.levels import encode_distinct
 from deciban.tables.labels import Labels
 from deciban.tables.table import Table
 from deciban.util.arrays import Floats, Integers
@@ -133,8 +133,8 @@ def _read(
     codes = Labels(counts.classes, np.arange(counts.classes.size, dtype=np.int32)).places_among(classes.labels)
     there = classes.weight > 0.0
     if counts.rows != classes.rows or not np.array_equal(np.sort(codes), np.flatnonzero(there)):
-        raise changed()
-    return {p: one.place_classes(codes, there.size) for p, one in zip(places, counts.statistics, strict=True)}
+        raise make_changed_error()
+    return {p: one.reindex_classes(codes, there.size) for p, one in zip(places, counts.statistics, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -176,8 +176,8 @@ class CountingRun:
                 found |= ask_numbers(self.asked, sql, wanted.of(found.nan), classes)[1]
             reject(found)
         return classes, Answers(
-            moments_of(self.asked, wanted, sql, found, classes),
-            totals_of(wanted.totals, found, classes),
+            make_moments(self.asked, wanted, sql, found, classes),
+            make_totals(wanted.totals, found, classes),
             [self._scatter(block, sql, found, classes) for block in self.questions.scatters.items],
             *self._groups(sql, found, classes),
         )
@@ -188,7 +188,7 @@ class CountingRun:
         return self.asked.dialect.not_nan(sql) if column in self.columns.floating else sql
 
     def _guesses(self, numbers: Iterable[Number]) -> dict[Number, float]:
-        return {number: near_mean(number.of(self.some[number.column])) for number in numbers}
+        return {number: round_mean(number.of(self.some[number.column])) for number in numbers}
 
     def _sql(self, numbers: Iterable[Number], sql: Mapping[int, str]) -> list[str]:
         return [number.sql(self.asked.dialect, sql[number.column]) for number in numbers]
@@ -199,7 +199,7 @@ class CountingRun:
 
     def _groups(
         self, sql: Mapping[int, str], found: Numbers, classes: Classes
-    ) -> tuple[list[Column], list[DistinctRows], list[DistinctRows]]:
+    ) -> tuple[list[ColumnBins], list[DistinctRows], list[DistinctRows]]:
         """Bins of numbers, levels of columns, and tuples."""
         bins, tuples = self.questions.bins.items, self.questions.tuples.items
         groupings = [Grouping.of(self.some[one.column], found.largest(one.column)) for one in bins]
@@ -260,22 +260,22 @@ class Hints:
             return alone
         cells = self.drawn.values(columns)
         assert isinstance(cells, list), "cells of a stream have types"
-        return bundles(cells)
+        return bundle_columns(cells)
 
 
-def near_mean(numbers: Floats) -> float:
+def round_mean(numbers: Floats) -> float:
     """A number of few digits near the mean; 0 where there is none."""
     there = numbers[np.isfinite(numbers)]
     if not there.size:
         return 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        found = float(few_digits(np.array([there.mean()]), np.array([there.var()]))[0])
+        found = float(round_to_deviation(np.array([there.mean()]), np.array([there.var()]))[0])
     return found if np.isfinite(found) else 0.0
 
 
-def bundles(cells: Sequence[pa.Array]) -> list[list[int]]:
+def bundle_columns(cells: Sequence[pa.Array]) -> list[list[int]]:
     """Places of columns, those of few values first, in bundles that have few combinations of values."""
-    codes = [distinct(column, k) for k, column in enumerate(cells)]
+    codes = [encode_distinct(column, k) for k, column in enumerate(cells)]
     found: list[list[int]] = []
     held: Integers | None = None
     for place in sorted(range(len(cells)), key=lambda place: len(codes[place][1])):
@@ -290,7 +290,7 @@ def bundles(cells: Sequence[pa.Array]) -> list[list[int]]:
     return found
 
 
-def few_digits(shift: Floats, variance: Floats) -> Floats:
+def round_to_deviation(shift: Floats, variance: Floats) -> Floats:
     """`shift` to a sixteenth of the deviation: then sums over whole numbers are exact."""
     known = (variance > 0.0) & np.isfinite(variance)
     unit = np.ldexp(1.0, np.floor(0.5 * np.log2(np.where(known, variance, 1.0)) - 3.0).astype(np.int64))

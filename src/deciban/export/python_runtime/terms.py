@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, NamedTuple
 
-from deciban.export.py.cells import Column, Row, add_to, decoded_array, decoded_number, largest, log, zeros
+from deciban.export.python_runtime.cells import Column, Row, add_to, decoded_array, decoded_number, largest, log, zeros
 
 _MAX_AMOUNT = 1e290
 _TOO_LARGE = 1e140

@@ -1,0 +1,212 @@
+"""Hyper-parameters of tuning, one documented field each.
+
+The values were chosen on the benchmark tables (bench/ACCURACY.md). Tests replace single fields with
+`dataclasses.replace`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class SamplingSettings:
+    """Rows that tuning uses.
+
+    min_rows: with fewer rows, the model stays plain Bayes; weights of so few rows would be noise.
+    max_rows: rows in the sample that families and weights are chosen on; more change little and cost time.
+    max_evidence: numbers of evidence (row by block by class) held at once: 64 MB.
+    chunk_rows: rows per thread; fewer are not worth the start of a thread.
+    """
+
+    min_rows: int = 20
+    max_rows: int = 6_000
+    max_evidence: int = 1 << 23
+    chunk_rows: int = 500
+
+
+@dataclass(frozen=True)
+class CopySettings:
+    """Detection of copied rows.
+
+    max_by_chance: equal rows count as evidence of copying if fewer than this many of them are expected by chance.
+    few_distinct: a table with fewer distinct rows than this may be a table of few cases instead of copies.
+    max_repetitions: such a table is one of few cases if its distinct rows occur more often than this on average.
+    """
+
+    max_by_chance: float = 0.5
+    few_distinct: int = 200
+    max_repetitions: float = 50.0
+
+
+@dataclass(frozen=True)
+class WeightSettings:
+    """Penalized likelihood of the evidence weights. Strengths of penalties are in rows.
+
+    max_blocks: with more blocks, all share one weight: a weight each would take too long.
+    newton_steps: Newton steps from where L-BFGS stops, so that the optimum does not depend on the path to it.
+    max_newton_work: multiplications that Newton steps may take; beyond, they are skipped.
+    max_log_odds: evidence beyond this counts as this; exp(700) is close to the largest double.
+    group_rows: strength that draws the weight of a group of blocks to its start.
+    block_rows: strength that draws the weight of a block to that of its group.
+    bias_rows: strength that draws the bias of a class to 0.
+    """
+
+    max_blocks: int = 500
+    newton_steps: int = 3
+    max_newton_work: float = 2e8
+    max_log_odds: float = 700.0
+    group_rows: float = 1.0
+    block_rows: float = 10.0
+    bias_rows: float = 1.0
+
+
+@dataclass(frozen=True)
+class CandidateSettings:
+    """Families and joint blocks that compete on left-out rows.
+
+    min_gain: log-likelihood, in nats, that another family must gain to replace the inferred one.
+    min_spread: a class does not vary in a column if its variance is below this share of the variance of the column.
+    few_rows: classes with fewer rows must vary in a column for it to join a joint Gaussian.
+    lift: scores of texts that compete with plain counts: normalized lifts of root counts, so that long texts and
+        repeated words do not outweigh the others.
+    lift_weights: expected weights of log lifts and of lifts.
+    tempering: powers that temper the evidence of long texts, if the user chose the kind of counts.
+    max_joint_columns: columns of a joint Gaussian; beyond, the scatter matrix is too expensive.
+    max_missing: share of missing cells in a column of a joint Gaussian, which uses only complete rows.
+    max_shrinkage_work: multiplications for the choice of the shrinkage.
+    pooled_shrinkages: shrinkages of the covariance shared by all classes (linear discriminant).
+    class_shrinkages: (share of the pooled covariance, shrinkage) of the covariance of each class (quadratic
+        discriminant).
+    """
+
+    min_gain: float = 1.0
+    min_spread: float = 1e-3
+    few_rows: float = 30.0
+    lift: Mapping[str, Any] = field(
+        default_factory=lambda: MappingProxyType(
+            {"kind": "lift", "alpha": 1.0, "term_counts": "root", "normalize": True, "min_count": 0.0}
+        )
+    )
+    lift_weights: tuple[float, float] = (0.6, 0.5)
+    tempering: tuple[float, ...] = (0.25, 0.5)
+    max_joint_columns: int = 128
+    max_missing: float = 0.1
+    max_shrinkage_work: float = 2e7
+    pooled_shrinkages: tuple[float, ...] = (0.002, 0.02, 0.2)
+    class_shrinkages: tuple[tuple[float, float], ...] = ((0.02, 0.005), (0.1, 0.02), (0.1, 0.1), (0.5, 0.5))
+
+
+@dataclass(frozen=True)
+class BinningSettings:
+    """Bins of columns for corrections and for the diagnosis.
+
+    few_levels: categories of a column that is cut into few levels; columns with more are not.
+    max_levels: categories with bins of their own in corrections; the rarest share a bin.
+    min_level_rows: rows of a category that has a bin of its own; rarer ones would be ordered by noise.
+    prior_rows: rows with the overall class shares that are added to each category before categories are ordered.
+    columns_at_once: columns read at once, which bounds memory.
+    min_bins: bins of a number in a small table.
+    max_bins: bins of a number in a large table; the codes of bins are bytes.
+    rows_per_bin: rows behind each bin of a number, between these bounds.
+    """
+
+    few_levels: int = 16
+    max_levels: int = 60
+    min_level_rows: float = 10.0
+    prior_rows: float = 5.0
+    columns_at_once: int = 256
+    min_bins: int = 16
+    max_bins: int = 126
+    rows_per_bin: float = 64.0
+
+
+@dataclass(frozen=True)
+class CorrectionSettings:
+    """Gradient boosting of correction tables (oblivious trees) on left-out rows.
+
+    min_rows: with fewer rows, nothing is corrected.
+    max_classes: with more classes, nothing is corrected.
+    folds: cross-fitting folds; each series is grown once without each of them.
+    depth: tests per table.
+    ridge: added to the curvature of each cell of a table, in rows.
+    learning_rate: share of the optimal step that a table takes.
+    max_learning_rate: upper bound if fewer tables are grown than `max_tables`.
+    max_tables: tables in a series.
+    min_tables: tables in a series of a large table, whatever the work.
+    tables_per_round: tables grown between two looks at the held-out loss.
+    patience: further tables within which the held-out loss must fall, or growing stops.
+    min_improvement: share by which it must fall.
+    max_outputs: slopes that a table explains at once; with more classes, it explains random mixtures of them.
+    max_columns: columns that corrections may use, those most associated with the class.
+    column_share: share of these columns that each table may use.
+    min_table_columns: columns that each table may use at least.
+    max_work: rows times columns times tables of a series; this bounds the time.
+    scale_rows: strength, in rows, that draws the scale of the evidence to 1 and that of the second series to 0.
+    max_evidence: numbers of evidence held at once: 32 MB.
+    max_sums: sums of slopes in the search of a table: 16 MB. Tables have fewer tests if these do not suffice.
+    max_numbers: numbers held for all rows together: 512 MB.
+    min_log_prior: log prior of a class without rows.
+    """
+
+    min_rows: int = 100
+    max_classes: int = 50
+    folds: int = 5
+    depth: int = 6
+    ridge: float = 1.0
+    learning_rate: float = 0.2
+    max_learning_rate: float = 0.4
+    max_tables: int = 400
+    min_tables: int = 150
+    tables_per_round: int = 10
+    patience: int = 20
+    min_improvement: float = 0.001
+    max_outputs: int = 5
+    max_columns: int = 128
+    column_share: float = 0.5
+    min_table_columns: int = 8
+    max_work: float = 4e9
+    scale_rows: float = 10.0
+    max_evidence: int = 1 << 22
+    max_sums: int = 1 << 21
+    max_numbers: int = 1 << 26
+    min_log_prior: float = -50.0
+
+
+@dataclass(frozen=True)
+class PartialRowSettings:
+    """Offsets and scales of rows with missing cells.
+
+    max_rows: rows that are copied and masked; each is scored once per mask.
+    masked_shares: share of the columns that each mask hides. A mask is the same for all rows, so that a row of weight 2
+        counts as two rows.
+    scale_rows: strength, in rows, that draws each scale to 1.
+    min_scale: lower bound of a scale: an impossible class stays impossible.
+    min_missing: missing cells that a column needs for them to be evidence.
+    min_gain: gain of left-out rows by that, in standard errors.
+    rare_rows: the least complete rows, which do not count when "as complete as the training rows" is measured.
+    min_share: lower bound of the share of the evidence that complete rows have.
+    max_shared_rows: rows on which the evidence of joint blocks is shared among their columns.
+    min_weight: weights below this are rounding errors.
+    """
+
+    max_rows: int = 1_000
+    masked_shares: tuple[float, ...] = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9) * 2
+    scale_rows: float = 2.0
+    min_scale: float = 1e-3
+    min_missing: float = 20.0
+    min_gain: float = 2.0
+    rare_rows: float = 5.0
+    min_share: float = 0.01
+    max_shared_rows: int = 400
+    min_weight: float = 1e-6
+
+
+SAMPLING = SamplingSettings()
+COPIES = CopySettings()
+WEIGHTS = WeightSettings()
+CANDIDATES = CandidateSettings()
+BINNING = BinningSettings()
+CORRECTIONS = CorrectionSettings()
+PARTIAL_ROWS = PartialRowSettings()
