@@ -1151,7 +1151,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _select_positions(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:
         """Return the positions of the columns that `select_columns` returns by name."""
         fitted = self._get_fitted()
-        table, labels, weights = evaluate.read_learned_rows(fitted, self._examples(X, y, sample_weight), few=True)
+        table, labels, weights = evaluate.read_learned_rows(fitted, self._examples(X, y, sample_weight), sample=True)
         schema, classes = fitted.model.schema, fitted.classes.size
         rows = Rows.of(table, labels, weights, classes, limit_tuning_rows(schema, classes)).of_classes_present()
         return select_columns(rows, schema, k, None if fitted.tuning is None else fitted.tuning.corrections)
