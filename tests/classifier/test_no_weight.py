@@ -99,7 +99,7 @@ def test_a_declared_class_joins_though_it_has_no_rows(whole) -> None:
 def test_who_has_learned_nothing_says_so(ask) -> None:
     clf = none(BayesClassifier())
     assert clf.classes_.tolist() == []
-    with pytest.raises(DataError, match=r"^nothing was learned: every row had weight 0, .*; learn rows that have"):
+    with pytest.raises(DataError, match=r"^nothing was learned: every row had weight 0; learn rows with"):
         ask(clf)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from deciban.export.model_json import amounts, fixed, floats, integers, number, runs
+from deciban.export.model_json import amounts, encode_fixed, floats, integers, number, runs
 
 KINDS = {"f8": "<f8", "i4": "<i4", "u2": "<u2", "u1": "<u1"}
 
@@ -45,7 +45,7 @@ def test_counts_are_whole_numbers_where_they_can_be() -> None:
 
 @given(arrays(np.float64, st.integers(1, 40), elements=st.floats(-0.5, 0.5)), st.integers(5, 47))
 def test_fixed_point_numbers_err_by_what_is_allowed_at_most(values: np.ndarray, bits: int) -> None:
-    found = fixed(values, 2.0**-bits)
+    found = encode_fixed(values, 2.0**-bits)
     parts = decoded(found["places"]).reshape(-1, found["size"])
     back = found["low"] + found["step"] * (parts @ 256.0 ** np.arange(found["size"]))
     assert np.abs(back - values).max() <= 2.0**-bits + 1e-16
@@ -54,7 +54,7 @@ def test_fixed_point_numbers_err_by_what_is_allowed_at_most(values: np.ndarray, 
 
 def test_numbers_of_a_wide_range_stay_doubles() -> None:
     wide = np.linspace(-1e6, 1e6, 20)
-    np.testing.assert_array_equal(decoded(fixed(wide, 1e-15)), wide)
+    np.testing.assert_array_equal(decoded(encode_fixed(wide, 1e-15)), wide)
 
 
 @given(st.sets(st.integers(0, 200)))

@@ -94,7 +94,7 @@ def test_a_missing_cell_of_a_very_wide_block_ends_the_query_by_name(engine: Engi
     rng = np.random.default_rng(7)
     X, y = rng.normal(size=(120, 33)), rng.integers(0, 2, 120)
     fitted = BayesClassifier({tuple(range(33)): JointGaussian()}, tune=None).fit(X, y)._fitted()
-    assert 'ends the query: ["x0", ' in to_sql(fitted, "t", engine.name)
+    assert 'stops the query: ["x0", ' in to_sql(fitted, "t", engine.name)
     rows = X[:5].copy()
     rows[1] = np.nan
     assert engine.assert_agrees(fitted, as_columns(rows)) == 0

@@ -196,7 +196,7 @@ def test_what_sql_cannot_say_is_refused_by_name() -> None:
     plain = BayesClassifier(tune=None).fit(many, labels)
     with pytest.raises(UsageError, match="choose one of 'duckdb', 'postgres', 'spark'"):
         plain.to_sql("t", dialect="oracle")
-    with pytest.raises(UsageError, match="give the names of the columns in a list"):
+    with pytest.raises(UsageError, match="pass the column names as a list"):
         plain.to_sql("t", keep="id")
     with pytest.raises(UsageError, match="is empty for DuckDB"):
         plain.to_sql("")

@@ -34,7 +34,7 @@ def test_a_number_says_the_log_ratio_of_its_densities() -> None:
         assert line.get_color() == class_colors("ab")[k]
     for k, line in enumerate(below.lines):
         np.testing.assert_allclose(line.get_ydata(), densities[k].pdf(line.get_xdata()), rtol=1e-9)
-    assert [line.get_label() for line in lines] == ["a (300)", "b (100)"]
+    assert [line.get_label() for line in lines] == ["a (300 rows)", "b (100 rows)"]
     assert x[0] < X[:, 0].min() + 1.0
     assert x[-1] > X[:, 0].max() - 1.0
 
@@ -120,7 +120,7 @@ def test_dates_flags_and_many_categories_have_their_axes() -> None:
     code = ColumnDisplay.from_estimator(clf, "code")
     assert len(code.values.names) > 40
     assert len(code.axes_[1].get_xticklabels()) == 20
-    assert "20 most telling of" in code.axes_[1].get_xlabel()
+    assert "the 20 of" in code.axes_[1].get_xlabel()
     assert len(code.to_frame()) == 2 * len(code.values.names)
 
 
@@ -160,11 +160,11 @@ def test_a_pair_says_what_the_model_says_of_both() -> None:
             chance = clf.predict_proba([{"outlook": outlook, "wind": wind}])[0, 1]
             said = 10.0 * np.log10(chance / (1.0 - chance)) - prior
             assert shown.evidence[i, j, 1] == pytest.approx(said)
-            texts = {tuple(text.get_position()): text.get_text() for text in shown.axes_[1].texts}
-            assert texts[float(i), float(j)] == f"{said:+.1f}"
-    (mesh,) = shown.axes_[1].collections
+            texts = {tuple(text.get_position()): text.get_text() for text in shown.axes_[0].texts}
+            assert texts[float(i), float(j)] == f"{said:+.1f}".replace("-", "−")
+    (mesh,) = shown.axes_[0].collections
     np.testing.assert_allclose(np.asarray(mesh.get_array()).reshape(2, 3), shown.evidence[:, :, 1].T)
-    assert [ax.get_title(loc="left") for ax in shown.axes_] == ["for no", "for yes"]
+    assert [ax.get_title(loc="left") for ax in shown.axes_] == ["Evidence for yes"]
     assert len(shown.to_frame()) == 12
 
 
@@ -176,10 +176,10 @@ def test_infinite_evidence_is_marked() -> None:
     assert set(marks) == {"−∞", "+∞"}
     assert marks["−∞"] == (pytest.approx(-0.2), low)
     assert marks["+∞"] == (pytest.approx(0.2), high)
-    assert "−∞: never in that class" in shown.ax_.get_title(loc="left")
+    assert "−∞: never seen in that class" in shown.ax_.get_title(loc="left")
     assert not ColumnDisplay.from_estimator(clf, "wind").ax_.texts
     pair = PairDisplay.from_estimator(clf, ["outlook", "wind"])
-    assert sum("∞" in text.get_text() for one in pair.axes_ for text in one.texts) == 4
+    assert sum("∞" in text.get_text() for one in pair.axes_ for text in one.texts) == 2
     for one in pair.axes_:
         assert not np.ma.getmaskarray(one.collections[0].get_array()).any(), "no cell is left blank"
     row = EvidenceDisplay.from_estimator(clf, [{"outlook": "overcast"}])

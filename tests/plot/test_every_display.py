@@ -191,7 +191,7 @@ def test_a_failed_picture_leaves_the_old_file(tmp_path: Path) -> None:
 def test_a_model_of_one_class_is_drawn() -> None:
     clf = BayesClassifier(tune=None).fit([[1.0], [2.0], [4.0]], [0, 0, 0])
     assert (ColumnDisplay.from_estimator(clf, 0).evidence == 0.0).all()
-    with pytest.raises(UsageError, match="two classes that differ"):
+    with pytest.raises(UsageError, match="choose two different classes"):
         EvidenceDisplay.from_estimator(clf, [[1.0]])
 
 

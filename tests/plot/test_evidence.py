@@ -25,7 +25,7 @@ def test_bars_add_up_to_the_log_odds_of_the_model() -> None:
         assert end == start
     assert bars[0][0] == "prior"
     assert "bias" not in [name for name, _, _ in bars]
-    assert bars[-2][0] == "18 others"
+    assert bars[-2][0] == "18 other columns"
     rectangles = shown.ax_.patches
     assert [bar.get_x() for bar in rectangles] == pytest.approx([start for _, start, _ in bars])
     assert [bar.get_width() for bar in rectangles] == pytest.approx([end - start for _, start, end in bars])
@@ -44,7 +44,7 @@ def test_labels_are_in_the_words_of_the_data() -> None:
     assert set(names) == {"prior", "sum", *(f"{name} = {value}" for name, value in row.items())}
     assert shown.ax_.get_xlabel() == "decibans for no against yes"
     chance = clf.predict_proba([row])[0, 0]
-    assert shown.ax_.get_title(loc="left") == f"P(no) = {chance:.6g}"
+    assert shown.ax_.get_title(loc="left") == f"Evidence by column: P(no) = {100 * chance:.1f}%".replace(".0%", "%")
     frame = shown.to_frame()
     assert frame.probability.iloc[-1] == pytest.approx(chance)
     assert frame.decibans[1:-1].sum() + frame.decibans[0] == pytest.approx(frame.decibans.iloc[-1])
@@ -64,7 +64,7 @@ def test_the_classes_can_be_chosen_among_several() -> None:
     assert shown.bars[-1][2] == pytest.approx(10.0 / np.log(10.0) * (log[0] - log[2]))
     usual = EvidenceDisplay.from_estimator(clf, X, 100)
     assert (usual.label, usual.against) == (2, 1)
-    with pytest.raises(UsageError, match="two classes that differ"):
+    with pytest.raises(UsageError, match="choose two different classes"):
         EvidenceDisplay.from_estimator(clf, X, label=1, against=1)
     with pytest.raises(UsageError, match="150 rows"):
         EvidenceDisplay.from_estimator(clf, X, 150)
@@ -75,4 +75,5 @@ def test_the_upper_axis_has_the_probability_of_one_among_two() -> None:
     shown = EvidenceDisplay.from_estimator(clf, [{"outlook": "overcast"}])
     (upper,) = shown.ax_.child_axes
     marks = dict(zip((text.get_text() for text in upper.get_xticklabels()), upper.get_xticks(), strict=True))
-    assert marks["0.5"] == 0.0
+    assert marks["50%"] == 0.0
+    assert upper.get_xlabel() == "probability of yes against no"

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.datasets import load_iris
 from sklearn.metrics import accuracy_score, log_loss
 
@@ -34,6 +35,13 @@ def test_each_point_is_what_a_fit_of_so_many_rows_says(monkeypatch: pytest.Monke
     drawn = shown.axes_[0].lines[0]
     np.testing.assert_allclose(drawn.get_xdata(), shown.rows)
     np.testing.assert_allclose(drawn.get_ydata(), shown.metrics["plain Bayes"].log_loss)
+    loss = -np.log(claims[np.arange(300), y[test]])
+    (low, high), accuracy = shown.metrics["plain Bayes"].bounds()
+    half = 1.96 * loss.std() / np.sqrt(300)
+    assert (low[-1], high[-1]) == pytest.approx((loss.mean() - half, loss.mean() + half), abs=1e-4)
+    correct = int((claims.argmax(axis=1) == y[test]).sum())
+    expected = binomtest(correct, 300).proportion_ci(method="wilson")
+    assert (accuracy[0][-1], accuracy[1][-1]) == pytest.approx((expected.low, expected.high), abs=1e-6)
 
 
 def test_shards_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,5 +101,5 @@ def test_two_equal_columns_share_all_their_bits() -> None:
 
 def test_no_dependence_is_said() -> None:
     shown = DependenceDisplay.from_estimator(BayesClassifier(tune=None).fit(weather(), "play"))
-    assert shown.ax_.texts[0].get_text() == "no dependence between columns within the classes (6 pairs tested)"
+    assert shown.ax_.texts[0].get_text() == "No dependence between columns within the classes (6 pairs tested)"
     assert len(shown.to_frame()) == 0

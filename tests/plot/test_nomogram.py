@@ -32,10 +32,12 @@ def test_the_sum_of_the_rulers_is_the_posterior(days: BayesClassifier) -> None:
 
 def test_the_last_ruler_turns_sums_into_probabilities(days: BayesClassifier) -> None:
     shown = NomogramDisplay.from_estimator(days)
-    marks = {text.get_text(): text.get_position()[0] for text in shown.axes_[1].texts}
+    marks = {text.get_text(): text.get_position()[0] for text in shown.axes_[1].texts[:-1]}
     assert len(marks) == len(MARKED_CHANCES)
     for chance in (0.01, 0.5, 0.9):
-        assert marks[f"{chance:g}"] == pytest.approx(10.0 * np.log10(chance / (1 - chance)) - 10.0 * np.log10(9 / 5))
+        assert marks[f"{100 * chance:g}%"] == pytest.approx(
+            10.0 * np.log10(chance / (1 - chance)) - 10.0 * np.log10(9 / 5)
+        )
 
 
 def test_one_class_against_another_is_exact_among_several() -> None:
@@ -60,7 +62,7 @@ def test_the_columns_that_tell_most_come_first_and_others_are_counted() -> None:
     shown = NomogramDisplay.from_estimator(clf, max_display=5)
     ranges = [evidence.max() - evidence.min() for evidence in shown.evidence]
     assert len(ranges) == 5
-    assert shown.ax_.get_title(loc="left") == "for 1 against 0 (15 columns not drawn)"
+    assert shown.ax_.get_title(loc="left") == "Nomogram: evidence for 1 against 0 (15 columns not drawn)"
     assert {values.name for values in shown.columns} <= {f"x{j}" for j in range(8, 20)}
     chosen = NomogramDisplay.from_estimator(clf, columns=["x3", 1])
     assert [values.name for values in chosen.columns] == ["x3", "x1"]
@@ -123,3 +125,13 @@ def test_numbers_next_to_infinite_ones_are_not_drawn_between() -> None:
         expected = 10.0 * np.log10(posterior / (1.0 - posterior) * 2.0) if 0.0 < posterior < 1.0 else decibans
         assert np.isinf(decibans) == (posterior in (0.0, 1.0))
         assert decibans == pytest.approx(expected, abs=0.5)
+
+
+def test_a_ruler_that_goes_beyond_the_scale_ends_in_an_arrowhead() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 100)
+    far = NomogramDisplay.from_estimator(BayesClassifier(Gaussian(), tune=None).fit(rng.normal(20.0 * y)[:, None], y))
+    assert {line.get_marker() for line in far.ax_.lines} >= {"<", ">"}
+    assert "continues beyond the scale" in far.ax_.get_xlabel()
+    near = NomogramDisplay.from_estimator(BayesClassifier(tune=None).fit(weather(), "play"))
+    assert not {line.get_marker() for line in near.ax_.lines} & {"<", ">"}

@@ -18,7 +18,7 @@ from deciban.errors import Argument, Part
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Calibration
 from deciban.families import Family, JointTable
-from deciban.fitting.tune.boosting import cut_into_levels, find_quantile_cuts
+from deciban.fitting.tune.boosting import find_quantile_cuts, reduce_to_levels
 from deciban.fitting.tune.rows import Rows
 from deciban.model.corrections import Corrections
 from deciban.model.model import Model, log_normalize
@@ -401,7 +401,7 @@ def _code_columns(rows: Rows, columns: Iterable[int], levels: int) -> list[_Code
     """The columns that can be cut into few levels, up to as many as are compared."""
     found: list[_Coded] = []
     for column in columns:
-        if len(found) < MAX_COMPARED and (few := cut_into_levels(rows, column, levels)) is not None:
+        if len(found) < MAX_COMPARED and (few := reduce_to_levels(rows, column, levels)) is not None:
             codes, cuts, size = few
             found.append(_Coded(column, codes, size, cuts, group_rare_levels(codes, size, cuts is not None, rows)))
     return found

@@ -14,7 +14,7 @@ from deciban.evaluation.validation import sample_left_out
 from deciban.explain.columns import column_evidence
 from deciban.families import Family, JointTable
 from deciban.families.base.contract import mask_column, score_block
-from deciban.fitting.tune.boosting import cut_into_levels
+from deciban.fitting.tune.boosting import reduce_to_levels
 from deciban.fitting.tune.rows import Rows, assign_folds, score_without_each
 from deciban.fitting.tune.weights import center, learn_weights
 from deciban.model.corrections import Bins, Corrections
@@ -349,7 +349,7 @@ def _find_corrected_sets(rows: Rows, corrections: Corrections) -> list[tuple[Fam
     found: list[tuple[Family, tuple[int, ...]]] = []
     for size, levels in LEVELS_BY_SIZE.items():
         for columns in corrections.top_column_sets(size, MAX_SETS_TRIED):
-            members = [cut_into_levels(rows, column, levels) for column in columns]
+            members = [reduce_to_levels(rows, column, levels) for column in columns]
             if all(member is not None for member in members):
                 cuts = tuple(member[1] for member in members if member is not None)
                 found.append((JointTable(SET_ALPHA, cuts=None if not any(cuts) else cuts), columns))

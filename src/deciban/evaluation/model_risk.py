@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from deciban.decisions.bayes_error import mean_with_interval
-from deciban.decisions.decide import least_risk_decisions
+from deciban.decisions.bayes_error import compute_mean_interval
+from deciban.decisions.decide import choose_decisions
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.explain.decision_curves import exact_risk
@@ -46,11 +46,11 @@ def model_risk(fitted: Fitted, loss: Loss, n_samples: int, random_state: Any) ->
     """
     if not isinstance(n_samples, int | np.integer) or n_samples < 100:
         raise UsageError("give at least 100 rows to simulate", parameter=Argument("n_samples", n_samples))
-    _ = loss.matrix  # refuses costs that differ from row to row, which simulated rows do not have
+    _ = loss.matrix  # raises if costs vary by row: simulated rows have none
     if (exact := exact_risk(fitted, loss)) is not None:
         return exact, (exact, exact)
     drawn, _ = sample_rows(fitted, n_samples, random_state)
     model = fitted.generative
     table = model.schema.table_as_learned(as_table(drawn))
     posterior = score_table(model, table, posteriors, False, fitted.settings.threads)
-    return mean_with_interval(least_risk_decisions(posterior, loss).risk)
+    return compute_mean_interval(choose_decisions(posterior, loss).risk)

@@ -1,1 +1,1 @@
-"""A fitted model for other programs: as JSON, and as JavaScript and Python that read it."""
+"""Export of models to SQL, ONNX, JavaScript and Python."""

@@ -1,7 +1,7 @@
-"""The intermediate representation of a model: terms that add up, in blocks, with corrections and rejected rows.
+"""Intermediate representation of a model for exporters: terms that add up, in blocks.
 
-JavaScript and Python read it as `lower_model` makes it. SQL and ONNX read the folded form (`fold_model`), in which only
-lookups, densities and linear terms are left, weights are in the terms, and nothing unused is left.
+JavaScript and Python use the output of `lower_model`. SQL and ONNX use the folded form (`fold_model`), which has only
+lookups, densities and linear terms. Weights are multiplied into these terms, and unused columns are left out.
 """
 
 from collections.abc import Iterator
@@ -15,17 +15,17 @@ from deciban.model.partial_rows import PartialRows
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
 
-# What the cells of a column are read as: doubles, of flags 0 and 1, of dates days since 1970, of times seconds since
-# midnight; or texts. Not in the folded form: durations, and any type (cells of a matrix have no type).
+# Type to which the cells of a column are converted: doubles (0 and 1 for flags, days since 1970 for dates, seconds
+# since midnight for times) or texts. The folded form has neither durations nor "any" (cells of a matrix have no type).
 ReadAs = Literal["number", "flag", "date", "time", "text", "duration", "any"]
 
-# What users enter for a column.
+# Kind of input for a column in a form.
 Kind = Literal["number", "count", "category", "yes/no", "date", "time", "text", "unused"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table: its name, what its cells are read as, what users enter, and its levels if it has any."""
+    """Column of the table: its name, cell type, kind of input, and its levels if it has any."""
 
     name: str
     read_as: ReadAs
@@ -35,11 +35,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Block:
-    """Columns that are evidence together: weight times the sum of its terms, no further below the best class than cap.
+    """Columns that form one block of evidence: weight times the sum of the terms, limited by the cap.
 
-    If that is beyond the cap, it is relative to the best class. If every class has probability 0 under a finite cap, a
-    block adds nothing. In the folded form the weight is in the terms and the cap of a lookup in its table. group: the
-    number of its column group in the schema, of this family.
+    If the sum exceeds the cap, it is relative to the best class. If every class has probability 0 under a finite cap,
+    the block adds nothing. In the folded form the weight is multiplied into the terms, and the cap of a lookup into its
+    table. group: index of the column group in the schema.
     """
 
     name: str
@@ -53,17 +53,17 @@ class Block:
 
 @dataclass(frozen=True)
 class ExpandedTerm(LookupTerm):
-    """The lookup of all combinations of places, made from a term of tuples; members: as they are in the tuple place."""
+    """Lookup over all combinations of places, expanded from a term of tuples."""
 
     tuples: TupleTerm
 
 
 @dataclass(frozen=True)
 class CorrectionTables:
-    """Tables whose values are added to the log joint, looked up by how many cuts each of their columns is beyond.
+    """Correction tables, indexed by the number of cuts that each column exceeds.
 
-    places: of the corrected columns. A missing cell (place 0) is unknown, unless it is evidence: then, as without
-    `PartialRows`, it is beyond no cut.
+    places: of the corrected columns. A missing cell (place 0) is unknown, unless missing cells of the column are
+    evidence or the model has no `PartialRows`: then it exceeds no cut.
     """
 
     places: tuple[CellPlace, ...]
@@ -71,18 +71,18 @@ class CorrectionTables:
 
     @cached_property
     def tables(self) -> tuple[AveragedTable, ...]:
-        """The tables with their means over unknown columns."""
+        """Tables with their means over unknown columns."""
         return tuple(self.corrections.average_tables())
 
 
 @dataclass(frozen=True)
 class TermModel:
-    """log joint = log prior + scale * (bias + sum of the blocks + corrections).
+    """Model as terms: log joint = log prior + scale * (bias + sum of the blocks + corrections).
 
-    columns: by their number in the schema; in the folded form those that are read. partial: the bias and the scale, by
-    the known columns; None: no bias, and a scale of 1. presence: the places of the columns of which it has to be known
-    whether they are missing; only in the folded form. If every class has probability 0 the posterior is the prior; ties
-    go to the first class. A rejected row has no answer.
+    columns: by index in the schema; in the folded form only those that are read. partial: bias and scale, depending on
+    the known columns; None for no bias and a scale of 1. presence: places that show whether a cell is missing, for the
+    columns where this matters; only in the folded form. If every class has probability 0, the posterior is the prior.
+    Ties go to the first class. A rejected row has no result.
     """
 
     classes: LabelArray
@@ -96,7 +96,7 @@ class TermModel:
 
     @cached_property
     def places(self) -> tuple[CellPlace, ...]:
-        """Every place of a single cell that a lookup or a correction needs, once."""
+        """Distinct places of single cells used by lookups and corrections."""
         return tuple(dict.fromkeys(self._places()))
 
     def _places(self) -> Iterator[CellPlace]:
@@ -109,7 +109,7 @@ class TermModel:
 
 
 def term_places(term: Term) -> tuple[CellPlace, ...]:
-    """The places of single cells that a term is looked up by."""
+    """Return the places of single cells that a term looks up."""
     if isinstance(term, TupleTerm):
         return term.members
     if isinstance(term, LookupTerm):

@@ -1,4 +1,4 @@
-"""From a fitted model to terms: as they are for programs, folded for targets that only add up tables and densities."""
+"""Conversion of a fitted model to terms, unchanged for programs and folded for SQL and ONNX."""
 
 import math
 from collections.abc import Iterable
@@ -41,25 +41,25 @@ from deciban.statistics import Scatter
 from deciban.tables.cells import kind_of
 from deciban.util.arrays import Floats, Integers, log
 
-# What cells are read as, by the type that the column was learned with; others are texts.
+# Cell type by the type of the column in training; other columns are texts.
 READ_AS: dict[str, ReadAs] = {"DOUBLE": "number", "BOOLEAN": "flag", "TIMESTAMP": "date", "TIME": "time"}
 
-# Combinations of values, and of missing ones, that a table of tuples is expanded to at most.
+# Maximum number of combinations of values, including missing ones, to which a joint table is expanded.
 MAX_COMBINATIONS = 1 << 16
 
-# Whole numbers beyond this are not all doubles.
+# Not all integers from this size on can be represented as doubles.
 MAX_EXACT = 1 << 53
 
-REMEDY = "use deciban itself, to_python() or to_javascript(), or give it another family, and fit again"
+REMEDY = "use deciban itself, to_python() or to_javascript(), or fit again with another family"
 
 
 def lower_model(fitted: Fitted | Model) -> TermModel:
-    """Return the model as terms: every column and every block, also those without a weight, as they were estimated.
+    """Return the model as terms, with all columns and all blocks, including those of weight 0.
 
     Parameters
     ----------
     fitted : Fitted or Model
-        A fitted state, or its model. A `Model` alone does not show whether cells were missing when it was learned.
+        The fitted state, or its model. A `Model` alone does not show whether training cells were missing.
 
     Returns
     -------
@@ -68,11 +68,11 @@ def lower_model(fitted: Fitted | Model) -> TermModel:
     Raises
     ------
     UsageError
-        If a column cannot be exported; it is named.
+        If a column cannot be exported; the message names it.
 
     See Also
     --------
-    fold_model : The same for targets that can only add up.
+    fold_model : The same for targets that only add tables and densities.
     """
     model = fitted.model if isinstance(fitted, Fitted) else fitted
     schema = model.schema
@@ -84,7 +84,7 @@ def lower_model(fitted: Fitted | Model) -> TermModel:
         lowered = model.likelihoods[p].lower(ExportedColumns(group.family, group.columns, names))
         cap = math.inf if group.family.is_text or group.family.accepts_new_columns else float(model.cap)
         for k, (slot, terms) in enumerate(zip(slots.tolist(), lowered.blocks, strict=True)):
-            if isinstance(fitted, Fitted) and _is_holed(fitted, p):
+            if isinstance(fitted, Fitted) and _has_missing_cells(fitted, p):
                 terms = [replace(term, holed=True) if isinstance(term, JointNormalTerm) else term for term in terms]
             columns = group.columns if group.family.joint else group.columns[k : k + 1]
             weight = float(model.weights[slot])
@@ -108,8 +108,8 @@ def lower_model(fitted: Fitted | Model) -> TermModel:
     )
 
 
-def _is_holed(fitted: Fitted, p: int) -> bool:
-    """Whether a column group left out rows with missing cells when it was counted."""
+def _has_missing_cells(fitted: Fitted, p: int) -> bool:
+    """Return True if a column group left out training rows with missing cells."""
     counts = fitted.counts.select_schema(fitted.model.schema)
     statistic = counts.statistics[p]
     return isinstance(statistic, Scatter) and bool(statistic.weight.sum() < (1.0 - 1e-9) * counts.class_weight.sum())
@@ -118,7 +118,7 @@ def _is_holed(fitted: Fitted, p: int) -> bool:
 def _kinds(
     columns: Iterable[int], blocks: Iterable[Iterable[Term]], refusals: Iterable[Refusal]
 ) -> dict[int, tuple[Kind, CellPlace | None]]:
-    """What users enter for each column, by its terms, and its levels."""
+    """Return the kind of input and the levels of each column."""
     found: dict[int, tuple[Kind, CellPlace | None]] = dict.fromkeys(columns, ("number", None))
     for term in (term for terms in blocks for term in terms):
         if isinstance(term, TextTerm):
@@ -145,7 +145,7 @@ def _column(schema: Schema, column: int, kind: Kind, levels: CellPlace | None) -
 
 
 def _corrections(corrections: Corrections, schema: Schema) -> CorrectionTables:
-    """The tables; bins of their columns are numbered as places are."""
+    """Return the tables with places for the bins of their columns."""
     places: list[CellPlace] = []
     for one in corrections.columns:
         if one.cuts is not None:
@@ -156,15 +156,15 @@ def _corrections(corrections: Corrections, schema: Schema) -> CorrectionTables:
 
 
 def fold_model(fitted: Fitted | Model) -> TermModel:
-    """Return the model as terms for targets that can only add up tables and densities.
+    """Return the model as terms for targets that only add tables and densities.
 
-    Weights are in the terms, and the cap of a lookup is in its table. Tables of tuples are expanded to all combinations
-    of places. Blocks without a weight and columns that are not read are left out.
+    Weights are multiplied into the terms, and caps of lookups into their tables. Joint tables are expanded to all
+    combinations of places. Blocks without weight and unused columns are left out.
 
     Parameters
     ----------
     fitted : Fitted or Model
-        A fitted state, or its model. A `Model` alone does not show whether cells were missing when it was learned.
+        The fitted state, or its model. A `Model` alone does not show whether training cells were missing.
 
     Returns
     -------
@@ -173,11 +173,11 @@ def fold_model(fitted: Fitted | Model) -> TermModel:
     Raises
     ------
     UsageError
-        If a column cannot be expressed in this form; it is named.
+        If a column cannot be expressed in this form; the message names it.
 
     See Also
     --------
-    lower_model : The same of every family, for programs that can do more.
+    lower_model : The same for programs, with all families.
 
     Examples
     --------
@@ -188,16 +188,16 @@ def fold_model(fitted: Fitted | Model) -> TermModel:
     ('outlook', 4, ('overcast', 'rain', 'sunny'))
     """
     model = lower_model(fitted)
-    blocks = tuple(_folded_block(model, block) for block in model.blocks if block.terms)
+    blocks = tuple(_fold_block(model, block) for block in model.blocks if block.terms)
     blocks = tuple(block for block in blocks if block.weight > 0.0)
     refusals = [
-        replace(one, place=_folded_place(one.place), if_weighted=None)
+        replace(one, place=_fold_place(one.place), if_weighted=None)
         for one in model.refusals
         if one.if_weighted is None or model.blocks[one.if_weighted].weight > 0.0
     ]
     corrections = model.corrections
     if corrections is not None:
-        corrections = replace(corrections, places=tuple(map(_folded_place, corrections.places)))
+        corrections = replace(corrections, places=tuple(map(_fold_place, corrections.places)))
     flags = {one.place.column for one in refusals if one == reject_other_than_flags(one.place.column)}
     columns = {c: replace(one, read_as="flag" if c in flags else one.read_as) for c, one in model.columns.items()}
     presence = {} if model.partial is None else _presence(columns, blocks, corrections, model.partial)
@@ -209,7 +209,7 @@ def fold_model(fitted: Fitted | Model) -> TermModel:
             read |= set(term.columns) if isinstance(term, JointNormalTerm) else {term.column}  # type: ignore[union-attr]
     return replace(
         model,
-        columns={c: replace(columns[c], read_as=_folded_reading(columns[c])) for c in sorted(read)},
+        columns={c: replace(columns[c], read_as=_fold_cell_type(columns[c])) for c in sorted(read)},
         blocks=blocks,
         corrections=corrections,
         refusals=tuple(dict.fromkeys(refusals)),
@@ -217,19 +217,19 @@ def fold_model(fitted: Fitted | Model) -> TermModel:
     )
 
 
-def _folded_reading(column: Column) -> ReadAs:
-    """What cells are read as; a UsageError for durations."""
+def _fold_cell_type(column: Column) -> ReadAs:
+    """Return the cell type; raise a UsageError for durations."""
     if column.read_as == "duration":
-        raise UsageError("durations cannot be said as terms of a sum", place=Where(column=column.name), remedy=REMEDY)
+        raise UsageError("durations cannot be exported to SQL or ONNX", place=Where(column=column.name), remedy=REMEDY)
     return "number" if column.read_as == "any" else column.read_as
 
 
 def _presence(
     columns: dict[int, Column], blocks: Iterable[Block], corrections: CorrectionTables | None, partial: PartialRows
 ) -> dict[int, CellPlace]:
-    """The places of the columns that have an offset, a share of the evidence or corrections: 0 if a cell is missing.
+    """Return places that show missing cells, for columns with an offset, a share of the evidence or corrections.
 
-    An empty text is a place of its own if it is a level: ONNX has no other way to write a missing text.
+    An empty text has a place of its own if it is a level, because ONNX represents missing texts as empty texts.
     """
     places = [place for block in blocks for term in block.terms for place in term_places(term)]
     empty = {place.column for place in places if isinstance(place, LevelPlace) and "" in place.levels}
@@ -237,15 +237,15 @@ def _presence(
     used |= set() if corrections is None else {place.column for place in corrections.places}
     found: dict[int, CellPlace] = {}
     for column in sorted(used):
-        if _folded_reading(columns[column]) == "text":
+        if _fold_cell_type(columns[column]) == "text":
             found[column] = LevelPlace(column, "text", ("",) if column in empty else ())
         else:
             found[column] = CutPlace(column, ())
     return found
 
 
-def _folded_place(place: CellPlace) -> CellPlace:
-    """Levels that are doubles are numbers, and no levels are texts."""
+def _fold_place(place: CellPlace) -> CellPlace:
+    """Return a place whose levels are numbers if doubles can represent them."""
     if not isinstance(place, LevelPlace) or place.kind in ("text", "date", "time"):
         return place
     if place.kind == "none":
@@ -255,39 +255,39 @@ def _folded_place(place: CellPlace) -> CellPlace:
     return replace(place, kind="number", levels=tuple(map(float, place.levels)))
 
 
-def _folded_block(model: TermModel, block: Block) -> Block:
-    """A block with its weight in the terms. What is impossible under a cap counts as missing."""
-    terms = tuple(_folded_term(model, block, term) for term in block.terms)
+def _fold_block(model: TermModel, block: Block) -> Block:
+    """Return a block with its weight in the terms; impossible values under a cap count as missing."""
+    terms = tuple(_fold_term(model, block, term) for term in block.terms)
     if block.cap == math.inf or not block.weight > 0.0:
         return replace(block, terms=terms)
     if len(terms) == 1 and isinstance(term := terms[0], LookupTerm):
-        return replace(block, cap=math.inf, terms=(replace(term, table=capped(term.table, block.cap)),))
+        return replace(block, cap=math.inf, terms=(replace(term, table=cap_evidence(term.table, block.cap)),))
     densities = NormalTerm | HalfLineTerm | NarrowGammaTerm
     return replace(
         block, terms=tuple(replace(one, impossible=False) if isinstance(one, densities) else one for one in terms)
     )
 
 
-def capped(weighted: Floats, cap: float) -> Floats:
-    """Weighted evidence (row by class) relative to the best class, and no further below it than the cap."""
+def cap_evidence(weighted: Floats, cap: float) -> Floats:
+    """Return weighted evidence (row by class) relative to the best class, limited by the cap."""
     top = weighted.max(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         return np.maximum(np.where(top == -np.inf, 0.0, weighted - top), -cap)
 
 
-def _folded_term(model: TermModel, block: Block, term: Term) -> Term:
-    """A term with the weight of its block."""
+def _fold_term(model: TermModel, block: Block, term: Term) -> Term:
+    """Return a term multiplied by the weight of its block."""
     w = block.weight
     if isinstance(term, TextTerm):
         name = model.columns[term.column].name
-        raise UsageError(f"{block.family} cannot be said as terms of a sum", place=Where(column=name), remedy=REMEDY)
+        raise UsageError(f"{block.family} cannot be exported to SQL or ONNX", place=Where(column=name), remedy=REMEDY)
     if isinstance(term, TupleTerm):
-        return _expanded(model, block, term)
+        return _expand_tuples(model, block, term)
     if not w > 0.0:
         return term
     if isinstance(term, LookupTerm):
         assert not isinstance(term.place, TuplePlace), "likelihoods look up single cells"
-        return replace(term, place=_folded_place(term.place), table=w * term.table)
+        return replace(term, place=_fold_place(term.place), table=w * term.table)
     if isinstance(term, NormalTerm):
         return replace(term, root=w**0.5 * term.root, offset=w * term.offset)
     if isinstance(term, HalfLineTerm):
@@ -301,12 +301,12 @@ def _folded_term(model: TermModel, block: Block, term: Term) -> Term:
     return replace(term, form=form, weight=w)
 
 
-def _expanded(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm | TupleTerm:
-    """A row for each combination of places; a UsageError if they are too many."""
+def _expand_tuples(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm | TupleTerm:
+    """Return a lookup with a row per combination of places; raise a UsageError if there are too many."""
     members: list[CellPlace] = []
     codes = []
     for member, code in zip(term.members, term.codes, strict=True):
-        place = _folded_place(member)
+        place = _fold_place(member)
         if isinstance(place, LevelPlace) and code[OTHER_PLACE] == SUMMED_OVER:  # other values count as missing
             place, code = replace(place, merged=True), np.delete(code, OTHER_PLACE)
         members.append(place)
@@ -314,7 +314,7 @@ def _expanded(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm | T
     every = TuplePlace(tuple(members))
     if every.size > MAX_COMBINATIONS:
         raise UsageError(
-            f"{block.family} has {every.size:,} combinations of values, more than {MAX_COMBINATIONS:,}",
+            f"{block.family} has {every.size:,} combinations of values; SQL and ONNX allow {MAX_COMBINATIONS:,}",
             place=Where(column=model.columns[block.columns[0]].name),
             remedy=REMEDY,
         )
@@ -325,19 +325,19 @@ def _expanded(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm | T
 
 
 def all_codes(term: TupleTerm) -> Integers:
-    """The codes of every combination of places, in order, combination by member."""
+    """Return the codes of every combination of places, in order, combination by member."""
     return np.array(list(product(*(code.tolist() for code in term.codes))), dtype=np.int64)
 
 
 def tuple_evidence(term: TupleTerm, codes: Integers) -> Floats:
-    """The evidence of tuples of codes (tuple by member), tuple by class."""
+    """Return the evidence of tuples of codes (tuple by member), tuple by class."""
     out, sizes = np.zeros((len(codes), len(term.counts))), np.array(term.sizes, dtype=np.float64)
     for pattern, rows in group_by_missing(codes == SUMMED_OVER):
         kept = np.flatnonzero(~pattern)
         if not kept.size:
             continue
         known, place = np.unique(term.tuples[:, kept], axis=0, return_inverse=True)
-        counts = np.zeros((len(known) + 1, out.shape[1]))  # the last one is of tuples that do not occur
+        counts = np.zeros((len(known) + 1, out.shape[1]))  # the last one is for unseen tuples
         np.add.at(counts, place.ravel(), term.counts.T)
         shares = smooth_shares(counts.T, term.alpha * sizes[pattern].prod(), sizes[kept].prod())
         number = {tuple(one): k for k, one in enumerate(known.tolist())}

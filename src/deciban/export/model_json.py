@@ -1,8 +1,8 @@
-"""A model as JSON: the terms that the scorers in JavaScript and Python read. The one home of the format.
+"""Model as JSON for the JavaScript and Python scorers; this module defines the format.
 
-Numbers and arrays are exact to the last bit. A number that JSON has no way to write is a text: "inf", "-inf", "nan". A
-short array is a list; a long one, or one of many digits, an object of one entry, whose name says what the bytes are
-(f8, i4, u2, u1: NumPy's names, little-endian) and whose value is base64.
+Numbers and arrays are exact to the last bit. Numbers that JSON cannot represent are strings: "inf", "-inf", "nan". A
+short array is a list. An array that is long or has many digits is an object with one entry: its key is the type (f8,
+i4, u2, u1: NumPy's names, little-endian) and its value is base64.
 """
 
 import base64
@@ -38,54 +38,59 @@ from deciban.model.partial_rows import PartialRows
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
 
-# The name and version of the format; a scorer rejects a version that it does not know.
+# Name of the format.
 JSON_FORMAT = "deciban model"
+
+# Version of the format; scorers reject other versions.
 JSON_VERSION = 1
 
-# By how much the sum of all corrections may err, in nats; in a model that is to be small, and by what share of the
-# largest the weights of their cells may, by which they are shared out among columns.
+# Maximum error of the sum of all corrections, in nats.
 CORRECTIONS_ERROR = 4e-13
+
+# The same for `small` models: invisible in percentages.
 SMALL_CORRECTIONS_ERROR = 1e-4
+
+# Maximum relative error of the cell weights in `small` models. They only split corrections among columns.
 SMALL_ROWS_ERROR = 1e-5
 
-# What labels of classes are, by NumPy's kind of their array; others are texts.
+# Type of class labels by NumPy's kind; others are texts.
 CLASS_TYPES = {"b": "flag", "i": "integer", "u": "integer", "f": "number", "M": "date"}
 
-# What cells are read as that are converted; others are taken as they are.
+# Cell types that need conversion; other cells are used unchanged.
 CONVERTED = ("number", "flag", "date", "time")
 
-# Arrays of so many numbers or fewer are written out.
+# Arrays with at most this many numbers are written as lists, which are shorter than base64.
 SHORT_ARRAY = 12
 
-# The most bytes of a fixed-point number.
+# Maximum size of a fixed-point number; beyond it, doubles are almost as short.
 MAX_FIXED_BYTES = 6
 
 
 def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]:
-    """A model as plain values of strict JSON: what the scorers in JavaScript and Python read.
+    """Return the model as strict JSON values for the scorers in JavaScript and Python.
 
     Parameters
     ----------
     fitted : Fitted or Model
-        What is known, or the model of it.
+        The fitted state of a classifier, or its model.
     small : bool, default=False
-        Whether corrections are rounded so that they take half the room: their sum is then off by at most 1e-4, as a
-        rule by less than 1e-6.
+        If True, round the corrections so that they take half the space. The error of their sum is at most 1e-4, usually
+        below 1e-6.
 
     Returns
     -------
     dict
-        Lists, dicts, texts, finite numbers, true and false. Doubles are exact, the sum of all corrections
-        to 4e-13 unless the model is `small`.
+        Lists, dicts, strings, finite numbers and booleans. Doubles are exact. The sum of all corrections is exact to
+        4e-13 unless the model is `small`.
 
     Raises
     ------
     UsageError
-        If a column cannot be exported; it is named.
+        If a column cannot be exported; the message names it.
 
     See Also
     --------
-    deciban.export.javascript.to_javascript : The same with the scorer, as one module.
+    deciban.export.javascript.to_javascript : The model with its scorer, as one module.
 
     Examples
     --------
@@ -99,7 +104,7 @@ def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]
 
 
 class _Writer:
-    """Writes terms; places, and sets of levels or cuts, are written once, and terms have their numbers."""
+    """Writer of the JSON; places and sets of levels or cuts are written once and referenced by number."""
 
     def __init__(self, model: TermModel) -> None:
         self.model = model
@@ -127,7 +132,7 @@ class _Writer:
         }
 
     def _set(self, place: CellPlace) -> int:
-        """The number of a set of levels or cuts."""
+        """Return the number of a set of levels or cuts."""
         key = ("cuts", place.cuts) if isinstance(place, CutPlace) else (place.kind, place.levels)
         if key not in self._numbers:
             self._numbers[key] = len(self.sets)
@@ -139,7 +144,7 @@ class _Writer:
         return self._numbers[key]
 
     def _place(self, place: CellPlace) -> int:
-        """The number of a place, which is a column and a set."""
+        """Return the number of a place, which is a column and a set."""
         if place not in self._numbers:
             self._numbers[place] = len(self.places)
             self.places.append([place.column, self._set(place)])
@@ -160,7 +165,7 @@ class _Writer:
         }
 
     def _term(self, term: Term) -> dict[str, Any]:
-        """The columns of a term, and what its scorer reads."""
+        """Return the columns of a term and the data of its scorer."""
         if isinstance(term, LookupTerm):
             assert isinstance(term.place, LevelPlace | CutPlace), "likelihoods look up single cells"
             return {"columns": [term.place.column], "place": self._place(term.place), "table": floats(term.table)}
@@ -192,7 +197,7 @@ class _Writer:
         }
 
     def _refusals(self) -> list[dict[str, Any]]:
-        """Refusals that differ only in their columns are written together."""
+        """Return the rejection rules, merged if they differ only in their columns."""
         alike: dict[Any, list[Refusal]] = {}
         for one in self.model.refusals:
             key = self._set(one.place), one.places, one.expected, one.never, one.if_weighted is None
@@ -211,7 +216,10 @@ class _Writer:
         ]
 
     def _corrections(self, tables: CorrectionTables, small: bool) -> dict[str, Any]:
-        """The tables without cells that they do not have; of their values only how classes differ from the first."""
+        """Return the correction tables without unused cells.
+
+        Values are written as differences from the first class.
+        """
         corrections = tables.corrections
         depth = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
         used = np.arange(corrections.values.shape[1]) < (1 << depth)[:, None]
@@ -221,13 +229,13 @@ class _Writer:
             "places": [self._place(place) for place in tables.places],
             "depth": integers(depth),
             "tests": integers(corrections.tests[corrections.tests[:, :, 0] >= 0]),
-            "contrasts": fixed(contrasts[used], error / max(len(depth), 1)),
-            "rows": fixed(rows, SMALL_ROWS_ERROR * float(rows.max(initial=1.0))) if small else amounts(rows),
+            "contrasts": encode_fixed(contrasts[used], error / max(len(depth), 1)),
+            "rows": encode_fixed(rows, SMALL_ROWS_ERROR * float(rows.max(initial=1.0))) if small else amounts(rows),
         }
 
 
 def classes_as_json(classes: LabelArray) -> dict[str, Any]:
-    """The labels of the classes and what they are.
+    """Return the class labels and their type.
 
     >>> classes_as_json(np.array([False, True]))
     {'type': 'flag', 'labels': [False, True]}
@@ -244,7 +252,7 @@ def classes_as_json(classes: LabelArray) -> dict[str, Any]:
 
 
 def _level(kind: str, value: Any) -> Any:
-    """A level; whole numbers that a double would not hold, and microseconds, are texts."""
+    """Return a level; large integers and microseconds become strings."""
     if kind == "integer":
         return exact(value)
     if kind in ("date", "time"):
@@ -253,7 +261,7 @@ def _level(kind: str, value: Any) -> Any:
 
 
 def exact(value: int) -> int | str:
-    """A whole number, as text if a double would not hold it.
+    """Return an integer, as a string if a double cannot represent it.
 
     >>> exact(7), exact(2**60)
     (7, '1152921504606846976')
@@ -262,7 +270,7 @@ def exact(value: int) -> int | str:
 
 
 def _joint_normal(term: JointNormalTerm) -> dict[str, Any]:
-    """The whitened form for whole rows, and matrices (their lower halves) for rows with missing cells."""
+    """Return the whitened form for complete rows, and lower triangular matrices for rows with missing cells."""
     form, half = term.form, np.tril_indices(len(term.columns))
     rows = [matrix[m, :reach] for matrix in form.whiten for m, reach in enumerate(form.reach)]
     return {
@@ -280,13 +288,13 @@ def _joint_normal(term: JointNormalTerm) -> dict[str, Any]:
 
 
 def _text(term: TextTerm, name: str) -> dict[str, Any]:
-    """How texts are cut into words, and the score of each; a UsageError for a tokenizer of the user's."""
+    """Return the tokenizer settings and the score of each word; raise a UsageError for a custom tokenizer."""
     tokens = term.tokens
     if tokens.tokenizer is not None:
         raise UsageError(
-            "Text(tokenizer=…) is a function of Python, which cannot be exported",
+            "Text(tokenizer=…) cannot be exported, because it is a Python function",
             place=Where(column=name),
-            remedy="leave it out (analyzer, ngram_range, stop_words and min_word_length can be), and fit again",
+            remedy="fit again without it; analyzer, ngram_range, stop_words and min_word_length can be exported",
         )
     scores, presence = term.scores, {}
     if term.absent is not None and term.zeros is not None and term.blocked is not None:
@@ -317,7 +325,7 @@ def _text(term: TextTerm, name: str) -> dict[str, Any]:
 
 
 def _partial(partial: PartialRows) -> dict[str, Any]:
-    """How rows with missing cells are scored: offsets column by class, shares by column, scales by known share."""
+    """Return the parameters for missing cells: offsets by column and class, shares by column, and scales."""
     return {
         "offsets": floats(partial.offsets),
         "shares": floats(partial.shares),
@@ -328,7 +336,7 @@ def _partial(partial: PartialRows) -> dict[str, Any]:
 
 
 def number(value: float) -> float | str:
-    """A double as JSON has it.
+    """Return a double as a JSON value.
 
     >>> number(0.1), number(float("-inf"))
     (0.1, '-inf')
@@ -339,7 +347,7 @@ def number(value: float) -> float | str:
 
 
 def floats(array: npt.ArrayLike) -> list[Any] | dict[str, str]:
-    """Doubles, row after row.
+    """Return doubles in row-major order.
 
     >>> floats([1.5, float("inf")])
     [1.5, 'inf']
@@ -349,13 +357,13 @@ def floats(array: npt.ArrayLike) -> list[Any] | dict[str, str]:
     flat = np.asarray(array, dtype=np.float64).ravel()
     if flat.size <= SHORT_ARRAY:
         listed = [number(value) for value in flat.tolist()]
-        if len(str(listed)) < 11 * flat.size + 12:  # base64 would take about as much
+        if len(str(listed)) < 11 * flat.size + 12:  # base64 would be about as long
             return listed
     return _bytes(flat, "f8")
 
 
 def integers(array: npt.ArrayLike) -> list[int] | dict[str, str]:
-    """Whole numbers of at most 32 bits, row after row, in as few bytes as hold them all.
+    """Return integers of at most 32 bits in row-major order, in the smallest type that holds them all.
 
     >>> integers([1, -1])
     [1, -1]
@@ -370,20 +378,22 @@ def integers(array: npt.ArrayLike) -> list[int] | dict[str, str]:
 
 
 def amounts(array: npt.ArrayLike) -> Any:
-    """Numbers that are mostly counts: as integers where all of them are."""
+    """Return numbers that are mostly counts: as integers if all of them are."""
     flat = np.asarray(array, dtype=np.float64).ravel()
     whole = flat.size and np.abs(flat).max() < 1 << 31 and np.array_equal(flat, np.floor(flat))
     return integers(flat.astype(np.int64)) if whole else floats(flat)
 
 
-def fixed(array: Floats, error: float) -> Any:
-    """Finite numbers, each as low + step * (a whole number of so few bytes that none is off by more than `error`);
-    doubles where six bytes are not enough."""
+def encode_fixed(array: Floats, error: float) -> Any:
+    """Return finite numbers in fixed point, with the fewest bytes for which no error exceeds `error`.
+
+    Each number is low + step * integer. If six bytes are not enough, doubles are returned.
+    """
     flat = np.asarray(array, dtype=np.float64).ravel()
     low, high = float(flat.min(initial=0.0)), float(flat.max(initial=0.0))
     for size in range(1, MAX_FIXED_BYTES + 1):
         most = (1 << 8 * size) - 1
-        step = max((high - low) / most, 1e-300)  # numbers that are all but equal are `low`
+        step = max((high - low) / most, 1e-300)  # numbers that are almost equal become `low`
         if 0.5 * step <= error:
             places = np.rint((flat - low) / step).clip(0, most).astype("<u8")
             parts = np.ascontiguousarray(places).view("u1").reshape(-1, 8)[:, :size]
@@ -392,7 +402,7 @@ def fixed(array: Floats, error: float) -> Any:
 
 
 def runs(points: npt.ArrayLike) -> list[int]:
-    """Rising whole numbers as runs of neighbors: how many are left out, how many follow, and so on.
+    """Return increasing integers as run lengths: the number skipped, the number included, and so on.
 
     >>> runs([3, 4, 5, 9])
     [3, 3, 3, 1]
@@ -410,11 +420,11 @@ def _bytes(flat: npt.NDArray[Any], kind: str) -> dict[str, str]:
     return {kind: base64.b64encode(np.ascontiguousarray(flat.astype(f"<{kind}")).tobytes()).decode()}
 
 
-# Tables of characters as Python has them, so that JavaScript cuts texts into the same words: its own may be newer.
+# Python's character tables, so that JavaScript splits texts into the same words. Its own tables may be newer.
 
 
 def _characters(model: TermModel) -> dict[str, Any]:
-    """The tables of characters that texts need."""
+    """Return the character tables that texts need."""
     terms = [term for block in model.blocks for term in block.terms if isinstance(term, TextTerm)]
     tokens = [term.tokens for term in terms]
     found: dict[str, Any] = {}
@@ -431,17 +441,17 @@ def _characters(model: TermModel) -> dict[str, Any]:
 
 @cache
 def letters() -> list[int]:
-    """The code points that words are made of, as runs."""
+    """Return the code points of word characters, as runs."""
     return runs(np.flatnonzero(folding(False, False, False).folded))
 
 
 @cache
 def spaces() -> list[int]:
-    """The code points that are white space, as runs; NUL is one of them."""
-    return runs(np.flatnonzero(folding(False, False, True).folded != _as_they_are()))
+    """Return the code points of white space, as runs; includes NUL."""
+    return runs(np.flatnonzero(folding(False, False, True).folded != _list_unchanged_points()))
 
 
-def _as_they_are() -> np.ndarray:
+def _list_unchanged_points() -> np.ndarray:
     points = np.arange(POINTS)
     points[0xD800:0xE000] = 0xFFFD
     return points
@@ -449,8 +459,11 @@ def _as_they_are() -> np.ndarray:
 
 @cache
 def small_letters() -> dict[str, Any]:
-    """What capital letters become: single: runs of (first, how many, how far apart, by how much they change); several:
-    the few that become more than one character, each followed by these."""
+    """Return the lower case of capital letters.
+
+    single: runs of (first, count, step, change). several: capital letters that become more than one character, each
+    followed by these.
+    """
     single, several = [], []
     for point in _points(CASED):
         small = chr(point).lower()
@@ -462,7 +475,7 @@ def small_letters() -> dict[str, Any]:
 
 
 def _strides(changes: list[tuple[int, int]]) -> list[list[int]]:
-    """Points and their changes as runs of equal changes at equal distances."""
+    """Return points and their changes as runs of equal changes at equal distances."""
     found: list[list[int]] = []
     for point, change in changes:
         if found and found[-1][3] == change:
@@ -476,7 +489,7 @@ def _strides(changes: list[tuple[int, int]]) -> list[list[int]]:
 
 @cache
 def accents() -> dict[str, list[int]]:
-    """The code points that have a decomposition, and those that are accents, as runs."""
+    """Return the code points with a decomposition, and those that are accents, as runs."""
     composed = [point for point in _points(COMPOSED) if unicodedata.normalize("NFKD", chr(point)) != chr(point)]
     marks = [point for point in _points(COMPOSED) if unicodedata.combining(chr(point))]
     return {"composed": runs(composed), "marks": runs(marks)}

@@ -51,13 +51,13 @@ def python_scorer() -> str:
     imports: set[str] = set()
     bodies = []
     for name in PYTHON_PARTS:
-        needed, body = _split_imports((folder / f"{name}.py").read_text("utf-8"))
+        needed, body = _separate_imports((folder / f"{name}.py").read_text("utf-8"))
         imports |= needed
         bodies.append(body)
     return "\n".join(sorted(imports)) + "\n\n\n" + "\n\n\n".join(bodies) + "\n"
 
 
-def _split_imports(source: str) -> tuple[set[str], str]:
+def _separate_imports(source: str) -> tuple[set[str], str]:
     """Return the standard library imports of a module, and the code after its imports."""
     lines, last, needed = source.splitlines(), 0, set()
     for node in ast.parse(source).body:

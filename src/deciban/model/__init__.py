@@ -1,1 +1,1 @@
-"""The core: counts, estimates, evidence and posteriors; the tuning and everything learned (`Fitted`) as values."""
+"""Counts, estimates, evidence and posteriors, and the state of a fitted classifier (`Fitted`)."""

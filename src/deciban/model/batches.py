@@ -1,4 +1,4 @@
-"""Count rows batch by batch on threads, and add the counts up as a tree; how tables are cut into batches."""
+"""Parallel counting of rows in batches."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,47 +17,50 @@ from deciban.util.arrays import Codes, Floats, even_part
 from deciban.util.parallel import map_in_threads, one_blas_thread
 from deciban.util.progress import progress
 
-# Rows of one batch at most. Batches depend on the table alone, so that threads never change a bit of the result.
+# Maximum number of rows per batch. Batches depend only on the table, so that the number of threads never changes the
+# result.
 BATCH_ROWS = 1 << 16
 
-# Rows, and bytes of text, that are too few to be cut into batches.
+# Tables with at most this many rows are not split: the overhead would exceed the gain.
 UNCUT_ROWS = 64
+
+# Texts with fewer bytes than this are not split.
 UNCUT_TEXT = 2 << 20
 
 
-def row_ranges(rows: int, most: int | None = None) -> list[tuple[int, int]]:
-    """The first row of each batch and the one after its last; one empty range where there are no rows.
+def row_ranges(rows: int, max_rows: int | None = None) -> list[tuple[int, int]]:
+    """Return the (start, stop) rows of each batch; one empty range for an empty table.
 
-    Batches are equally long, and if there are several their number is even.
+    Batches have equal sizes. If there are several, their number is even.
     """
-    size = BATCH_ROWS if most is None else min(most, BATCH_ROWS)
+    size = BATCH_ROWS if max_rows is None else min(max_rows, BATCH_ROWS)
     if rows > size:
         size = even_part(rows, size)
     return [(start, min(start + size, rows)) for start in range(0, max(rows, 1), size)]
 
 
-def rows_per_batch(table: Table, text: int, halved: bool = False) -> int:
-    """The most rows of one batch of a table, so that a batch has about `text` bytes of text at most.
+def rows_per_batch(table: Table, max_text: int, halved: bool = False) -> int:
+    """Return the maximum number of rows per batch, such that a batch has about `max_text` bytes of text.
 
-    halved: nor more than half of all text, so that two threads have work.
+    If `halved`, a batch also has at most half of all text, so that two threads have work.
     """
     if table.rows <= UNCUT_ROWS or not isinstance(table, Frame):
         return BATCH_ROWS
     size = table.text_bytes
     if halved:
-        text = max(UNCUT_TEXT, min(text, -(-size // 2)))
-    return BATCH_ROWS if size <= text else max(UNCUT_ROWS, table.rows * text // size)
+        max_text = max(UNCUT_TEXT, min(max_text, -(-size // 2)))
+    return BATCH_ROWS if size <= max_text else max(UNCUT_ROWS, table.rows * max_text // size)
 
 
 _ONES = np.ones(BATCH_ROWS)
 
-# Bytes of text of one batch that is counted, at most and about: large, because vocabularies are added batch by batch.
+# Approximate maximum of text bytes per counted batch. It is large because vocabularies are merged batch by batch.
 COUNTED_TEXT = 24 << 20
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a table with their labels and weights."""
+    """Rows of a table with their labels and weights."""
 
     table: Table
     classes: LabelArray
@@ -67,7 +70,7 @@ class Batch:
 
 
 def batches(examples: Examples, schema: Schema) -> Iterable[Batch]:
-    """The rows cut into batches, with the columns of the schema; those of a table in memory as a list."""
+    """Return the rows in batches with the columns of the schema; a list if the table is in memory."""
     if isinstance(examples, LabeledTable):
         return list(_batches([examples], schema, halved=True))
     return _batches(examples.pieces(), schema)
@@ -83,7 +86,10 @@ def _batches(pieces: Iterable[LabeledTable], schema: Schema, halved: bool = Fals
 
 
 def count(batch: Batch, schema: Schema) -> Counts:
-    """The counts of one batch. Rows without a label are only numbered; a row of weight 0 is no row at all."""
+    """Return the counts of one batch.
+
+    Rows without a label are only numbered. Rows with weight 0 are ignored.
+    """
     table, codes, weights = batch.table, batch.codes, batch.weights
     there = (codes >= 0) & (weights > 0.0)
     guard = Guard(schema, batch.first_row)
@@ -108,15 +114,13 @@ def count(batch: Batch, schema: Schema) -> Counts:
 def count_batches(
     rows: Iterable[Batch], start: Counts, threads: int | None = None, expected: int | None = None
 ) -> Counts:
-    """`start`, which has counted nothing, and the counts of all batches, added up in their order as a binary tree."""
+    """Return `start`, which must be empty, plus the counts of all batches, added in order as a binary tree."""
     tree = _Tree()
 
     def add(numbered: tuple[int, Batch]) -> int:
         place, batch = numbered
         counts = count(batch, start.schema)
-        tree.add(
-            place, start + counts if start.declared else counts
-        )  # adding to `start` refuses a label that is not declared
+        tree.add(place, start + counts if start.declared else counts)  # raises for undeclared labels
         return counts.rows
 
     items = list(enumerate(rows)) if isinstance(rows, Sequence) else enumerate(rows)
@@ -127,7 +131,7 @@ def count_batches(
 
 
 def add_up(parts: Iterable[Counts], start: Counts) -> Counts:
-    """`start`, which has counted nothing, and the counts of all parts, added up in their order as a binary tree."""
+    """Return `start`, which must be empty, plus all parts, added in order as a binary tree."""
     tree = _Tree()
     for place, counts in enumerate(parts):
         tree.add(place, counts)
@@ -135,15 +139,15 @@ def add_up(parts: Iterable[Counts], start: Counts) -> Counts:
 
 
 class _Tree:
-    """Adds counts as a binary tree over their places, in whatever order they come.
+    """Binary tree that adds counts arriving in any order.
 
-    Counts of about equal size are added, so that few additions are of large ones. The thread that brings the second of
-    two neighbors adds them, so that no thread waits for another.
+    Counts of similar size are added, so that few additions involve large ones. The thread that brings the second of two
+    neighbors adds them, so that no thread waits for another.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._waiting: dict[tuple[int, int], Counts] = {}  # by their height in the tree and their place at that height
+        self._waiting: dict[tuple[int, int], Counts] = {}  # by height in the tree and index at that height
 
     def add(self, place: int, counts: Counts) -> None:
         height = 0
@@ -152,7 +156,7 @@ class _Tree:
             height, place = height + 1, place // 2
 
     def _neighbor_of(self, height: int, place: int, counts: Counts) -> Counts | None:
-        """The counts that these are to be added to; None, and these are kept, if those have not come yet."""
+        """Return the counts to add these to, or keep these and return None if the others have not arrived."""
         with self._lock:
             neighbor = self._waiting.pop((height, place ^ 1), None)
             if neighbor is None:
@@ -160,8 +164,6 @@ class _Tree:
             return neighbor
 
     def total(self, start: Counts) -> Counts:
-        """`start` and all counts that came, in their order."""
-        subtotals = [
-            self._waiting[key] for key in sorted(self._waiting)
-        ]  # the lowest cover the last, and fewest, batches
+        """Return `start` plus all counts that arrived, in order."""
+        subtotals = [self._waiting[key] for key in sorted(self._waiting)]  # the lowest subtotals cover the last batches
         return start + reduce(lambda later, earlier: earlier + later, subtotals) if subtotals else start

@@ -1,10 +1,8 @@
-"""Adjustments of the sum of evidence in a tuned model: correction tables, and rows with missing cells.
+"""Correction tables that adjust the sum of evidence in a tuned model.
 
-A table asks up to six yes-or-no questions of a row (is this column above that cut?), which lead to one of its cells.
-Each cell has a value for every class, learned on left-out rows. What cells add to the log joint can be told column by
-column, exactly.
-
-Rows with missing cells have their part of the bias, column by column, and a scale of the sum (`PartialRows`).
+A table asks up to six yes-or-no questions about a row (is this column above that cut?), which lead to one of its cells.
+Each cell has a value per class, learned on left-out rows. The sum of these values can be split exactly into
+contributions of columns.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,24 +22,27 @@ from deciban.tables.table import Readable
 from deciban.util.arrays import Flags, Floats, Integers, PickledFields, scatter_to, sum_at
 from deciban.util.text_tables import format_number
 
-# The bin of a missing cell, and of a category that is none of the levels.
-MISSING_BIN, OTHER_BIN = 0, 1
+# Bin of a missing cell.
+MISSING_BIN = 0
 
-# Rows that are added to each cell of a table when its values are averaged, so that none is empty.
-ROWS_OF_NO_CELL = 1e-6
+# Bin of a category that is not a known level.
+OTHER_BIN = 1
 
-# Tables whose shares are held at a time, where they are only added up.
-TABLES_AT_A_TIME = 64
+# Weight added to each cell of a table when its values are averaged, so that no cell is empty.
+CELL_PRIOR_WEIGHT = 1e-6
+
+# Number of tables processed at a time, to limit memory.
+TABLES_PER_CHUNK = 64
 
 Bins = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class CorrectedColumn:
-    """A column in bins: bin 0 is a missing cell.
+    """A column split into bins, with bin 0 for missing cells.
 
-    cuts: of numbers, rising; a number has the bin 1 + how many of them do not lie above it. levels: of categories; a
-    category has the bin 2 + its place among them, or 1 if it is none of them.
+    cuts: increasing numbers; a number has the bin 1 + the number of cuts not above it. levels: categories; a category
+    has the bin 2 + its index, or 1 if it is not a known level.
     """
 
     column: int
@@ -50,12 +51,12 @@ class CorrectedColumn:
 
     @property
     def bins(self) -> int:
-        """How many bins there are."""
+        """Number of bins."""
         return 2 + int(len(self.levels) if self.cuts is None else self.cuts.size)  # type: ignore[arg-type]  # one is there
 
     @property
     def bin_names(self) -> list[str]:
-        """Each bin as people write it."""
+        """Readable name of each bin."""
         if self.cuts is None:
             assert self.levels is not None, "a column has cuts or levels"
             return ["missing", "others", *map(str, self.levels.to_pylist())]
@@ -66,7 +67,7 @@ class CorrectedColumn:
         return ["missing", f"below {edges[0]}", *between, f"from {edges[-1]}"]
 
     def read(self, table: Readable) -> Bins:
-        """The bin of each cell."""
+        """Return the bin of each cell."""
         if self.cuts is not None:
             numbers = np.asarray(table.numbers([self.column])[:, 0], dtype=np.float64)
             bins = (1 + self.cuts.searchsorted(numbers, side="right")).astype(np.uint8)
@@ -80,12 +81,12 @@ class CorrectedColumn:
 
 @dataclass(frozen=True)
 class Corrections(PickledFields):
-    """What is added to the log joint of each class, by tables of cells.
+    """Correction tables, whose values are added to the log joint.
 
-    columns: those that tables ask of, in bins. tests: (column, last bin below the cut) of each table, -1 where it has
-    no more. values: table by cell by class; their mean over the rows they were learned from is 0. rows: the weight of
-    these rows, table by cell. fold: of each table, the part of the rows that it was learned without. folds: how many
-    such parts there are. hashed: how many of the columns, the first ones, say which part a row is in.
+    columns: the columns used in the tables, in bins. tests: (column, last bin below the cut) per table and question, -1
+    for unused questions. values: table by cell by class; their mean over the training rows is 0. rows: the weight of
+    the training rows, table by cell. fold: for each table, the fold that was left out when it was learned. folds:
+    number of folds. hashed: the number of leading columns whose cells determine the fold of a row.
     """
 
     columns: tuple[CorrectedColumn, ...]
@@ -97,16 +98,16 @@ class Corrections(PickledFields):
     hashed: int
 
     def read(self, table: Readable) -> Bins:
-        """The bin of each cell of a table, column by row."""
+        """Return the bin of each cell of a table, column by row."""
         return bins_of(self.columns, table)
 
     def add_to(self, bins: Bins, out: Floats, unknown: Flags | None = None) -> None:
         """Add the corrections of each row to out[row, class].
 
-        unknown: the cells that are unknown, column by row. A table is then averaged over the columns that are unknown:
-        its value is the mean of the cells that agree with the row in the others, by the rows behind the cells.
+        unknown: flags of unknown cells, column by row. Tables are averaged over unknown columns: the value is the mean
+        of the cells that agree with the row in the known columns, weighted by their training rows.
         """
-        whole, partial = _parted(unknown)
+        whole, partial = _partition_rows(unknown)
         if whole is None:
             kernels.correction_tables.add_corrections(
                 bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out
@@ -116,7 +117,7 @@ class Corrections(PickledFields):
         kernels.correction_tables.add_corrections(
             np.ascontiguousarray(bins[:, whole]), self.tests, self.values, room, part
         )
-        out[whole] = part  # added one after another, so that a row alone has the same bits
+        out[whole] = part  # added one by one, so that a single row gives the same bits
         assert unknown is not None, "some cells are"
         holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, out.shape[1]))
         mean, codes = np.empty(out.shape[1]), np.ascontiguousarray(bins[:, partial])
@@ -126,9 +127,9 @@ class Corrections(PickledFields):
         out[partial] += part
 
     def add_left_out(self, bins: Bins, amounts: Floats, out: Floats, unknown: Flags | None = None) -> None:
-        """Add to out[row, class] the corrections by tables that were learned without a row.
+        """Add to out[row, class] the corrections from tables that were learned without the row.
 
-        amounts: how much of each row is in each fold, row by fold.
+        amounts: the share of each row in each fold, row by fold.
         """
         total = amounts.sum(axis=1)
         for fold in range(self.folds):
@@ -139,20 +140,20 @@ class Corrections(PickledFields):
             out[here] += (self.folds * amounts[here, fold] / total[here])[:, None] * part
 
     def select_fold(self, fold: int) -> "Corrections":
-        """The tables that were learned without a fold."""
+        """Return the tables that were learned without a fold."""
         return self._some(self.fold == fold)
 
     def select_column(self, place: int) -> "Corrections":
-        """The tables that ask of a column."""
+        """Return the tables that use a column."""
         return self._some((self.tests[:, :, 0] == place).any(axis=1))
 
     def _some(self, own: Flags) -> "Corrections":
         return replace(self, tests=self.tests[own], values=self.values[own], rows=self.rows[own], fold=self.fold[own])
 
     def shares(self, bins: Bins, unknown: Flags | None = None) -> Floats:
-        """What each column has of the correction of each row, row by column by class: they add up to it."""
+        """Return the share of each column in the correction of each row, row by column by class."""
         out = np.zeros((bins.shape[1], len(self.columns), self.values.shape[2]))
-        whole, partial = _parted(unknown)
+        whole, partial = _partition_rows(unknown)
         whole = np.arange(bins.shape[1]) if whole is None else whole
         part = np.zeros((whole.size, *out.shape[1:]))
         for t, cell in enumerate(cells_of(np.ascontiguousarray(bins[:, whole]), self.tests)):
@@ -172,62 +173,64 @@ class Corrections(PickledFields):
 
     @cached_property
     def _cell_weights(self) -> Floats:
-        """The weight of each cell when a table is averaged, table by cell."""
-        return np.asarray(self.rows + ROWS_OF_NO_CELL)
+        """Weight of each cell when a table is averaged, table by cell."""
+        return np.asarray(self.rows + CELL_PRIOR_WEIGHT)
 
     @cached_property
     def _cell_shares(self) -> Floats:
-        """What each test has of the value of each cell, table by cell by test by class."""
+        """Share of each test in the value of each cell, table by cell by test by class."""
         return cell_shares(self.tests, self.values, self.rows)
 
     def average_tables(self) -> "list[AveragedTable]":
-        """Each table with its means over unknown columns."""
+        """Return each table with its means over unknown columns."""
         return [
-            _averaged(tests, values, weight)
+            _average_table(tests, values, weight)
             for tests, values, weight in zip(self.tests, self.values, self._cell_weights, strict=True)
         ]
 
     def reindex_classes(self, positions: Integers, size: int) -> "Corrections":
-        """The same with the classes at other positions among `size`; a class that it does not know is not corrected."""
+        """Return the same with classes moved to other positions among `size`; new classes are not corrected."""
         return replace(self, values=scatter_to(self.values, positions, size, axis=2))
 
     def reindex_columns(self, positions: Sequence[int]) -> "Corrections":
-        """The same where the columns of the table have moved to these positions."""
+        """Return the same with the columns of the table moved to these positions."""
         return replace(self, columns=tuple(replace(one, column=positions[one.column]) for one in self.columns))
 
     @property
     def cells(self) -> int:
-        """The number of cells of all tables."""
+        """Number of cells in all tables."""
         return int((1 << (self.tests[:, :, 0] >= 0).sum(axis=1)).sum())
 
     @cached_property
     def importance(self) -> Floats:
-        """How far each column moves the log-odds of two classes, in nats: the mean size of its part of each table, over
-        the rows that the tables were learned from, added up."""
+        """Mean absolute effect of each column on the log-odds, in nats.
+
+        The effects of a column in all tables are averaged over the training rows and summed.
+        """
         found = np.zeros(len(self.columns))
-        for first in range(0, len(self.tests), TABLES_AT_A_TIME):
-            some = slice(first, first + TABLES_AT_A_TIME)
+        for first in range(0, len(self.tests), TABLES_PER_CHUNK):
+            some = slice(first, first + TABLES_PER_CHUNK)
             rows, asked = self.rows[some], self.tests[some, :, 0]
             shares = cell_shares(self.tests[some], self.values[some], rows)
             size = np.abs(shares - shares.mean(axis=3, keepdims=True)).sum(axis=3)
-            weight = rows / np.maximum(rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
+            weight = rows / np.maximum(rows.sum(axis=1, keepdims=True), CELL_PRIOR_WEIGHT)
             each = np.einsum("tc,tcl->tl", weight, size)
             found += sum_at(asked[asked >= 0], each[asked >= 0], len(self.columns))
         return found
 
-    def top_column_sets(self, size: int, most: int) -> list[tuple[int, ...]]:
-        """The sets of so many columns that tables ask together, by how much such tables move: the first ones of all."""
+    def top_column_sets(self, size: int, max_sets: int) -> list[tuple[int, ...]]:
+        """Return the sets of `size` columns that tables use jointly, at most `max_sets`, by decreasing effect."""
         found: dict[tuple[int, ...], float] = {}
-        weight = self.rows / np.maximum(self.rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
+        weight = self.rows / np.maximum(self.rows.sum(axis=1, keepdims=True), CELL_PRIOR_WEIGHT)
         moved = np.einsum("tc,tck->t", weight, np.abs(self.values))
         for tests, movement in zip(self.tests, moved.tolist(), strict=True):
             for one in combinations(sorted({int(j) for j in tests[:, 0] if j >= 0}), size):
                 found[one] = found.get(one, 0.0) + movement
-        best = sorted(found, key=lambda one: (-found[one], one))[:most]
+        best = sorted(found, key=lambda columns: (-found[columns], columns))[:max_sets]
         return [tuple(self.columns[place].column for place in one) for one in best]
 
     def column_effect(self, place: int) -> Floats:
-        """What the cells of one column say by themselves, the others averaged over the rows: bin by class, in nats."""
+        """Return the mean effect of each bin of one column, averaged over the others: bin by class, in nats."""
         out = np.zeros((self.columns[place].bins, self.values.shape[2]))
         bins = np.arange(len(out))
         for tests, values, rows in zip(self.tests, self.values, self.rows, strict=True):
@@ -235,7 +238,7 @@ class Corrections(PickledFields):
             own = np.flatnonzero(tests[:depth, 0] == place)
             if own.size:
                 shape = (2,) * depth
-                weight = (rows[: 1 << depth] + ROWS_OF_NO_CELL).reshape(shape)
+                weight = (rows[: 1 << depth] + CELL_PRIOR_WEIGHT).reshape(shape)
                 others = tuple(k for k in range(depth) if k not in own)
                 weighted = (weight[..., None] * values[: 1 << depth].reshape(*shape, -1)).sum(axis=others)
                 mean = weighted / weight.sum(axis=others)[..., None]
@@ -245,10 +248,10 @@ class Corrections(PickledFields):
 
 @dataclass(frozen=True)
 class AveragedTable:
-    """A table of corrections with one answer for each column that it asks of, which may be that it is unknown.
+    """A correction table that also has values for unknown columns.
 
-    columns: the numbers of these columns. cuts: of each, the last bins below its cuts, rising. values: answer of the
-    first column by answer of the second and so on by class. Answer 0 is unknown; answer 1 + k lies beyond k cuts.
+    columns: indices of the columns it uses. cuts: for each column, the last bins below its cuts, increasing. values:
+    one axis per column, then classes. Index 0 is unknown; index 1 + k is beyond k cuts.
     """
 
     columns: tuple[int, ...]
@@ -256,7 +259,7 @@ class AveragedTable:
     values: Floats
 
     def shares(self) -> dict[int, Floats]:
-        """What each column has of the values: its Shapley value, 0 where the column is unknown."""
+        """Return the Shapley value of each column; 0 if the column is unknown."""
         places = range(len(self.columns))
         means = {}
         for size in range(len(self.columns) + 1):
@@ -273,8 +276,8 @@ class AveragedTable:
         return found
 
 
-def _averaged(tests: Integers, values: Floats, weight: Floats) -> AveragedTable:
-    """A table with its means over unknown columns, by the weight of its cells."""
+def _average_table(tests: Integers, values: Floats, weight: Floats) -> AveragedTable:
+    """Return a table with its means over unknown columns, weighted by its cells."""
     asked = [(int(column), int(cut)) for column, cut in tests if column >= 0]
     cells, left = 1 << len(asked), [column for column, _ in asked]
     sums = np.concatenate([weight[:cells, None], weight[:cells, None] * values[:cells]], axis=1)
@@ -298,8 +301,8 @@ def _averaged(tests: Integers, values: Floats, weight: Floats) -> AveragedTable:
     return AveragedTable(columns, cuts, mean)
 
 
-def _parted(unknown: Flags | None) -> tuple[Integers | None, Integers]:
-    """The rows of which every cell is known, None where these are all rows; and the others."""
+def _partition_rows(unknown: Flags | None) -> tuple[Integers | None, Integers]:
+    """Return the rows with only known cells (None if all rows are), and the other rows."""
     if unknown is None or not unknown.any():
         return None, np.zeros(0, dtype=np.int64)
     partial = unknown.any(axis=0)
@@ -307,19 +310,19 @@ def _parted(unknown: Flags | None) -> tuple[Integers | None, Integers]:
 
 
 def bins_of(columns: Sequence[CorrectedColumn], table: Readable) -> Bins:
-    """The bin of each cell, column by row."""
+    """Return the bin of each cell, column by row."""
     return np.stack([column.read(table) for column in columns])
 
 
 def sums_of_values(bins: Bins, tests: Integers, values: Floats) -> Floats:
-    """What some tables add to the log joint of each row, row by class."""
+    """Return the sum of table values for each row, row by class."""
     out, room = np.zeros((bins.shape[1], values.shape[2])), np.empty(bins.shape[1], dtype=np.int64)
     kernels.correction_tables.add_corrections(np.ascontiguousarray(bins), tests, values, room, out)
     return out
 
 
 def cells_of(bins: Bins, tests: Integers) -> Iterator[Integers]:
-    """The cell of each row in each table, one table after another in the same array."""
+    """Yield the cell of each row for each table, reusing one array."""
     cell = np.empty(bins.shape[1], dtype=np.int64)
     for t in range(len(tests)):
         kernels.correction_tables.find_cells(bins, tests, t, cell)
@@ -327,9 +330,9 @@ def cells_of(bins: Bins, tests: Integers) -> Iterator[Integers]:
 
 
 def cell_shares(tests: Integers, values: Floats, rows: Floats) -> Floats:
-    """The Shapley value of each column in each cell of each table, at the first test that asks of the column.
+    """Return the Shapley value of each column in each cell of each table, at the first test of the column.
 
-    The value of some columns is the mean of the table over the rows that agree with the cell in these columns.
+    The value of a set of columns is the mean of the table over the rows that agree with the cell in these columns.
     """
     tables, depth, _ = tests.shape
     shares = np.zeros((tables, values.shape[1], depth, values.shape[2]))
@@ -345,17 +348,17 @@ def cell_shares(tests: Integers, values: Floats, rows: Floats) -> Floats:
 
 
 def _players(tests: Integers) -> Integers:
-    """For each test of each table the first one that asks of the same column; -1 where there is no test."""
+    """Return for each test the first test of the same column; -1 for unused tests."""
     asked = tests[:, :, 0]
     first = (asked[:, :, None] == asked[:, None, :]).argmax(axis=2)
     return np.where(asked >= 0, first, -1)
 
 
 def _shapley(players: Integers, values: Floats, rows: Floats) -> dict[int, Floats]:
-    """The Shapley value of each player in each cell of some tables, whose tests belong to the same players."""
+    """Return the Shapley value of each player in each cell of tables whose tests have the same players."""
     tables, cells, classes = values.shape
     shape = (tables, *(2,) * players.size, classes)
-    weight = np.broadcast_to((rows + ROWS_OF_NO_CELL)[:, :, None], values.shape).reshape(shape)
+    weight = np.broadcast_to((rows + CELL_PRIOR_WEIGHT)[:, :, None], values.shape).reshape(shape)
     weighted = weight * values.reshape(shape)
     names = sorted(set(players.tolist()))
     means = {}

@@ -1,4 +1,4 @@
-"""All that was learned: counts that add."""
+"""Sufficient statistics of the training rows, as counts that can be added."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,34 +18,34 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Counts:
-    """All that was learned: a frozen value that can be saved, sent, added, subtracted and scaled.
+    """Sufficient statistics of the training rows: a frozen value that can be added, subtracted and scaled.
 
-    `a + b` are the counts of the rows of both (merge), `a - b` those without the rows of b (forget), and `a * 0.9`
-    those of rows of a smaller weight (decay). Smoothing, floors and priors are not in it: they enter when a model is
-    estimated. Classes are sorted, and only those with a positive weight are kept, unless they were declared.
-    `BayesClassifier.counts_` has the counts of a fitted classifier.
+    `a + b` counts the rows of both (merge), `a - b` removes the rows of b (forget), and `a * 0.9` multiplies every row
+    weight (decay). Smoothing, variance floors and priors are not part of the counts: they are applied when a model is
+    estimated. Classes are sorted. Classes without weight are dropped unless they were declared.
+    `BayesClassifier.counts_` holds the counts of a fitted classifier.
 
     Parameters
     ----------
     schema : Schema
-        What each column is, in column groups of one family.
+        The column groups, each with its family.
     classes : ndarray of shape (n_classes,)
-        The labels of the classes, sorted.
+        Class labels, sorted.
     class_weight : ndarray of shape (n_classes,)
-        The weight of the rows of each class.
+        Total row weight per class.
     statistics : tuple
-        The statistic of each column group, in the order of `schema.groups`.
+        Statistic of each column group, in the order of `schema.groups`.
     rows : int, default=0
-        How many rows were counted.
+        Number of counted rows.
     unlabeled : int, default=0
-        How many rows were skipped because their label is missing.
+        Number of rows skipped because their label is missing.
     declared : bool, default=False
-        Whether the classes were declared, so that any other label is an error.
+        True if the classes were declared, so that any other label is an error.
 
     See Also
     --------
-    Model : What is estimated from counts.
-    merge : Add up models that were trained apart.
+    Model : Model estimated from counts.
+    merge : Add up models that were trained separately.
 
     Examples
     --------
@@ -71,14 +71,14 @@ class Counts:
 
     @classmethod
     def empty(cls, schema: Schema, declared: LabelArray | None = None) -> "Counts":
-        """The counts of no rows at all.
+        """Return counts of zero rows.
 
         Parameters
         ----------
         schema : Schema
-            What each column is.
+            The column groups.
         declared : ndarray, default=None
-            The classes, if no others are to be accepted. None: any.
+            The only classes to accept. None accepts any class.
 
         Returns
         -------
@@ -89,10 +89,10 @@ class Counts:
         return cls(schema, classes, np.zeros(classes.size), statistics, declared=declared is not None)
 
     def __add__(self, other: "Counts") -> "Counts":
-        """The counts of the rows of both."""
+        """Return the counts of the rows of both."""
         if not self.classes.size and not self.unlabeled and self.schema == other.schema:
-            return other  # nothing was counted yet
-        mine, theirs = self._aligned(other)
+            return other  # nothing has been counted yet
+        mine, theirs = self._align(other)
         guard = Guard(mine.schema)
         pairs = enumerate(zip(mine.statistics, theirs.statistics, strict=True))
         merged = tuple(guard(p, a.merge, b) for p, (a, b) in pairs)
@@ -105,7 +105,9 @@ class Counts:
         )
 
     def leaves_unchanged(self, other: "Counts") -> bool:
-        """Whether no row here has a weight, and no class is declared that other counts do not have.
+        """Return True if adding these counts leaves `other` unchanged.
+
+        This holds if no counted row has a weight, and no class is declared that `other` lacks.
 
         Parameters
         ----------
@@ -121,26 +123,26 @@ class Counts:
         return not self.declared or set(self.classes.tolist()) <= set(other.classes.tolist())
 
     def __sub__(self, other: "Counts") -> "Counts":
-        """The counts without the rows of `other`, which must have been counted before."""
+        """Return the counts without the rows of `other`, which must have been counted before."""
         return self.subtract(other)
 
     def subtract(self, other: "Counts", tolerance: float | None = None) -> "Counts":
-        """The counts without the rows of `other`, as `-` has them.
+        """Return the counts without the rows of `other`, like the operator `-`.
 
         Parameters
         ----------
         other : Counts
-            The counts of rows that were counted before.
+            Counts of rows that were counted before.
         tolerance : float, default=None
-            For rows that are known to have been counted, at weights that are no whole numbers: what is left of a sum
-            of weights below this is rounding, and 0. Nothing is refused then. None: what cannot have been counted is
-            an error.
+            For rows that are known to have been counted, with fractional weights: sums of weights below the tolerance
+            are treated as rounding errors and set to 0. None raises a ForgetError for rows that cannot have been
+            counted.
 
         Returns
         -------
         Counts
         """
-        mine, theirs = self._aligned(other)
+        mine, theirs = self._align(other)
         new_class = tolerance is None and mine.classes.size > self.classes.size
         if mine.schema.width > self.schema.width or new_class:
             raise ForgetError(
@@ -159,25 +161,25 @@ class Counts:
         ).drop_empty_classes()
 
     def __radd__(self, other: object) -> "Counts":
-        """0 + counts, so that sum() adds counts up."""
+        """Return the counts for `0 + counts`, so that sum() works."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __mul__(self, factor: float) -> "Counts":
-        """The counts as if every row had had `factor` times its weight."""
+        """Return the counts with every row weight multiplied by `factor`."""
         if not isinstance(factor, int | float | np.number) or not 0.0 <= factor < np.inf:
-            raise UsageError(f"counts cannot be scaled by {factor!r}", remedy="give a finite number that is at least 0")
+            raise UsageError(f"cannot scale counts by {factor!r}", remedy="pass a finite number >= 0")
         scaled = tuple(statistic.scale(factor) for statistic in self.statistics)
         return replace(self, class_weight=self.class_weight * factor, statistics=scaled).drop_empty_classes()
 
     __rmul__ = __mul__
 
     def declare_classes(self, classes: LabelArray) -> "Counts":
-        """The same counts with just these classes allowed.
+        """Return the same counts with these classes declared.
 
         Parameters
         ----------
         classes : ndarray
-            The classes; those that were counted must be among them.
+            The only classes to accept. They must include all counted classes.
 
         Returns
         -------
@@ -191,15 +193,15 @@ class Counts:
                     Argument("classes"),
                     " is ",
                     Labels(given.tolist()),
-                    ", but the model knows ",
+                    ", but the model has the classes ",
                     Labels(self.classes.tolist()),
                 ),
-                remedy="declare all at first",
+                remedy="declare all classes in the first call",
             )
         return replace(self._with_classes(given if self.classes.size < given.size else self.classes), declared=True)
 
     def drop_empty_classes(self) -> "Counts":
-        """The same counts without the classes that no row has, unless they were declared.
+        """Return the counts without classes that have no weight, unless the classes were declared.
 
         Returns
         -------
@@ -213,12 +215,12 @@ class Counts:
         return replace(self, classes=self.classes[kept], class_weight=self.class_weight[kept], statistics=statistics)
 
     def extend_schema(self, schema: Schema) -> "Counts":
-        """The same counts under a schema with more columns: in these, every row had missing cells.
+        """Return the same counts under a schema with more columns, which count as missing in every row.
 
         Parameters
         ----------
         schema : Schema
-            A schema that has all columns of this one.
+            A schema that contains all columns of the current one.
 
         Returns
         -------
@@ -243,7 +245,7 @@ class Counts:
         return replace(self, schema=schema, statistics=tuple(statistics))
 
     def select_schema(self, schema: Schema) -> "Counts":
-        """The same counts with the statistics that another schema of the same columns needs.
+        """Return the counts with only the statistics that another schema of the same columns needs.
 
         Parameters
         ----------
@@ -266,8 +268,8 @@ class Counts:
             statistics.append(statistic if same else statistic.reindex_columns(positions, len(group.columns)))
         return replace(self, schema=schema, statistics=tuple(statistics))
 
-    def _aligned(self, other: "Counts") -> tuple["Counts", "Counts"]:
-        """Both under the schema and the classes of the two together."""
+    def _align(self, other: "Counts") -> tuple["Counts", "Counts"]:
+        """Return both counts under the union of their schemas and of their classes."""
         schema = union_schemas(self.schema, other.schema)
         classes = union_classes(self, other)
         declared = self.declared or other.declared
@@ -285,7 +287,7 @@ class Counts:
 
 
 def column_places(old: Schema, new: Schema) -> list[int]:
-    """Where each column of `old` stands in `new`."""
+    """Return the index in `new` of each column of `old`."""
     if old.names is None or new.names is None:
         return list(range(old.width))
     place = {name: k for k, name in enumerate(new.names)}
@@ -293,34 +295,37 @@ def column_places(old: Schema, new: Schema) -> list[int]:
 
 
 def union_classes(mine: Counts, theirs: Counts) -> LabelArray:
-    """The classes of both; a DataError where one of them declared its classes and the other has more."""
+    """Return the classes of both counts.
+
+    Raise a DataError if one of them declared its classes and the other has more.
+    """
     a, b = mine.classes, theirs.classes
     if a.dtype == b.dtype and np.array_equal(a, b):
         return a
     if a.size and b.size and _kind(a) != _kind(b):
         raise DataError(
             f"the labels {a.tolist()[0]!r} and {b.tolist()[0]!r} are of different types",
-            remedy="give all labels one type",
+            remedy="use one type for all labels",
         )
-    if a.size and b.size and {a.dtype.kind, b.dtype.kind} == {"i", "u"}:  # NumPy would make floats of them
+    if a.size and b.size and {a.dtype.kind, b.dtype.kind} == {"i", "u"}:  # NumPy would convert them to floats
         if max(int(a.max()), int(b.max())) >= 1 << 63:
             raise DataError(
-                "some labels are integers beyond 2**63 and others may be negative", remedy="give all one type"
+                "some labels are integers >= 2**63 and others may be negative", remedy="use one integer type"
             )
         a, b = a.astype(np.int64), b.astype(np.int64)
     both = np.unique(np.concatenate([a, b])) if a.size and b.size else (a if a.size else b)
-    for one in (mine, theirs):
-        if one.declared and both.size > one.classes.size:
-            unknown = both[~np.isin(both, one.classes)].tolist()[0]
+    for counts in (mine, theirs):
+        if counts.declared and both.size > counts.classes.size:
+            unknown = both[~np.isin(both, counts.classes)].tolist()[0]
             raise DataError(
-                (f"the label {unknown!r} is not among the declared classes ", Labels(one.classes.tolist())),
+                (f"the label {unknown!r} is not among the declared classes ", Labels(counts.classes.tolist())),
                 remedy=("correct the label or declare it in ", Argument("classes")),
             )
     return both
 
 
 def _kind(classes: LabelArray) -> str:
-    """Labels that can be compared: all text, or all numbers."""
+    """Return the type of labels that can be compared with one another."""
     if classes.dtype.kind == "O":
         return "text" if isinstance(classes[0], str) else type(classes[0]).__name__
     return {"U": "text", "S": "bytes", "b": "bool", "M": "date", "m": "duration"}.get(classes.dtype.kind, "int")
@@ -328,19 +333,19 @@ def _kind(classes: LabelArray) -> str:
 
 @dataclass(frozen=True)
 class Guard:
-    """Runs an action that may meet a cell that cannot be used, and then names the column and row of that cell."""
+    """Wrapper that adds the column and row to errors about invalid cells."""
 
     schema: Schema
     first_row: int = 0
-    rows: Integers | None = None  # the numbers of the rows looked at, where some were left out
+    rows: Integers | None = None  # row numbers, if some rows were left out
 
     def __call__(self, group: int, action: Callable[..., T], *arguments: Any) -> T:
         try:
             return action(*arguments)
         except BadCell as bad:
-            raise self.named(group, bad) from None
+            raise self.locate(group, bad) from None
 
-    def named(self, group: int, bad: BadCell) -> DataError:
+    def locate(self, group: int, bad: BadCell) -> DataError:
         column = self.schema.groups[group].columns[bad.column]
         if self.rows is not None and bad.row is not None:
             bad.row = int(self.rows[bad.row])

@@ -1,4 +1,4 @@
-"""What a fitted classifier knows: its settings, its counts, and the model that these support."""
+"""State of a fitted classifier: settings, counts, tuning, and the model estimated from them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from deciban.util.arrays import Floats, PickledFields
 
 @dataclass(frozen=True)
 class Settings:
-    """How to learn: the parameters of `BayesClassifier`, which documents them."""
+    """Parameters of `BayesClassifier`, which documents them."""
 
     families: ColumnSpec = None
     prior: Any = "empirical"
@@ -31,7 +31,7 @@ class Settings:
 
     @cached_property
     def class_prior(self) -> Prior:
-        """The prior that `prior` stands for; a UsageError if it cannot be one."""
+        """Prior given by `prior`; raises a UsageError if it is invalid."""
         return parse_prior(self.prior)
 
     def check(self) -> None:
@@ -40,20 +40,20 @@ class Settings:
         check_unseen(self.unseen)
         _ = self.class_prior
         if self.tune not in ("auto", "weights", None):
-            raise UsageError("choose 'auto', 'weights', or None for plain Bayes", parameter=Argument("tune", self.tune))
+            raise UsageError("use 'auto', 'weights', or None for plain Bayes", parameter=Argument("tune", self.tune))
         if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
             raise UsageError(
-                "give a whole number that is at least 1, or None for all cores",
+                "use an integer >= 1, or None for all cores",
                 parameter=Argument("threads", self.threads),
             )
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the rows came from: the columns of their labels and weights, and the shards they were added up from.
+    """Origin of the rows: the columns of their labels and weights, and the shards that were merged.
 
-    ignored: columns of their files that were left out, and are left out of files that are learned later.
-    habit: how the cells of their files were written, and so are read later; None is the usual way.
+    ignored: columns that were left out, and will be left out of files that are learned later. habit: format of the
+    cells in CSV files, also used for files that are read later; None is the default format.
     """
 
     target: str | None = None
@@ -66,12 +66,15 @@ class Origin:
         return replace(self, shards=tuple(sorted(set(shards))))
 
     def remove_shards(self, *shards: str) -> "Origin":
-        return replace(self, shards=tuple(known for known in self.shards if known not in shards))
+        return replace(self, shards=tuple(shard for shard in self.shards if shard not in shards))
 
 
 @dataclass(frozen=True)
 class Fitted(PickledFields):
-    """Counts, log prior, tuning, and the model they support. Replaced as a whole: no reader sees half of a change."""
+    """Counts, log prior and tuning, and the model estimated from them.
+
+    The value is immutable and replaced as a whole, so that no reader sees a partial update.
+    """
 
     counts: Counts
     log_prior: Floats
@@ -81,24 +84,23 @@ class Fitted(PickledFields):
 
     @cached_property
     def model(self) -> Model:
-        """What posteriors and decisions come from."""
+        """Model used for posteriors and decisions."""
         require_weight(self.counts)
         return self.plain if self.tuning is None else self.tuning.model(self.counts, self.log_prior)
 
     @cached_property
     def plain(self) -> Model:
-        """Plain Bayes: each column once, by the family it was inferred or declared to have, with weight 1."""
+        """Plain Bayes model: each column once, with its inferred or declared family and weight 1."""
         require_weight(self.counts)
         return estimate(self.counts.select_schema(self.counts.schema.plain), self.log_prior)
 
     @cached_property
     def generative(self) -> Model:
-        """The generative model that pictures, reports and samples show: each column once, by the family that the model
-        uses for it, with weight 1.
+        """Generative model shown in plots, reports and samples.
 
-        Columns of a declared joint block stay together; one of them alone has its marginal. Blocks that tuning added
-        beside the columns are left out. Texts keep the family of plain Bayes: a tuned one is a score, from which no
-        text can be drawn.
+        Each column occurs once, with the family used in the model and weight 1. Columns of a declared joint block stay
+        together; a single one of them has its marginal distribution. Blocks that tuning added are left out. Texts keep
+        the family of plain Bayes, because a tuned text family is a score that cannot be sampled from.
         """
         if self.tuning is None:
             return self.plain
@@ -110,49 +112,49 @@ class Fitted(PickledFields):
 
     @property
     def classes(self) -> LabelArray:
-        """The classes, sorted."""
+        """Class labels, sorted."""
         return self.counts.classes
 
     @cached_property
     def schema(self) -> Schema:
-        """What each column is in the model."""
+        """Schema of the model."""
         return self.counts.schema if self.tuning is None else self.tuning.described_schema
 
     @property
     def is_tuned(self) -> bool:
-        """Whether weights were learned from rows."""
+        """True if evidence weights were learned from rows."""
         return self.tuning is not None and self.tuning.rows > 0
 
     def column_types(self, target: str | None = None) -> dict[str, str]:
-        """The Arrow type that each named column was learned with; with `target`, that of the labels too."""
+        """Return the Arrow type of each named column in training; with `target`, also that of the labels."""
         types = self.counts.schema.column_types
         return {**types, target: label_type(self.classes)} if target is not None else types
 
     def class_index(self, label: Any) -> int:
-        """The place of a class among the classes; a UsageError where it is none of them."""
+        """Return the index of a class label; raise a UsageError if the model does not have it."""
         labels = self.classes.tolist()
         if label not in labels:
-            raise UsageError(f"the class {label!r} is none of {labels}")
+            raise UsageError(f"unknown class {label!r}; the model has {labels}")
         return int(labels.index(label))
 
     def with_settings(self, settings: Settings) -> "Fitted":
-        """The same with other settings, on which the model does not depend."""
+        """Return the same state with other settings that do not affect the model."""
         changed = replace(self, settings=settings)
         vars(changed).update(
-            {name: made for name, made in vars(self).items() if name in ("model", "plain", "generative")}
+            {name: value for name, value in vars(self).items() if name in ("model", "plain", "generative")}
         )
         return changed
 
     @property
     def single_threaded(self) -> "Fitted":
-        """The same for a task on another machine, which has one core."""
+        """The same state with one thread, for tasks on another machine."""
         return self.with_settings(replace(self.settings, threads=1))
 
 
 def require_weight(counts: Counts) -> None:
-    """Counts to make a model of have at least one row with a label and a weight."""
+    """Raise a DataError if no counted row has a label and a weight."""
     if not counts.class_weight.any():
         raise DataError(
-            "nothing was learned: every row had weight 0, so there is nothing to predict by",
-            remedy="learn rows that have a weight, or add a model that has",
+            "nothing was learned: every row had weight 0",
+            remedy="learn rows with positive weights",
         )

@@ -1,8 +1,8 @@
-"""Confidence intervals of posteriors: the bounds between which they lie, given that they were learned from a sample.
+"""Confidence intervals of posteriors.
 
-By the delta method: the log joint of each class has an error for everything that was estimated (its own means and
-shares, the variances that classes have in common, the prior if it was counted), and the errors of the classes together
-give the variance of the log-odds of each class against all others. Evidence weights are held fixed.
+Computed by the delta method. The log joint of each class has an estimation error: of its own means and shares, of
+variances shared between classes, and of the prior if it was counted. Together these give the variance of the log-odds
+of each class against all others. Evidence weights are treated as fixed.
 """
 
 from dataclasses import dataclass
@@ -16,21 +16,23 @@ from deciban.model.model import Model, posteriors
 from deciban.tables.table import Table
 from deciban.util.arrays import Floats, Integers
 
-# Rows are taken in batches of at most so many, and of at most so many numbers row by class.
+# Rows per batch, to limit memory.
 INTERVAL_ROWS = 1 << 14
+
+# Numbers (rows times classes) per batch, for models with many classes.
 INTERVAL_NUMBERS = 1 << 22
 
-# What rounding leaves of the sum of variances and covariances that cancel, as a share of them.
+# Rounding error of a sum of variances and covariances that cancel, relative to their size.
 CANCELLED_SHARE = 1e-14
 
 
 def posterior_intervals(
     model: Model, counts: Counts, prior_variance: Floats, table: Table, level: float
 ) -> tuple[Floats, Floats]:
-    """The least and the highest posterior of each class, row by class, at the given level.
+    """Return the lower and upper bound of each posterior, row by class, at the given level.
 
-    counts: what the model was estimated from. prior_variance: of the log prior of each class. Where cells are so far
-    from all that was learned that their errors overflow, nothing is known: from 0 to 1.
+    counts: the counts from which the model was estimated. prior_variance: variance of the log prior of each class. If
+    cells are so far from the training data that their errors overflow, the interval is 0 to 1.
     """
     classes = model.classes.size
     low, high = np.ones((table.rows, classes)), np.ones((table.rows, classes))
@@ -42,9 +44,9 @@ def posterior_intervals(
         some = slice(first, min(first + step, table.rows))
         piece = table.slice(some.start, some.stop)
         log_joint = model.log_joint(piece, first)
-        impossible = log_joint.max(axis=1) == -np.inf  # the prior stands for the posterior
+        impossible = log_joint.max(axis=1) == -np.inf  # the posterior is the prior
         log_joint[impossible] = model.log_prior
-        with np.errstate(over="ignore", invalid="ignore"):  # of cells that are far from all that was learned
+        with np.errstate(over="ignore", invalid="ignore"):  # for cells far from the training data
             odds = LogOdds.of(log_joint)
             covariance = odds.no_errors()
             add_errors(model, counts, piece, first, covariance)
@@ -53,7 +55,7 @@ def posterior_intervals(
             covariance.own[:] += prior_variance
             spread = width * np.sqrt(odds.variance(covariance))
             bounds = scipy.special.expit(odds.value - spread), scipy.special.expit(odds.value + spread)
-        posterior = posteriors(log_joint, model.log_prior)  # which the bounds hold to the last digit
+        posterior = posteriors(log_joint, model.log_prior)  # the bounds must contain it exactly
         known = np.isfinite(spread)
         low[some] = np.where(known, np.minimum(bounds[0], posterior), 0.0)
         high[some] = np.where(known, np.maximum(bounds[1], posterior), 1.0)
@@ -61,7 +63,7 @@ def posterior_intervals(
 
 
 def add_errors(model: Model, counts: Counts, table: Table, first_row: int, out: Covariance) -> None:
-    """Add the errors of log P(row | class)."""
+    """Add the estimation errors of log P(row | class)."""
     guard = Guard(model.schema, first_row)
     for p, (group, statistic) in enumerate(zip(model.schema.groups, counts.statistics, strict=True)):
         cells = guard(p, group.family.read, table, group.columns)
@@ -71,11 +73,11 @@ def add_errors(model: Model, counts: Counts, table: Table, first_row: int, out: 
 
 @dataclass(frozen=True)
 class LogOdds:
-    """The log-odds of each class against all others, row by class, and how they follow the log joints.
+    """Log-odds of each class against all others, row by class, and their derivatives.
 
-    With the log joint of class k, whose posterior is p[k], the log-odds of c grow by (1[c = k] - p[k]) / (1 - p[c]).
-    Of the most probable class 1 - p may be lost to rounding: there the others are added up, and `slope` is the share
-    by which each of them counts.
+    With respect to the log joint of class k, whose posterior is p[k], the log-odds of c have the derivative (1[c = k] -
+    p[k]) / (1 - p[c]). For the most probable class 1 - p may be lost to rounding. There the others are added up, and
+    `slope` holds the share of each.
     """
 
     value: Floats
@@ -104,12 +106,14 @@ class LogOdds:
         return cls(value, posterior, best, slope)
 
     def no_errors(self) -> Covariance:
-        """The covariance of log joints that have no errors as yet, along all that `variance` looks at."""
+        """Return a covariance of 0, in the shape that `variance` needs."""
         return Covariance.zeros_along(self.posterior, self.slope)
 
     def variance(self, covariance: Covariance) -> Floats:
-        """The variance of the errors, row by class: infinite where it overflows, and not below what is left of it by
-        rounding where classes have nearly all of their errors in common."""
+        """Return the variance of the errors, row by class; infinite if it overflows.
+
+        A lower bound accounts for rounding if classes share nearly all of their errors.
+        """
         rows, posterior, slope = np.arange(len(self.value)), self.posterior, self.slope
         rest = 1.0 - np.minimum(posterior, 0.5)
         along, deviation = covariance.multiply(0), np.sqrt(covariance.own)

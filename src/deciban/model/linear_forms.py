@@ -1,4 +1,4 @@
-"""The linear and the quadratic form of a model: scores as weights times features."""
+"""Linear and quadratic form of a model: scores as weights times features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,22 +16,29 @@ from deciban.sources.open import open_table
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Floats
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import align_table
 
-# Terms of a form that are printed; of more, the first and the last ones.
+# Forms with more terms than this are abbreviated when printed.
 MAX_TERMS_PRINTED = 40
+
+# Number of leading terms shown in an abbreviated form.
 FIRST_TERMS = 25
+
+# Number of trailing terms shown in an abbreviated form.
 LAST_TERMS = 5
 
 
 @dataclass(frozen=True)
 class Form:
-    """score[class] = weights · features + offset (+ features' quadratic features): the model's log joint up to a term
-    that is the same for every class.
+    """Score of each class as a linear or quadratic function of features.
 
-    names: one for each feature. weights: feature by class. offset: one for each class, for rows without missing cells.
-    quadratic: class by feature by feature, or None: then the form is linear. A missing cell takes its features and its
-    share of the offset away; in a tuned model `scores` scales what is left as the model does.
+    score[class] = weights · features + offset (+ features' quadratic features). This is the model's log joint up to a
+    term that is the same for every class.
+
+    names: name of each feature. weights: feature by class. offset: one per class, for rows without missing cells.
+    quadratic: class by feature by feature; None for a linear form. A missing cell removes its features and its share of
+    the offset; for a tuned model, `scores` scales the rest as the model does.
     """
 
     classes: LabelArray
@@ -42,17 +49,17 @@ class Form:
     log_prior: Floats
     bias: Floats
     partial: PartialRows | None
-    terms: dict[int, list[DiscriminantTerms]]  # of each group of the schema that has any
+    terms: dict[int, list[DiscriminantTerms]]  # for each column group that has terms
     schema: Schema
 
     def features(self, X: Any) -> Floats:
-        """The features of a table, NaN where a cell is missing."""
+        """Return the features of a table, NaN for missing cells."""
         cells = self._cells(open_table(X))
         features = [terms.features(cells[group]) for group, some in self.terms.items() for terms in some]
         return np.concatenate(features, axis=1)
 
     def scores(self, X: Any) -> Floats:
-        """The score of each class, row by class."""
+        """Return the score of each class, row by class."""
         table = open_table(X)
         cells = self._cells(table)
         missing = None if self.partial is None else missing_cells(self.schema.table_as_learned(table))
@@ -64,7 +71,7 @@ class Form:
         return self.log_prior + (out if known is None else known.scale[:, None] * out)
 
     def _cells(self, table: Table) -> dict[int, Any]:
-        """The cells of each group that has terms, as its family reads them."""
+        """Return the cells of each group that has terms, as its family reads them."""
         table, groups, guard = self.schema.table_as_learned(table), self.schema.groups, Guard(self.schema)
         return {p: guard(p, groups[p].family.read, table, groups[p].columns) for p in self.terms}
 
@@ -81,14 +88,14 @@ class Form:
         labels = self.classes.tolist()
         if negative is None and len(labels) != 2:
             raise UsageError(f"the model has {len(labels)} classes", remedy="name two: hyperplane(positive, negative)")
-        a = len(labels) - 1 if positive is None else self._place(positive)
-        b = 1 - a if negative is None else self._place(negative)
+        a = len(labels) - 1 if positive is None else self._class_index(positive)
+        b = 1 - a if negative is None else self._class_index(negative)
         return self.weights[:, a] - self.weights[:, b], float(self.offset[a] - self.offset[b])
 
-    def _place(self, label: Any) -> int:
+    def _class_index(self, label: Any) -> int:
         labels = self.classes.tolist()
         if label not in labels:
-            raise UsageError(f"{label!r} is none of the classes {labels}")
+            raise UsageError(f"{label!r} is not one of the classes {labels}")
         return int(labels.index(label))
 
     def __str__(self) -> str:
@@ -99,8 +106,18 @@ class Form:
         head, offset = map(str, self.classes.tolist()), (f"{offset:.4g}" for offset in self.offset)
         return align_table([("", *head), *lines, ("offset", *offset)], right=range(1, self.classes.size + 1))
 
+    __repr__ = __str__
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame with the weight of each term for each class; the last line is the offset."""
+        terms = [*zip(self.names, self.weights.tolist(), strict=True), *self._products()]
+        lines = [*(weights for _, weights in terms), self.offset.tolist()]
+        names = [*(name for name, _ in terms), "offset"]
+        by_class = {str(label): [line[c] for line in lines] for c, label in enumerate(self.classes.tolist())}
+        return data_frame({"term": names, **by_class})
+
     def _products(self) -> list[tuple[str, list[float]]]:
-        """The quadratic terms: each product of two features, with what it counts for each class."""
+        """Return the quadratic terms: each product of two features, with its weight for each class."""
         if self.quadratic is None:
             return []
         found = []
@@ -112,11 +129,11 @@ class Form:
 
 
 def form_of(model: Model, quadratic: bool) -> Form:
-    """The form of a model, linear unless `quadratic`; a UsageError that says why where there is none."""
+    """Return the linear (or quadratic) form of a model; raise a UsageError if it has none."""
     terms = {p: found for p in range(len(model.schema.groups)) if (found := _group_terms(model, p, quadratic))}
     if model.corrections is not None or model.cap < np.inf:
         raise UsageError(
-            "a model with corrections, or a cap on what a block is worth, has no linear or quadratic form",
+            "a model with corrections or capped evidence has no linear or quadratic form",
             remedy=("fit with ", Argument("tune", "weights"), ", or ", Argument("tune", None), " for plain Bayes"),
         )
     every = [term.expand() for some in terms.values() for term in some]
@@ -131,7 +148,7 @@ def form_of(model: Model, quadratic: bool) -> Form:
 
 
 def _group_terms(model: Model, group: int, quadratic: bool) -> list[DiscriminantTerms]:
-    """The terms of the blocks of a group that have a weight."""
+    """Return the terms of the blocks of a group that have a weight."""
     columns, family = model.schema.groups[group].columns, model.schema.groups[group].family
     weights = model.weights[model.schema.block_slots[group]]
     used = np.flatnonzero(weights).tolist()
@@ -145,8 +162,7 @@ def _group_terms(model: Model, group: int, quadratic: bool) -> list[Discriminant
     for term in terms:
         if term.quadratic is not None and not quadratic:
             raise UsageError(
-                f"{', '.join(term.names[:4])}: {family} has variances that differ between classes (one "
-                "without rows has that of all): the score is quadratic",
+                f"{', '.join(term.names[:4])}: {family} has different variances per class, so the score is quadratic",
                 remedy=("use quadratic_form() or ", Argument("family", "Pooled"), " variances"),
             )
         if not term.is_finite:
@@ -157,7 +173,7 @@ def _group_terms(model: Model, group: int, quadratic: bool) -> list[Discriminant
 
 
 def _block_diagonal(terms: Sequence[DiscriminantTerms], classes: int) -> Floats | None:
-    """The quadratic terms of all blocks in one matrix for each class; None where there are none."""
+    """Return the quadratic terms of all blocks as one matrix per class; None without quadratic terms."""
     if all(term.quadratic is None for term in terms):
         return None
     stops = np.cumsum([len(term.names) for term in terms])

@@ -1,4 +1,4 @@
-"""The Model that is estimated from counts, the Evidence it gives, and the posteriors of log joint probabilities."""
+"""The Bayes model estimated from counts, its evidence, and posteriors from log joint probabilities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,10 +21,10 @@ from deciban.util.arrays import Flags, Floats, Integers
 
 
 def log_normalize(log_joint: Floats, log_prior: Floats, logarithm: bool = False) -> tuple[Floats, Floats]:
-    """The posterior of each row (or its logarithm), and the log of its density, which was divided out.
+    """Return the posterior of each row (or its logarithm), and the log density of the row.
 
-    Where every class has probability 0 the posterior is the prior, and the density of -inf marks the row. The prior is
-    one for all rows, or has a line for each of them.
+    If every class has probability 0, the posterior is the prior and the log density is -inf. The prior is one for all
+    rows, or has one line per row.
     """
     posterior, log_density = np.empty(log_joint.shape), np.empty(len(log_joint))
     each = log_prior.ndim == 2
@@ -38,62 +38,63 @@ def log_normalize(log_joint: Floats, log_prior: Floats, logarithm: bool = False)
 
 
 def posteriors(log_joint: Floats, log_prior: Floats) -> Floats:
-    """The posterior of each row."""
+    """Return the posterior of each row."""
     return log_normalize(log_joint, log_prior)[0]
 
 
 def most_probable(log_joint: Floats, log_prior: Floats) -> Integers:
-    """The place of the class with the highest posterior; ties go to the first."""
+    """Return the index of the class with the highest posterior; ties go to the first."""
     best = log_joint.argmax(axis=1)
     impossible = log_joint[np.arange(best.size), best] == -np.inf
     return np.where(impossible, log_prior.argmax(), best)
 
 
-# Evidence beyond this for every class leaves too few digits to what is added to it.
+# Evidence below minus this for every class leaves too few digits for the other blocks.
 VAST_EVIDENCE = 1e6
 
-# Classes that are so few that whole columns of them are compared, one class after the other.
+# Up to this many classes, a loop over classes is faster than NumPy's reduction over a short axis.
 FEW_CLASSES = 16
 
 
 @dataclass(frozen=True)
 class Model:
-    """A prior and a likelihood for each column group, with a weight for each block and a bias for each class.
+    """Bayes model: a prior, a likelihood per column group, a weight per block and a bias per class.
 
     log joint = log prior + bias + sum over blocks of weight * evidence + corrections. Plain Bayes has weights of 1,
-    biases of 0 and no corrections. In a row with missing cells, a tuned model has the bias of the known columns,
-    averages the corrections over the others, and multiplies all but the log prior by a scale. `BayesClassifier.model_`
-    has the model of a fitted classifier, whose methods take tables in any form.
+    biases of 0 and no corrections. In a row with missing cells, a tuned model uses the bias of the known columns,
+    averages the corrections over the others, and multiplies everything except the log prior by a scale.
+
+    `BayesClassifier.model_` holds the model of a fitted classifier. The methods of the classifier accept any table.
 
     Parameters
     ----------
     schema : Schema
         The column groups of the model; their blocks are `schema.block_names`.
     classes : ndarray of shape (n_classes,)
-        The labels of the classes, sorted.
+        Class labels, sorted.
     log_prior : ndarray of shape (n_classes,)
-        The log prior of each class.
+        Log prior of each class.
     weights : ndarray of shape (n_blocks,)
-        The evidence weight of each block.
+        Evidence weight of each block.
     likelihoods : tuple
-        The likelihood of each column group, in the order of `schema.groups`.
+        Likelihood of each column group, in the order of `schema.groups`.
     corrections : Corrections, default=None
-        What is added to the sum of the evidence. None: nothing.
+        Correction tables, added to the sum of the evidence.
     cap : float, default=inf
-        No block but texts is worth more than this, in nats and after its weight, for or against any class.
+        Maximum weighted evidence of a block for or against any class, in nats. Texts are not capped.
     partial : PartialRows, default=None
-        The bias of each class, column by column, and how rows with missing cells are scored. None: there is no bias,
-        and a missing cell is no evidence.
+        Bias of each class, column by column, and the scale of rows with missing cells. None: no bias, and missing
+        cells are ignored.
 
     Attributes
     ----------
     bias : ndarray of shape (n_classes,)
-        What is added to the log joint of each class, in a row without missing cells.
+        Bias of each class in a row without missing cells.
 
     See Also
     --------
-    Counts : What a model is estimated from.
-    Evidence : What each block contributes to the log joint.
+    Counts : Sufficient statistics from which a model is estimated.
+    Evidence : Contribution of each block to the log joint.
 
     Examples
     --------
@@ -118,11 +119,11 @@ class Model:
 
     @cached_property
     def bias(self) -> Floats:
-        """What is added to the log joint of each class, in a row without missing cells."""
+        """Bias of each class in a row without missing cells."""
         return np.zeros(self.classes.size) if self.partial is None else self.partial.bias
 
     def adjust_for_missing(self, table: Table) -> MissingAdjustment | None:
-        """What is known of rows with missing cells.
+        """Return the bias and scale of rows with missing cells.
 
         Parameters
         ----------
@@ -132,7 +133,7 @@ class Model:
         Returns
         -------
         MissingAdjustment or None
-            None: no cell is missing, or it does not matter beyond the evidence of its block.
+            None if no cell is missing, or if missing cells only remove the evidence of their block.
         """
         if self.partial is None:
             return None
@@ -140,16 +141,16 @@ class Model:
         return None if missing is None else self.partial.adjust_for_missing(missing)
 
     def log_joint(self, table: Table, first_row: int = 0, full: bool = True) -> Floats:
-        """log P(row, class), unnormalized.
+        """Return log P(row, class), unnormalized.
 
         Parameters
         ----------
         table : Table
             Rows with the columns of the schema, in its order.
         first_row : int, default=0
-            The number of the first row, for messages.
+            Number of the first row, for error messages.
         full : bool, default=True
-            Whether a term is added that is the same for every class, such as the number of orders of words.
+            If True, add terms that are the same for every class, such as the multinomial coefficient.
 
         Returns
         -------
@@ -164,7 +165,7 @@ class Model:
             apart = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
             self._score(table, first_row, self._part_weights, self.schema.block_slots, full, apart)
             apart = self.cap_weighted_evidence(apart, self.cap)
-            for b in range(apart.shape[1]):  # in a fixed order, so that a row alone has the same bits
+            for b in range(apart.shape[1]):  # fixed order, so that a single row gives the same bits
                 out[:, 0] += apart[:, b]
         if self.corrections is not None:
             self.corrections.add_to(self._bins(table, first_row), out[:, 0], self.unknown_corrected_cells(known))
@@ -176,24 +177,24 @@ class Model:
         return joint
 
     def unknown_corrected_cells(self, known: MissingAdjustment | None) -> Flags | None:
-        """The unknown cells of the corrected columns.
+        """Return flags of the unknown cells in the corrected columns.
 
         Parameters
         ----------
         known : MissingAdjustment or None
-            What is known of some rows.
+            Adjustment of the rows.
 
         Returns
         -------
         ndarray of shape (n_corrected_columns, n_rows), or None
-            None: there are none.
+            None if all cells are known.
         """
         if known is None or self.corrections is None:
             return None
         return np.ascontiguousarray(known.unknown[:, [one.column for one in self.corrections.columns]].T)
 
     def _bins(self, table: Table, first_row: int) -> Bins:
-        """The bins of the corrected columns; a DataError that names the cell where one cannot be read."""
+        """Return the bins of the corrected columns; raise a DataError for an invalid cell."""
         assert self.corrections is not None, "there are corrections"
         try:
             return self.corrections.read(table)
@@ -201,28 +202,30 @@ class Model:
             raise bad.as_error(self.schema.column_name(bad.column), first_row) from None
 
     def cap_weighted_evidence(self, weighted: Floats, cap: float) -> Floats:
-        """The weighted evidence, none of which is further below that of the best class than the cap.
+        """Return the weighted evidence, limited to the cap below the best class.
 
-        Where it would be, the evidence is relative to that of the best class; where every class has probability 0 it is
-        none. Texts and counts of words are left as they are: they are many words.
+        Evidence that exceeds the cap is made relative to the best class. If every class has probability 0, it becomes
+        0. Texts and word counts are not capped, because they consist of many words.
 
         Parameters
         ----------
         weighted : ndarray of shape (n_rows, n_blocks, n_classes)
             Weight times evidence of each block.
         cap : float
-            The most that a block may be worth, in nats.
+            Maximum evidence of a block, in nats.
 
         Returns
         -------
         ndarray of shape (n_rows, n_blocks, n_classes)
         """
-        return weighted if cap == np.inf else self._limited(weighted, cap)[0]
+        return weighted if cap == np.inf else self._limit(weighted, cap)[0]
 
-    def _limited(self, weighted: Floats, cap: float) -> tuple[Floats, Flags]:
-        """The same, and whether a block was worth more than the cap, or so much for every class that others would be
-        rounded away; row by block."""
-        lowest, top = _least(np.minimum, weighted), _least(np.maximum, weighted)
+    def _limit(self, weighted: Floats, cap: float) -> tuple[Floats, Flags]:
+        """Return the limited evidence and the flags of limited blocks, row by block.
+
+        A block is also limited if its evidence is so large for every class that other blocks would be rounded away.
+        """
+        lowest, top = _reduce_classes(np.minimum, weighted), _reduce_classes(np.maximum, weighted)
         beyond = np.asarray((~(lowest >= top - cap) | (top < -VAST_EVIDENCE)) & ~self._word_blocks)
         if not beyond.any():
             return weighted, beyond
@@ -241,7 +244,7 @@ class Model:
 
     @property
     def n_slots(self) -> int:
-        """The numbers of evidence that are held for each row and class while it is scored."""
+        """Number of slots per row and class while rows are scored."""
         return 1 if self.cap == np.inf else max(len(self.schema.block_names), 1)
 
     @cached_property
@@ -249,14 +252,14 @@ class Model:
         return tuple(self.weights[slot] for slot in self.schema.block_slots)
 
     def evidence(self, table: Table, first_row: int = 0) -> "Evidence":
-        """The evidence of each block for each class, kept apart.
+        """Return the evidence of each block for each class.
 
         Parameters
         ----------
         table : Table
             Rows with the columns of the schema, in its order.
         first_row : int, default=0
-            The number of the first row, for messages.
+            Number of the first row, for error messages.
 
         Returns
         -------
@@ -284,42 +287,42 @@ class Model:
         )
 
     def cap_evidence(self, values: Floats) -> tuple[Floats, Flags | None]:
-        """The evidence of each block within the cap after its weight, and where the cap made it smaller.
+        """Return the evidence of each block limited to the cap, and flags of the limited blocks.
 
         Parameters
         ----------
         values : ndarray of shape (n_rows, n_blocks, n_classes)
-            The evidence of each block.
+            Evidence of each block, without weights. The cap applies to the weighted evidence.
 
         Returns
         -------
         values : ndarray of shape (n_rows, n_blocks, n_classes)
         capped : ndarray of shape (n_rows, n_blocks) or None
-            None: there is no cap.
+            None without a cap.
         """
         if self.cap == np.inf:
             return values, None
-        limited, beyond = self._limited(self._weights_above_0 * values, self.cap)
+        limited, beyond = self._limit(self._weights_above_0 * values, self.cap)
         return np.where(beyond[:, :, None], limited / self._weights_above_0, values), beyond
 
     @cached_property
     def _weights_above_0(self) -> Floats:
-        """The weights, 1 where one is 0, by block."""
+        """Weight of each block, with 1 in place of 0."""
         return np.where(self.weights > 0.0, self.weights, 1.0)[None, :, None]
 
     def leave_one_out_evidence(self, counts: "Counts", table: Table, rows: LeftOutRows, first_row: int = 0) -> Floats:
-        """The leave-one-out evidence of rows that were counted: of each row as if it had not been counted.
+        """Return the leave-one-out evidence of counted rows: each row is scored without its own counts.
 
         Parameters
         ----------
         counts : Counts
-            What the model was estimated from.
+            The counts from which the model was estimated.
         table : Table
             The rows, with the columns of the schema, in its order.
         rows : LeftOutRows
-            The class of each row, and the weight of it that is taken out.
+            The class of each row, and the weight to remove.
         first_row : int, default=0
-            The number of the first row, for messages.
+            Number of the first row, for error messages.
 
         Returns
         -------
@@ -341,40 +344,42 @@ class Model:
         full: bool,
         out: Floats,
     ) -> None:
-        """Add the weighted evidence of every column group to `out`. The one place where anything is scored."""
+        """Add the weighted evidence of every column group to `out`.
+
+        All scoring goes through this method.
+        """
         for p, group in enumerate(self.schema.groups):
             likelihood = self.likelihoods[p]
             try:
                 cells = group.family.read(table, group.columns)
                 likelihood.score(cells, weights[p], slots[p], out)
             except BadCell as bad:
-                raise Guard(self.schema, first_row).named(p, bad) from None
+                raise Guard(self.schema, first_row).locate(p, bad) from None
             if full:
                 add_common_factor(likelihood, cells, weights[p], slots[p], out)
 
     def sample(
         self, n_samples: int, rng: np.random.Generator, label: int | None = None, length: int | None = None
     ) -> tuple[list[Sampled], Integers]:
-        """Rows drawn from the model: a class from the prior, then each column group from its family.
+        """Return rows sampled from the model: a class from the prior, then each column group from its family.
 
         Parameters
         ----------
         n_samples : int
             Number of rows.
         rng : numpy.random.Generator
-            Where the random numbers come from.
+            Random number generator.
         label : int, default=None
-            The position of the class of all rows. None: drawn from the prior.
+            Index of the class of all rows. None draws it from the prior.
         length : int, default=None
-            The number of words of each text, and of each row of counts of words. None: drawn from the lengths that were
-            learned.
+            Number of words in each text, and in each row of word counts. None draws from the learned lengths.
 
         Returns
         -------
         columns : list of array
-            The cells of each column, in the order of the schema.
+            Cells of each column, in the order of the schema.
         labels : ndarray of shape (n_rows,)
-            The position of the class of each row in `classes`.
+            Index of the class of each row in `classes`.
         """
         prior = np.exp(self.log_prior)
         labels = rng.choice(self.classes.size, size=n_samples, p=prior / prior.sum())
@@ -392,43 +397,43 @@ class Model:
 
 @dataclass(frozen=True)
 class Evidence:
-    """log P(block | class) of each row, block and class, and what it is added to.
+    """Evidence of each row, block and class: log P(block | class).
 
-    log joint = log prior + bias + sum over blocks of weight * value. `BayesClassifier.evidence` gives it.
+    log joint = log prior + bias + sum over blocks of weight * value. Returned by `BayesClassifier.evidence`.
 
     Parameters
     ----------
     blocks : tuple of str
-        The names of the blocks: of a column, or of the columns of a joint block, as "a+b"; then, where the model is
-        corrected, "correction of a" of each column.
+        Names of the blocks: a column, or the columns of a joint block as "a+b". If the model has corrections, they are
+        followed by "correction of a" for each corrected column.
     classes : ndarray of shape (n_classes,)
-        The labels of the classes.
+        Class labels.
     values : ndarray of shape (n_rows, n_blocks, n_classes)
-        The evidence of each block for each class: its log likelihood, in nats. A tuned model multiplies it, and the
-        bias, by the scale of the row where cells are missing.
+        Log likelihood of each block for each class, in nats. In rows with missing cells, a tuned model multiplies it
+        and the bias by the scale of the row.
     weights : ndarray of shape (n_blocks,)
-        The evidence weight of each block; 1 in plain Bayes.
+        Evidence weight of each block; 1 in plain Bayes.
     bias : ndarray of shape (n_classes,) or (n_rows, n_classes)
-        What is added to the log joint of each class, for all rows or, where cells are missing, for each: the sum of the
-        offsets of the known columns. 0 in plain Bayes.
+        Bias of each class, for all rows or, if cells are missing, per row: the sum of the offsets of the known columns.
+        0 in plain Bayes.
     log_prior : ndarray of shape (n_classes,) or (n_rows, n_classes)
-        The log prior of each class, for all rows or for each.
+        Log prior of each class, for all rows or per row.
     capped : ndarray of shape (n_rows, n_blocks), default=None
-        Where a block would be worth more than the cap of a tuned model: its values are then relative to that of the
-        best class, and none is further below it than the cap. None: there is no cap.
+        True where the evidence of a block exceeds the cap of a tuned model. Its values are then relative to the best
+        class and limited to the cap. None without a cap.
 
     Attributes
     ----------
     weighted : ndarray of shape (n_rows, n_blocks, n_classes)
         weight * value.
     log_joint, log_posterior : ndarray of shape (n_rows, n_classes)
-        The sum, and the same normalized.
+        The sum, and the normalized sum.
     impossible : ndarray of shape (n_rows,)
-        The rows to which every class gives probability 0.
+        True for rows to which every class gives probability 0.
 
     See Also
     --------
-    BayesClassifier.explain : The same as a printed calculation, in decibans.
+    BayesClassifier.explain : Readable explanation in decibans.
 
     Examples
     --------
@@ -454,17 +459,17 @@ class Evidence:
 
     @property
     def weighted(self) -> Floats:
-        """weight * value of each row, block and class; 0 where the weight is 0."""
+        """Weight * value of each row, block and class; 0 if the weight is 0."""
         weights = self.weights[None, :, None]
         return np.multiply(weights, self.values, out=np.zeros_like(self.values), where=weights > 0.0)
 
     def take(self, places: Integers) -> "Evidence":
-        """The evidence of some of the rows.
+        """Return the evidence of some rows.
 
         Parameters
         ----------
         places : ndarray of int
-            Their numbers, from 0.
+            Row numbers, starting at 0.
 
         Returns
         -------
@@ -475,12 +480,12 @@ class Evidence:
         return replace(self, values=self.values[places], log_prior=prior, bias=bias, capped=capped)
 
     def row_log_prior(self, row: int) -> Floats:
-        """The log prior of each class for a row: that of all rows, or, where rows were left out, its own.
+        """Return the log prior of each class for a row; leave-one-out rows have their own.
 
         Parameters
         ----------
         row : int
-            The number of the row, from 0.
+            Row number, starting at 0.
 
         Returns
         -------
@@ -489,12 +494,12 @@ class Evidence:
         return self.log_prior if self.log_prior.ndim == 1 else self.log_prior[row]
 
     def row_bias(self, row: int) -> Floats:
-        """The bias of each class for a row.
+        """Return the bias of each class for a row.
 
         Parameters
         ----------
         row : int
-            The number of the row, from 0.
+            Row number, starting at 0.
 
         Returns
         -------
@@ -504,7 +509,7 @@ class Evidence:
 
     @property
     def log_joint(self) -> Floats:
-        """log prior + bias + the sum of the weighted evidence, of each row and class."""
+        """Log prior + bias + sum of the weighted evidence, row by class."""
         joint: Floats = np.broadcast_to(self.log_prior + self.bias, self.values.shape[::2]).copy()
         for b in np.flatnonzero(self.weights):
             joint += self.weights[b] * self.values[:, b]
@@ -512,28 +517,28 @@ class Evidence:
 
     @property
     def log_posterior(self) -> Floats:
-        """The logarithm of the posterior of each row and class."""
+        """Log posterior, row by class."""
         return log_normalize(self.log_joint, self.log_prior, logarithm=True)[0]
 
     @property
     def impossible(self) -> Flags:
-        """Whether every class gives a row probability 0: then its posterior is the prior."""
+        """True for rows to which every class gives probability 0; their posterior is the prior."""
         return np.asarray(self.log_joint.max(axis=1) == -np.inf)
 
 
-def _least(lesser: np.ufunc, weighted: Floats) -> Floats:
-    """The least, or by `np.maximum` the greatest, of the numbers of each row and block; NaN where one is."""
+def _reduce_classes(lesser: np.ufunc, weighted: Floats) -> Floats:
+    """Return the minimum (or with `np.maximum` the maximum) over classes, row by block; NaN propagates."""
     classes = weighted.shape[2]
     if classes > FEW_CLASSES:
         return np.asarray(lesser.reduce(weighted, axis=2))
     found = weighted[:, :, 0].copy()
-    for c in range(1, classes):  # several times as fast as to reduce so short an axis
+    for c in range(1, classes):  # several times as fast as a reduction over so short an axis
         lesser(found, weighted[:, :, c], out=found)
     return found
 
 
 def concatenate_evidence(parts: Sequence[Evidence]) -> Evidence:
-    """The evidence of some rows, then of others, by one model; each row has its own prior."""
+    """Return the evidence of several sets of rows as one; each row has its own prior."""
     capped = [part.capped for part in parts if part.capped is not None]
     return replace(
         parts[0],
@@ -550,7 +555,7 @@ def estimate(
     likelihoods: tuple[Likelihood, ...] | None = None,
     weights: Floats | None = None,
 ) -> Model:
-    """The model that the counts support. Unless given, every weight is 1; every bias is 0."""
+    """Return the model estimated from the counts; weights default to 1, biases are 0."""
     if likelihoods is None:
         parts = zip(counts.schema.groups, counts.statistics, strict=True)
         likelihoods = tuple(group.family.estimate(statistic) for group, statistic in parts)

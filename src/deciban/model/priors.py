@@ -21,7 +21,7 @@ class Empirical:
     Parameters
     ----------
     alpha : float, default=0.0
-        How many rows are added to each class. 0 is `prior="empirical"`, 1 is `prior="smoothed"`.
+        Pseudo-count added to each class. 0 is `prior="empirical"`, 1 is `prior="smoothed"`.
 
     See Also
     --------
@@ -42,19 +42,19 @@ class Empirical:
         check_amount("alpha", self.alpha)
 
     def shares(self, classes: LabelArray, weight: Floats) -> Floats:
-        """The prior of each class.
+        """Return the prior of each class.
 
         Parameters
         ----------
         classes : ndarray of shape (n_classes,)
             The classes.
         weight : ndarray of shape (n_classes,)
-            The weight of the rows of each.
+            Total row weight of each class.
 
         Returns
         -------
         ndarray of shape (n_classes,)
-            Probabilities; equal ones where nothing has a weight.
+            Probabilities; equal if no class has a weight.
         """
         top = weight + self.alpha
         total = top.sum()
@@ -79,14 +79,14 @@ class Uniform:
     """
 
     def shares(self, classes: LabelArray, weight: Floats) -> Floats:
-        """The prior of each class.
+        """Return the prior of each class.
 
         Parameters
         ----------
         classes : ndarray of shape (n_classes,)
             The classes.
         weight : ndarray of shape (n_classes,)
-            The weight of the rows of each, which does not matter here.
+            Total row weight of each class; ignored.
 
         Returns
         -------
@@ -98,48 +98,51 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Given:
-    """Probabilities that the user gives: by class, or in the order of the classes.
+    """Probabilities given by the user, by class or in the order of the classes.
 
-    probabilities: they sum to 1. names: the class of each; None if they are in the order of the classes.
+    probabilities: they sum to 1. names: class of each probability; None if they are in the order of the classes.
     """
 
     probabilities: Floats
     names: tuple[Any, ...] | None
 
     def shares(self, classes: LabelArray, weight: Floats) -> Floats:
-        """Return the prior of each class; raise a UsageError if it does not name the classes of the model."""
+        """Return the prior of each class; raise a UsageError if the classes do not match those of the model."""
         shares, known = self.probabilities, classes.tolist()
         if self.names is not None:
             places = self._places_among(known)
             if unknown := [label for label in places if label not in set(known)]:
                 raise UsageError(
-                    f"the prior does not name the classes of the model: {unknown[0]!r} is none of them",
-                    remedy=f"give one probability for each of {known}",
+                    f"the prior has an unknown class {unknown[0]!r}",
+                    remedy=f"pass one probability for each of {known}",
                 )
             self.check_names(classes)
             shares = shares[[places[label] for label in known]]
         elif shares.size != classes.size:
             raise UsageError(
-                f"the prior has {shares.size} probabilities for {classes.size} classes", remedy="give one for each"
+                f"the prior has {shares.size} probabilities for {classes.size} classes", remedy="pass one per class"
             )
         return np.asarray(shares / shares.sum())
 
     def check_names(self, classes: LabelArray) -> None:
-        """Raise a UsageError if one of these classes has no probability; they may be some of the classes."""
+        """Raise a UsageError if one of these classes has no probability.
+
+        classes: some or all of the model's classes.
+        """
         known = classes.tolist()
         if self.names is None:
             return
         places = self._places_among(known)
         if absent := [label for label in known if label not in places]:
             raise UsageError(
-                f"the prior does not name the classes of the model: {absent[0]!r} has none",
-                remedy=f"give one probability for each of {known}",
+                f"the prior has no probability for the class {absent[0]!r}",
+                remedy=f"pass one probability for each of {known}",
             )
 
     def _places_among(self, classes: list[Any]) -> dict[Any, int]:
-        """Return the place of each probability by label.
+        """Return the index of each probability by label.
 
-        Text, as a command line has it, stands for a number that is spelled the same.
+        Text from a command line also matches a number that is spelled the same.
         """
         known = set(classes)
 
@@ -153,19 +156,17 @@ Prior = Empirical | Uniform | Given
 
 
 def parse_prior(prior: Any) -> Prior:
-    """Return the prior that a setting stands for; raise a UsageError if it cannot be one, whatever the classes are.
+    """Return the prior that a setting specifies; raise a UsageError if it is invalid for any classes.
 
-    prior: "empirical", "smoothed" (one row more in every class), "uniform", Empirical(alpha), Uniform(), a mapping
-    from class to probability, or a sequence of probabilities in the order of the classes.
+    prior: "empirical", "smoothed" (one extra row per class), "uniform", Empirical(alpha), Uniform(), a mapping from
+    class to probability, or a sequence of probabilities in the order of the classes.
     """
     if isinstance(prior, Empirical | Uniform | Given):
         return prior
     if isinstance(prior, str):
         named: dict[str, Prior] = {"empirical": Empirical(), "smoothed": Empirical(1.0), "uniform": Uniform()}
         if prior not in named:
-            raise UsageError(
-                f"choose {', '.join(map(repr, named))}, or give probabilities", parameter=Argument("prior", prior)
-            )
+            raise UsageError(f"use {', '.join(map(repr, named))}, or probabilities", parameter=Argument("prior", prior))
         return named[prior]
     if hasattr(prior, "to_dict"):  # the index of a pandas Series names the classes
         prior = prior.to_dict()
@@ -180,14 +181,14 @@ def log_prior(prior: Any, classes: LabelArray, weight: Floats) -> Floats:
 
 
 def prior_of(prior: Any, counts: Counts) -> Floats:
-    """Return the log prior of each class; a given prior is not used as long as no row has a weight."""
+    """Return the log prior of each class; a given prior is ignored until some row has a weight."""
     return log_prior(prior if counts.class_weight.any() else "empirical", counts.classes, counts.class_weight)
 
 
 def prior_variance(prior: Any, weight: Floats) -> Floats:
-    """Return the variance of the log prior of each class that comes from counting a sample, as far as odds need it.
+    """Return the sampling variance of each log prior.
 
-    Between two classes the log of n1/n2 has the variance 1/n1 + 1/n2. A prior that is given or uniform has none.
+    Between two classes, log(n1/n2) has the variance 1/n1 + 1/n2. A given or uniform prior has none.
     """
     prior = parse_prior(prior)
     if isinstance(prior, Empirical):
@@ -203,11 +204,11 @@ def _probabilities(prior: Any) -> Floats:
     except (TypeError, ValueError) as error:
         raise UsageError((shown, f" is not a list of probabilities ({error})")) from error
     if shares.ndim != 1:
-        raise UsageError((shown, " is not a list of probabilities"), remedy="give one for each class")
+        raise UsageError((shown, " is not a list of probabilities"), remedy="pass one per class")
     if not (np.isfinite(shares).all() and (shares >= 0.0).all()):
         raise UsageError(
-            f"the prior {shares.tolist()} has a negative or infinite entry", remedy="probabilities are at least 0"
+            f"the prior {shares.tolist()} has a negative or infinite entry", remedy="probabilities must be >= 0"
         )
     if abs(shares.sum() - 1.0) > 1e-9:
-        raise UsageError(f"the prior sums to {shares.sum():.12g}", remedy="the probabilities of all classes sum to 1")
+        raise UsageError(f"the prior sums to {shares.sum():.12g}", remedy="the probabilities must sum to 1")
     return np.asarray(shares)

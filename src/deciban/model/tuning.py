@@ -1,7 +1,7 @@
-"""Tuning by leave-one-out: the family of each column, the columns modeled together, the weight of each block.
+"""Tuning of a model: the family of each column, joint blocks, evidence weights and corrections.
 
-Rows are scored by what is counted without them, so that a choice is judged by rows it has not seen. Counts do not
-depend on any of it: a choice is which statistics are kept beside those of plain Bayes, and how all are weighed.
+All choices are made by leave-one-out: rows are scored by counts that do not include them. Counts do not depend on the
+tuning. It selects among counted statistics and weights them.
 """
 
 from dataclasses import dataclass, replace
@@ -17,18 +17,19 @@ from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.tables.labels import Labels
 from deciban.util.arrays import Floats, Integers
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import align_table, count_noun
 
-# Columns that are listed with the share of the corrections that hangs on them.
+# Number of columns listed with their share of the corrections.
 MAX_CORRECTIONS_SHOWN = 12
 
-# What is said of a column whose missing cells were evidence in training.
+# Note on a column whose missing cells were evidence in training.
 MISSING_COUNTS = "missing cells are evidence"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The family chosen for a column, and those it was preferred to, each with its leave-one-out log-loss alone."""
+    """The family chosen for a column and its alternatives, with the leave-one-out log-loss of each."""
 
     column: str
     family: Family
@@ -37,36 +38,46 @@ class Choice:
 
     @property
     def reason(self) -> Reason:
-        """Why the column has this family."""
+        """Reason for the choice."""
         return Reason(ChosenBy.TUNED, self._comparison)
 
     @property
     def _comparison(self) -> str:
-        """How the family compares with the others, in words."""
+        """Comparison of the family with the alternatives, in words."""
         if not self.others:
             return "the only suitable family"
         family, loss = self.others[0]
         name = str(family).replace(", outside='ignore'", "").replace("outside='ignore'", "").removesuffix("()")
-        if loss < self.loss:  # by less than a change has to gain
+        if loss < self.loss:  # the gain is below the minimum for a change
             return f"kept (log-loss {self.loss:.4f}); {name} is hardly better ({loss:.4f})"
         return f"log-loss {self.loss:.4f}, best of {len(self.others) + 1} (next: {name} {loss:.4f})"
 
     def __str__(self) -> str:
-        runners_up = ", ".join(f"{family} {loss:.4f}" for family, loss in self.others[:3])
-        return f"{self.column}: {self.family} {self.loss:.4f}" + (f" before {runners_up}" if runners_up else "")
+        others = ", ".join(f"{family} {loss:.4f}" for family, loss in self.others[:3])
+        return f"{self.column}: {self.family} {self.loss:.4f}" + (f" (next: {others})" if others else "")
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """The column groups in use, the weight of each of their blocks, the bias of each class, and how they were found.
+    """Column groups in use, weight of each block, bias of each class, and how they were chosen.
 
-    `stale`: the counts have changed since.
-    `accuracy`, `log_loss`: of the rows it was found on, each scored without itself; the weights were chosen by these
-    same rows, so they flatter a little. None where nothing was tuned, or the counts have changed since.
-    `copies`: about how many of these rows are copies of others, and were left out with them.
-    `corrections`: what is added to the sum of the evidence; None where nothing is. `cap`: no block but texts is worth
-    more than this, in nats, for or against any class. `partial`: how rows with missing cells are scored; None where
-    that was not learned: then the columns have even parts of the bias.
+    Attributes
+    ----------
+    stale : bool
+        True if the counts have changed since.
+    accuracy, log_loss : float or None
+        Metrics of the tuning rows, each scored without itself. The weights were chosen on the same rows, so they are
+        slightly optimistic. None if nothing was tuned, or if the counts have changed since.
+    copies : int
+        Approximate number of rows that are copies of others and were left out together with them.
+    corrections : Corrections or None
+        Correction tables added to the sum of the evidence.
+    cap : float
+        Maximum weighted evidence of a block for or against any class, in nats. Texts are not capped.
+    partial : PartialRows or None
+        Parameters for rows with missing cells. None if they were not learned: the bias is then split evenly.
     """
 
     schema: Schema
@@ -85,8 +96,11 @@ class Tuning:
 
     @property
     def weight_groups(self) -> Integers:
-        """The group of each block: one for all columns alone, one for each other model of the columns together; -1 for
-        interactions, whose weights are drawn to 0."""
+        """Group of each block, for shrinking weights toward their mean.
+
+        One group for all single columns and one for each other set of blocks; -1 for interactions, whose weights shrink
+        to 0.
+        """
         groups = np.zeros(len(self.schema.block_names), dtype=np.int64)
         auxiliary = 0
         for slot, group in zip(self.schema.block_slots, self.schema.groups, strict=True):
@@ -99,12 +113,12 @@ class Tuning:
 
     @classmethod
     def plain(cls, counts: Counts) -> "Tuning":
-        """Every block of plain Bayes with weight 1."""
+        """Return the tuning of plain Bayes: every block has weight 1."""
         schema = counts.schema.plain
         return cls(schema, np.ones(len(schema.block_names)), np.zeros(counts.classes.size), 0)
 
     def drop_zero_weights(self) -> "Tuning":
-        """Without the blocks beside the columns that weigh nothing."""
+        """Return the same without auxiliary blocks of weight 0."""
         slots = self.schema.block_slots
         kept = [p for p, group in enumerate(self.schema.groups) if not group.auxiliary or self.weights[slots[p]].any()]
         schema = replace(self.schema, groups=tuple(self.schema.groups[p] for p in kept))
@@ -114,14 +128,14 @@ class Tuning:
         return replace(self, schema=schema, weights=weights)
 
     def model(self, counts: Counts, log_prior: Floats) -> Model:
-        """The model that these counts support."""
+        """Return the model estimated from these counts."""
         scored = counts.select_schema(self.schema)
         model = estimate(scored, log_prior, weights=self.weights)
         return replace(model, cap=self.cap, corrections=self.corrections, partial=self.scored_partial)
 
     @property
     def described_schema(self) -> Schema:
-        """The schema with a note on each column whose missing cells are evidence."""
+        """Schema with a note on each column whose missing cells are evidence."""
         informative = set() if self.partial is None else set(self.partial.informative.tolist())
         notes = {
             self.schema.column_name(column): f"{reason.note}, {MISSING_COUNTS}" if reason.note else MISSING_COUNTS
@@ -133,17 +147,17 @@ class Tuning:
 
     @property
     def scored_partial(self) -> PartialRows | None:
-        """How rows with missing cells are scored; None where a missing cell does not matter beyond its block."""
+        """Parameters for rows with missing cells; None if these only remove the evidence of their block."""
         if self.partial is not None or (self.corrections is None and not self.bias.any()):
             return self.partial
         columns = sorted({column for group in self.schema.groups for column in group.columns})
         return PartialRows.even(self.bias, columns, self.schema.width)
 
     def mark_stale(self, counts: Counts, classes: Any) -> "Tuning":
-        """The same, marked stale, for counts that have changed; `classes` are those of the bias.
+        """Return the same tuning for changed counts, marked stale; `classes` are those of the bias.
 
-        What is not counted any more is dropped: a column then takes its plain family with the weight it had. New
-        columns have the mean weight of the others.
+        Blocks that are no longer counted are dropped: their columns get their plain family with the former weight. New
+        columns get the mean weight of the others.
         """
         place = column_places(self.schema, counts.schema)
         held: list[tuple[ColumnGroup, list[float]]] = []
@@ -188,7 +202,7 @@ class Tuning:
 
     @property
     def summary(self) -> str:
-        """On how many rows it was tuned and how good it is, in one line."""
+        """Number of tuning rows and left-out metrics, in one line."""
         if not self.rows:
             return self.note or "not tuned"
         text = f"tuned on {count_noun(self.rows, 'row')}" + (f", {self.note}" if self.note else "")
@@ -199,13 +213,31 @@ class Tuning:
         return f"{text}: left-out accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f} ({given}){copies}"
 
     def __str__(self) -> str:
-        stale = "; the counts have changed since: retune" if self.stale else ""
+        stale = "; the counts have changed since, so retuning is recommended" if self.stale else ""
         text = f"{self.summary}{stale}\n{self.weights_table}"
         return text if self.corrections is None else f"{text}\n\n{self.corrections_table}"
 
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the metrics, and the weight of each block, as plain values."""
+        return {
+            "rows": self.rows,
+            "stale": self.stale,
+            "accuracy": self.accuracy,
+            "log_loss": self.log_loss,
+            "copies": self.copies,
+            "weights": dict(zip(self.schema.block_names, self.weights.tolist(), strict=True)),
+            "note": self.note,
+        }
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame with the weight of each block."""
+        return data_frame({"block": list(self.schema.block_names), "weight": self.weights})
+
     @property
     def corrections_table(self) -> str:
-        """What the corrections are and which columns they hang on, for people."""
+        """Readable table of the corrections and the columns they use."""
         corrections = self.corrections
         if corrections is None:
             return "no corrections"
@@ -217,16 +249,18 @@ class Tuning:
             informative = self.partial is not None and column in self.partial.informative
             missing = MISSING_COUNTS if informative else ""
             name = self.schema.column_name(column)
-            lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f} %", missing))
+            lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f}%", missing))
         if hidden := max(len(order) - MAX_CORRECTIONS_SHOWN, 0):
             lines.append((count_noun(hidden, "other"), "", ""))
         asked = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
-        head = f"{count_noun(len(asked), 'table')} of corrections, of up to {count_noun(asked.max(), 'question')} each"
+        head = f"{count_noun(len(asked), 'correction table')} with up to {count_noun(asked.max(), 'question')} each"
         return f"{head}\n{align_table(lines)}"
 
     def correction_effects(self, classes: Any) -> list[dict[str, Any]]:
-        """What the corrections add to the log joint by the cells of each column alone, the others averaged: a record
-        for each column, bin and class, in nats."""
+        """Return the mean correction by the bin of each column, averaged over the other columns.
+
+        The result has a record per column, bin and class, in nats.
+        """
         corrections = self.corrections
         if corrections is None:
             return []
@@ -239,13 +273,13 @@ class Tuning:
 
     @property
     def weights_table(self) -> str:
-        """The weight of each block, for people."""
+        """Readable table of the weight of each block."""
         weights = zip(self.schema.block_names, self.weights, strict=True)
         return align_table((name, f"{weight:.3f}") for name, weight in weights)
 
 
 def copies_in_words(extra: int) -> str:
-    """How many rows are copies of others.
+    """Return a sentence on the number of rows that are copies of others.
 
     >>> copies_in_words(58)
     '58 rows are copies of others and were left out with them'

@@ -1,4 +1,4 @@
-"""`ColumnDisplay`: what a column says over its values, and how it is distributed in each class."""
+"""`ColumnDisplay`: the evidence of a column over its values, and its distribution in each class."""
 
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from deciban.explain.column_values import (
     words_of,
 )
 from deciban.plot.display import (
+    TEXT_SIZE,
     Axes,
     Display,
     add_legend,
@@ -35,23 +36,24 @@ from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import data_frame
 from deciban.util.text_tables import format_amount
 
-# The most bars of a histogram behind a density, the most classes that have bars side by side, and the room of these.
+# Bars of a histogram behind a density.
 MAX_BARS = 60
+# More classes are drawn as points instead of bars.
 MAX_BAR_CLASSES = 6
+# Width of the bars of all classes of a category.
 BARS_WIDTH = 0.8
-
-# Where infinite evidence is drawn to, in decibans: the axis ends before.
+# Infinite evidence is drawn as this number of decibans: the axis ends before.
 BEYOND_ALL_AXES = 1e4
 
 
 class ColumnDisplay(Display):
-    """What a column says for each class over its values, above how it is distributed within the classes.
+    """Evidence of a column for each class over its values, above its distribution within the classes.
 
-    Above is the evidence in decibans for each class against all others together, with all other columns missing; below
-    are the densities (of categories: the shares) by the family that the model uses for the column (of a column in a
-    joint block only, its marginal), and behind them what was counted.
-    All of it comes from counts; no row is needed. Of texts, the words that tell most are shown, each as a text of one
-    word.
+    The upper panel shows the evidence in decibans for each class against all others together, with all other columns
+    missing. The lower panel shows the densities (for categories, the shares) of the family that the model uses for the
+    column, and behind them the counted values. For a column that is only in a joint block, it is the marginal. All of
+    it is computed from counts; no rows are needed. For texts, the most characteristic words are shown, each as a text
+    of one word.
 
     Parameters
     ----------
@@ -60,26 +62,26 @@ class ColumnDisplay(Display):
     classes : ndarray of shape (n_classes,)
         The classes.
     evidence : ndarray of shape (n_values, n_classes)
-        What each value says for each class, in decibans.
+        The evidence of each value for each class, in decibans.
     density : ndarray of shape (n_values, n_classes)
         P(value | class), or its density.
     counts : ColumnCounts or None, default=None
-        How often each value, or each bin, was counted in each class; None where only sums were.
+        The counts of each value, or of each bin, in each class. None: only sums were kept.
     rows : ndarray of shape (n_classes,), default=None
-        The weight of the rows of each class. None: it is not known.
+        The weight of the rows of each class. None: unknown.
 
     Attributes
     ----------
     ax_ : Axes
         The axes of the evidence.
     axes_ : list of Axes
-        Those of the evidence and of the densities.
+        The axes of the evidence and of the densities.
     figure_ : Figure
         The figure.
 
     See Also
     --------
-    PairDisplay : What two columns say together.
+    PairDisplay : The joint evidence of two columns.
     NomogramDisplay : All columns as rulers.
 
     Examples
@@ -118,7 +120,7 @@ class ColumnDisplay(Display):
         estimator : BayesClassifier
             A fitted classifier.
         column : str or int, default=0
-            The name of the column, or its place.
+            The name or the position of the column.
         ax : Axes, default=None
             One pair of axes, or two. None: a new figure.
 
@@ -152,12 +154,12 @@ class ColumnDisplay(Display):
         self._draw_counts(below, places)
         self._draw_density(below, places)
         name = format_name(self.values.name)
-        left_out = len(self.values.cells) - places.size
-        rest = f" (the {places.size} most telling of {len(self.values.cells)} values)" if left_out else ""
-        endless = " (−∞: never in that class)" if np.isinf(self.evidence[places]).any() else ""
-        style_axes(above, f"what {name} says{endless}", y="decibans")
-        what = "share" if self.values.kind != "continuous" else "density"
-        style_axes(below, "in each class", x=name + rest, y=what)
+        size = len(self.values.cells)
+        rest = f" (the {places.size} of {size} values with the strongest evidence)" if places.size < size else ""
+        infinite = " (−∞: never seen in that class)" if np.isinf(self.evidence[places]).any() else ""
+        style_axes(above, f"Evidence of {name}{infinite}", y="decibans for each class", pad=10.0 if infinite else None)
+        what = "probability" if self.values.kind != "continuous" else "density"
+        style_axes(below, "Distribution within each class", x=name + rest, y=what)
         for one in (above, below):
             label_values(one, self.values, places)
         below.set_xlim(above.get_xlim())
@@ -165,37 +167,39 @@ class ColumnDisplay(Display):
         limits = find_evidence_limits(self.evidence[places], self._chances[places])
         above.set_ylim(limits)
         self._mark_beyond(above, places, limits)
-        add_legend(above, outside=True, own=ax is None)
+        handles = [*above.get_legend_handles_labels()[0], *below.get_legend_handles_labels()[0]]
+        add_legend(above, handles, outside=True, own=ax is None)
         self.axes_ = [above, below]
         self._remember_axes(above)
         return self
 
     @property
     def _chances(self) -> Floats:
-        """The probability of each value in each class; of a line, of the stretch about each point."""
+        """Probability of each value in each class; for numbers, of the interval around each point."""
         if self.values.kind != "continuous" or len(self.values.cells) < 2:
             return self.density
         return self.density * np.gradient(self.values.positions)[:, None]
 
     def _mark_beyond(self, ax: Axes, places: Integers, limits: tuple[float, float]) -> None:
-        """Mark evidence beyond the axis: by ∞, or by a triangle where it is finite; of lines, each stretch once."""
+        """Mark evidence beyond the axis with a triangle, and infinite evidence also with ∞; a run of points once."""
         x, size = get_positions(self.values, places), self.classes.size
         listed = self.values.kind == "categories"
         for c, style in enumerate(get_class_styles(self.classes)):
-            said = self.evidence[places, c]
+            evidence = self.evidence[places, c]
             at = x + (c - (size - 1) / 2.0) * BARS_WIDTH / size if listed else x
-            for edge, beyond in zip(limits, (said < limits[0], said > limits[1]), strict=True):
+            for edge, beyond in zip(limits, (evidence < limits[0], evidence > limits[1]), strict=True):
                 out = np.flatnonzero(beyond)
                 stretches = np.split(out, np.arange(1, out.size) if listed else np.flatnonzero(np.diff(out) > 1) + 1)
                 for stretch in (one for one in stretches if one.size):
                     middle, up = float(at[stretch[stretch.size // 2]]), edge > 0.0
-                    if not np.isinf(said[stretch]).any():
-                        ax.plot(middle, edge, marker="^" if up else "v", color=style.color, clip_on=False, markersize=5)
-                        continue
-                    look = {"color": style.color, "ha": "center", "va": "top" if up else "bottom"}
-                    behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-                    ax.annotate("+∞" if up else "−∞", (middle, edge), (0.0, -3.0 if up else 3.0), bbox=behind,
-                                textcoords="offset points", **look)  # fmt: skip
+                    infinite = bool(np.isinf(evidence[stretch]).any())
+                    arrow = {"marker": "^" if up else "v", "markersize": 11 if infinite and listed else 5}
+                    ax.plot(middle, edge, color=style.color, clip_on=False, zorder=4, **arrow)
+                    if infinite:
+                        look = {"color": "white" if listed else style.color, "ha": "center", "va": "center"}
+                        away = (0.0, -14.0 if up else 14.0)
+                        ax.annotate("+∞" if up else "−∞", (middle, edge), away, textcoords="offset points",
+                                    fontsize=TEXT_SIZE, fontweight="bold", **look)  # fmt: skip
 
     def _draw_evidence(self, ax: Axes, places: Integers) -> None:
         x = get_positions(self.values, places)
@@ -209,13 +213,12 @@ class ColumnDisplay(Display):
                 ax.plot(x, y, linestyle=style.line, linewidth=1.6, **options)
 
     def _draw_side_by_side(self, ax: Axes, x: Floats, y: Floats, c: int, options: dict[str, Any]) -> None:
-        """Bars of the classes beside each other; points where there are many classes."""
+        """Draw the bars of the classes side by side, or points if there are many classes."""
         size, style = self.classes.size, get_class_styles(self.classes)[c]
         width = BARS_WIDTH / size
         at = x + (c - (size - 1) / 2.0) * width
         if size <= MAX_BAR_CLASSES:
-            hatch = {"hatch": style.hatch} if c % 2 else {}
-            ax.bar(at, y, width=0.9 * width, edgecolor="white", linewidth=0.0, **hatch, **options)
+            ax.bar(at, y, width=0.92 * width, linewidth=0.0, **options)
         else:
             ax.plot(at, y, linestyle="none", marker=style.marker, markersize=4, **options)
 
@@ -231,7 +234,7 @@ class ColumnDisplay(Display):
         ax.set_ylim(bottom=0.0)
 
     def _draw_counts(self, ax: Axes, places: Integers) -> None:
-        """What was counted, as shares: a histogram behind a density, or a mark beside a bar."""
+        """Draw the counted shares: a histogram behind a density, or a tick on each bar."""
         if self.counts is None:
             return
         total = np.maximum(self.counts.table.sum(axis=1), 1e-300)
@@ -243,10 +246,10 @@ class ColumnDisplay(Display):
                 width = BARS_WIDTH / self.classes.size
                 at = get_positions(self.values, places) + (c - (self.classes.size - 1) / 2.0) * width
                 ax.plot(at, self.counts.table[c, places] / total[c], linestyle="none", marker="_", color="black",
-                        markersize=7, zorder=3)  # fmt: skip
+                        markersize=9, markeredgewidth=1.6, zorder=3, label=None if c else "counted share")  # fmt: skip
 
     def _histogram(self, c: int, total: float) -> tuple[Floats, Floats]:
-        """The edges and densities of a histogram of a class, of few enough bars."""
+        """Return the edges and the densities of a histogram of a class."""
         assert self.counts is not None, "there are counts"
         assert self.counts.low is not None, "of bins"
         assert self.counts.high is not None, "of bins"
@@ -254,13 +257,13 @@ class ColumnDisplay(Display):
         edges = np.linspace(float(x[0]), float(x[-1]), MAX_BARS + 1)
         middle = 0.5 * (self.counts.low + self.counts.high)
         width = float(self.counts.high[0] - self.counts.low[0]) if middle.size else 0.0
-        if width > edges[1] - edges[0]:  # bins wider than bars are drawn as they are
+        if width > edges[1] - edges[0]:  # bins wider than the bars are kept
             edges = np.arange(self.counts.low.min(), self.counts.high.max() + 0.5 * width, width)
         counted, _ = np.histogram(middle, edges, weights=self.counts.table[c])
         return edges, counted / (total * np.diff(edges))
 
     def _label(self, c: int) -> str:
-        rows = "" if self.rows is None else f" ({format_amount(float(self.rows[c]))})"
+        rows = "" if self.rows is None else f" ({format_amount(float(self.rows[c]))} rows)"
         return format_name(self.classes.tolist()[c]) + escape_text(rows)
 
     def to_frame(self) -> Any:
@@ -269,7 +272,7 @@ class ColumnDisplay(Display):
         Returns
         -------
         DataFrame
-            A row for each value and class: evidence in decibans, density or share, and what was counted of the value.
+            A row for each value and class: evidence in decibans, density or probability, and count.
         """
         values, labels = list(self.values.names), self.classes.tolist()
         known = self.counts is not None and self.counts.levels is not None and self.values.kind == "categories"

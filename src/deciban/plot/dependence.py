@@ -1,4 +1,4 @@
-"""`DependenceDisplay`: which columns depend on each other within the classes."""
+"""`DependenceDisplay`: dependence between columns within the classes."""
 
 from collections.abc import Sequence
 from math import comb
@@ -22,30 +22,35 @@ from deciban.plot.display import (
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
 from deciban.util.text_tables import count_noun
-from deciban.web.palette import FOR_COLOR
+from deciban.web.palette import CLASS_COLORS
 
-# Columns of the matrix, pairs that have a bar, places of a pair's name, the colors of the matrix, and the least side
-# of its picture in inches.
+# Columns of the matrix.
 MAX_IN_MATRIX = 30
+# Pairs drawn as bars.
 MAX_PAIRS_DRAWN = 20
-PAIR_PLACES = 44
+# Characters shown of the names of a pair.
+MAX_PAIR_WIDTH = 44
+# Color map of the matrix.
 RISING_COLORS = "Blues"
+# Smallest side of the matrix, in inches.
 MIN_SIDE = 3.8
+TITLE = "Dependence between columns"
+UNIT = "mutual information given the class (bits)"
 
 
 class DependenceDisplay(Display):
-    """Conditional mutual information of columns given the class, in bits: what plain Bayes takes to be 0.
+    """Mutual information of pairs of columns given the class, in bits. Plain Bayes assumes that it is 0.
 
-    Only pairs that depend on each other by more than chance, all pairs that were tested considered, are drawn.
+    Only significant pairs are drawn, after a correction for the number of tested pairs.
 
     Parameters
     ----------
     dependences : sequence of Dependence
-        The pairs, as `BayesClassifier.diagnose` finds them, the strongest first.
+        The pairs from `BayesClassifier.diagnose`, the strongest first.
     columns : sequence of str, default=None
-        The columns of the matrix, in their order. None: those of the pairs, the most dependent first.
+        The columns of the matrix, in order. None: those of the pairs, the most dependent first.
     pairs_tested : int, default=0
-        How many pairs were tested.
+        The number of tested pairs.
 
     Attributes
     ----------
@@ -54,8 +59,8 @@ class DependenceDisplay(Display):
 
     See Also
     --------
-    BayesClassifier.diagnose : What that costs, and the remedy.
-    PairDisplay : What two columns say together.
+    BayesClassifier.diagnose : The cost of dependence, and remedies.
+    PairDisplay : The joint evidence of two columns.
 
     Examples
     --------
@@ -86,20 +91,20 @@ class DependenceDisplay(Display):
         kind: Literal["matrix", "bars"] = "matrix",
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the columns of a fitted classifier.
+        """Draw the dependence between columns of a fitted classifier.
 
         Parameters
         ----------
         estimator : BayesClassifier
             A fitted classifier.
         X : table, default=None
-            Rows that were learned. None: those of the last `fit`.
+            The training rows. None: the rows of the last `fit`.
         y : array-like or str, default=None
-            Their labels, or the name of the column that holds them.
+            Their labels, or the name of the target column.
         sample_weight : array-like or str, default=None
-            The weights with which they were learned.
+            Their weights in training, or the name of the weight column.
         kind : {"matrix", "bars"}, default="matrix"
-            A matrix of columns by columns, or a bar for each of the strongest pairs.
+            A matrix of columns, or a bar for each of the strongest pairs.
         ax : Axes, default=None
             The axes to draw on. None: a new figure.
 
@@ -114,14 +119,14 @@ class DependenceDisplay(Display):
     def from_diagnosis(
         cls, diagnosis: Diagnosis, *, kind: Literal["matrix", "bars"] = "matrix", ax: Axes | None = None
     ) -> Self:
-        """Draw what `BayesClassifier.diagnose` has found.
+        """Draw a result of `BayesClassifier.diagnose`.
 
         Parameters
         ----------
         diagnosis : Diagnosis
             The diagnosis.
         kind : {"matrix", "bars"}, default="matrix"
-            A matrix of columns by columns, or a bar for each of the strongest pairs.
+            A matrix of columns, or a bar for each of the strongest pairs.
         ax : Axes, default=None
             The axes to draw on. None: a new figure.
 
@@ -133,24 +138,24 @@ class DependenceDisplay(Display):
 
     @property
     def bits(self) -> Floats:
-        """The conditional mutual information of each pair of columns, in bits; NaN where there is none to speak of."""
+        """Mutual information of each pair of columns given the class, in bits; NaN if it is not significant."""
         place = {name: k for k, name in enumerate(self.columns)}
-        found = np.full((len(place), len(place)), np.nan)
+        matrix = np.full((len(place), len(place)), np.nan)
         for one in self.dependences:
             a, b = (place.get(name) for name in one.columns)
             if a is not None and b is not None:
-                found[a, b] = found[b, a] = one.bits
-        return found
+                matrix[a, b] = matrix[b, a] = one.bits
+        return matrix
 
     def plot(self, ax: Axes | None = None, *, kind: Literal["matrix", "bars"] = "matrix") -> Self:
-        """Draw a matrix, or bars.
+        """Draw a matrix or bars.
 
         Parameters
         ----------
         ax : Axes, default=None
             The axes to draw on. None: a new figure.
         kind : {"matrix", "bars"}, default="matrix"
-            A matrix of columns by columns, or a bar for each of the strongest pairs.
+            A matrix of columns, or a bar for each of the strongest pairs.
 
         Returns
         -------
@@ -167,7 +172,7 @@ class DependenceDisplay(Display):
         ax.set_axis_off()
         some = f" of {MAX_COMPARED} columns" if self.pairs_tested == comb(MAX_COMPARED, 2) else ""
         tested = f" ({count_noun(self.pairs_tested, 'pair')}{some} tested)" if self.pairs_tested else ""
-        ax.text(0.0, 0.5, f"no dependence between columns within the classes{tested}", fontsize=TEXT_SIZE)
+        ax.text(0.0, 0.5, f"No dependence between columns within the classes{tested}", fontsize=TEXT_SIZE)
         return ax
 
     def _draw_matrix(self, ax: Axes | None) -> Axes:
@@ -182,23 +187,23 @@ class DependenceDisplay(Display):
         ax.tick_params(length=0)
         rest = len(self.columns) - size
         more = f"({count_noun(rest, 'weaker column')} not drawn)" if rest > 0 else ""
-        style_axes(ax, "bits shared within the classes", more)
-        bar = ax.figure.colorbar(image, ax=ax, shrink=0.7)
-        bar.set_label("bits", fontsize=SMALL_SIZE)
+        style_axes(ax, TITLE, more)
+        bar = ax.figure.colorbar(image, ax=ax, shrink=0.9)
+        bar.set_label(UNIT, fontsize=SMALL_SIZE)
         bar.ax.tick_params(labelsize=SMALL_SIZE)
         return ax
 
     def _draw_bars(self, ax: Axes | None) -> Axes:
         shown = self.dependences[:MAX_PAIRS_DRAWN]
         ax = make_axes(ax, (7.0, 0.27 * len(shown) + 1.2))
-        ax.barh(range(len(shown)), [one.bits for one in shown], color=FOR_COLOR, height=0.7)
-        names = [escape_text(" and ".join(one.columns), PAIR_PLACES) for one in shown]
+        ax.barh(range(len(shown)), [one.bits for one in shown], color=CLASS_COLORS[0], height=0.7)
+        names = [escape_text(" and ".join(one.columns), MAX_PAIR_WIDTH) for one in shown]
         ax.set_yticks(range(len(shown)), names, fontsize=SMALL_SIZE)
         ax.tick_params(axis="y", length=0)
         ax.invert_yaxis()
         rest = len(self.dependences) - len(shown)
         more = f"\n({count_noun(rest, 'weaker pair')} not drawn)" if rest > 0 else ""
-        style_axes(ax, "bits shared within the classes", f"mutual information given the class, in bits{more}")
+        style_axes(ax, TITLE, f"{UNIT}{more}")
         return ax
 
     def to_frame(self) -> Any:
@@ -207,20 +212,20 @@ class DependenceDisplay(Display):
         Returns
         -------
         DataFrame
-            A row for each pair: the columns, bits, the share of the smaller entropy, what it costs in bits a row, p.
+            A row for each pair: the columns, bits, share of the smaller entropy, cost in bits per row, and p-value.
         """
-        found = self.dependences
+        pairs = self.dependences
         return data_frame(
             {
-                "first": [one.columns[0] for one in found],
-                "second": [one.columns[1] for one in found],
-                **{name: [getattr(one, name) for one in found] for name in ("bits", "share", "cost", "p")},
+                "first": [one.columns[0] for one in pairs],
+                "second": [one.columns[1] for one in pairs],
+                **{name: [getattr(one, name) for one in pairs] for name in ("bits", "share", "cost", "p")},
             }
         )
 
 
 def _sort_columns(dependences: Sequence[Dependence]) -> list[str]:
-    """The columns of pairs, that with the most bits in all first."""
+    """Return the columns of the pairs, the column with the most bits in total first."""
     total: dict[str, float] = {}
     for one in dependences:
         for name in one.columns:

@@ -173,6 +173,8 @@ MAX_REACH = 50.0
 
 # Probabilities closer to 0 or 1 than this are written as a bound.
 MIN_CHANCE_WRITTEN = 1e-4
+# Quantile of the normal distribution for 95% intervals.
+Z_95 = 1.959964
 
 
 class ClassStyle(NamedTuple):
@@ -257,13 +259,25 @@ def format_decibans(decibans: float) -> str:
     return signed(decibans).replace("-", "−")
 
 
-def style_axes(ax: Axes, title: str = "", x: str = "", y: str = "") -> None:
-    """Remove the upper and right border, and set the title and the axis labels."""
+def wilson_interval(share: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """Return the 95% Wilson interval of a share of rows.
+
+    >>> [round(float(bound), 3) for bound in wilson_interval(np.array(1.0), np.array(20.0))]
+    [0.839, 1.0]
+    """
+    scale = 1.0 + Z_95**2 / rows
+    middle = (share + Z_95**2 / (2.0 * rows)) / scale
+    half = Z_95 * np.sqrt(share * (1.0 - share) / rows + Z_95**2 / (4.0 * rows**2)) / scale
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+
+
+def style_axes(ax: Axes, title: str = "", x: str = "", y: str = "", *, pad: float | None = None) -> None:
+    """Remove the upper and right border, and set the title (`pad` points above the axes) and the axis labels."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     ax.tick_params(labelsize=SMALL_SIZE)
     if title:
-        ax.set_title(title, loc="left", fontsize=TITLE_SIZE)
+        ax.set_title(title, loc="left", fontsize=TITLE_SIZE, pad=pad)
     ax.set_xlabel(x, fontsize=TEXT_SIZE)
     ax.set_ylabel(y, fontsize=TEXT_SIZE)
 

@@ -1,4 +1,4 @@
-"""`NomogramDisplay`: the model as rulers, one for each column, and one for the probability."""
+"""`NomogramDisplay`: the model as a set of rulers, one per column and one for the probability."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
@@ -18,6 +18,7 @@ from deciban.model.fitted import Fitted
 from deciban.plot.display import (
     LINE_COLOR,
     MAX_REACH,
+    QUIET_COLOR,
     SMALL_SIZE,
     TEXT_SIZE,
     Axes,
@@ -30,25 +31,28 @@ from deciban.plot.display import (
 )
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import DECIBANS, count_noun, format_digits, shorten
+from deciban.util.text_tables import DECIBANS, count_noun, shorten
 
-# Columns that are drawn unless more are asked for, numbers that are marked on a ruler, and the places of a mark's name.
+# Columns drawn by default.
 MAX_RULERS = 12
-MARKS_OF_NUMBERS = 7
-MARK_PLACES = 12
-
-# The probabilities that the last ruler is marked with.
+# Numbers marked on a ruler.
+MARKS_PER_RULER = 7
+# Characters shown of the name of a mark.
+MAX_MARK_WIDTH = 12
+# Probabilities marked on the last ruler.
 MARKED_CHANCES = (0.0001, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.9999)
-
-# What stands for infinite evidence where numbers between two values are worked out.
+# Stands for infinite evidence in interpolation between two values.
 BEYOND_SCALE = 1e6
-
-# The size of the picture: its width, that of a letter of a mark, and the height of a ruler, in inches.
-RULER_WIDTH, LETTER_WIDTH, RULER_HEIGHT = 8.0, 0.075, 0.42
+# Width of the picture, in inches.
+RULER_WIDTH = 8.0
+# Width of a character of a mark, in inches.
+LETTER_WIDTH = 0.075
+# Height of a ruler, in inches.
+RULER_HEIGHT = 0.42
 
 
 class Mark(NamedTuple):
-    """A mark on a ruler: the value, what it is worth, and whether the worth rises with the values here."""
+    """Mark on a ruler: the value, its decibans, and True if the decibans rise with the values here."""
 
     name: str
     decibans: float
@@ -56,45 +60,45 @@ class Mark(NamedTuple):
 
 
 class NomogramDisplay(Display):
-    """The model as a clinician's nomogram: a ruler for each column, and one from the sum to the probability.
+    """The model as a nomogram: a ruler for each column, and one from the total to the probability.
 
-    Each value of a column stands where it is worth so many decibans for a class, read on the scale above; a value that
-    rules a class out is marked ∞ beyond the scale, and its column comes first. Add up what
-    the columns of a case are worth, missing ones nothing, and the last ruler has the probability. Where the worth
-    first falls and then rises with a number, the marks of the falling part are below the line.
+    Each value of a column is placed at its evidence for a class, in decibans, read on the scale above. A value that
+    rules a class out is marked ∞ beyond the scale, and its column comes first. Add up the decibans of a row, 0 for
+    missing values, and read the probability on the last ruler. If the evidence of a number first falls and then rises,
+    the marks of the falling part are below the line.
 
-    The worth of a column is what it says where all others are missing. The sum is exact for two classes (or one class
-    against another one) and columns that the model adds up; for one class against the rest of several, and for columns
-    that a model takes together or corrects, it is close to what `predict_proba` says, not the same.
+    The evidence of a column is its evidence with all others missing. The total is exact for two classes (or one class
+    against another) and columns that the model adds up. For one class against several others, and for columns in joint
+    blocks or with corrections, it approximates `predict_proba`.
 
     Parameters
     ----------
     columns : sequence of ColumnValues
-        The values of each column, the most telling column first.
+        The values of each column, the most informative column first.
     evidence : sequence of ndarray
-        What each value of each column is worth, in decibans.
+        The evidence of each value of each column, in decibans.
     prior : float
-        What is known before any column, in decibans: the log-odds of the prior.
+        The log-odds of the prior, in decibans.
     label : label
-        The class that evidence speaks for.
+        The class to explain.
     against : label, default=None
-        The class it speaks against. None: all others.
+        The class to compare with. None: all others.
     left_out : int, default=0
-        How many columns there are that are not drawn.
+        The number of columns that are not drawn.
 
     Attributes
     ----------
     ax_ : Axes
         The axes of the columns.
     axes_ : list of Axes
-        Those of the columns, and of the sum and the probability.
+        The axes of the columns, and of the total and the probability.
     figure_ : Figure
         The figure.
 
     See Also
     --------
-    EvidenceDisplay : The sum of one row.
-    ColumnDisplay : One column over its values.
+    EvidenceDisplay : The evidence of one row.
+    ColumnDisplay : The evidence of one column.
 
     Examples
     --------
@@ -143,13 +147,13 @@ class NomogramDisplay(Display):
         estimator : BayesClassifier
             A fitted classifier.
         label : label, default=None
-            The class whose probability is wanted; None is the last of `classes_`.
+            The class to explain. None: the last of `classes_`.
         against : label, default=None
-            The class that it is compared with; None is all others.
+            The class to compare with. None: all others.
         columns : sequence of str or int, default=None
-            The columns to draw. None: those whose values differ most in what they say; texts are left out.
+            The columns to draw. None: those with the widest range of evidence. Texts are left out.
         max_display : int, default=12
-            How many columns are drawn, unless they are named.
+            The number of columns to draw if `columns` is None.
         ax : Axes, default=None
             One pair of axes, or two. None: a new figure.
 
@@ -159,21 +163,21 @@ class NomogramDisplay(Display):
         """
         fitted = get_fitted(estimator)
         if fitted.classes.size == 1:
-            raise UsageError("the model has one class, for which nothing speaks; a nomogram needs two")
+            raise UsageError("the model has one class, but a nomogram needs two")
         place = fitted.classes.size - 1 if label is None else fitted.class_index(label)
         if against is None and fitted.classes.size == 2:
             against = fitted.classes.tolist()[1 - place]
         other = None if against is None else fitted.class_index(against)
         if other == place:
-            raise UsageError((Argument("against", against), " is the class itself"), remedy="give another one")
-        found = _list_column_values(fitted, columns)
-        worth = [said[:, place] for said in evidence_of_each(fitted.model, found, other)]
-        kept = list(range(len(found)))
+            raise UsageError((Argument("against", against), " is the class itself"), remedy="choose another class")
+        values = _list_column_values(fitted, columns)
+        worth = [evidence[:, place] for evidence in evidence_of_each(fitted.model, values, other)]
+        kept = list(range(len(values)))
         if columns is None:
             kept = sorted(kept, key=lambda k: (not np.isinf(worth[k]).any(), -_measure_range(worth[k])))[:max_display]
         prior = float(DECIBANS * log_odds(log_joint_of(fitted.model, []), other)[0, place])
         left_out = fitted.counts.schema.width - len(kept)
-        shown = [found[k] for k in kept], [worth[k] for k in kept]
+        shown = [values[k] for k in kept], [worth[k] for k in kept]
         return cls(*shown, prior, fitted.classes.tolist()[place], against, left_out).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -188,7 +192,7 @@ class NomogramDisplay(Display):
         -------
         NomogramDisplay
         """
-        heights = (max(len(self.columns), 1) + 0.6, 1.6)
+        heights = (max(len(self.columns), 1) + 0.6, 2.0)
         rulers, sums = make_panels(ax, 2, 1, (RULER_WIDTH, RULER_HEIGHT * sum(heights) + 0.9), heights)
         self._draw_columns(rulers)
         self._draw_sum(sums)
@@ -198,11 +202,12 @@ class NomogramDisplay(Display):
 
     def _draw_columns(self, ax: Axes) -> None:
         low, high = self._reach()
-        endless = {side: any((worth == side * np.inf).any() for worth in self.evidence) for side in (-1, 1)}
-        step = 0.14 * (high - low)  # from the scale to the place of what is infinite, and from there to the edge
-        left, right = low - 2.0 * step * endless[-1], high + 2.0 * step * endless[1]
+        infinite = {side: any((worth == side * np.inf).any() for worth in self.evidence) for side in (-1, 1)}
+        step = 0.14 * (high - low)  # from the scale to the place of infinite values, and from there to the edge
+        left, right = low - 2.0 * step * infinite[-1], high + 2.0 * step * infinite[1]
         ax.set_xlim(left, right)
         ax.set_ylim(len(self.columns) - 0.35, -0.75)
+        beyond = False
         room = LETTER_WIDTH * (right - left) / (0.72 * RULER_WIDTH)
         for row, (values, worth) in enumerate(zip(self.columns, self.evidence, strict=True)):
             inside = np.clip(worth, low, high)
@@ -211,18 +216,22 @@ class NomogramDisplay(Display):
             _draw_marks(ax, row, [mark for mark in marks if low <= mark.decibans <= high], room)
             for side, edge in ((-1, low), (1, high)):
                 if (worth == side * np.inf).any():
-                    ruling = ", ".join(mark.name for mark in marks if mark.decibans == side * np.inf)
-                    _draw_endless(ax, row, edge, side * step, shorten(ruling, MARK_PLACES + 8))
+                    values_there = ", ".join(mark.name for mark in marks if mark.decibans == side * np.inf)
+                    _draw_infinite(ax, row, edge, side * step, shorten(values_there, MAX_MARK_WIDTH + 8))
+                elif (side * worth > side * edge).any():  # cut off at the end of the scale
+                    ax.plot(edge, row, marker=">" if side > 0 else "<", color="black", markersize=5, clip_on=False)
+                    beyond |= True
         names = [format_name(values.name) for values in self.columns]
         against = "all others" if self.against is None else format_name(self.against)
         rest = f" ({count_noun(self.left_out, 'column')} not drawn)" if self.left_out else ""
-        style_axes(ax, f"for {format_name(self.label)} against {against}{rest}")
+        style_axes(ax, f"Nomogram: evidence for {format_name(self.label)} against {against}{rest}")
         ax.xaxis.set_ticks_position("top")
         ax.xaxis.set_label_position("top")
         ruled_out = {1: f"+∞ rules out {against}", -1: f"−∞ rules out {format_name(self.label)}"}
-        told = [text for side, text in ruled_out.items() if endless[side]]
-        ax.set_xlabel("; ".join(["worth in decibans", *told]), fontsize=TEXT_SIZE)
-        if told:  # the scale ends before what is infinite
+        notes = [text for side, text in ruled_out.items() if infinite[side]]
+        ends = ["arrowheads: continues beyond the scale"] if beyond else []
+        ax.set_xlabel("; ".join(["decibans", *notes, *ends]), fontsize=TEXT_SIZE)
+        if notes:  # the scale ends before the infinite values
             ax.set_xticks([tick for tick in ax.get_xticks() if low <= tick <= high])
         ax.set_yticks(range(len(names)), names, fontsize=TEXT_SIZE)
         ax.tick_params(axis="y", length=0)
@@ -232,7 +241,7 @@ class NomogramDisplay(Display):
             ax.spines[spine].set_visible(visible)
 
     def _draw_sum(self, ax: Axes) -> None:
-        """The sum of what the columns are worth, above the probability that it makes with the prior."""
+        """Draw the ruler of the total above that of the probability."""
         chances = np.array(MARKED_CHANCES)
         at = DECIBANS * np.log(chances / (1.0 - chances)) - self.prior
         ax.set_xlim(at[0], at[-1])
@@ -241,15 +250,17 @@ class NomogramDisplay(Display):
             ax.spines[side].set_visible(False)
         ax.xaxis.set_ticks_position("top")
         ax.tick_params(labelsize=SMALL_SIZE)
-        ax.set_yticks([0.95, 0.45], ["sum of the columns", f"P({format_name(self.label)})"], fontsize=TEXT_SIZE)
+        ax.set_yticks([0.98, 0.56], ["total decibans", f"P({format_name(self.label)})"], fontsize=TEXT_SIZE)
         ax.tick_params(axis="y", length=0)
-        ax.plot(at[[0, -1]], [0.45, 0.45], color="black", linewidth=1.0)
+        ax.plot(at[[0, -1]], [0.56, 0.56], color="black", linewidth=1.0)
         for chance, x in zip(chances, at, strict=True):
-            ax.plot([x, x], [0.37, 0.45], color="black", linewidth=1.0)
-            ax.text(x, 0.3, format_digits(float(chance)), ha="center", va="top", fontsize=SMALL_SIZE)
+            ax.plot([x, x], [0.5, 0.56], color="black", linewidth=1.0)
+            ax.text(x, 0.46, f"{100.0 * chance:g}%", ha="center", va="top", fontsize=SMALL_SIZE)
+        how = "Add up the decibans of all columns (0 for missing values) and read the probability under the total."
+        ax.text(0.0, 0.0, how, transform=ax.transAxes, va="bottom", fontsize=SMALL_SIZE, color=QUIET_COLOR)
 
     def _reach(self) -> tuple[float, float]:
-        """From where to where the scale of the columns reaches."""
+        """Return the limits of the scale of the columns."""
         finite = [worth[np.isfinite(worth)] for worth in self.evidence]
         everything = np.clip(np.concatenate([*finite, np.array([-1.0, 1.0])]), -MAX_REACH, MAX_REACH)
         low, high = float(everything.min()), float(everything.max())
@@ -262,7 +273,7 @@ class NomogramDisplay(Display):
         Returns
         -------
         DataFrame
-            A row for each value of each column, with its worth in decibans.
+            A row for each value of each column, with its decibans.
         """
         pairs = list(zip(self.columns, self.evidence, strict=True))
         return data_frame(
@@ -275,22 +286,22 @@ class NomogramDisplay(Display):
 
 
 def list_marks(values: ColumnValues, worth: Floats) -> list[Mark]:
-    """The values that are marked on a ruler: all categories, or round numbers."""
+    """Return the marks of a ruler: all categories, or round numbers."""
     finite = np.clip(worth, -BEYOND_SCALE, BEYOND_SCALE)
     slope = np.gradient(finite) if worth.size > 1 else np.ones(worth.size)
     if values.kind == "categories" or values.numbers is None:
         ordered = values.numbers is not None
         return [
-            Mark(escape_text(name, MARK_PLACES), float(worth[k]), not ordered or bool(slope[k] >= 0.0))
+            Mark(escape_text(name, MAX_MARK_WIDTH), float(worth[k]), not ordered or bool(slope[k] >= 0.0))
             for k, name in enumerate(values.names)
         ]
     from matplotlib.ticker import MaxNLocator
 
     numbers = values.numbers
     if values.dates:
-        chosen = np.linspace(0, numbers.size - 1, MARKS_OF_NUMBERS).astype(np.int64)
+        chosen = np.linspace(0, numbers.size - 1, MARKS_PER_RULER).astype(np.int64)
         return [Mark(values.names[k][:10], float(worth[k]), bool(slope[k] >= 0.0)) for k in chosen]
-    round_ones = MaxNLocator(MARKS_OF_NUMBERS).tick_values(numbers[0], numbers[-1])
+    round_ones = MaxNLocator(MARKS_PER_RULER).tick_values(numbers[0], numbers[-1])
     inside = round_ones[(round_ones >= numbers[0]) & (round_ones <= numbers[-1])]
     at, rises = np.interp(inside, numbers, finite), np.interp(inside, numbers, slope) >= 0.0
     nearest = worth[np.abs(numbers[:, None] - inside).argmin(axis=0)]
@@ -298,17 +309,16 @@ def list_marks(values: ColumnValues, worth: Floats) -> list[Mark]:
     return [Mark(f"{x:.6g}", float(y), bool(up)) for x, y, up in zip(inside, at, rises, strict=True)]
 
 
-def _draw_endless(ax: Axes, row: int, edge: float, step: float, names: str) -> None:
-    """An arrow from the edge of the scale to what is infinite, with the names of the values that are."""
+def _draw_infinite(ax: Axes, row: int, edge: float, step: float, names: str) -> None:
+    """Draw an arrow from the end of the scale to the names of values of infinite evidence."""
     arrow = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.0, "shrinkA": 0.0, "shrinkB": 0.0}
     ax.annotate("", (edge + step, row), (edge, row), arrowprops=arrow)
-    said = f"{names} {'+∞' if step > 0.0 else '−∞'}".strip()
-    ax.text(edge + step, row - 0.14, said, ha="center", va="bottom", fontsize=SMALL_SIZE - 1)
+    text = f"{names} {'+∞' if step > 0.0 else '−∞'}".strip()
+    ax.text(edge + step, row - 0.14, text, ha="center", va="bottom", fontsize=SMALL_SIZE - 1)
 
 
 def _draw_marks(ax: Axes, row: int, marks: Sequence[Mark], room: float) -> None:
-    """Marks with their names: above the line where the worth rises, below where it falls; names that would run into
-    others are left out."""
+    """Draw marks above the line if the evidence rises, else below. Names that would overlap are left out."""
     for above in (True, False):
         end = -np.inf
         for mark in sorted((one for one in marks if one.rises is above), key=lambda one: one.decibans):
@@ -322,22 +332,22 @@ def _draw_marks(ax: Axes, row: int, marks: Sequence[Mark], room: float) -> None:
 
 
 def _list_column_values(fitted: Fitted, columns: Sequence[Any] | None) -> list[ColumnValues]:
-    """The values of these columns, or of all that have values."""
+    """Return the values of these columns, or of all columns that have values."""
     draws: dict[int, list[Any]] = {}
     if columns is not None:
         return [values_of(fitted, column_place(fitted, column), draws=draws) for column in columns]
-    found = []
+    listed = []
     for column in range(fitted.counts.schema.width):
         try:
-            found.append(values_of(fitted, column, draws=draws))
+            listed.append(values_of(fitted, column, draws=draws))
         except UsageError:  # texts, and columns without cells
             continue
-    if not found:
-        raise UsageError("no column has values that could stand on a ruler; top_words() shows the words of texts")
-    return found
+    if not listed:
+        raise UsageError("no column has values to draw", remedy="use top_words() for texts")
+    return listed
 
 
 def _measure_range(worth: Floats) -> float:
-    """How far the values of a column differ in what they say, as far as the scale reaches."""
+    """Return the range of the evidence of a column, within the scale."""
     finite = np.clip(worth[np.isfinite(worth)], -MAX_REACH, MAX_REACH)
     return float(finite.max() - finite.min()) if finite.size else 0.0

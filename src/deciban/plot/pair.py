@@ -1,10 +1,9 @@
-"""`PairDisplay`: what two columns say together, as a heat map for each class."""
+"""`PairDisplay`: the joint evidence of two columns, as a heat map."""
 
 from typing import Any, Self
 
 import numpy as np
 
-from deciban.explain.calculation import signed
 from deciban.explain.column_values import ColumnValues, evidence_alone, log_joint_of, two_columns
 from deciban.plot.display import (
     DIVERGING,
@@ -13,7 +12,9 @@ from deciban.plot.display import (
     Axes,
     Display,
     find_evidence_limits,
+    format_decibans,
     format_name,
+    format_three,
     get_fitted,
     get_positions,
     label_values,
@@ -25,17 +26,19 @@ from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import data_frame
 
-# Points of a number along each side of a heat map; categories up to which the decibans are written into the cells;
-# panels beside each other.
-MAP_POINTS = 61
+# Points of a number along each side of a heat map.
+MAP_POINTS = 121
+# Up to this number of categories, the decibans are written into the cells.
 MAX_CELLS_WRITTEN = 8
+# Panels in one row.
 MAX_PANELS_ACROSS = 5
 
 
 class PairDisplay(Display):
-    """What two columns say together for each class: a heat map of decibans, all other columns missing.
+    """Heat map of the joint evidence of two columns, with all other columns missing.
 
-    It comes from counts; no row is needed. A line is drawn where numbers say nothing.
+    With two classes there is one panel, for the second class against the first; else there is one panel for each class
+    against all others. It is computed from counts; no rows are needed. A line is drawn at zero evidence.
 
     Parameters
     ----------
@@ -44,23 +47,23 @@ class PairDisplay(Display):
     classes : ndarray of shape (n_classes,)
         The classes.
     evidence : ndarray of shape (n_first, n_second, n_classes)
-        What each pair of values says for each class against all others, in decibans.
+        The evidence of each pair of values for each class against all others, in decibans.
     chances : ndarray of shape (n_first, n_second, n_classes)
-        P(pair | class), or its density, which sets the range of the colors.
+        P(pair | class), or its density. It sets the range of the colors.
 
     Attributes
     ----------
     ax_ : Axes
-        The axes of the first class.
+        The first axes.
     axes_ : list of Axes
-        Those of each class.
+        The axes of each panel.
     figure_ : Figure
         The figure.
 
     See Also
     --------
-    ColumnDisplay : What one column says.
-    DependenceDisplay : Which columns depend on each other.
+    ColumnDisplay : The evidence of one column.
+    DependenceDisplay : Dependence between columns.
 
     Examples
     --------
@@ -91,9 +94,9 @@ class PairDisplay(Display):
         estimator : BayesClassifier
             A fitted classifier.
         columns : (str, str) or (int, int), default=(0, 1)
-            The names of the columns, or their places.
+            The names or the positions of the columns.
         ax : Axes, default=None
-            Where to draw: one pair of axes, or one for each class; None makes a new figure.
+            One pair of axes, or one for each panel. None: a new figure.
 
         Returns
         -------
@@ -112,55 +115,65 @@ class PairDisplay(Display):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw: one pair of axes, or one for each class; None makes a new figure.
+            One pair of axes, or one for each panel. None: a new figure.
 
         Returns
         -------
         PairDisplay
         """
-        size = self.classes.size
+        labels = self.classes.tolist()
+        panels = [1] if len(labels) == 2 else list(range(len(labels)))
+        size = len(panels)
         across = size if size <= 3 else min(int(np.ceil(np.sqrt(size))), MAX_PANELS_ACROSS)
         down = -(-size // across)
-        wide, tall = (3.6, 3.2) if size <= 4 else (2.4, 2.2)
+        wide, tall = (4.6, 3.6) if size == 1 else (3.6, 3.2) if size <= 4 else (2.4, 2.2)
         self.axes_ = make_panels(ax, down, across, (wide * across + 0.9, tall * down + 0.4))
-        for one in self.axes_[size:]:
-            one.set_axis_off()
-        shown = self._shown()
-        low, high = find_evidence_limits(*(array.reshape(-1, size) for array in (self.evidence, self.chances)))
-        mesh = None
-        for c, label in enumerate(self.classes.tolist()):
-            mesh = self._draw_class(self.axes_[c], c, shown, max(-low, high))
-            edge = c >= size - across, c % across == 0
+        for unused in self.axes_[size:]:
+            unused.set_axis_off()
+        shown = self._select()
+        low, high = find_evidence_limits(*(array.reshape(-1, len(labels)) for array in (self.evidence, self.chances)))
+        reach, mesh = max(-low, high), None
+        for k, c in enumerate(panels):
+            mesh = self._draw_class(self.axes_[k], c, shown, reach)
+            edge = k >= size - across, k % across == 0
             names = [
-                format_name(one.name) if there else ""
-                for one, there in zip((self.first, self.second), edge, strict=True)
+                format_name(values.name) if there else ""
+                for values, there in zip((self.first, self.second), edge, strict=True)
             ]
-            style_axes(self.axes_[c], f"for {format_name(label)}", *names)
-            self.axes_[c].tick_params(labelbottom=edge[0], labelleft=edge[1])
-        bar = self.axes_[0].figure.colorbar(mesh, ax=self.axes_ if ax is None else self.axes_[0], shrink=0.8)
-        bar.set_label("decibans", fontsize=SMALL_SIZE)
+            style_axes(self.axes_[k], f"Evidence for {format_name(labels[c])}", *names)
+            self.axes_[k].tick_params(labelbottom=edge[0], labelleft=edge[1])
+        drawn = self.evidence[np.ix_(*shown)][:, :, panels]
+        below, above = bool((drawn < -reach).any()), bool((drawn > reach).any())
+        extend = "both" if below and above else "min" if below else "max" if above else "neither"
+        where = self.axes_ if ax is None else self.axes_[0]
+        bar = self.axes_[0].figure.colorbar(mesh, ax=where, shrink=0.8, extend=extend)
+        against = f"for {format_name(labels[1])} against {format_name(labels[0])}" if size == 1 else "for each class"
+        beyond = "" if extend == "neither" else f"\n(arrows: beyond ±{format_three(reach)})"
+        bar.set_label(f"decibans {against}{beyond}", fontsize=SMALL_SIZE)
         bar.ax.tick_params(labelsize=SMALL_SIZE)
         self._remember_axes(self.axes_[0])
         return self
 
-    def _shown(self) -> tuple[Integers, Integers]:
-        """The places of the values of both columns that there is room for."""
-        telling = np.abs(self.evidence).max(axis=2)
-        most = MAX_CATEGORIES_DRAWN if self.classes.size <= 4 else MAX_CELLS_WRITTEN
-        columns = ((self.first, telling.max(axis=1)), (self.second, telling.max(axis=0)))
-        first, second = (select_values(one, size, most) for one, size in columns)
+    def _select(self) -> tuple[Integers, Integers]:
+        """Return the positions of the values of both columns to draw."""
+        strength = np.abs(self.evidence).max(axis=2)
+        max_values = MAX_CATEGORIES_DRAWN if self.classes.size <= 4 else MAX_CELLS_WRITTEN
+        columns = ((self.first, strength.max(axis=1)), (self.second, strength.max(axis=0)))
+        first, second = (select_values(values, strengths, max_values) for values, strengths in columns)
         return first, second
 
     def _draw_class(self, ax: Axes, c: int, shown: tuple[Integers, Integers], reach: float) -> Any:
         x, y = (get_positions(one, places) for one, places in zip((self.first, self.second), shown, strict=True))
         values = self.evidence[np.ix_(*shown)][:, :, c].T
-        shade = np.nan_to_num(values, posinf=reach, neginf=-reach)  # what is infinite has the color of the end
+        shade = np.nan_to_num(values, posinf=reach, neginf=-reach)  # infinite evidence has the color of the end
         mesh = ax.pcolormesh(x, y, shade, cmap=DIVERGING, vmin=-reach, vmax=reach, shading="nearest", rasterized=True)
         listed = self.first.kind == self.second.kind == "categories"
         if listed and max(values.shape) <= MAX_CELLS_WRITTEN and self.classes.size <= 4:
             for (row, column), value in np.ndenumerate(values):
                 ink = "white" if abs(value) > 0.6 * reach else "black"
-                ax.text(x[column], y[row], signed(value), ha="center", va="center", fontsize=SMALL_SIZE, color=ink)
+                ax.text(
+                    x[column], y[row], format_decibans(value), ha="center", va="center", fontsize=SMALL_SIZE, color=ink
+                )
         elif "categories" not in (self.first.kind, self.second.kind) and values.min() < 0.0 < values.max():
             ax.contour(x, y, shade, levels=[0.0], colors="black", linewidths=0.8)
         label_values(ax, self.first, shown[0])

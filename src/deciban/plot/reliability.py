@@ -17,9 +17,9 @@ from deciban.plot.display import (
     get_curve_styles,
     make_panels,
     style_axes,
+    wilson_interval,
 )
 from deciban.plot.scored_rows import check_posteriors, score_rows
-from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
 
 # Bins of the predicted probability, as in `Calibration`.
@@ -30,8 +30,6 @@ MIN_ROWS_PER_BIN = 20
 MIN_POINT = 16.0
 # Area that is added for the bin of all rows.
 MAX_POINT = 90.0
-# Quantile of the normal distribution for 95% intervals.
-Z_95 = 1.959964
 
 
 class ReliabilityDisplay(Display):
@@ -164,7 +162,7 @@ class ReliabilityDisplay(Display):
             below.bar(middle + (k - (size - 1) / 2.0) * width, curve.rows, width=width, color=style.color)
         low = min((float(curve.predicted.min(initial=1.0)) for curve in self.calibrations.values()), default=0.0)
         low = max(low - 0.06, 0.0)
-        intervals = [wilson_interval(curve) for curve in self.calibrations.values()]
+        intervals = [wilson_interval(curve.observed, curve.rows) for curve in self.calibrations.values()]
         floor = min((float(bounds[0].min(initial=1.0)) for bounds in intervals), default=0.0)
         for one in (above, below):
             one.set_xlim(low, 1.02)
@@ -195,7 +193,7 @@ class ReliabilityDisplay(Display):
     def _draw_curve(self, ax: Axes, curve: Calibration, style: ClassStyle, label: str) -> None:
         """Draw the points of a model, their intervals, and a line through the bins of many rows."""
         many = curve.rows >= MIN_ROWS_PER_BIN
-        low, high = wilson_interval(curve)
+        low, high = wilson_interval(curve.observed, curve.rows)
         area = MIN_POINT + MAX_POINT * curve.rows / max(float(curve.rows.sum()), 1e-300)
         ax.vlines(curve.predicted, low, high, color=style.color, linewidth=1.0, alpha=0.6, zorder=2)
         ax.plot(np.where(many, curve.predicted, np.nan), np.where(many, curve.observed, np.nan), color=style.color,
@@ -214,7 +212,7 @@ class ReliabilityDisplay(Display):
             A row for each curve and bin: predicted probability, observed frequency, its 95% interval, number of rows.
         """
         curves = list(self.calibrations.items())
-        intervals = [wilson_interval(curve) for _, curve in curves]
+        intervals = [wilson_interval(curve.observed, curve.rows) for _, curve in curves]
         return data_frame(
             {
                 "model": [name for name, curve in curves for _ in curve.rows],
@@ -225,14 +223,6 @@ class ReliabilityDisplay(Display):
                 "rows": np.concatenate([curve.rows for _, curve in curves]),
             }
         )
-
-
-def wilson_interval(curve: Calibration) -> tuple[Floats, Floats]:
-    """Return the 95% Wilson interval of the observed frequency of each bin."""
-    rows, share = curve.rows, curve.observed
-    middle = (share + Z_95**2 / (2.0 * rows)) / (1.0 + Z_95**2 / rows)
-    half = Z_95 * np.sqrt(share * (1.0 - share) / rows + Z_95**2 / (4.0 * rows**2)) / (1.0 + Z_95**2 / rows)
-    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
 def _format_percent(share: float, _: Any = None) -> str:

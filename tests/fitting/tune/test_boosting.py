@@ -193,7 +193,7 @@ def test_texts_are_left_to_their_words() -> None:
 def test_the_report_names_columns_and_effects(fitted) -> None:
     clf, _, _ = fitted
     text = str(clf.tuning_)
-    assert "tables of corrections" in text
+    assert "correction tables with up to" in text
     assert "cross-fitted" in text
     records = clf.tuning_.correction_effects(clf.classes_.tolist())
     assert {record["column"] for record in records} == {"a", "b", "c", "noise", "more"}

@@ -339,7 +339,7 @@ def test_ten_thousand_columns_share_one_weight() -> None:
     y = np.arange(60) % 2
     X = RNG.normal(size=(60, 10_000)) + 0.05 * y[:, None]
     clf = BayesClassifier().fit(X, y)
-    assert "one weight for all 10000 blocks" in str(clf.tuning_)
+    assert "one weight for all 10,000 blocks" in str(clf.tuning_)
     assert np.unique(clf.tuning_.weights).size == 1
     assert clf.tuning_.weights[0] < 0.5
 

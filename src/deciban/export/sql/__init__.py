@@ -1,5 +1,5 @@
-"""A model as SQL.
+"""Export of models to SQL.
 
-`statement` puts it together, `terms` writes the evidence of each term, `corrections` the tables of corrections, `cells`
-the cells of a row and the chain of subqueries. `sources.dialects` has what engines write differently.
+`statement` assembles the query, `terms` writes the evidence of each term, `correction_lookups` the correction tables,
+`cells` the cells of a row and the chain of subqueries. `sources.dialects` has the differences between engines.
 """

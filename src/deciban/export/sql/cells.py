@@ -1,7 +1,7 @@
-"""The cells of a row as named expressions, and the chain of subqueries that computes them.
+"""SQL expressions for the cells of a row, and the chain of subqueries that computes them.
 
-`Stages` gives each expression a name and puts it into the first subquery in which all names that it mentions are known.
-`Cells` reads each cell of the table once, as its type demands, and finds its place among levels and cuts.
+`Stages` names each expression and puts it into the first subquery in which all names it uses are known. `Cells` reads
+each cell once, with the required type, and finds its place among levels and cuts.
 """
 
 import math
@@ -23,10 +23,10 @@ from deciban.families.base.lowering import (
 )
 from deciban.sources.dialects import Dialect
 
-# What a cell is needed as: a double, a whole number, microseconds since 1970 or since midnight, or a text.
+# Type in which a cell is needed: a double, an integer, microseconds since 1970 or since midnight, or a text.
 Reading = Literal["number", "integer", "micros", "text"]
 
-# What a table is expected to hold in a column that is read as this.
+# Expected contents of a column by its cell type, for comments and messages.
 EXPECTED: dict[ReadAs, str] = {
     "number": "numbers",
     "flag": "true and false, or 1 and 0",
@@ -35,16 +35,16 @@ EXPECTED: dict[ReadAs, str] = {
     "text": "text",
 }
 
-# Of more levels than this the places are looked up in a table that is joined, of fewer in a CASE.
+# Up to this many levels are looked up in a CASE, which is faster; more levels in a joined table.
 MAX_CASES = 64
 
-# The name of the table within the statement, which no column has: it stands for a whole row too.
+# Alias of the table within the statement. No column has this name, so it can stand for a whole row.
 SCORED_TABLE = "_deciban_rows"
 
-# Texts that mean true and false; engines that read files take some of them for that.
+# Pairs of texts that mean true and false; engines that read files convert some of them.
 FLAG_LEVELS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("on", "off"), ("1", "0"))
 
-# How the levels of a place are compared.
+# Type in which the levels of a place are compared.
 READINGS: dict[str, Reading] = {
     "number": "number",
     "integer": "integer",
@@ -53,17 +53,19 @@ READINGS: dict[str, Reading] = {
     "time": "micros",
 }
 
-# The names that expressions are given: columns of the table are read in the first subquery alone, by other names.
+# Names of expressions. Columns of the table occur only in the first subquery, under other names.
 NAME = re.compile(r"\b_[a-z]+[0-9]+\b")
 
-# Expressions that are added up in one: engines that compile expressions fail at long ones.
+# Maximum number of terms per sum, because engines that compile expressions fail on long ones.
 MAX_TERMS_OF_SUM = 16
 
 
 @dataclass
 class Stage:
-    """One subquery: expressions by their names, the names that each of these mentions, and the tables that it joins, by
-    the names of their keys."""
+    """One subquery.
+
+    It has expressions by name, the names that each of them uses, and joined tables by the names of their keys.
+    """
 
     named: dict[str, str] = field(default_factory=dict)
     mentions: dict[str, set[str]] = field(default_factory=dict)
@@ -71,9 +73,9 @@ class Stage:
 
 
 class Stages:
-    """Expressions that are worked out once each, and are then known by a name.
+    """Expressions that are computed once and referenced by name.
 
-    An expression stands in the first subquery in which all names that it mentions are known.
+    Each expression is in the first subquery in which all names it uses are known.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -83,29 +85,32 @@ class Stages:
         self._stage_of: dict[str, int] = {}
 
     def read(self, prefix: str, expression: str) -> str:
-        """The name of an expression of cells of the table, whatever these are called."""
+        """Return the name of an expression of table cells."""
         return self._known.get(expression) or self._put(prefix, expression, set())
 
     def name(self, prefix: str, expression: str) -> str:
-        """The name of an expression, the same for the same one. (A text in it that looks like a name does no harm.)"""
-        return self._known.get(expression) or self._put(prefix, expression, self._mentioned(expression))
+        """Return the name of an expression; equal expressions share a name.
+
+        A string literal that looks like a name does no harm.
+        """
+        return self._known.get(expression) or self._put(prefix, expression, self._find_names(expression))
 
     def names(self, prefix: str, expressions: Sequence[str]) -> list[str]:
-        """The names of several expressions that are needed together, or where they stand in one array."""
+        """Return the names of several expressions that are used together, or their positions in one array."""
         if not self.dialect.packs or len(expressions) < 3:
             return [self.name(prefix, expression) for expression in expressions]
         array = self.name(prefix, f"ARRAY[{', '.join(expressions)}]")
         return [f"{array}[{k + self.dialect.first}]" for k in range(len(expressions))]
 
     def sum(self, prefix: str, terms: Sequence[str]) -> str:
-        """The sum of some expressions; of many, the sum of sums that have names."""
+        """Return the sum of expressions; long sums are split into named sums."""
         while len(terms) > MAX_TERMS_OF_SUM:
             pieces = [terms[k : k + MAX_TERMS_OF_SUM] for k in range(0, len(terms), MAX_TERMS_OF_SUM)]
             terms = [self.name(prefix, total(some)) if len(some) > 1 else some[0] for some in pieces]
         return total(terms)
 
-    def joined(self, prefix: str, key: str, array: str, first: int, size: int) -> str:
-        """Return the name of the place of a key in an array of this size, counted from `first`; NULL for other keys."""
+    def join_array(self, prefix: str, key: str, array: str, first: int, size: int) -> str:
+        """Return the name of the index of a key in an array, counted from `first`; NULL for unknown keys."""
         table = f"_t{len(self._known)}"
         found = self._put(prefix, f"{table}.place", {key})
         join = f"LEFT JOIN {self.dialect.keys(array, first, size, table)} ON {key} = {table}.level"
@@ -120,12 +125,12 @@ class Stages:
         self._known[expression], self._stage_of[name] = name, stage
         return name
 
-    def _mentioned(self, expression: str) -> set[str]:
+    def _find_names(self, expression: str) -> set[str]:
         return {name for name in NAME.findall(expression) if name in self._stage_of}
 
     def statement(self, table: str, answers: Sequence[str]) -> str:
-        """One SELECT of the answers; a table is given as FROM takes it."""
-        needed = set().union(*map(self._mentioned, answers))
+        """Return one SELECT of the results; `table` is a FROM clause."""
+        needed = set().union(*map(self._find_names, answers))
         parts: list[str] = []
         last = len(self._stages) - 1
         for k in range(last, -1, -1):
@@ -145,7 +150,7 @@ def _lines(expressions: Iterable[str]) -> str:
 
 
 def total(terms: Sequence[str]) -> str:
-    """The sum of some expressions, as a tree without deep branches.
+    """Return the sum of expressions, as a balanced tree.
 
     >>> total(["a", "b", "c"])
     '(a + (b + c))'
@@ -157,20 +162,20 @@ def total(terms: Sequence[str]) -> str:
 
 
 class Cells:
-    """Expressions of the cells of a row; places are numbered from the first element of an array on."""
+    """Expressions for the cells of a row; places are numbered from the first element of an array."""
 
     def __init__(self, model: TermModel, stages: Stages) -> None:
         self.model, self.stages = model, stages
         self.dialect, self.first = stages.dialect, stages.dialect.first
 
     def cell(self, column: int, reading: Reading) -> str:
-        """A cell of the table, NULL where it is missing."""
+        """Return a cell of the table; NULL if it is missing."""
         known = self.model.columns[column]
         written = f"{SCORED_TABLE}.{self.dialect.identifier(known.name)}"
-        return self.stages.read("x", self._checked(written, column, known, reading))
+        return self.stages.read("x", self._check_type(written, column, known, reading))
 
-    def _checked(self, cell: str, column: int, known: Column, reading: Reading) -> str:
-        """A cell as it is needed; a column of another type than was learned ends the query, with its name."""
+    def _check_type(self, cell: str, column: int, known: Column, reading: Reading) -> str:
+        """Return a cell in the required type; a column with another type raises an error that names it."""
         cases, wrong = [], self._is_wrong(cell, known)
         if reading == "text" and (flags := self._flags(column)) is not None:
             yes, no = map(self.dialect.literal, flags)
@@ -185,8 +190,10 @@ class Cells:
         return f"CASE {' '.join(cases)} ELSE\n{plain} END" if cases else plain
 
     def _is_wrong(self, cell: str, known: Column) -> str:
-        """A condition: a cell is not what is expected, though it could be cast. Empty where there is none: other casts
-        fail, with the name of the column."""
+        """Return a condition for cells that can be cast but are not of the expected type.
+
+        Empty if it is not needed: other casts fail and name the column.
+        """
         if known.read_as == "text":
             return self.dialect.is_of(cell, "flag", "number", "date", "time")
         if known.read_as in ("date", "time"):
@@ -194,7 +201,7 @@ class Cells:
         return self.dialect.is_not_number(cell, known.read_as == "flag")
 
     def _plain(self, cell: str, read_as: ReadAs, reading: Reading) -> str:
-        """A cell of the type that is expected; NULL where it is missing or NaN."""
+        """Return a cell of the expected type; NULL if it is missing or NaN."""
         if reading == "text":
             return f"CAST({cell} AS {self.dialect.text})"
         if reading == "integer":
@@ -208,7 +215,7 @@ class Cells:
         return self.dialect.not_nan(self.dialect.flag(cell) if read_as == "flag" else self.dialect.as_double(cell))
 
     def _flags(self, column: int) -> tuple[str, str] | None:
-        """The levels of a column of texts that mean true and false; None where there are none, or more than one."""
+        """Return the levels of a text column that mean true and false; None unless there is exactly one pair."""
         levels = {level for place in self.model.places if place.column == column for level in _texts_of(place)}
         found = []
         for words in FLAG_LEVELS:
@@ -221,20 +228,20 @@ class Cells:
         return yes, no
 
     def number(self, column: int) -> str:
-        """A cell as a double."""
+        """Return a cell as a double."""
         return self.cell(column, "number")
 
-    def bounded(self, column: int, most: float) -> str:
-        """A number that is to be squared, as long as its size is at most this."""
-        return self.stages.name("x", self.dialect.within(self.number(column), most))
+    def limit_size(self, column: int, limit: float) -> str:
+        """Return a number to be squared if its absolute value is at most `limit`, else NULL."""
+        return self.stages.name("x", self.dialect.within(self.number(column), limit))
 
     def log(self, column: int) -> str:
-        """The logarithm of a number; NULL where it is not above 0."""
+        """Return the logarithm of a number; NULL if it is not positive."""
         number = self.number(column)
         return self.stages.name("x", f"CASE WHEN {number} > {self.dialect.number(0.0)} THEN ln({number}) END")
 
     def place(self, place: Place) -> str:
-        """The place of a row, as it stands in arrays."""
+        """Return the place of a row as an array index."""
         if isinstance(place, TuplePlace):
             members = zip(place.factors, map(self.place, place.members), strict=True)
             digits = " + ".join(f"{factor} * ({member} - {self.first})" for factor, member in members)
@@ -250,7 +257,7 @@ class Cells:
         missing, other = self.first + MISSING_PLACE, self.first + (MISSING_PLACE if place.merged else OTHER_PLACE)
         first = self.first + place.first
         if len(place.levels) > MAX_CASES:
-            joined = self.stages.joined("p", cell, self._array(place), first, len(place.levels))
+            joined = self.stages.join_array("p", cell, self._array(place), first, len(place.levels))
             found = f"COALESCE({joined}, {other})"
         else:
             known = [f"WHEN {self._literal(level)} THEN {first + k}" for k, level in enumerate(place.levels)]
@@ -267,11 +274,11 @@ class Cells:
         return self.dialect.doubles(levels) if place.kind == "number" else self.dialect.integers(levels)
 
     def _cannot_be(self, level: str | float) -> bool:
-        """Return True if the engine cannot write a level: then no cell there contains it either."""
+        """Return True if the engine cannot represent a level, so that no cell contains it."""
         return isinstance(level, str) and "\0" in level and not self.dialect.nul
 
-    def rejected(self, refusals: Sequence[Refusal]) -> list[str]:
-        """Return the conditions under which a row is rejected; those of infinite numbers are one."""
+    def reject_conditions(self, refusals: Sequence[Refusal]) -> list[str]:
+        """Return the conditions under which a row is rejected, with one condition for all infinite numbers."""
         endless = [one.place.column for one in refusals if one == reject_infinite(one.place.column)]
         others = [one for one in refusals if one != reject_infinite(one.place.column)]
         sizes = [f"abs({self.number(column)})" for column in endless]
@@ -280,7 +287,7 @@ class Cells:
         return [*found, *map(self._is_rejected, others)]
 
     def _is_rejected(self, refusal: Refusal) -> str:
-        """Return a condition: a row has one of the rejected places."""
+        """Return a condition for rows with one of the rejected places."""
         place = refusal.place
         if isinstance(place, LevelPlace):
             wanted = ", ".join(str(self.first + number) for number in refusal.places)
@@ -289,7 +296,7 @@ class Cells:
         return " OR ".join(self._lies_at(number, place, some) for some in refusal.places)
 
     def _lies_at(self, number: str, place: CutPlace, wanted: int) -> str:
-        """Return a condition: a number has a place, which is not that of a missing one."""
+        """Return a condition for numbers at one of the given places."""
         bounds = []
         if wanted > 1:
             bounds.append(f"{number} >= {self.dialect.number(place.cuts[wanted - 2])}")
@@ -299,5 +306,5 @@ class Cells:
 
 
 def _texts_of(place: LevelPlace | CutPlace) -> tuple[str, ...]:
-    """The levels of a place that are texts."""
+    """Return the text levels of a place."""
     return tuple(level for level in place.levels if isinstance(level, str)) if isinstance(place, LevelPlace) else ()

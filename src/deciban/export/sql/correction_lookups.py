@@ -1,4 +1,4 @@
-"""Tables of corrections: each is looked up by the answers of its columns, which are the digits of a number."""
+"""Correction tables as SQL lookups: the answers of the columns are the digits of the array index."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,32 +11,35 @@ from deciban.export.sql.cells import Cells, total
 from deciban.model.corrections import AveragedTable
 from deciban.util.arrays import Floats, Integers
 
-# Binary digits of a whole number that holds the numbers of several tables.
+# Binary digits of an integer that holds the indices of several tables; a BIGINT has 63.
 WORD_DIGITS = 62
 
-# Tables are put together as long as the one that holds both has no more values than this for a class.
-VALUES_TOGETHER = 128
+# Tables are merged while the result has at most this many values per class: fewer lookups are faster.
+MAX_MERGED_VALUES = 128
 
-# Cuts of each column that is asked of, by its number: the last places below them.
+# Cuts of each used column, by its index: the last places below them.
 Cuts = dict[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """Columns with their cuts, and what each combination of their answers is worth: by part, then the answer of each
-    column, as `AveragedTable` has it, by class. A part is the whole correction, or what a column has of it."""
+    """Columns with their cuts, and the value of each combination of answers.
+
+    Values are by part, then by the answer of each column as in `AveragedTable`, then by class. A part is the whole
+    correction, or the share of a column.
+    """
 
     cuts: Cuts
     parts: dict[int, Floats]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many answers each column has."""
+        """Number of answers of each column."""
         return _shape(self.cuts)
 
     @property
     def digits(self) -> int:
-        """The binary digits of the number of a combination."""
+        """Binary digits of the index of a combination."""
         return max(prod(self.shape) - 1, 1).bit_length()
 
     def add(self, table: AveragedTable, parts: dict[int, Floats]) -> None:
@@ -57,19 +60,19 @@ def _shape(cuts: Cuts) -> tuple[int, ...]:
 
 
 def _answers_among(cuts: Sequence[int], own: Sequence[int]) -> Integers:
-    """For each answer to some cuts, the answer to those of them that are a table's own; the first is unknown."""
+    """Return for each answer to some cuts the answer to those of one table; the first is unknown."""
     beyond = np.cumsum([0, *(int(cut in own) for cut in cuts)])
     return np.concatenate([[0], 1 + beyond])
 
 
-def answered_tables(tables: Sequence[AveragedTable], parts: Sequence[dict[int, Floats]]) -> list[Answered]:
-    """All tables, of which those that ask almost the same are one: it takes fewer lookups."""
+def merge_tables(tables: Sequence[AveragedTable], parts: Sequence[dict[int, Floats]]) -> list[Answered]:
+    """Return the tables, with those that use almost the same cuts merged into one."""
     found: list[tuple[Cuts, list[int]]] = []
     for t in sorted(range(len(tables)), key=lambda t: -tables[t].values.size):
         own = dict(zip(tables[t].columns, tables[t].cuts, strict=True))
         joined = ((one, _union(one[0], own)) for one in found)
         fitting = [
-            (one, both) for one, both in joined if prod(_shape(both)) <= max(VALUES_TOGETHER, prod(_shape(one[0])))
+            (one, both) for one, both in joined if prod(_shape(both)) <= max(MAX_MERGED_VALUES, prod(_shape(one[0])))
         ]
         if fitting:
             (cuts, numbers), both = min(fitting, key=lambda pair: prod(_shape(pair[1])) / prod(_shape(pair[0][0])))
@@ -93,17 +96,18 @@ def _union(one: Cuts, other: Cuts) -> Cuts:
 def add_corrections(
     cells: Cells, tables: CorrectionTables, parts: Sequence[dict[int, Floats]], enough: str | None
 ) -> dict[int, list[list[str]]]:
-    """For each part and class the lookups that add up to its correction; `parts` has the values of each table.
+    """Return for each part and class the lookups that sum to its correction.
 
-    enough: where missing cells of some columns are evidence; None where they are nowhere.
+    parts: the values of each table. enough: condition under which missing cells of informative columns are evidence;
+    None if there are no such columns.
     """
     classes = tables.tables[0].values.shape[-1]
     lookups: dict[int, list[list[str]]] = {}
-    for some in words_of(answered_tables(tables.tables, parts)):
+    for some in words_of(merge_tables(tables.tables, parts)):
         for table, index in zip(some, _indexes(cells, tables, some, enough), strict=True):
             for part, values in table.parts.items():
                 flat = values.reshape(-1, classes)
-                relative = (flat - flat[:, :1]).round(15)  # what is less does not matter in the sum of a thousand
+                relative = (flat - flat[:, :1]).round(15)  # enough digits for a sum of a thousand
                 for c, column in enumerate(relative.T):
                     if column.any():
                         element = f"({cells.dialect.doubles(column.tolist())})[{index}]"
@@ -112,20 +116,19 @@ def add_corrections(
 
 
 def words_of(answered: Sequence[Answered]) -> list[list[Answered]]:
-    """Tables whose combinations are the digits of one whole number: such as ask about the same columns."""
+    """Return groups of tables that use the same columns and whose indices fit into one integer."""
     left, words = list(answered), []
     while left:
         word: list[Answered] = []
-        while (table := _fitting(left, word)) is not None:
+        while (table := _find_fitting_table(left, word)) is not None:
             left.remove(table)
             word.append(table)
         words.append(word)
     return words
 
 
-def _fitting(left: Sequence[Answered], word: Sequence[Answered]) -> Answered | None:
-    """Of the tables that are left the one that asks about the fewest columns beyond those of a word; None where no
-    digits are left for it."""
+def _find_fitting_table(left: Sequence[Answered], word: Sequence[Answered]) -> Answered | None:
+    """Return the remaining table with the fewest additional columns; None if no table fits into the integer."""
     room = WORD_DIGITS - sum(table.digits for table in word)
     columns = frozenset[int]().union(*(table.cuts for table in word))
     fits = [table for table in left if table.digits <= room]
@@ -133,10 +136,10 @@ def _fitting(left: Sequence[Answered], word: Sequence[Answered]) -> Answered | N
 
 
 def _indexes(cells: Cells, tables: CorrectionTables, word: Sequence[Answered], enough: str | None) -> list[str]:
-    """Where the values of a row stand in the arrays of some tables.
+    """Return the positions of a row's values in the arrays of some tables.
 
-    Each place of a column gives its answers to all of them at once: they are added up to one number. Behind the places
-    of a column stands that of a missing cell which is evidence.
+    Each place of a column gives its answers to all tables at once, added up to one number. The last place is that of a
+    missing cell that is evidence.
     """
     sizes = [table.digits for table in word]
     shifts = [sum(sizes[:k]) for k in range(len(word))]
@@ -160,7 +163,7 @@ def _indexes(cells: Cells, tables: CorrectionTables, word: Sequence[Answered], e
 
 
 def _place(cells: Cells, tables: CorrectionTables, column: int, enough: str | None) -> str:
-    """The place of a cell of a corrected column; behind all others that of a missing one which is evidence."""
+    """Return the place of a cell in a corrected column; the last place is a missing cell that is evidence."""
     place = cells.place(tables.places[column])
     partial = cells.model.partial
     if enough is None or partial is None or tables.places[column].column not in partial.informative:

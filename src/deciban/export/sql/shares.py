@@ -1,6 +1,6 @@
-"""The share that each column of a joint block has of its evidence, in SQL: tables and polynomials, for explanations.
+"""Shares of the columns in the evidence of a joint block, as SQL tables and polynomials for explanations.
 
-They are found by asking the likelihood itself, so that the rule is written once.
+They are computed by calling the likelihood itself, so that the rule is implemented once.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import numpy as np
 
 from deciban.errors import UsageError
 from deciban.export.ir import Block, ExpandedTerm
-from deciban.export.lower import all_codes, capped, tuple_evidence
+from deciban.export.lower import all_codes, cap_evidence, tuple_evidence
 from deciban.export.sql.cells import Cells, total
 from deciban.export.sql.terms import (
     TERMS_IN_SQL,
@@ -29,21 +29,21 @@ from deciban.families.joint_gaussian import JointNormal
 from deciban.model.model import VAST_EVIDENCE, Model
 from deciban.util.arrays import Flags, Floats
 
-# Shares that are larger than this are beyond what can be added up.
-VAST_SHARES = 1e300
+# Larger shares cannot be added without losing all digits.
+MAX_SHARE = 1e300
 
-# The part of the evidence that its shares may leave over: more than rounding would.
+# Maximum difference between the evidence and the sum of its shares; rounding leaves less.
 LEFT_OVER = 1e-6
 
-# Numbers of the polynomials of a block at most.
+# Maximum number of polynomial coefficients per block, to limit the length of the statement.
 MAX_FACTORS = 100_000
 
-# Columns of a joint normal block, every set of which has polynomials of its own: rows may miss any of them.
+# Up to this many columns, every set of present columns has its own polynomials, so that any cell may be missing.
 MAX_ENUMERATED_SETS = 6
 
 
 def table_shares(model: Model, block: Block, term: LookupTerm) -> Floats:
-    """What each column has of every row of a joint table, place by column by class, after weight and cap."""
+    """Return the share of each column for every row of a joint table, place by column by class."""
     assert isinstance(term, ExpandedTerm), "tables of several columns are made from tuples"
     tuples, codes = term.tuples, all_codes(term.tuples)
 
@@ -54,17 +54,17 @@ def table_shares(model: Model, block: Block, term: LookupTerm) -> Floats:
     weighted = block.weight * evidence
     top = weighted.max(axis=1)
     limited = np.asarray(~(weighted.min(axis=1) >= top - model.cap) | (top < -VAST_EVIDENCE)) & (model.cap < np.inf)
-    evidence = np.where(limited[:, None], capped(weighted, model.cap) / block.weight, evidence)
+    evidence = np.where(limited[:, None], cap_evidence(weighted, model.cap) / block.weight, evidence)
     return block.weight * settle(shapley(evidence_of, len(tuples.members)).values, evidence, limited)
 
 
 @dataclass(frozen=True)
 class Polynomials:
-    """What some columns of a joint normal block have of its weighted evidence, relative to the first class.
+    """Shares of columns in the weighted evidence of a joint normal block, relative to the first class.
 
-    It is constant + linear · s + s · quadratic · s of each column and class, in deviations s of the columns from their
-    center. kept: the places of the columns that are there. constant: column by class. linear: by column of s.
-    quadratic: the same by two of them, of which only those in order are not 0.
+    A share is constant + linear · s + s · quadratic · s per column and class, where s are the deviations of the columns
+    from their center. kept: the present columns. constant: column by class. linear: also by column of s. quadratic:
+    also by two columns of s; only the upper triangle is not 0.
     """
 
     kept: tuple[int, ...]
@@ -74,14 +74,16 @@ class Polynomials:
 
 
 def normal_shares(model: Model, block: Block, term: JointNormalTerm) -> list[Polynomials]:
-    """The polynomials of whole rows and, of few columns, of all their sets, the whole one first; a UsageError where
-    they are too long."""
+    """Return the polynomials of complete rows and, for few columns, of all subsets, the complete set first.
+
+    Raise a UsageError if they are too long.
+    """
     size, classes = len(term.columns), model.classes.size
     apart = np.unique(term.form.group).size > 1
     if (factors := size * (size**2 // 2 if apart else size) * (classes - 1)) > MAX_FACTORS:
         raise UsageError(
-            f"block {block.name!r}: what each of its {size} columns says would be {factors:,} numbers",
-            remedy="leave out the explanation, or use deciban itself",
+            f"block {block.name!r}: what each of its {size} columns contributes would take {factors:,} numbers",
+            remedy="export without explain, or use deciban itself",
         )
     least = 1 if size <= MAX_ENUMERATED_SETS else size
     sets = (kept for count in range(size, least - 1, -1) for kept in combinations(range(size), count))
@@ -89,7 +91,7 @@ def normal_shares(model: Model, block: Block, term: JointNormalTerm) -> list[Pol
 
 
 def _polynomials(term: JointNormalTerm, kept: tuple[int, ...]) -> Polynomials:
-    """By the shares at the center, a deviation to each side of it, and a deviation along any two columns."""
+    """Return polynomials from the shares at the center and at deviations along one and two columns."""
     width, size = len(term.columns), len(kept)
     normals = JointNormal.of(np.zeros(width), np.ones(width), term.mean, term.covariance, term.form.group)
     pairs = list(combinations(range(size), 2))
@@ -108,12 +110,12 @@ def _polynomials(term: JointNormalTerm, kept: tuple[int, ...]) -> Polynomials:
     for row, (a, b) in enumerate(pairs, 1 + 2 * size):
         quadratic[:, a, b] = found[row] - up[a] - up[b] + middle
     same = term.form.group == term.form.group[0]
-    quadratic[..., same] = 0.0  # one matrix: what is left is rounding
+    quadratic[..., same] = 0.0  # classes share the matrix, so the rest is rounding
     return Polynomials(kept, middle, linear, quadratic)
 
 
 def block_shares(cells: Cells, model: Model, block: Block) -> dict[int, Evidence]:
-    """Return the share that each column of a joint block has of its evidence, by the number of the column."""
+    """Return the share of each column in the evidence of a joint block, by column index."""
     term = block.terms[0]
     if isinstance(term, LookupTerm):
         shares, index = table_shares(model, block, term), cells.place(term.place)
@@ -140,7 +142,7 @@ def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTe
     within = _within_cap(cells, block, plain)
 
     def share(k: int, c: int) -> str | None:
-        """Where it is not known how they share, the columns that are there have the same."""
+        """Return the share of a column; if shares are unknown, the present columns share equally."""
         evenly = f"WHEN NOT {known} THEN {whole[c]} / {there}"
         shared = f"CASE WHEN {steps[k]} IS NULL THEN 0 WHEN {known} THEN {within[k][c]} {evenly} END"
         return None if whole[c] is None else shared
@@ -149,13 +151,13 @@ def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTe
 
 
 def _pattern(cells: Cells, away: Sequence[str]) -> str:
-    """The place of the set of columns that are there: each is a binary digit, the first one the lowest."""
+    """Return the index of the set of present columns: each column is a binary digit, the first the lowest."""
     digits = " + ".join(f"CASE WHEN {one} IS NULL THEN 0 ELSE {1 << k} END" for k, one in enumerate(away))
     return cells.stages.name("h", f"{cells.first} + {digits}")
 
 
 def _is_known(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> str:
-    """Return a condition: the shares, column by class, add up to the evidence. Vast ones may have lost all digits."""
+    """Return a condition: the shares, column by class, sum to the evidence. Huge ones may have lost all digits."""
     number = cells.dialect.number
     each = [one or number(0.0) for one in sum_of_terms(cells, block)]
     size = cells.stages.name("b", total([f"abs({one})" for row in plain for one in row[1:]]))
@@ -166,11 +168,11 @@ def _is_known(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> str
         ahead = [f"({one} - {names[0]})" for one in names[1:]]
     apart = [f"abs({total([row[c] for row in plain])} - {one})" for c, one in enumerate(ahead, 1)]
     close = f"{total(apart)} <= {number(LEFT_OVER)} * ({number(1.0)} + {size})"
-    return cells.stages.name("b", f"{size} < {number(VAST_SHARES)} AND {close}")
+    return cells.stages.name("b", f"{size} < {number(MAX_SHARE)} AND {close}")
 
 
 def _within_cap(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The shares, column by class, where the cap makes the evidence smaller in proportion and relative to the best."""
+    """Return the shares, column by class, scaled to the capped evidence."""
     number = cells.dialect.number
     if block.cap == np.inf:
         return [list(row) for row in plain]
@@ -199,8 +201,7 @@ def _within_cap(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> l
 def _polynomial(
     cells: Cells, forms: Sequence[Polynomials], pattern: str | None, steps: Sequence[str], k: int, c: int
 ) -> str:
-    """The name of the share of a column for a class; NULL where cells are missing of more columns than have polynomials
-    for that."""
+    """Return the name of the share of a column for a class; NULL if it has no polynomial."""
     number, whole = cells.dialect.number, forms[0]
     constant, linear, quadratic = whole.constant[k, c], whole.linear[k, :, c], whole.quadratic[k, :, :, c]
     products = [[number(x) if x else None for x in row] for row in quadratic.tolist()]
@@ -227,7 +228,7 @@ def _polynomial(
 
 
 def _sum(constant: str, linear: Sequence[str], quadratic: Sequence[Sequence[str | None]], steps: Sequence[str]) -> str:
-    """constant + the sum of s[a] * (linear[a] + the sum of quadratic[a][b] * s[b])."""
+    """Return constant + the sum of s[a] * (linear[a] + the sum of quadratic[a][b] * s[b])."""
     parts = [constant]
     for step, slope, row in zip(steps, linear, quadratic, strict=True):
         inner = [slope, *(f"{one} * {other}" for one, other in zip(row, steps, strict=True) if one is not None)]

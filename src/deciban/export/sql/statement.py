@@ -1,7 +1,7 @@
-"""A model as one SELECT statement, which scores a table where it is.
+"""Export of a model as one SELECT statement that scores a table in place.
 
-`to_sql` adds up the evidence of each class (`Sums`), scaled by how much of a row is known (`KnownCells`), and selects
-the class, its probability and an explanation (`Answers`).
+`to_sql` adds the evidence of each class (`Sums`), scales it by the known share of the row (`KnownCells`), and selects
+the class, the probabilities and an explanation (`Answers`).
 """
 
 import json
@@ -26,7 +26,7 @@ from deciban.tables.labels import LabelArray
 from deciban.util.text_tables import DECIBANS, evidence_column, format_class
 from deciban.util.version import __version__
 
-# The part of a correction that is all of it.
+# Key of the whole correction, beside those of columns.
 WHOLE = -1
 
 
@@ -37,35 +37,35 @@ def to_sql(
     explain: bool = False,
     keep: Sequence[str] | None = None,
 ) -> str:
-    """A model as one SELECT statement, which scores a table in the database where it is.
+    """Return the model as one SELECT statement that scores a table in the database.
 
     Parameters
     ----------
     fitted : Fitted or Model
         The fitted state, or its model.
     table : str
-        The name of the table; dots part the schema from it. It has the columns that the model reads.
+        Name of the table, optionally with a schema: "schema.table". It has the columns that the model reads.
     dialect : {"duckdb", "postgres", "spark"}, default="duckdb"
         The engine that runs the statement.
     explain : bool, default=False
         Add, in decibans, the evidence of each column for the predicted class against the next best.
     keep : sequence of str, default=None
-        The columns of the table that are passed on. None: all.
+        Columns of the table to return. None returns all.
 
     Returns
     -------
     str
-        The statement. It answers the columns that are kept, `predicted` and `P(class)` of each class; with `explain`
-        also `against`, `decibans`, `decibans of prior` and `decibans of` each column.
+        The statement. It returns the kept columns, `predicted` and `P(class)` for each class; with `explain` also
+        `against`, `decibans`, `decibans of prior` and `decibans of` each column.
 
     Raises
     ------
     UsageError
-        If SQL cannot score a column; it is named.
+        If a column cannot be exported to SQL; the message names it.
 
     See Also
     --------
-    deciban.export.lower.fold_model : The terms that it is made of.
+    deciban.export.lower.fold_model : The terms of the model.
 
     Examples
     --------
@@ -79,14 +79,14 @@ def to_sql(
     """
     write = dialect_of(dialect)
     if isinstance(keep, str):
-        raise UsageError("give the names of the columns in a list", parameter=Argument("keep", keep))
+        raise UsageError("pass the column names as a list", parameter=Argument("keep", keep))
     model = fitted.model if isinstance(fitted, Fitted) else fitted
     terms = fold_model(fitted)
     cells = Cells(terms, Stages(write))
-    kept = _kept(cells, keep)
+    kept = _select_columns(cells, keep)
     sums = Sums(cells, model, terms, explain)
-    answers = Answers(cells, terms, sums.joint(), _rejected(cells, terms))
-    named = [("predicted", answers.predicted())]
+    answers = Answers(cells, terms, sums.joint(), _rejection(cells, terms))
+    named = [("predicted", answers.predict())]
     labels = map(format_class, model.classes.tolist())
     named += [(f"P({label})", one) for label, one in zip(labels, answers.probabilities(), strict=True)]
     if explain:
@@ -98,28 +98,28 @@ def to_sql(
 
 
 def _head(cells: Cells, terms: TermModel) -> str:
-    """The comment before the statement: the types that the columns of the table must have, and what ends the query."""
-    lines = [f"a model of deciban {__version__}{cells.dialect.advice}", "it reads these columns of the table:"]
+    """Return the comment at the top of the statement: the required column types, and what stops the query."""
+    lines = [f"classifier exported by deciban {__version__}{cells.dialect.advice}", "required columns and their types:"]
     lines += [f"  {json.dumps(one.name)}: {EXPECTED[one.read_as]}" for one in terms.columns.values()]
-    lines.append("a column of another type ends the query with an error that names it")
+    lines.append("a column of another type stops the query with an error that names the column")
     for block in terms.blocks:
         if any(isinstance(term, JointNormalTerm) and not may_miss(cells, term) for term in block.terms):
             names = json.dumps([terms.columns[column].name for column in block.columns if column in terms.columns])
-            lines.append(f"a missing cell in some, but not all, of these columns ends the query: {names}")
+            lines.append(f"a row in which some but not all of these columns are missing stops the query: {names}")
     return "".join(f"-- {line}\n" for line in lines)
 
 
-def _kept(cells: Cells, keep: Sequence[str] | None) -> list[str]:
-    """The columns of the table that are passed on: all, or some."""
+def _select_columns(cells: Cells, keep: Sequence[str] | None) -> list[str]:
+    """Return the columns of the table to select."""
     if keep is None:
         return [cells.dialect.expand(cells.stages.read("row", cells.dialect.whole_row(SCORED_TABLE)))]
     quoted = [cells.dialect.identifier(name) for name in keep]
     return [f"{cells.stages.read('row', f'{SCORED_TABLE}.{one}')} AS {one}" for one in quoted]
 
 
-def _rejected(cells: Cells, terms: TermModel) -> str | None:
-    """Return a condition: a row is rejected, so that it has no answer; None if every row has one."""
-    causes = cells.rejected(terms.refusals)
+def _rejection(cells: Cells, terms: TermModel) -> str | None:
+    """Return a condition for rejected rows, which have no result; None if no row is rejected."""
+    causes = cells.reject_conditions(terms.refusals)
     for block in terms.blocks:
         for term in block.terms:
             if isinstance(term, JointNormalTerm) and not may_miss(cells, term):
@@ -128,8 +128,11 @@ def _rejected(cells: Cells, terms: TermModel) -> str | None:
 
 
 class Sums:
-    """What is added up for each class: the start and what each column says alone, in `explain` apart; and what columns
-    have of joint blocks, which are added as a whole."""
+    """Terms of the sum of each class.
+
+    They are the start and the evidence of single columns, separate if `explain`, and the shares of columns in joint
+    blocks, which are added as a whole.
+    """
 
     def __init__(self, cells: Cells, model: Model, terms: TermModel, explain: bool) -> None:
         self.cells, self.model, self.terms = cells, model, terms
@@ -165,51 +168,51 @@ class Sums:
 
     def joint(self) -> list[list[str]]:
         """Return the terms of the log joint of each class."""
-        alone = [self._named(sums) for _, sums in sorted(self.alone.items())]
+        alone = [self._name_sums(sums) for _, sums in sorted(self.alone.items())]
         found = []
         for c, prior in enumerate(self.terms.log_prior.tolist()):
             sums = [*self.rest[c], *(name for sums in alone for name in sums[c])]
-            found.append([self.cells.dialect.number(prior), *self.known.scaled(sums)])
+            found.append([self.cells.dialect.number(prior), *self.known.scale(sums)])
         return found
 
-    def _named(self, sums: list[list[str]]) -> list[list[str]]:
-        """Each sum by its name, as it is needed twice."""
+    def _name_sums(self, sums: list[list[str]]) -> list[list[str]]:
+        """Return each sum by name, because it is used twice."""
         names = self.cells.stages.names("o", [self.cells.stages.sum("k", some) for some in sums])
         return [[name] if some else [] for name, some in zip(names, sums, strict=True)]
 
     def columns(self) -> dict[str, list[list[str]]]:
-        """Return the terms of the evidence of each column for each class, by the name of the column."""
+        """Return the terms of the evidence of each column for each class, by column name."""
         found = {}
         for column, known in self.terms.columns.items():
-            alone = self._named(self._of(self.alone, column))
+            alone = self._name_sums(self._of(self.alone, column))
             shares = self._of(self.shares, column)
-            found[known.name] = [self.known.scaled([*a, *b]) for a, b in zip(alone, shares, strict=True)]
+            found[known.name] = [self.known.scale([*a, *b]) for a, b in zip(alone, shares, strict=True)]
         return found
 
 
 class Names:
-    """Names of answers: no longer than the engine can have them, and none that is taken."""
+    """Names of result columns: unique, and not longer than the engine allows."""
 
     def __init__(self, dialect: Dialect, taken: Iterable[str]) -> None:
         self.dialect = dialect
         self._taken = {name.casefold() for name in taken}
 
     def new(self, wanted: str) -> str:
-        """A name like the one that is wanted, as SQL writes it."""
+        """Return a quoted name similar to `wanted`."""
         name = self.dialect.possible_name(wanted)
-        shown, more = self._cut(name, 0), 0
+        shown, more = self._shorten(name, 0), 0
         while shown.casefold() in self._taken:
             more += 1
-            shown = self._cut(name, more) + "_" * more
+            shown = self._shorten(name, more) + "_" * more
         self._taken.add(shown.casefold())
         return self.dialect.identifier(shown)
 
-    def _cut(self, name: str, less: int) -> str:
+    def _shorten(self, name: str, less: int) -> str:
         return name.encode()[: self.dialect.max_name - less].decode(errors="ignore")
 
 
 def label_literals(dialect: Dialect, classes: LabelArray) -> list[str]:
-    """The labels of the classes, in their type."""
+    """Return the class labels as SQL literals of their type."""
     kind, labels = classes.dtype.kind, classes.tolist()
     if kind == "b":
         return [str(label).upper() for label in labels]
@@ -223,7 +226,7 @@ def label_literals(dialect: Dialect, classes: LabelArray) -> list[str]:
 
 
 class Answers:
-    """The answers for a row, given the log joint of each class; all is NULL for a `rejected` row."""
+    """Result expressions for a row, given the log joint of each class; all NULL for a `rejected` row."""
 
     def __init__(self, cells: Cells, model: TermModel, sums: Sequence[Sequence[str]], rejected: str | None) -> None:
         self.cells, self.model, self.stages = cells, model, cells.stages
@@ -242,8 +245,8 @@ class Answers:
     def _greatest(self, numbers: Sequence[str]) -> str:
         return f"GREATEST({', '.join(numbers)})" if len(numbers) > 1 else numbers[0]
 
-    def predicted(self) -> str:
-        """The label of the most probable class."""
+    def predict(self) -> str:
+        """Return the label of the most probable class."""
         return self._label(self.best)
 
     def _label(self, place: str) -> str:
@@ -251,7 +254,7 @@ class Answers:
         return f"CASE {place} {cases} END"
 
     def probabilities(self) -> list[str]:
-        """The posterior of each class; the prior where every class has probability 0."""
+        """Return the posterior of each class; the prior if every class has probability 0."""
         least, zero = self.number(self.cells.dialect.min_exponent), self.number(0.0)
         behind = [f"{one} - {self.top}" for one in self.joint]
         shares = self.stages.names(
@@ -265,7 +268,7 @@ class Answers:
         ]
 
     def against(self) -> str:
-        """The place of the next best class; NULL where there is none, or every class has probability 0."""
+        """Return the index of the second best class; NULL for a single class, or if every class has probability 0."""
         if len(self.joint) == 1:
             return f"CAST(NULL AS {self.cells.dialect.integer})"
         others = [
@@ -279,8 +282,10 @@ class Answers:
         return self.stages.name("c", f"CASE WHEN {self.impossible} THEN NULL {cases} END")
 
     def explanation(self, columns: Mapping[str, Sequence[Sequence[str]]]) -> list[tuple[str, str]]:
-        """(name, expression): the class that speaks against the best one, and in decibans the sum of what speaks for
-        the best one, the prior and what each of the columns says."""
+        """Return (name, expression) pairs: the second best class, and the evidence for the best one in decibans.
+
+        The evidence is the total, the prior, and the share of each column.
+        """
         other = self.against()
         start = [[self.number(value)] for value in self.model.log_prior.tolist()]
         found = [("against", self._label(other)), ("decibans", self._decibans([[one] for one in self.joint], other))]
@@ -289,7 +294,7 @@ class Answers:
         return found
 
     def _decibans(self, sums: Sequence[Sequence[str]], other: str) -> str:
-        """How far the best class is ahead of another."""
+        """Return the lead of the best class over another, in decibans."""
         if len(self.joint) == 1:
             return f"CAST(NULL AS {self.cells.dialect.double})"
         each = [total(parts) if parts else self.number(0.0) for parts in sums]
@@ -306,9 +311,9 @@ class Answers:
 
 
 class KnownCells:
-    """The known cells of a row: offsets of columns, whether missing cells are evidence, and the scale of the sums.
+    """Known cells of a row: offsets of columns, whether missing cells are evidence, and the scale of the sums.
 
-    enough: whether enough is known for the missing cells of some columns to be evidence; None where they never are.
+    enough: condition under which missing cells of informative columns are evidence; None if there are no such columns.
     """
 
     def __init__(self, cells: Cells, terms: TermModel) -> None:
@@ -332,7 +337,7 @@ class KnownCells:
         return f"{self.cells.cell(column, reading)} IS NULL"
 
     def offsets(self) -> Iterator[tuple[int, list[str | None]]]:
-        """Yield the numbers that each known column adds to each class."""
+        """Yield the offset of each known column for each class."""
         if self.partial is None:
             return
         number = self.cells.dialect.number
@@ -349,8 +354,8 @@ class KnownCells:
                 ],
             )
 
-    def scaled(self, sums: list[str]) -> list[str]:
-        """The terms of a sum, scaled by how much is known, as one term; as they are where nothing is scaled."""
+    def scale(self, sums: list[str]) -> list[str]:
+        """Return the terms of a sum as one scaled term; unchanged if nothing is scaled."""
         if self.partial is None or self.share is None or not sums:
             return sums
         return [f"{self._scale()} * {self.cells.stages.name('k', self.cells.stages.sum('k', sums))}"]

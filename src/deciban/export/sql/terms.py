@@ -1,7 +1,7 @@
-"""The SQL of each term of a model: `TERMS_IN_SQL` lists them, each as one expression per class.
+"""SQL expressions of the terms of a model, one per class; `TERMS_IN_SQL` lists them by type.
 
-Joint normal distributions are written for rows with and without missing cells. The shares that columns have of the
-evidence of a joint block, for explanations, are in `shares`.
+Joint normal distributions are written for rows with and without missing cells. The shares of columns in joint blocks,
+for explanations, are in `shares`.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from deciban.families.base.lowering import (
 )
 from deciban.util.arrays import MAX_AMOUNT, TOO_LARGE, Floats
 
-# An expression for each class; None adds nothing.
+# One expression per class; None adds nothing.
 Evidence = list[str | None]
 
 
@@ -35,11 +35,11 @@ def block_evidence(cells: Cells, block: Block) -> Evidence:
     if block.cap == np.inf:
         return each
     full = [one or cells.dialect.number(0.0) for one in each]
-    return capped(cells, full, block.cap) if len(full) == 2 else capped_among(cells, full, block.cap)
+    return cap_two_classes(cells, full, block.cap) if len(full) == 2 else cap_classes(cells, full, block.cap)
 
 
 def sum_of_terms(cells: Cells, block: Block) -> Evidence:
-    """The sum of the terms of a block."""
+    """Return the sum of the terms of a block."""
     parts = [TERMS_IN_SQL[type(term)](cells, term) for term in block.terms]
     return [_sum_of(part[c] for part in parts) for c in range(len(parts[0]))]
 
@@ -50,19 +50,19 @@ def _sum_of(parts: Any) -> str | None:
 
 
 def contrast(cells: Cells, each: Sequence[str]) -> str:
-    """By how much the second class is ahead of the first, 0 where both have probability 0."""
+    """Return the lead of the second class over the first; 0 if both have probability 0."""
     nan = cells.dialect.number(np.nan)
     return cells.stages.name("d", f"COALESCE(NULLIF({each[1]} - {each[0]}, {nan}), {cells.dialect.number(0.0)})")
 
 
-def capped(cells: Cells, each: Sequence[str], cap: float) -> Evidence:
-    """Of two classes: how much the second is ahead, within the cap."""
+def cap_two_classes(cells: Cells, each: Sequence[str], cap: float) -> Evidence:
+    """Return, for two classes, the lead of the second, within the cap."""
     number = cells.dialect.number
     return [None, f"LEAST(GREATEST({contrast(cells, each)}, {number(-cap)}), {number(cap)})"]
 
 
-def capped_among(cells: Cells, each: Sequence[str], cap: float) -> Evidence:
-    """Of several classes: how far each is behind the best one, within the cap."""
+def cap_classes(cells: Cells, each: Sequence[str], cap: float) -> Evidence:
+    """Return, for several classes, the distance of each from the best one, within the cap."""
     number = cells.dialect.number
     names, top = behind_best(cells, each)
     behind = (f"GREATEST({name} - {top}, {number(-cap)})" for name in names)
@@ -70,20 +70,20 @@ def capped_among(cells: Cells, each: Sequence[str], cap: float) -> Evidence:
 
 
 def behind_best(cells: Cells, each: Sequence[str]) -> tuple[list[str], str]:
-    """The evidence of each class, and the best of it."""
+    """Return the evidence of each class, and the maximum."""
     names = cells.stages.names("e", each)
     return names, cells.stages.name("e", f"GREATEST({', '.join(names)})")
 
 
 def lookup(cells: Cells, index: str, table: Floats) -> Evidence:
-    """A row of a table, place by class; relative to the first class where that has no probability of 0."""
+    """Return a row of a table (place by class), relative to the first class if that has no probability of 0."""
     if np.isfinite(table).all():
         table = table - table[:, :1]
     return [element(cells, index, column) for column in table.T]
 
 
 def element(cells: Cells, index: str, column: Floats) -> str | None:
-    """An element of a column of a table; None where all are 0."""
+    """Return an element of a column of a table; None if all are 0."""
     return f"({cells.dialect.doubles(column.tolist())})[{index}]" if column.any() else None
 
 
@@ -95,7 +95,7 @@ def _normal(cells: Cells, term: NormalTerm) -> Evidence:
     if not term.root.any() and not term.offset.any() and not term.impossible:  # a column that never had a value
         return [None] * term.root.size
     most = 1e152 / max(float(term.root.max()), 1e-150)
-    x = cells.log(term.column) if term.of_log else cells.bounded(term.column, most)
+    x = cells.log(term.column) if term.of_log else cells.limit_size(term.column, most)
     number, found = cells.dialect.number, []
     for mean, root, offset in zip(term.mean.tolist(), term.root.tolist(), term.offset.tolist(), strict=True):
         if not root:  # a class without values: infinity times 0 would be NaN
@@ -106,13 +106,13 @@ def _normal(cells: Cells, term: NormalTerm) -> Evidence:
         found.append(f"{number(offset)} - {z} * {z}")
     if not term.impossible:
         return [f"COALESCE({one}, {number(0.0)})" for one in found]
-    return _where_inside(cells, term, f"{x} IS NOT NULL", found)
+    return _restrict_to_support(cells, term, f"{x} IS NOT NULL", found)
 
 
-def _where_inside(
+def _restrict_to_support(
     cells: Cells, term: NormalTerm | HalfLineTerm | NarrowGammaTerm, inside: str, found: Sequence[str]
 ) -> Evidence:
-    """The evidence of a number inside the support; of others nothing, or that no class can be."""
+    """Return the evidence of a number inside the support; others add nothing or make every class impossible."""
     number = cells.dialect.number
     outside = f" WHEN {cells.number(term.column)} IS NOT NULL THEN {number(-np.inf)}" if term.impossible else ""
     return [f"CASE WHEN {inside} THEN {one}{outside} ELSE {number(0.0)} END" for one in found]
@@ -129,11 +129,14 @@ def _half_line(cells: Cells, term: HalfLineTerm) -> Evidence:
         rest = f"CASE WHEN {log} IS NULL THEN {number(offset)} ELSE {' + '.join(parts)} END"
         found.append(rest if term.counts else " + ".join(parts))
     inside = f"{x} >= {number(0.0)} AND {cells.dialect.is_whole(x)}" if term.counts else f"{log} IS NOT NULL"
-    return _where_inside(cells, term, inside, found)
+    return _restrict_to_support(cells, term, inside, found)
 
 
 def _narrow_gamma(cells: Cells, term: NarrowGammaTerm) -> Evidence:
-    """log(1 + u) is log(w) * u / (w - 1) for w = 1 + u as it is rounded, which keeps all digits."""
+    """Return the evidence of a narrow gamma distribution.
+
+    log(1 + u) is computed as log(w) * u / (w - 1) with w = 1 + u as rounded, which keeps all digits.
+    """
     x, log, number, found = cells.number(term.column), cells.log(term.column), cells.dialect.number, []
     one, half, far = number(1.0), number(0.5), number(1e250)
     for c, mean in enumerate(term.mean.tolist()):
@@ -142,7 +145,7 @@ def _narrow_gamma(cells: Cells, term: NarrowGammaTerm) -> Evidence:
         exact = f"CASE WHEN {one} + {u} = {one} THEN {u} ELSE ln({one} + {u}) * {u} / (({one} + {u}) - {one}) END"
         ratio = f"CASE WHEN abs({u}) < {half} THEN {exact} ELSE {log} - {number(np.log(mean))} END"
         found.append(f"{number(term.peak[c])} + {number(term.shape[c])} * (({ratio}) - {u})")
-    return _where_inside(cells, term, f"{log} IS NOT NULL", found)
+    return _restrict_to_support(cells, term, f"{log} IS NOT NULL", found)
 
 
 def _linear(cells: Cells, term: LinearTerm) -> Evidence:
@@ -155,22 +158,22 @@ def _linear(cells: Cells, term: LinearTerm) -> Evidence:
 
 
 def _joint_normal(cells: Cells, term: JointNormalTerm) -> Evidence:
-    """The log density of each class, 0 where all cells are missing."""
+    """Return the log density of each class; 0 if all cells are missing."""
     away, zero = distances(cells, term), cells.dialect.number(0.0)
-    whole = _whole(cells, term.form, away)
-    if len(away) == 1 or not may_miss(cells, term):  # rows that miss some of many cells end the query
+    whole = _complete_densities(cells, term.form, away)
+    if len(away) == 1 or not may_miss(cells, term):  # rows that miss some of many cells stop the query
         return [f"CASE WHEN {away[0]} IS NULL THEN {zero} ELSE {one} END" for one in whole]
     complete = is_complete(cells, away)
-    parts = zip(whole, _holed(cells, term, away, complete), strict=True)
+    parts = zip(whole, _missing_densities(cells, term, away, complete), strict=True)
     return [f"CASE WHEN {complete} THEN {one} ELSE {other} END" for one, other in parts]
 
 
 def distances(cells: Cells, term: JointNormalTerm) -> list[str]:
-    """Return the distance of each column from its center; NULL where it is missing."""
+    """Return the distance of each column from its center; NULL if it is missing."""
     number, found = cells.dialect.number, []
     for k, (column, center) in enumerate(zip(term.columns, term.center.tolist(), strict=True)):
         largest = float(np.abs(term.form.whiten[:, :, k]).max())
-        x = cells.bounded(column, 1e152 / (len(term.columns) ** 1.5 * largest))
+        x = cells.limit_size(column, 1e152 / (len(term.columns) ** 1.5 * largest))
         found.append(cells.stages.name("z", cells.dialect.nudge(f"({x} - {number(center)})", largest)))
     return found
 
@@ -186,9 +189,9 @@ def may_miss(cells: Cells, term: JointNormalTerm) -> bool:
 
 
 def fail_at_holes(cells: Cells, block: Block, term: JointNormalTerm) -> str:
-    """A condition that fails, with the name of the block, at a row that misses some but not all of too many columns.
+    """Return a condition that fails for a row that misses some but not all of too many columns.
 
-    A UsageError if rows are known to miss some.
+    The error names the block. Raise a UsageError if training rows had such missing cells.
     """
     size = len(term.columns)
     if term.holed:
@@ -210,8 +213,8 @@ def fail_at_holes(cells: Cells, block: Block, term: JointNormalTerm) -> str:
     return f"CASE WHEN {complete} OR {nothing} THEN 0 ELSE {fails} END = 1"
 
 
-def _whole(cells: Cells, form: WhitenedForm, away: Sequence[str]) -> list[str]:
-    """The log densities of rows that miss nothing."""
+def _complete_densities(cells: Cells, form: WhitenedForm, away: Sequence[str]) -> list[str]:
+    """Return the log densities of complete rows."""
     number = cells.dialect.number
 
     def coordinate(factors: Floats) -> str:
@@ -227,17 +230,17 @@ def _whole(cells: Cells, form: WhitenedForm, away: Sequence[str]) -> list[str]:
 
 
 def _distance(cells: Cells, squares: Sequence[str]) -> str:
-    """The sum of some squares; infinite where infinite parts have cancelled out before."""
+    """Return the sum of squares; infinite if infinite parts have cancelled."""
     number = cells.dialect.number
     return f"COALESCE(NULLIF({total(squares)}, {number(np.nan)}), {number(np.inf)})"
 
 
-def _holed(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: str) -> list[str]:
-    """The log densities of the cells that are there; NULL for rows that miss nothing.
+def _missing_densities(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: str) -> list[str]:
+    """Return the log densities of the present cells; NULL for complete rows.
 
-    They follow from eliminating the covariance. A missing cell has variance 1, no covariance and distance 0 from the
-    mean, so that it changes nothing. Column by column, what is left of the covariance, of the distances of each class
-    and of the sums is worked out from what was left before: only that is carried from subquery to subquery.
+    They result from eliminating the covariance. A missing cell has variance 1, no covariance and distance 0 from the
+    mean, so that it has no effect. Column by column, the remaining covariance, distances and sums are computed from the
+    previous ones, so that only these are carried from subquery to subquery.
     """
     number, names, group = cells.dialect.number, cells.stages.names, term.form.group
     half, size = number(-0.5 * term.weight), len(away)
@@ -275,7 +278,7 @@ def _holed(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: s
     return found
 
 
-# How each term is written.
+# Function that writes each type of term.
 TERMS_IN_SQL: dict[type[Term], Callable[[Cells, Any], Evidence]] = {
     LookupTerm: _lookup,
     ExpandedTerm: _lookup,
