@@ -182,7 +182,7 @@ def _matters(importance: dict[str, Any]) -> str:
     """Return the sentence about the rows behind the importance."""
     if not importance["rows"]:
         return "The importance of columns is not known."
-    rows = f"{format_amount(importance['rows'])} rows {importance['source']}"
+    rows = f"{format_amount(importance['rows'])} rows ({importance['source']})"
     return f"Most important first: mean absolute evidence, and bits gained by the column, over {rows}."
 
 
