@@ -185,12 +185,12 @@ def check_model_output(path: str, inputs: Iterable[str], remedy: str = "choose a
 
 def check_no_service(path: str) -> None:
     """Raise an error if a service is learning with a model, or has left a journal."""
-    from deciban.store.lock import owned
+    from deciban.store.lock import lock_model
 
     if not os.path.isfile(path):
         return
     try:
-        lock = owned(path)
+        lock = lock_model(path)
     except BlockingIOError:
         raise UsageError(
             f"{path}: the model is in use by a learning service or another command; choose another name or stop it"
