@@ -598,7 +598,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         -------
         self : BayesClassifier
         """
-        self.fitted_ = update.retune(self._fitted(), X, y, sample_weight, learned=already_learned)
+        self.fitted_ = update.retune(self._fitted(), X, y, sample_weight, already_learned=already_learned)
         return self
 
     def shard(
