@@ -1,4 +1,4 @@
-"""Film recommendations: will a user like a film, given earlier ratings by the user and by others?
+"""Film recommendations: predict whether a user likes a film from earlier ratings by the user and by others.
 
     python examples/recommendation.py [RATINGS] [--output FOLDER]
 

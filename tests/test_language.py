@@ -18,7 +18,7 @@ WORDS = {
     r"\b(learn\w*|learning) on line\b": "online",
     r"\bstrang(e|ers?)\b": "outlier",
     r"\bmend(s|ed|ing)?\b": "fix, correct",
-    r"\b(whoever|whom)\b": "you, users; split the sentence",
+    r"\bwhoever\b": "you, users",
     r"\bso many\b": "the given number of, n",
     r"\bunless given\b": "default: …",
     r"\bfigures\b": "metrics, numbers",

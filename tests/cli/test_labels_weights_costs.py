@@ -82,14 +82,14 @@ def test_weights_that_cannot_be(weight: str, words: str, deciban: Deciban) -> No
 
 
 COSTS_THAT_ARE_WRONG = {
-    "one line": (",yes,no\n", "no table of decisions by classes"),
-    "an empty cell": (",yes,no\nyes,0,\nno,1,0\n", "an empty cell in the line of 'yes'"),
+    "one line": (",yes,no\n", "not a table of decisions by classes"),
+    "an empty cell": (",yes,no\nyes,0,\nno,1,0\n", "the line of 'yes' has an empty cell"),
     "a word": (",yes,no\nyes,0,much\nno,1,0\n", "'much'"),
     "infinite": (",yes,no\nyes,0,inf\nno,1,0\n", "of deciding 'yes' when 'no' is true"),
     "another class": (",yes,perhaps\nyes,0,1\nno,1,0\n", "'no' has no column"),
-    "a class too many": (",yes,no,perhaps\nyes,0,1,1\nno,1,0,1\n", "'perhaps' is no class of the model"),
-    "the same twice": (",yes,no\nyes,0,1\nyes,1,0\n", "are not all different"),
-    "no text": ("\udcff\udcfe,yes\n", "no text in UTF-8"),
+    "a class too many": (",yes,no,perhaps\nyes,0,1,1\nno,1,0,1\n", "'perhaps' is not a class of the model"),
+    "the same twice": (",yes,no\nyes,0,1\nyes,1,0\n", "are not unique"),
+    "no text": ("\udcff\udcfe,yes\n", "not valid UTF-8 CSV"),
 }
 
 

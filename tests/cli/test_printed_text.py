@@ -189,4 +189,4 @@ def test_a_warning_about_the_target_is_said_once_for_all_folds(deciban: Deciban)
 def test_errors_list_classes_as_people_do(model: str, deciban: Deciban) -> None:
     Path("costs.csv").write_text(",yes,maybe\nyes,0,1\nmaybe,5,0\n")
     found = deciban("decide", model, "base.csv", "--costs", "costs.csv")
-    assert "does not fit the classes no, yes: 'no' has no column; it has yes, maybe" in found.err
+    assert "does not match the classes no, yes: 'no' has no column; it has yes, maybe" in found.err

@@ -19,7 +19,7 @@ LINE = textbook().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
 RNG = np.random.default_rng(0)
 
 
-@pytest.mark.filterwarnings("ignore:to decide")
+@pytest.mark.filterwarnings("ignore:deciding")
 @pytest.mark.parametrize("decisions", [1, 2, 3, 5])
 def test_least_risk_is_the_minimum_of_the_enumerated_risks(decisions: int) -> None:
     matrix = RNG.uniform(-1, 10, (decisions, 3))
@@ -75,17 +75,17 @@ def test_costs_of_rows_without_a_model() -> None:
     array = frame[["good", "bad"]].to_numpy()
     again = decide(array, loss, classes=["good", "bad"], costs={"amount": amount})
     assert str(again) == str(found)
-    with pytest.raises(ValueError, match="names the costs 'amount'"):
+    with pytest.raises(ValueError, match="costs 'amount' of the loss are missing"):
         decide(array, loss, classes=["good", "bad"])
 
 
 @pytest.mark.parametrize(
     ("posterior", "given", "message"),
     [
-        ([[0.5, 0.4]], {}, r"row 0: 0.5, 0.4 is no posterior"),
-        ([[0.5, 0.5], [1.5, -0.5]], {}, r"row 1: 1.5, -0.5 is no posterior"),
-        ([[np.nan, 1.0]], {}, "no posterior"),
-        ([[0.5, 0.5]], {"loss": {"a": 1, "b": 2}}, "name the class of each column"),
+        ([[0.5, 0.4]], {}, r"row 0: the posterior 0.5, 0.4 is invalid"),
+        ([[0.5, 0.5], [1.5, -0.5]], {}, r"row 1: the posterior 1.5, -0.5 is invalid"),
+        ([[np.nan, 1.0]], {}, "the posterior nan, 1 is invalid"),
+        ([[0.5, 0.5]], {"loss": {"a": 1, "b": 2}}, "give the class of each column"),
         ([[0.5, 0.5]], {"classes": ["a"]}, "2 columns for 1 classes"),
         ({"a": [0.5], "b": [0.5]}, {"loss": {"a": 1, "c": 2}}, "no column 'c'; there are 'a', 'b'"),
         ([[0.5, 0.5]], {"reject": -1.0}, "at least 0"),

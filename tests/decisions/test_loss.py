@@ -51,12 +51,15 @@ def test_a_loss_may_be_said_in_many_ways(tmp_path) -> None:
         ([[0, 1], [1, 0]], "2 columns, the model 3 classes"),
         ([[0, 1, np.nan]] * 3, "finite"),
         ([[0, 1, 2], [1, 0]], "different lengths"),
-        (5, "matrix of decisions by classes"),
-        ({("a", "b"): 1}, "does not fit the classes"),
-        ({("setosa", "virginica"): 1, ("virginica", "versicolor"): 2}, "does not say what it costs"),
+        (5, "expected a matrix of costs"),
+        ({("a", "b"): 1}, "does not match the classes"),
+        (
+            {("setosa", "virginica"): 1, ("virginica", "versicolor"): 2},
+            "the cost of deciding 'setosa' when 'versicolor' is true is missing",
+        ),
         (np.zeros((5, 3)), "5 decisions for 3 classes"),
-        (Loss(np.zeros((2, 3)), decisions=["x", "y"], classes=["a", "b", "c"]), "does not fit"),
-        ("nowhere.csv", "cannot be read"),
+        (Loss(np.zeros((2, 3)), decisions=["x", "y"], classes=["a", "b", "c"]), "does not match the classes"),
+        ("nowhere.csv", "cannot read the costs"),
     ],
 )
 def test_bad_losses_are_refused(loss, message: str) -> None:
@@ -65,7 +68,7 @@ def test_bad_losses_are_refused(loss, message: str) -> None:
 
 
 def test_labels_of_a_loss_must_be_different_and_as_many() -> None:
-    with pytest.raises(ValueError, match="not all different"):
+    with pytest.raises(ValueError, match="not unique"):
         Loss([[0, 1], [1, 0]], decisions=["a", "a"])
     with pytest.raises(ValueError, match="3 labels"):
         Loss([[0, 1], [1, 0]], classes=["a", "b", "c"])
@@ -103,7 +106,7 @@ def test_labels_match_when_they_are_equal_and_by_spelling_only_then() -> None:
     assert floats.decide([[1.0]], {0: 1, 1: 5}).loss.decisions == (0.0, 1.0)
     flags = textbook().fit([[0.0], [1.0], [2.0]], [False, True, True])
     assert flags.decide([[1.0]], {0: 1, 1: 5}).decision.dtype == bool
-    with pytest.raises(ValueError, match="does not fit"):
+    with pytest.raises(ValueError, match="does not match the classes"):
         Loss([[0, 1, 7], [5, 0, 9]], decisions=[0, 1], classes=[0, 1, "1"]).for_classes([0, 1])
     dates = np.array(["2020-01-01"] * 2 + ["2021-01-01"] * 2, "M8[ns]")
     clf = textbook().fit([[0.0], [1.0], [2.0], [3.0]], dates)
@@ -115,10 +118,10 @@ def test_labels_match_when_they_are_equal_and_by_spelling_only_then() -> None:
     [
         ([[0, 10**400], [1, 0]], "finite"),
         ([], "empty"),
-        ({("a", "b"): 1, "b": 1}, "from both or none"),
+        ({("a", "b"): 1, "b": 1}, "neither all pairs nor all classes"),
         ([[0, np.bool_(True)], [1, 0]], "give a number"),
         ([[0, [[1.0]]], [1, 0]], "give a number"),
-        ([[0, ["x", "y"]], [1, 0]], "no numbers"),
+        ([[0, ["x", "y"]], [1, 0]], "are not numbers"),
     ],
 )
 def test_more_bad_losses(loss, message: str) -> None:
@@ -131,8 +134,8 @@ def test_more_bad_losses(loss, message: str) -> None:
     ("text", "message"),
     [
         ("d,a,b\na,0,\nb,1,0\n", "empty cell"),
-        ("", "no table"),
-        ("d,a,b\na,0\n", "no table"),
+        ("", "not a table of decisions by classes"),
+        ("d,a,b\na,0\n", "not a table of decisions by classes"),
     ],
 )
 def test_bad_loss_files(tmp_path, text: str, message: str) -> None:

@@ -35,7 +35,7 @@ def test_shares_of_unlabeled_rows_are_found() -> None:
 def test_uncalibrated_posteriors_are_warned_of() -> None:
     y = np.arange(500) % 2
     x = np.repeat((RNG.normal(size=500) + y)[:, None], 10, axis=1)
-    with pytest.warns(UserWarning, match="uncalibrated"):
+    with pytest.warns(UserWarning, match="shares may be too extreme"):
         textbook().fit(x, y).estimate_prior(x)
 
 

@@ -39,7 +39,7 @@ def test_what_a_threshold_becomes() -> None:
     assert fire.with_prior(0.01).likelihood_ratio == pytest.approx(0.0099)
     assert fire.with_loss(None).posterior == 0.5
     assert "P(alarm | x)  >  9.999e-05" in str(fire)
-    with pytest.warns(UserWarning, match="to decide"):
+    with pytest.warns(UserWarning, match="deciding 0 correctly costs 5"):
         never = Threshold.from_loss([[5.0, 5.0], [1.0, 0.0]], 0.5, ("a", "b"))
     assert never.odds == np.inf
     assert never.posterior == 1.0

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from deciban.evaluation.diagnose import LEVELS_COMPARED, compute_p_value, find_dependences, group_rare_levels
-from deciban.fitting.tune.boosting import cut_into_levels
+from deciban.fitting.tune.boosting import reduce_to_levels
 from deciban.fitting.tune.rows import Rows
 from deciban.sources.open import open_table
 from tests import textbook
@@ -66,7 +66,7 @@ def test_chances_of_independent_columns_are_even(
         rows = _rows(draw(rng, y), y)
         coded = []
         for column in range(25):
-            found = cut_into_levels(rows, column, LEVELS_COMPARED)
+            found = reduce_to_levels(rows, column, LEVELS_COMPARED)
             assert found is not None
             coded.append(group_rare_levels(found[0], found[2], found[1] is not None, rows))
         for a, b in combinations(coded, 2):

@@ -111,7 +111,7 @@ def test_a_second_test_in_doubt_costs_least_and_is_worth_less_than_hoped(run: Ru
     assert costs["operate on all"] == pytest.approx(9.9)
     assert costs["send all home"] == pytest.approx(2.0)
     assert 0.01 < found["after one"] < found["found"] < found["hoped"]
-    assert "Of 10,000 people 100 are ill" in printed
+    assert "Of 10,000 people, 100 are ill" in printed
 
 
 def test_news_are_sorted_nearly_as_well_as_can_be(run: Runs) -> None:

@@ -50,3 +50,13 @@ def test_totals_are_those_of_fractions(binary: bool, layout: str) -> None:
                 amounts = [Fraction(int(sizes[i, j] > 0.3)) if binary else Fraction(sizes[i, j]) for i in rows]
                 assert exact(found.rows, c, j) == sum(Fraction(w[i]) for i in rows)
                 assert exact(found.sums, c, j) == sum(Fraction(w[i]) * a for i, a in zip(rows, amounts, strict=True))
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+@pytest.mark.parametrize(("cell", "weight"), [(300450071894.62915, 4182.0), (10.0, 0.1)])
+def test_products_that_round_to_a_whole_number_are_kept_exact(layout: str, cell: float, weight: float) -> None:
+    assert (cell * weight).is_integer(), "in doubles"
+    numbers = np.array([[cell]])
+    cells: Any = numbers if layout == "dense" else SparseRows.of(sparse.csr_array(numbers))
+    found = Totals.count(cells, np.zeros(1, dtype=np.int32), np.array([weight]), 1)
+    assert exact(found.sums, 0, 0) == Fraction(cell) * Fraction(weight)

@@ -42,7 +42,7 @@ def test_the_decision_follows_the_losses_as_decide_does(page: tuple[BayesClassif
         enter_cost(it, "wait", "yes", "0.4")
         costs = Loss([[0, 20], [1, 0], [0.25, 0.4]], (*names, "wait"), names)
         assert check_decision(it, costs) == "wait"
-        it.page.get_by_label("cost of leaving the row undecided").fill("0.1")
+        it.page.get_by_label("cost of rejecting (leaving the row undecided)").fill("0.1")
         assert check_decision(it, costs, 0.1) == "reject"
         it.page.get_by_role("button", name="Remove wait").click()
         assert set(risks(it)) == {"no", "yes", "reject"}
@@ -54,9 +54,9 @@ def test_the_decision_follows_the_losses_as_decide_does(page: tuple[BayesClassif
 @pytest.mark.parametrize(
     ("label", "entered", "told"),
     [
-        ("cost of no if yes", "dear", 'no if yes: "dear" is no cost'),
-        ("cost of no if yes", "", 'no if yes: "" is no cost'),
-        ("cost of leaving the row undecided", "-1", "costs at least 0"),
+        ("cost of no if yes", "dear", 'no if yes: "dear" is not a number'),
+        ("cost of no if yes", "", 'no if yes: "" is not a number'),
+        ("cost of rejecting (leaving the row undecided)", "-1", "must be at least 0"),
     ],
 )
 def test_a_loss_that_cannot_be_is_told(page: tuple[BayesClassifier, Path], label: str, entered: str, told: str) -> None:
@@ -72,10 +72,10 @@ def test_a_loss_that_cannot_be_is_told(page: tuple[BayesClassifier, Path], label
 def test_two_decisions_of_one_name_and_none_at_all_are_told(page: tuple[BayesClassifier, Path]) -> None:
     with opened(page[1]) as it:
         it.page.get_by_label("name of a decision").first.fill("yes")
-        assert "there are two decisions yes" in it.page.locator("#loss-problem").text_content()
+        assert "two decisions are named yes" in it.page.locator("#loss-problem").text_content()
         for _ in range(2):
             it.page.get_by_role("button", name="Remove").first.click()
-        assert "there is no decision" in it.page.locator("#loss-problem").text_content()
+        assert "add at least one decision" in it.page.locator("#loss-problem").text_content()
         it.check_quiet()
 
 
@@ -86,8 +86,8 @@ def test_a_link_brings_back_values_losses_and_the_pinned_row(page: tuple[BayesCl
         it.enter("outlook", "rain")
         it.enter("wind", "(missing)")
         enter_cost(it, "no", "yes", "7.5")
-        it.page.get_by_label("cost of leaving the row undecided").fill("0.2")
-        it.page.get_by_role("button", name="Copy a link").click()
+        it.page.get_by_label("cost of rejecting (leaving the row undecided)").fill("0.2")
+        it.page.get_by_role("button", name="Copy link").click()
         before = (it.posterior(), risks(it), it.page.locator("#compared").text_content())
         tab(it, "Model")
         assert it.page.url.endswith("#model")

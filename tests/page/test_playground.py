@@ -94,9 +94,8 @@ def test_letters_are_what_one_sees_first(played: Opened) -> None:
     line = scene(played, "line")
     check_line(played, line)
     text = line.inner_text()
-    assert all(
-        number in text for number in ("21.7578", "a taken for b: 0.034175", "b taken for a: 0.052203", "0.086378")
-    )
+    numbers = ("21.7578", "a classified as b: 0.034175", "b classified as a: 0.052203", "0.086378")
+    assert all(number in text for number in numbers)
 
 
 @pytest.mark.browser
@@ -107,7 +106,7 @@ def test_a_dragged_mean_moves_the_boundary_to_where_bayes_error_says(played: Ope
     after = check_line(played, line)
     assert after["classes"][1][0] > before["classes"][1][0] + 1
     assert line.get_by_label("mean", exact=True).nth(1).input_value() == f"{after['classes'][1][0]:g}"
-    drag(played, line.get_by_role("slider", name="Spread of a"), 40)
+    drag(played, line.get_by_role("slider", name="Standard deviation of a"), 40)
     assert check_line(played, line)["classes"][0][1] > 4.5
 
 
@@ -150,7 +149,7 @@ def test_a_boundary_moved_by_hand_shows_what_is_avoidable(played: Opened) -> Non
     handle.focus()
     played.page.keyboard.press("ArrowRight")
     assert check_line(played, line)["hand"]["edges"][0] == pytest.approx(state["hand"]["edges"][0] + 0.01)
-    line.get_by_role("button", name="Boundary back to the best").click()
+    line.get_by_role("button", name="Reset the boundary").click()
     assert check_line(played, line)["hand"] is None
 
 
@@ -160,16 +159,16 @@ def test_typed_priors_losses_and_a_third_class(played: Opened) -> None:
     line.get_by_label("prior", exact=True).first.fill("0.5")
     assert [prior for *_, prior in check_line(played, line)["classes"]] == [0.5, 0.5]
     assert told(line, "boundary") == pytest.approx(20)
-    line.get_by_label("Cost of deciding a when it is b").fill("10")
+    line.get_by_label("Cost of deciding a if the true class is b").fill("10")
     check_line(played, line)
-    line.get_by_role("button", name="Add a class c").click()
+    line.get_by_role("button", name="Add class c").click()
     state = check_line(played, line)
     assert len(state["classes"]) == 3
-    line.get_by_label("Cost of deciding c when it is a").fill("3.5")
+    line.get_by_label("Cost of deciding c if the true class is a").fill("3.5")
     check_line(played, line)
     line.get_by_label("mean", exact=True).first.fill("")
     assert check_line(played, line)["classes"] == state["classes"]
-    for example in ("A costly mistake", "Only the spread differs", "Three classes"):
+    for example in ("Unequal costs", "Different variances", "Three classes"):
         line.get_by_role("button", name=example).click()
         check_line(played, line)
 
@@ -199,7 +198,7 @@ def test_points_are_added_dragged_and_removed(played: Opened) -> None:
     moved = played.page.evaluate("played.state().plane.points.at(-1)")
     assert moved[0] > added[0] + 1
     assert moved[1] < added[1] - 1
-    plane.get_by_label("removes", exact=True).check()
+    plane.get_by_label("remove", exact=True).check()
     plane.locator("[data-method=quadratic] .point").last.click()
     settled(played)
     assert told(plane, "points") == start
@@ -257,7 +256,7 @@ def test_the_theorem_says_what_deciban_bayes_says(played: Opened) -> None:
     assert " ".join(belief.frequencies().split("\n")) in theorem.inner_text()
     assert "0.371901" in theorem.inner_text()
     assert told(theorem, "people") == [[45, 5], [76, 874]]
-    theorem.get_by_role("button", name="One more test: positive").click()
+    theorem.get_by_role("button", name="Add a positive test").click()
     assert told(theorem, "posterior") == pytest.approx(belief.update((0.9, 0.08))["ill"], rel=1e-14)
     theorem.get_by_label("positive if well").last.fill("0.1")
     expected = bayes(0.05, (0.9, 0.001), ("ill", "well")).update((0.9, 0.001))
@@ -283,7 +282,7 @@ def test_pieces_are_put_on_the_balance(played: Opened) -> None:
     balance.get_by_role("button", name="Tennis").click()
     assert told(balance, "probability") == pytest.approx(0.2045826513911)
     balance.get_by_label("P(evidence | against)").fill("0.09")
-    balance.get_by_role("button", name="Put it on the balance").click()
+    balance.get_by_role("button", name="Add to the balance").click()
     assert told(balance, "pieces") == 6
 
 

@@ -86,7 +86,7 @@ def test_it_asks_for_a_token_and_keeps_it_while_the_tab_is_open(tmp_path: Path) 
     tokens.write_text(f"read {TOKEN}\n")
     tokens.chmod(0o600)
     with serving(clf, tmp_path, token_file=str(tokens)) as served, opened(served.url) as it:
-        token = it.page.get_by_label("This service asks for a token")
+        token = it.page.get_by_label("This service requires a token")
         token.wait_for()
         assert it.page.locator("#service-problem").text_content() == ""  # nothing was typed yet
         token.fill("wrong")
@@ -94,9 +94,9 @@ def test_it_asks_for_a_token_and_keeps_it_while_the_tab_is_open(tmp_path: Path) 
         it.page.wait_for_function(
             "() => document.querySelector('#token') && document.querySelector('#token').value === ''"
         )
-        assert "does not take this token" in it.page.locator("#service-problem").text_content()
-        it.page.get_by_label("This service asks for a token").fill(TOKEN)
-        it.page.get_by_role("button", name="Go on").click()
+        assert "Invalid token" in it.page.locator("#service-problem").text_content()
+        it.page.get_by_label("This service requires a token").fill(TOKEN)
+        it.page.get_by_role("button", name="Continue").click()
         enter_row(it)
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
         it.page.reload()
@@ -144,7 +144,7 @@ def test_a_folder_marks_what_cannot_answer(tmp_path: Path) -> None:
     with serving(learned(), tmp_path, "good", shown=False) as served, opened(served.url) as it:
         it.page.get_by_role("link", name="good").wait_for()
         assert it.page.get_by_role("link").count() == 1
-        assert "bad cannot answer" in it.page.locator("#models").text_content()
+        assert "bad failed to load" in it.page.locator("#models").text_content()
 
 
 def test_a_service_says_that_it_keeps_no_rows(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_service_that_does_not_answer_is_told_and_what_is_there_goes_on(tmp_pa
     with serving(clf, tmp_path) as served, opened(served.url) as it:
         enter_row(it)
         it.page.route("**/model", lambda route: route.abort())
-        it.page.get_by_text("the service does not answer").wait_for()
+        it.page.get_by_text("the service does not respond").wait_for()
         it.enter("wind", "weak")
         assert it.posterior() == pytest.approx(posterior_of(clf, {**ROW, "wind": "weak"}), abs=1e-9)
         it.page.unroute("**/model")

@@ -50,7 +50,7 @@ def test_it_fits_the_screen_and_is_quiet(page: Path, width: int, dark: bool) -> 
 def test_tabs_work_by_keyboard(page: Path) -> None:
     with opened(page) as it:
         it.page.keyboard.press("Tab")
-        assert it.page.evaluate("document.activeElement.textContent") == "Skip to the page"
+        assert it.page.evaluate("document.activeElement.textContent") == "Skip to content"
         it.page.keyboard.press("Tab")
         assert it.page.evaluate("document.activeElement.id") == "tab-try"
         it.page.keyboard.press("End")

@@ -157,7 +157,7 @@ def test_a_model_that_cannot_be_exported_says_so(tmp_path: Path) -> None:
         clf = BayesClassifier(families=columns, tune=None).fit({"text": ["a b", "c d", "a c", "d d"]}, [0, 1, 0, 1])
     path = written_page(tmp_path, clf.fitted_)
     with opened(path) as it:
-        assert "This model cannot be tried without a service" in it.page.locator("#try").text_content()
+        assert "This model needs deciban serve" in it.page.locator("#try").text_content()
         it.check_quiet()
 
 
@@ -178,6 +178,6 @@ def test_many_classes_and_columns_without_names(tmp_path: Path) -> None:
         assert list(shown) == sorted(expected, key=lambda name: -expected[name])[:12]
         assert shown == pytest.approx({name: expected[name] for name in shown}, abs=1e-9)
         assert it.page.locator("#decided").get_attribute("data-decision") == str(clf.predict(row)[0])
-        assert "20 classes are too many for a table here" in it.page.locator("#try").text_content()
+        assert "20 classes are too many to edit here" in it.page.locator("#try").text_content()
         assert it.page.evaluate("document.documentElement.scrollWidth") <= 390
         it.check_quiet()

@@ -89,7 +89,7 @@ def test_who_chose_is_known_of_the_golden_file() -> None:
 
 def test_what_was_not_tuned_is_inferred_after_a_file_too(tmp_path: Path) -> None:
     clf = BayesClassifier().fit(table(10), "kind")
-    assert "cannot be tuned on" in clf.tuning_.note
+    assert "too few for tuning" in clf.tuning_.note
     clf.save(tmp_path / "m.dcb")
     for one in (clf, load(tmp_path / "m.dcb")):
         assert chosen_by(one.tuning_.schema, *"abc") == {ChosenBy.INFERRED}

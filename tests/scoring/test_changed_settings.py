@@ -27,7 +27,7 @@ VARYING = Loss([[0, "amt"], [1, 0]], decisions=[0, 1], classes=[0, 1])
     ],
 )
 def test_figures_of_all_rows_refuse_costs_that_differ_from_row_to_row(ask: Any) -> None:
-    with pytest.raises(LossError, match=r"^the costs of this loss differ from row to row"):
+    with pytest.raises(LossError, match=r"^the costs vary by row"):
         ask(BayesClassifier(tune=None).fit(TABLE, Y))
 
 

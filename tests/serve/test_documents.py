@@ -6,7 +6,7 @@ from pathlib import Path
 from click import Option
 
 from deciban.cli.command_serve import serve
-from deciban.serve.openapi import PROBLEMS
+from deciban.serve.openapi import STATUS_DESCRIPTIONS
 from deciban.serve.service import Service
 from deciban.serve.settings import LearnSettings, ServeSettings
 from tests.support.consoles import follow
@@ -73,7 +73,7 @@ def test_bounds_of_learning_are_those_that_are_told() -> None:
 
 
 def test_every_status_is_told() -> None:
-    assert set(PROBLEMS) | {"500"} <= set(re.findall(r"\b[45]\d\d\b", section("Requests and answers")))
+    assert set(STATUS_DESCRIPTIONS) | {"500"} <= set(re.findall(r"\b[45]\d\d\b", section("Requests and answers")))
 
 
 def test_every_figure_is_told_and_every_one_told_is_there(models: Path, tmp_path: Path) -> None:

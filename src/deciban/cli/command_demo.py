@@ -236,17 +236,7 @@ def bayes(prior: str, as_json: bool, names: str | None, population: int | None, 
     for place, likelihoods in enumerate(evidence[1:], start=1):
         shown.append(shown[-1].update(likelihoods, density=options["density"] and place >= len(tests)))
     if as_json:
-        return echo_json(
-            [
-                {
-                    "prior": belief.prior,
-                    "likelihood": belief.likelihoods,
-                    "evidence": belief.evidence,
-                    "posterior": belief.posterior,
-                }
-                for belief in shown
-            ]
-        )
+        return echo_json([belief.to_dict() for belief in shown])
     for place, belief in enumerate(shown):
         if len(shown) > 1:
             echo_heading(f"evidence {place + 1}")

@@ -1,6 +1,6 @@
-"""The Bayes error of known distributions: the least possible risk, the regions of each decision, what is avoidable.
+"""Bayes error of known distributions: the lowest possible risk, and the decision regions that achieve it.
 
-In one dimension it is integrated, or summed value by value; in several it is simulated.
+In one dimension the risk is integrated, or summed over discrete values. In several dimensions it is simulated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,42 +12,43 @@ from typing import Any
 import numpy as np
 import scipy
 
-from deciban.decisions.decide import least_risk_decisions, risks
+from deciban.decisions.decide import choose_decisions, compute_risks
 from deciban.decisions.loss import Loss
-from deciban.decisions.regions import least_risk
+from deciban.decisions.regions import find_least_risk
 from deciban.errors import Argument, UsageError
 from deciban.model.model import posteriors
 from deciban.model.priors import log_prior
 from deciban.util.arrays import Floats, log
+from deciban.util.frames import data_frame
 
-# Regions that are printed.
+# More regions than this do not fit on a screen.
 MAX_REGIONS_SHOWN = 12
 
-# Fewer samples give no interval that could be trusted.
+# Fewer samples give no reliable interval.
 MIN_SAMPLES = 100
 
-# Points on which the decision is looked up before its boundaries are found exactly.
+# Points of the grid on which decisions are compared before their boundaries are found exactly.
 GRID_POINTS = 4001
 
-# Values of discrete distributions that are enumerated.
+# Enumerating more discrete values would take too much memory.
 MAX_VALUES = 10_000_000
 
-# Regions of less probability than this are joined to their neighbors.
+# Regions with less probability than this are rounding errors, and are joined to their neighbors.
 MIN_AREA = 1e-14
 
 
 @dataclass(frozen=True)
 class Region:
-    """An interval in which one decision is taken.
+    """Interval in which one decision is taken.
 
     Attributes
     ----------
     low, high : float
-        Its ends.
+        Bounds of the interval.
     decision : object
-        The decision that is taken in it.
+        Label of the decision.
     areas : ndarray of shape (n_classes,)
-        The probability that a row of each class lies in it, joint with the prior of the class.
+        Joint probability of each class and the interval: prior times P(interval | class).
     """
 
     low: float
@@ -56,28 +57,30 @@ class Region:
     areas: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BayesError:
-    """The expected loss of a rule under known distributions; for zero-one loss that is its error.
+    """Expected loss of a decision rule under known distributions; under zero-one loss, its error rate.
+
+    `repr` shows the risk and the decision regions.
 
     Attributes
     ----------
     risk : float
-        The expected loss of this rule.
+        Expected loss of the rule.
     bayes_risk : float
-        The expected loss of the best rule: the Bayes risk.
+        Expected loss of the best rule: the Bayes risk, or Bayes error under zero-one loss.
     loss : Loss
-        What each decision costs under each truth.
+        Cost of each decision under each true class.
     regions : tuple of Region
-        In one dimension, the intervals from the left; otherwise none.
+        Decision regions from left to right, in one dimension; otherwise empty.
     interval : (float, float) or None
-        Where the risk was simulated, the bounds between which it lies with 95 %.
+        95% confidence interval of a simulated risk; None if the risk is exact.
     bounds : dict or None
-        For two Gaussians in several dimensions, the Bhattacharyya and the Chernoff bound of the error, from above.
+        Bhattacharyya and Chernoff upper bounds of the error, for two Gaussians in several dimensions.
     distributions : tuple
-        The distribution of each class.
+        Distribution of each class.
     prior : ndarray of shape (n_classes,) or None
-        The prior of each class.
+        Prior of each class.
     """
 
     risk: float
@@ -91,31 +94,72 @@ class BayesError:
 
     @property
     def error(self) -> float:
-        """The risk, where every mistake costs 1."""
+        """Error rate: the risk under zero-one loss."""
         if not self.loss.is_zero_one:
-            raise UsageError("with this loss there is no error, only a risk", remedy="ask for .risk")
+            raise UsageError("an error rate needs zero-one loss", remedy="use .risk")
         return self.risk
 
     @property
     def avoidable(self) -> float:
-        """The risk of the rule less that of the best one."""
+        """Risk of the rule minus the Bayes risk."""
         return max(self.risk - self.bayes_risk, 0.0)
 
     @property
     def boundaries(self) -> tuple[float, ...]:
-        """The points at which the decision changes, in one dimension."""
+        """Points at which the decision changes, in one dimension."""
         return tuple(region.low for region in self.regions[1:])
 
     @property
     def areas(self) -> Floats:
-        """The probability of each decision with each truth; off the matching places these are the error areas."""
+        """Joint probability of each decision and each true class, in one dimension.
+
+        Entries for a wrong decision are the error areas.
+        """
         if not self.regions:
-            raise UsageError("areas are known in one dimension; in more only the risk is simulated")
+            raise UsageError("areas exist in one dimension only", remedy="use .risk")
         decisions = list(self.loss.decisions or ())
         total = np.zeros((len(decisions), len(self.loss.classes or ())))
         for region in self.regions:
             total[decisions.index(region.decision)] += region.areas
         return total
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame with a row for each region, in one dimension.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            Columns ``low``, ``high`` and ``decision``, and the joint probability of each class and the region as
+            ``P(class)``.
+        """
+        classes = self.loss.classes or ()
+        columns = {name: [getattr(region, name) for region in self.regions] for name in ("low", "high", "decision")}
+        areas = {f"P({label})": [float(r.areas[c]) for r in self.regions] for c, label in enumerate(classes)}
+        return data_frame({**columns, **areas})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data.
+
+        Returns
+        -------
+        dict
+            ``risk``, ``bayes_risk``, ``avoidable``, ``interval``, ``bounds`` and ``regions``, a list with ``low``,
+            ``high``, ``decision`` and ``areas`` of each region.
+        """
+        regions = [
+            {"low": r.low, "high": r.high, "decision": r.decision, "areas": r.areas.tolist()} for r in self.regions
+        ]
+        return {
+            "risk": self.risk,
+            "bayes_risk": self.bayes_risk,
+            "avoidable": self.avoidable,
+            "interval": self.interval,
+            "bounds": self.bounds,
+            "regions": regions,
+        }
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         name = "error" if self.loss.is_zero_one else "risk"
@@ -123,7 +167,7 @@ class BayesError:
             f"{name} {self.risk:.6g}" + (f", of which {self.avoidable:.6g} is avoidable" if self.avoidable else "")
         ]
         if self.interval is not None:
-            lines[0] += f" (between {self.interval[0]:.6g} and {self.interval[1]:.6g} with 95 %)"
+            lines[0] += f" (95% interval {self.interval[0]:.6g} to {self.interval[1]:.6g})"
         shown, more = self.regions[:MAX_REGIONS_SHOWN], len(self.regions) - MAX_REGIONS_SHOWN
         lines += [f"  {r.low:.6g} to {r.high:.6g}: decide {r.decision}" for r in shown]
         if more > 0:
@@ -143,29 +187,29 @@ def bayes_error(
     n_samples: int = 200_000,
     random_state: int = 0,
 ) -> BayesError:
-    """The Bayes risk of known class-conditional distributions, or the risk of a rule under them.
+    """Return the Bayes error of known class-conditional distributions, or the risk of a given rule.
 
-    In one dimension the result is exact, with the regions of each decision and the error areas. In several dimensions
-    it is simulated and has an interval; two Gaussians also get the Bhattacharyya and the Chernoff bound.
+    In one dimension the result is exact and includes decision regions and error areas. In several dimensions it is
+    simulated and has a confidence interval; for two Gaussians it includes the Bhattacharyya and Chernoff bounds.
 
     Parameters
     ----------
     distributions : sequence of frozen SciPy distributions
-        One for each class, all continuous, all discrete, or all of several dimensions.
+        One distribution per class: all continuous, all discrete, or all multivariate.
     priors : sequence of float or mapping from class to float, default=None
-        The prior of each class. None: equal priors.
-    loss : Loss or anything `Loss.from_costs` takes, default=None
-        What each decision costs under each truth. None is zero-one loss: the risk is the error.
+        Prior of each class. None: equal priors.
+    loss : Loss or any form that `Loss.from_costs` accepts, default=None
+        Cost of each decision under each true class. None is zero-one loss: the risk is the error rate.
     classes : sequence of labels, default=None
-        The classes. None: 0, 1, …
+        Labels of the classes. None: 0, 1, …
     boundaries : sequence of float, default=None
-        A rule to evaluate instead of the best one, in one dimension: the points at which its decision changes.
+        Boundaries of a rule to evaluate instead of the best rule, in one dimension.
     decisions : sequence of labels, default=None
-        The decision in each interval between the boundaries, from the left. None: the best one in each.
+        Decision in each interval between the boundaries, from left to right. None: the best decision in each.
     n_samples : int, default=200_000
-        How many rows are drawn where the risk is simulated, at least 100.
+        Number of rows to draw if the risk is simulated; at least 100.
     random_state : int, default=0
-        The seed of the simulation.
+        Seed of the simulation.
 
     Returns
     -------
@@ -175,12 +219,12 @@ def bayes_error(
     Raises
     ------
     UsageError
-        If the distributions are of different kinds or cannot be enumerated, or something does not fit them.
+        If the distributions are of different kinds or cannot be enumerated, or another argument does not match them.
 
     See Also
     --------
-    BayesClassifier.bayes_error : The risk that a fitted model expects of itself.
-    Loss : What mistakes cost.
+    BayesClassifier.bayes_error : The Bayes error according to a fitted model.
+    Loss : Costs of decisions.
 
     Examples
     --------
@@ -200,69 +244,67 @@ def bayes_error(
     labels = tuple(range(len(distributions))) if classes is None else tuple(classes)
     if len(labels) != len(distributions):
         raise UsageError(f"{len(labels)} classes for {len(distributions)} distributions", remedy="give one for each")
-    prior = _checked_priors(priors, labels)
+    prior = _parse_priors(priors, labels)
     loss_for_classes = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
     kinds = {_kind(distribution) for distribution in distributions}
     if len(kinds) > 1:
         raise UsageError(
             f"the distributions are {' and '.join(sorted(kinds))}", remedy="give distributions of one kind"
         )
-    edges = _checked_edges(boundaries, decisions)
-    if kinds == {"of several dimensions"}:
+    edges = _parse_boundaries(boundaries, decisions)
+    if kinds == {"multivariate"}:
         if edges is not None:
-            raise UsageError((Argument("boundaries"), " is for one dimension"))
+            raise UsageError((Argument("boundaries"), " needs one-dimensional distributions"))
         if n_samples < MIN_SAMPLES:
-            raise UsageError(
-                f"give at least {MIN_SAMPLES} to simulate with", parameter=Argument("n_samples", n_samples)
-            )
-        found = _simulated(distributions, prior, loss_for_classes, n_samples, random_state)
+            raise UsageError(f"expected at least {MIN_SAMPLES}", parameter=Argument("n_samples", n_samples))
+        found = _simulate(distributions, prior, loss_for_classes, n_samples, random_state)
     else:
-        exact = enumerated if kinds == {"discrete"} else integrated
+        exact = enumerate_risk if kinds == {"discrete"} else integrate_risk
         found = exact(distributions, prior, loss_for_classes, edges, decisions)
     return replace(found, distributions=tuple(distributions), prior=prior)
 
 
-def _checked_priors(priors: Any, classes: tuple[Any, ...]) -> Floats:
+def _parse_priors(priors: Any, classes: tuple[Any, ...]) -> Floats:
     if priors is None:
         return np.full(len(classes), 1.0 / len(classes))
     return np.exp(log_prior(priors, np.array(classes), np.ones(len(classes))))
 
 
-def _checked_edges(boundaries: Any, decisions: Any) -> list[float] | None:
+def _parse_boundaries(boundaries: Any, decisions: Any) -> list[float] | None:
     if boundaries is None:
         if decisions is not None:
             raise UsageError(
-                (Argument("decisions"), " says what is decided between ", Argument("boundaries")),
-                remedy="give these too",
+                (Argument("decisions"), " needs ", Argument("boundaries")),
+                remedy="give both",
             )
         return None
     try:
         edges = sorted(float(edge) for edge in boundaries)
     except (TypeError, ValueError):
-        raise UsageError("give a list of numbers", parameter=Argument("boundaries", boundaries)) from None
+        raise UsageError("expected a list of numbers", parameter=Argument("boundaries", boundaries)) from None
     if not np.isfinite(edges).all():
-        raise UsageError("give finite numbers", parameter=Argument("boundaries", boundaries))
+        raise UsageError("expected finite numbers", parameter=Argument("boundaries", boundaries))
     if decisions is not None and len(decisions) != len(edges) + 1:
         raise UsageError(f"{len(edges)} boundaries make {len(edges) + 1} intervals", remedy="give as many decisions")
     return edges
 
 
 def _kind(distribution: Any) -> str:
-    """Whether a distribution is continuous, discrete or of several dimensions."""
+    """Return "continuous", "discrete" or "multivariate"."""
     if hasattr(distribution, "dim") and hasattr(distribution, "logpdf"):
-        return "of several dimensions"
+        return "multivariate"
     inner = getattr(distribution, "dist", distribution)
     if hasattr(inner, "pmf") and hasattr(distribution, "ppf"):
         return "discrete"
     if hasattr(distribution, "logpdf") and hasattr(distribution, "ppf"):
         return "continuous"
     raise UsageError(
-        f"{distribution!r} is no distribution to work with", remedy="give frozen ones, as scipy.stats.norm(0, 1)"
+        f"{distribution!r} is not a frozen SciPy distribution", remedy="give one such as scipy.stats.norm(0, 1)"
     )
 
 
-def _simulated(distributions: Sequence[Any], prior: Floats, loss: Loss, n_samples: int, seed: int) -> BayesError:
-    """The mean of the least conditional risk of rows that are drawn from each class as often as its prior demands."""
+def _simulate(distributions: Sequence[Any], prior: Floats, loss: Loss, n_samples: int, seed: int) -> BayesError:
+    """Estimate the Bayes risk as the mean of the lowest conditional risk of simulated rows."""
     rng = np.random.default_rng(seed)
     labels = rng.choice(prior.size, size=n_samples, p=prior)
     joint = np.empty((n_samples, prior.size))
@@ -270,24 +312,24 @@ def _simulated(distributions: Sequence[Any], prior: Floats, loss: Loss, n_sample
         here = np.flatnonzero(labels == c)
         if here.size:
             drawn = np.asarray(distribution.rvs(here.size, random_state=rng)).reshape(here.size, -1)
-            joint[here] = log_joint(distributions, prior, drawn)
-    mean, interval = mean_with_interval(least_risk_decisions(posteriors(joint, log(prior)), loss).risk)
+            joint[here] = compute_log_joint(distributions, prior, drawn)
+    mean, interval = compute_mean_interval(choose_decisions(posteriors(joint, log(prior)), loss).risk)
     bounds = None
     if prior.size == 2 and loss.is_zero_one and all(hasattr(d, "cov") and hasattr(d, "mean") for d in distributions):
-        with suppress(np.linalg.LinAlgError):  # a matrix without inverse has no bounds
-            bounds = gaussian_bounds(distributions, prior)
+        with suppress(np.linalg.LinAlgError):  # a singular covariance has no bounds
+            bounds = compute_gaussian_bounds(distributions, prior)
     return BayesError(mean, mean, loss, interval=interval, bounds=bounds)
 
 
-def mean_with_interval(values: Floats) -> tuple[float, tuple[float, float]]:
-    """The mean of independent values, and between which bounds that of all lies with 95 %."""
+def compute_mean_interval(values: Floats) -> tuple[float, tuple[float, float]]:
+    """Return the mean of independent values and its 95% confidence interval."""
     mean = float(values.mean())
     half = float(scipy.special.ndtri(0.975)) * float(values.std(ddof=1)) / np.sqrt(values.size)
     return mean, (mean - half, mean + half)
 
 
-def gaussian_bounds(distributions: Sequence[Any], prior: Floats) -> dict[str, float]:
-    """The Bhattacharyya and the Chernoff bound of the error of two Gaussians."""
+def compute_gaussian_bounds(distributions: Sequence[Any], prior: Floats) -> dict[str, float]:
+    """Return the Bhattacharyya and the Chernoff bound of the error of two Gaussians."""
     mean = [np.atleast_1d(d.mean) for d in distributions]
     cov = [np.atleast_2d(d.cov_object.covariance if hasattr(d, "cov_object") else d.cov) for d in distributions]
 
@@ -305,35 +347,37 @@ def gaussian_bounds(distributions: Sequence[Any], prior: Floats) -> dict[str, fl
     return {"Bhattacharyya": bound(0.5), "Chernoff": float(min(best.fun, bound(0.5)))}
 
 
-def integrated(
+def integrate_risk(
     distributions: Sequence[Any], prior: Floats, loss: Loss, edges: list[float] | None, decisions: Sequence[Any] | None
 ) -> BayesError:
-    """The risk of continuous distributions: of the best rule, or of the one with these edges and decisions."""
-    best_edges = _best_boundaries(distributions, prior, loss)
+    """Return the risk of continuous distributions, for the best rule or for given boundaries and decisions."""
+    best_edges = _find_best_boundaries(distributions, prior, loss)
     best = _regions(distributions, prior, loss, best_edges, None)
     least = _risk(best, loss)
     if edges is None:
-        return BayesError(least, least, loss, _with_mass(best))
+        return BayesError(least, least, loss, _drop_empty(best))
     regions = _regions(distributions, prior, loss, edges, decisions)
     return BayesError(_risk(regions, loss), least, loss, regions)
 
 
-def enumerated(
+def enumerate_risk(
     distributions: Sequence[Any], prior: Floats, loss: Loss, edges: list[float] | None, decisions: Sequence[Any] | None
 ) -> BayesError:
-    """The same for discrete distributions, value by value as far as they reach."""
+    """Return the risk of discrete distributions, summed over their values."""
     values = np.unique(np.concatenate([_support(distribution) for distribution in distributions]))
     joint = np.stack([d.pmf(values) for d in distributions], axis=1) * prior
     if abs(joint.sum() - 1.0) > 1e-6:
-        raise UsageError("the values of these distributions cannot be enumerated: their probabilities do not sum to 1")
-    chosen = best = least_risk(joint, loss)
+        raise UsageError(
+            "the probabilities of the enumerated values do not sum to 1", remedy="use distributions on integers"
+        )
+    chosen = best = find_least_risk(joint, loss)
     least = float((loss.matrix[best] * joint).sum())
     if edges is not None:
         interval = np.searchsorted(edges, values, side="right")
         if decisions is not None:
             rule = np.array([loss.decision_index(decision) for decision in decisions])
         else:
-            rule = least_risk(np.stack([joint[interval == k].sum(axis=0) for k in range(len(edges) + 1)]), loss)
+            rule = find_least_risk(np.stack([joint[interval == k].sum(axis=0) for k in range(len(edges) + 1)]), loss)
         chosen = rule[interval]
     named = loss.decisions or ()
     starts = np.concatenate([[0], np.flatnonzero(np.diff(chosen)) + 1, [values.size]])
@@ -344,56 +388,56 @@ def enumerated(
     return BayesError(_risk(regions, loss), least, loss, regions)
 
 
-def log_joint(distributions: Sequence[Any], prior: Floats, x: Floats) -> Floats:
-    """log prior + log density of each class at each x."""
-    with np.errstate(divide="ignore"):  # some take the logarithm of a density of 0
+def compute_log_joint(distributions: Sequence[Any], prior: Floats, x: Floats) -> Floats:
+    """Return log prior + log density of each class at each x."""
+    with np.errstate(divide="ignore"):  # some distributions take the logarithm of a density of 0
         return np.stack([d.logpdf(x) for d in distributions], axis=-1) + np.log(prior)
 
 
 def _posterior(distributions: Sequence[Any], prior: Floats, x: Floats) -> Floats:
-    """The posterior at each x; 0 of all classes where none has a density, or one an infinite one."""
-    joint = log_joint(distributions, prior, x)
+    """Return the posterior at each x; 0 for all classes if no density is positive, or one is infinite."""
+    joint = compute_log_joint(distributions, prior, x)
     usable = np.isfinite(joint.max(axis=1))
     posterior = np.zeros_like(joint)
     posterior[usable] = posteriors(joint[usable], log(prior))
     return posterior
 
 
-def _best_boundaries(distributions: Sequence[Any], prior: Floats, loss: Loss) -> list[float]:
-    """Where the decision of least risk changes."""
-    grid = _grid(distributions)
-    least = least_risk(_posterior(distributions, prior, grid), loss)
+def _find_best_boundaries(distributions: Sequence[Any], prior: Floats, loss: Loss) -> list[float]:
+    """Return the points at which the best decision changes."""
+    grid = _make_grid(distributions)
+    least = find_least_risk(_posterior(distributions, prior, grid), loss)
     edges = []
     for k in np.flatnonzero(np.diff(least)):
         a, b = int(least[k]), int(least[k + 1])
 
         def difference(x: float, a: int = a, b: int = b) -> float:
-            found = risks(_posterior(distributions, prior, np.array([x])), loss)[0]
+            found = compute_risks(_posterior(distributions, prior, np.array([x])), loss)[0]
             return float(found[a] - found[b])
 
         low, high = float(grid[k]), float(grid[k + 1])
         if difference(low) < 0.0 < difference(high):
             edges.append(float(scipy.optimize.brentq(difference, low, high, xtol=1e-13, rtol=1e-14)))
-        else:  # a jump, as at the edge of a support
-            edges.append(_jump(distributions, prior, loss, low, high, a))
+        else:  # a jump, for example at the edge of a support
+            edges.append(_find_jump(distributions, prior, loss, low, high, a))
     return edges
 
 
-def _jump(distributions: Sequence[Any], prior: Floats, loss: Loss, low: float, high: float, first: int) -> float:
-    """Where a decision ends that does not end at equal risks, by bisection."""
+def _find_jump(distributions: Sequence[Any], prior: Floats, loss: Loss, low: float, high: float, first: int) -> float:
+    """Return the end of a decision at a jump of the risks, by bisection."""
     for _ in range(200):
         middle = 0.5 * (low + high)
         if not low < middle < high:
             break
-        if least_risk(_posterior(distributions, prior, np.array([middle])), loss)[0] == first:
+        if find_least_risk(_posterior(distributions, prior, np.array([middle])), loss)[0] == first:
             low = middle
         else:
             high = middle
     return 0.5 * (low + high)
 
 
-def _grid(distributions: Sequence[Any]) -> Floats:
-    """Points that are dense wherever one of the distributions has mass, and between them."""
+def _make_grid(distributions: Sequence[Any]) -> Floats:
+    """Return points that are dense where a distribution has mass, and points between them."""
     tails = np.concatenate(
         [np.logspace(-14, -3, 200), np.linspace(1e-3, 1 - 1e-3, GRID_POINTS), 1 - np.logspace(-3, -14, 200)]
     )
@@ -408,11 +452,11 @@ def _grid(distributions: Sequence[Any]) -> Floats:
 def _regions(
     distributions: Sequence[Any], prior: Floats, loss: Loss, edges: Sequence[float], decisions: Sequence[Any] | None
 ) -> tuple[Region, ...]:
-    """The intervals between the edges; without decisions each takes the one of least risk in it."""
+    """Return the regions between the edges; without decisions, each takes the best one."""
     regions: list[Region] = []
     for k, (low, high) in enumerate(pairwise([-np.inf, *edges, np.inf])):
         areas = np.array([_mass(d, low, high) for d in distributions]) * prior
-        place = int(least_risk(areas[None], loss)[0]) if decisions is None else loss.decision_index(decisions[k])
+        place = int(find_least_risk(areas[None], loss)[0]) if decisions is None else loss.decision_index(decisions[k])
         decision = (loss.decisions or ())[place]
         if regions and regions[-1].decision == decision:
             last = regions.pop()
@@ -421,8 +465,8 @@ def _regions(
     return tuple(regions)
 
 
-def _with_mass(regions: Sequence[Region]) -> tuple[Region, ...]:
-    """The regions without those in which nothing ever lies: they join their neighbors."""
+def _drop_empty(regions: Sequence[Region]) -> tuple[Region, ...]:
+    """Join regions without probability to their neighbors."""
     kept: list[Region] = []
     for region in regions:
         empty = not region.areas.sum() > MIN_AREA
@@ -435,20 +479,20 @@ def _with_mass(regions: Sequence[Region]) -> tuple[Region, ...]:
 
 
 def _mass(distribution: Any, low: float, high: float) -> float:
-    """The probability of an interval, from the side where it is known better."""
+    """Return the probability of an interval, from the tail that loses fewer digits."""
     if low > distribution.median():
         return float(distribution.sf(low) - distribution.sf(high))
     return float(distribution.cdf(high) - distribution.cdf(low))
 
 
 def _risk(regions: Sequence[Region], loss: Loss) -> float:
-    """The expected loss of the decisions of the regions."""
+    """Return the expected loss of the decisions in the regions."""
     decisions = list(loss.decisions or ())
     return float(sum(loss.matrix[decisions.index(region.decision)] @ region.areas for region in regions))
 
 
 def _support(distribution: Any) -> Floats:
-    """The values of a discrete distribution that have more than a negligible probability."""
+    """Return the values of a discrete distribution with non-negligible probability."""
     listed = getattr(distribution, "xk", getattr(getattr(distribution, "dist", None), "xk", None))
     if listed is not None:
         return np.asarray(listed, dtype=np.float64)
@@ -456,5 +500,8 @@ def _support(distribution: Any) -> Floats:
     low = low if np.isfinite(low) else float(distribution.ppf(1e-15))
     high = min(high, float(distribution.isf(1e-15)) + 1.0)
     if not high - low < MAX_VALUES:
-        raise UsageError(f"a discrete distribution reaches from {low:g} to {high:g}: too far to enumerate")
+        raise UsageError(
+            f"a discrete distribution has too many values to enumerate ({low:g} to {high:g})",
+            remedy=f"use one with fewer than {MAX_VALUES:,} values",
+        )
     return low + np.arange(0.0, high - low + 1.0)

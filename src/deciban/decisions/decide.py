@@ -1,4 +1,4 @@
-"""From posteriors to decisions: `decide`, the risks of decisions, and how many rows a cost of rejecting leaves."""
+"""Decisions from posteriors: `decide`, `Decisions`, expected losses and `CoverageCurve`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,24 +18,36 @@ from deciban.util.frames import data_frame
 from deciban.util.parallel import map_in_threads
 from deciban.util.text_tables import align_table
 
-# Posteriors that were rounded for people need not sum to just 1.
-NEARLY_ONE = 1e-3
+# Posteriors printed with three digits need not sum to exactly 1.
+MAX_SUM_ERROR = 1e-3
+
+# Tables of at most this many rows are printed in full.
+MAX_ROWS_PRINTED = 20
+
+# Points of a coverage curve that are printed.
+MAX_POINTS_PRINTED = 12
+
+
+# Columns of tables of decisions.
+COLUMNS = ("decision", "risk", "second_best", "second_best_risk")
 
 
 @dataclass(frozen=True, repr=False)
 class Decisions:
-    """The decision of least risk for each row, its expected loss, and the next best decision with its own.
+    """Decision with the least expected loss for each row, its risk, and the second-best decision.
 
-    Ties go to the decision that stands first in the loss.
+    Ties go to the decision that comes first in the loss. `repr` shows a table.
 
     Attributes
     ----------
     loss : Loss
         The loss, with labels for its decisions and classes.
-    decision_index, second_best_index : ndarray of shape (n_rows,)
-        The positions of the decision and of the next best one in `loss.decisions`; -1 where there is no other.
+    decision, second_best : ndarray of shape (n_rows,)
+        Labels of the best and of the second-best decision.
     risk, second_best_risk : ndarray of shape (n_rows,)
-        Their expected losses.
+        Expected losses of these two decisions.
+    decision_index, second_best_index : ndarray of shape (n_rows,)
+        Positions of the two decisions in `loss.decisions`; -1 if the loss has only one decision.
     """
 
     loss: Loss
@@ -46,7 +58,7 @@ class Decisions:
 
     @property
     def labels(self) -> LabelArray:
-        """The labels of the decisions, as an array of their own type."""
+        """Labels of all decisions of the loss, as an array."""
         decisions = self.loss.decisions or ()
         found = np.asarray(decisions)
         same = found.ndim == 1 and len({type(label) for label in decisions}) == 1
@@ -58,12 +70,12 @@ class Decisions:
 
     @property
     def decision(self) -> LabelArray:
-        """The decision of each row, as a label."""
+        """Label of the best decision for each row."""
         return np.asarray(self.labels[self.decision_index])
 
     @property
     def second_best(self) -> LabelArray:
-        """The next best decision of each row, as a label; where there is but one decision, that."""
+        """Label of the second-best decision for each row; the best one if there is no other."""
         return np.asarray(
             self.labels[np.where(self.second_best_index >= 0, self.second_best_index, self.decision_index)]
         )
@@ -75,24 +87,44 @@ class Decisions:
         return str(self)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a line for each row."""
-        columns = {"decision": self.decision, "risk": self.risk, "second_best": self.second_best}
-        return data_frame({**columns, "second_best_risk": self.second_best_risk})
+        """Return a DataFrame with a line for each row.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            Columns ``decision``, ``risk``, ``second_best`` and ``second_best_risk``.
+        """
+        return data_frame({name: getattr(self, name) for name in COLUMNS})
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns of `to_frame` as lists.
+
+        Returns
+        -------
+        dict
+            ``decision``, ``risk``, ``second_best`` and ``second_best_risk``.
+        """
+        return {name: getattr(self, name).tolist() for name in COLUMNS}
 
     def to_arrow(self) -> Any:
-        """An Arrow table with a line for each row."""
+        """Return an Arrow table with a line for each row.
+
+        Returns
+        -------
+        pyarrow.Table
+            The columns of `to_frame`; labels of different types become text.
+        """
         import pyarrow as pa
 
         def column(values: LabelArray) -> Any:
             mixed = values.dtype == object and len({type(value) for value in values}) > 1
             return pa.array([str(value) for value in values] if mixed else values.tolist())
 
-        names = ("decision", "risk", "second_best", "second_best_risk")
-        return pa.table({name: column(getattr(self, name)) for name in names})
+        return pa.table({name: column(getattr(self, name)) for name in COLUMNS})
 
     def __str__(self) -> str:
         lines = [("", "decision", "risk", "second best", "its risk")]
-        shown = range(len(self)) if len(self) <= 20 else [*range(10), *range(len(self) - 5, len(self))]
+        shown = range(len(self)) if len(self) <= MAX_ROWS_PRINTED else [*range(10), *range(len(self) - 5, len(self))]
         last = -1
         decision, second_best = self.decision, self.second_best
         for i in shown:
@@ -104,9 +136,12 @@ class Decisions:
         return align_table(lines)
 
 
-def least_risk_decisions(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None = None) -> Decisions:
-    """The decisions of least risk; `loss` fits the classes, `column` finds the columns that its costs name."""
-    costs = costs_of(loss, len(posterior), column)
+def choose_decisions(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None = None) -> Decisions:
+    """Return the decisions with the least expected loss.
+
+    `loss` must have the classes of the posterior. `column` returns a column by name, for costs that vary by row.
+    """
+    costs = collect_costs(loss, len(posterior), column)
     best, second = (np.empty(len(posterior), dtype=np.int32) for _ in range(2))
     risk, second_risk = (np.empty(len(posterior)) for _ in range(2))
     rows = np.ascontiguousarray(posterior)
@@ -122,27 +157,28 @@ def least_risk_decisions(posterior: Floats, loss: Loss, column: Callable[[str], 
     return Decisions(loss, best, risk, second, second_risk)
 
 
-def costs_of(loss: Loss, rows: int, column: Callable[[str], Any] | None) -> Floats:
-    """The costs, row by decision by truth, with one row where they are the same for all."""
+def collect_costs(loss: Loss, rows: int, column: Callable[[str], Any] | None) -> Floats:
+    """Return the costs as (row, decision, class), with a single row if they are the same for all rows."""
     return loss.per_row(rows, column or _no_column) if loss.varies_by_row else loss.matrix[None]
 
 
 def _no_column(name: str) -> Any:
     raise UsageError(
-        f"the loss names a column {name!r}, but the table's columns have no names", remedy="give an array instead"
+        f"the loss refers to the column {name!r}, but the columns of the table have no names",
+        remedy="give the costs as an array",
     )
 
 
-def risks(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None = None) -> Floats:
-    """The expected loss of every decision, row by decision."""
+def compute_risks(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None = None) -> Floats:
+    """Return the expected loss of every decision, row by decision."""
     if not loss.varies_by_row:
         return np.asarray(posterior @ loss.matrix.T)
-    return np.asarray(np.einsum("ndc,nc->nd", costs_of(loss, len(posterior), column), posterior))
+    return np.asarray(np.einsum("ndc,nc->nd", collect_costs(loss, len(posterior), column), posterior))
 
 
-def incurred(decisions: Decisions, labels: Codes, column: Callable[[str], Any] | None = None) -> Floats:
-    """What the decisions really cost, given the true classes."""
-    costs = costs_of(decisions.loss, len(decisions), column)
+def compute_incurred_costs(decisions: Decisions, labels: Codes, column: Callable[[str], Any] | None = None) -> Floats:
+    """Return the cost of the decision taken for each row, given the true classes."""
+    costs = collect_costs(decisions.loss, len(decisions), column)
     row = np.arange(len(decisions)) if len(costs) > 1 else 0
     return np.asarray(costs[row, decisions.decision_index, labels])
 
@@ -155,43 +191,43 @@ def decide(
     reject: float | None = None,
     costs: Mapping[str, Any] | None = None,
 ) -> Decisions:
-    """The decision of least expected loss for each row of posteriors, with its risk and the next best one.
+    """Return the decision with the least expected loss for each row of posteriors.
 
-    Posteriors alone are enough, whichever classifier they come from.
+    The posteriors may come from any classifier.
 
     Parameters
     ----------
     posterior : array-like of shape (n_rows, n_classes), table, or mapping from class to float
-        An array such as `predict_proba` gives; a table (pandas, polars, Arrow, a dict of columns) whose columns are
-        named by the classes, or P(class) as `deciban predict` writes them; or the probabilities of one row, such as
-        `bayes` gives.
-    loss : Loss or anything `Loss.from_costs` takes, default=None
-        What each decision costs under each truth, decision first. None is zero-one loss: every mistake costs 1.
+        An array, as `predict_proba` returns; a table (pandas, polars, Arrow, a dict of columns) whose columns have the
+        names of the classes, or P(class) as written by `deciban predict`; or the probabilities of one row, as `bayes`
+        returns.
+    loss : Loss or any form that `Loss.from_costs` accepts, default=None
+        Cost of each decision under each true class, decision first. None is zero-one loss: every mistake costs 1.
     classes : sequence of labels, default=None
-        The labels of the columns of an array, in their order (such as `clf.classes_`), or the columns of a table that
-        are meant. None: the columns of an array are 0, 1, …, those of a table are the classes of the loss, or all.
+        Labels of the columns of an array, in order (such as `clf.classes_`), or the columns of a table to use. None:
+        0, 1, … for an array; for a table the classes of the loss, or all columns.
     reject : float, default=None
-        What it costs to leave a row undecided. None: every row is decided.
+        Cost of leaving a row undecided. None: every row is decided.
     costs : mapping from str to array-like of shape (n_rows,), default=None
-        Where the loss names columns, the costs of each name. None: they are columns of the table.
+        Costs that vary by row, by the names used in the loss. None: they are columns of the table.
 
     Returns
     -------
     Decisions
-        With `decision`, `risk`, `second_best` and `second_best_risk` of each row, `to_frame()` and `to_arrow()`.
-        Ties go to the decision that stands first in the loss.
+        ``decision``, ``risk``, ``second_best`` and ``second_best_risk`` of each row; `to_frame()` and `to_arrow()`.
+        Ties go to the decision that comes first in the loss.
 
     Raises
     ------
     DataError
-        If a row is no posterior, or a class has no column.
+        If a row is not a probability distribution, or a class has no column.
     UsageError
-        If the loss does not fit the classes, or costs that it names are nowhere to be found.
+        If the loss does not match the classes, or costs that it refers to are missing.
 
     See Also
     --------
-    Loss : What mistakes cost.
-    MinimumRisk : The same as a classifier of scikit-learn's kind.
+    Loss : Costs of decisions.
+    MinimumRisk : The same as a scikit-learn classifier.
     BayesClassifier.decide : The same for the rows of a table.
 
     Examples
@@ -208,9 +244,9 @@ def decide(
     table = open_table(posterior)
     loss_classes = None if given is None else given.classes
     if table.names is None:
-        labels, columns = _unnamed(table, classes, loss_classes)
+        labels, columns = _match_positions(table, classes, loss_classes)
     else:
-        labels, columns = _named(table, loss_classes if classes is None else classes)
+        labels, columns = _match_names(table, loss_classes if classes is None else classes)
     shares = np.ascontiguousarray(table.numbers(columns), dtype=np.float64)
     _check(shares)
     loss_for_classes = (Loss.zero_one(labels) if given is None else given).for_classes(labels)
@@ -220,19 +256,19 @@ def decide(
         if costs is not None and name in costs:
             return costs[name]
         if table.names is None or name not in table.names:
-            raise UsageError(f"the loss names the costs {name!r}", remedy=("give them in ", Argument("costs")))
+            raise UsageError(f"the costs {name!r} of the loss are missing", remedy=("pass them in ", Argument("costs")))
         return table.numbers([table.names.index(name)])[:, 0]
 
-    return least_risk_decisions(shares, loss_for_classes, column)
+    return choose_decisions(shares, loss_for_classes, column)
 
 
-def _unnamed(table: Table, classes: Any, of_loss: Any) -> tuple[list[Any], list[int]]:
-    """The classes of the columns of an array, which must be given where the loss has other labels."""
+def _match_positions(table: Table, classes: Any, loss_classes: Any) -> tuple[list[Any], list[int]]:
+    """Return the classes and columns of an array; classes are required if the loss has labels of its own."""
     labels = list(range(table.width)) if classes is None else list(classes)
-    if classes is None and of_loss is not None and set(of_loss) != set(labels):
+    if classes is None and loss_classes is not None and set(loss_classes) != set(labels):
         raise UsageError(
-            ("the posteriors have no names of classes, and the loss has ", Labels(of_loss)),
-            remedy=("name the class of each column, in their order, in ", Argument("classes")),
+            ("the columns of the posteriors have no names, and the loss has the classes ", Labels(loss_classes)),
+            remedy=("give the class of each column, in order, in ", Argument("classes")),
         )
     if len(labels) != table.width:
         raise UsageError(
@@ -242,8 +278,8 @@ def _unnamed(table: Table, classes: Any, of_loss: Any) -> tuple[list[Any], list[
     return labels, list(range(table.width))
 
 
-def _named(table: Table, classes: Any) -> tuple[list[Any], list[int]]:
-    """The classes, and where their columns are: under their own names, or as P(class)."""
+def _match_names(table: Table, classes: Any) -> tuple[list[Any], list[int]]:
+    """Return the classes and their columns, found by the name of the class or as P(class)."""
     names = list(table.names or ())
     place = {name[2:-1]: k for k, name in enumerate(names) if name.startswith("P(") and name.endswith(")")}
     place = place or {name: k for k, name in enumerate(names)}
@@ -255,30 +291,34 @@ def _named(table: Table, classes: Any) -> tuple[list[Any], list[int]]:
 
 
 def _check(shares: Floats) -> None:
-    """Refuse what is no posterior."""
-    bad = ~((shares >= 0.0).all(axis=1) & (np.abs(shares.sum(axis=1) - 1.0) <= NEARLY_ONE))
+    """Raise a DataError for the first row that is not a probability distribution."""
+    bad = ~((shares >= 0.0).all(axis=1) & (np.abs(shares.sum(axis=1) - 1.0) <= MAX_SUM_ERROR))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         found = ", ".join(f"{share:.6g}" for share in shares[row, :6]) + (", …" if shares.shape[1] > 6 else "")
         raise DataError(
-            f"{found} is no posterior", place=Place(row=row), remedy="give probabilities of all classes, which sum to 1"
+            f"the posterior {found} is invalid",
+            place=Place(row=row),
+            remedy="give the probability of every class; they must sum to 1",
         )
 
 
 @dataclass(frozen=True, repr=False)
 class CoverageCurve:
-    """The share of rows that is decided, and what these cost, for every cost of rejecting.
+    """Share of rows that are decided, and their mean cost, for every cost of rejecting a row.
+
+    `BayesClassifier.coverage_curve` returns it.
 
     Attributes
     ----------
     reject : ndarray of shape (n_points,)
-        Costs of rejecting a row, rising.
+        Costs of rejecting a row, ascending.
     coverage : ndarray of shape (n_points,)
-        The share of rows that is decided at each.
+        Share of rows that are decided.
     risk : ndarray of shape (n_points,)
-        The mean cost of the rows that are decided; 0 where none is.
+        Mean cost of the decided rows; 0 if no row is decided.
     cost : ndarray of shape (n_points,)
-        The mean cost of all rows, the rejected ones at `reject`.
+        Mean cost of all rows, where a rejected row costs `reject`.
     """
 
     reject: Floats
@@ -287,16 +327,30 @@ class CoverageCurve:
 
     @property
     def cost(self) -> Floats:
-        """The mean cost of all rows, the rejected ones at `reject`."""
+        """Mean cost of all rows, where a rejected row costs `reject`."""
         return np.asarray(self.coverage * self.risk + (1.0 - self.coverage) * self.reject)
 
     @classmethod
     def from_decisions(cls, decisions: Decisions, costs: Floats, weights: Floats | None = None) -> "CoverageCurve":
-        """The curve of decisions that were made without reject, from what each of them cost in truth."""
+        """Create the curve from decisions made without rejecting.
+
+        Parameters
+        ----------
+        decisions : Decisions
+            Decisions without the option to reject.
+        costs : ndarray of shape (n_rows,)
+            Cost of each decision, given the true class.
+        weights : ndarray of shape (n_rows,), default=None
+            Weight of each row. None: all 1.
+
+        Returns
+        -------
+        CoverageCurve
+        """
         if not len(decisions):
-            raise UsageError("there are no rows to draw a curve of")
+            raise UsageError("a coverage curve needs at least one row")
         weight = np.ones(len(decisions)) if weights is None else weights
-        levels, place = np.unique(np.append(decisions.risk, 0.0), return_inverse=True)  # ties go to a decision
+        levels, place = np.unique(np.append(decisions.risk, 0.0), return_inverse=True)  # at equal risk a row is decided
         behind = np.cumsum(np.bincount(place[:-1], weight, levels.size))
         spent = np.cumsum(np.bincount(place[:-1], weight * costs, levels.size))
         risk = np.divide(spent, behind, out=np.zeros_like(spent), where=behind > 0.0)
@@ -335,13 +389,37 @@ class CoverageCurve:
             )
         return float(self.reject[low[-1]])
 
+    def to_frame(self) -> Any:
+        """Return a DataFrame with a row for each cost of rejecting.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            Columns ``reject``, ``coverage``, ``risk`` and ``cost``.
+        """
+        return data_frame(self._columns)
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return the columns of `to_frame` as lists.
+
+        Returns
+        -------
+        dict
+            ``reject``, ``coverage``, ``risk`` and ``cost``.
+        """
+        return {name: values.tolist() for name, values in self._columns.items()}
+
+    @property
+    def _columns(self) -> dict[str, Floats]:
+        return {"reject": self.reject, "coverage": self.coverage, "risk": self.risk, "cost": self.cost}
+
     def __repr__(self) -> str:
         return str(self)
 
     def __str__(self) -> str:
-        shown = np.unique(np.linspace(0, self.reject.size - 1, 12).astype(np.int64))
-        lines = [("reject", "decided", "their cost", "cost of all")]
+        shown = np.unique(np.linspace(0, self.reject.size - 1, MAX_POINTS_PRINTED).astype(np.int64))
+        lines = [("reject", "coverage", "risk", "cost")]
         for k in shown:
-            figures = f"{self.reject[k]:.4g}", f"{self.coverage[k]:.3f}", f"{self.risk[k]:.4g}", f"{self.cost[k]:.4g}"
-            lines.append(figures)
+            point = f"{self.reject[k]:.4g}", f"{self.coverage[k]:.3f}", f"{self.risk[k]:.4g}", f"{self.cost[k]:.4g}"
+            lines.append(point)
         return align_table(lines, right=range(4))

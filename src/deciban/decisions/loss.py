@@ -1,4 +1,4 @@
-"""The cost of each decision under each true class: `Loss`, read from matrices, mappings, tables and CSV files."""
+"""Costs of decisions: `Loss`, from matrices, mappings, tables and CSV files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deciban.errors import Argument, BadCell, Labels, LossError, Place, warn_user
+from deciban.errors import Argument, BadCell, DecibanError, Labels, LossError, Place, warn_user
 from deciban.util.arrays import Floats
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import align_table, same_label
 
-# The label of the decision not to decide.
+# Label of the decision to leave a row undecided.
 REJECT = "reject"
 
 Cell = Any  # a number, the name of a column that holds one for each row, or an array with one for each row
@@ -21,43 +22,43 @@ LossParts = tuple[Any, tuple[Any, ...] | None, tuple[Any, ...] | None]  # costs,
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """What each decision costs under each true class: `loss[decision, truth]`.
+    """Cost of each decision under each true class: `loss[decision, truth]`.
 
-    The order is **decision first, truth second**, everywhere. There may be more decisions than classes: to refer a
-    case, to wait, to order a test. A right decision that costs more than a wrong one is warned of, because most often
-    the matrix was transposed.
+    The order is always **decision first, truth second**. There may be more decisions than classes, for example to refer
+    a case or to order a test. A warning is issued if a correct decision costs more than a wrong one: usually the matrix
+    is transposed.
 
     Parameters
     ----------
     costs : array-like of shape (n_decisions, n_classes)
-        The matrix of costs. A cell is a finite number or, where the cost differs from row to row of the data, the name
-        of a column of the table or an array of shape (n_rows,). An array of shape (n_rows, n_decisions, n_classes)
-        gives each row a matrix of its own.
+        Matrix of costs. A cell is a finite number or, if the cost varies by row of the data, the name of a column of
+        the table or an array of shape (n_rows,). An array of shape (n_rows, n_decisions, n_classes) gives each row its
+        own matrix.
     decisions : sequence of labels, default=None
-        The labels of the decisions. None stands for the classes of the model, in their order, where there are as many;
-        one more row of equal costs is then the decision "reject".
+        Labels of the decisions. None: the classes of the model, in order; one additional row of equal costs is the
+        decision "reject".
     classes : sequence of labels, default=None
-        The labels of the columns. None stands for the classes of the model, in their order.
+        Labels of the columns. None: the classes of the model, in order.
 
     Attributes
     ----------
     varies_by_row : bool
-        Whether some cost differs from row to row.
+        True if some cost varies by row of the data.
     matrix : ndarray of shape (n_decisions, n_classes)
-        The costs as numbers, where they are the same for all rows.
+        The costs as numbers; an error if they vary by row.
     is_zero_one : bool
-        Whether every mistake costs 1 and every right decision nothing.
+        True if every mistake costs 1 and every correct decision 0.
 
     Raises
     ------
     UsageError
-        If the costs are no matrix, a cost is not finite, or labels are not as many as the costs or not all different.
+        If the costs are not a matrix, a cost is not finite, or the labels are not unique or do not match the shape.
 
     See Also
     --------
-    decide : The decision of least expected loss for given posteriors.
-    MinimumRisk : Least expected loss for any classifier of scikit-learn's kind.
-    Threshold : Where the decision between two classes turns.
+    decide : Decisions with the least expected loss for given posteriors.
+    MinimumRisk : Decisions with the least expected loss for any scikit-learn classifier.
+    Threshold : Decision threshold for two classes.
 
     Examples
     --------
@@ -82,11 +83,11 @@ class Loss:
 
     def __post_init__(self) -> None:
         self._check()
-        self._warn_of_dear_truths()
+        self._warn_if_transposed()
 
     @classmethod
     def _derived(cls, costs: Any, decisions: tuple[Any, ...] | None, classes: tuple[Any, ...] | None) -> "Loss":
-        """A loss made from another, which has been warned of already: it is checked, and not warned of again."""
+        """Create a loss derived from another one, without repeating its warning."""
         loss = object.__new__(cls)
         for name, value in (("costs", costs), ("decisions", decisions), ("classes", classes)):
             object.__setattr__(loss, name, value)
@@ -94,125 +95,144 @@ class Loss:
         return loss
 
     def _check(self) -> None:
-        """Take over costs and labels in their own form, and refuse what is no loss."""
-        object.__setattr__(self, "costs", as_cells(self.costs))
+        """Convert costs and labels, and raise a LossError if they are invalid."""
+        object.__setattr__(self, "costs", to_cells(self.costs))
         for name in ("decisions", "classes"):
             labels = getattr(self, name)
             if labels is not None:
-                object.__setattr__(self, name, plain_labels(labels))
+                object.__setattr__(self, name, to_plain_labels(labels))
         if self.costs.ndim != 2 or not self.costs.size:
-            raise LossError(f"a loss is a matrix of decisions by classes; this one has shape {self.costs.shape}")
+            raise LossError(
+                f"the costs have shape {self.costs.shape}",
+                remedy="give a matrix with a row per decision, a column per class",
+            )
         for axis, what, labels in ((0, "decisions", self.decisions), (1, "classes", self.classes)):
             if labels is not None and len(labels) != self.costs.shape[axis]:
-                raise LossError(f"the loss has {self.costs.shape[axis]} {what}, but {len(labels)} labels for them")
+                raise LossError(f"the costs have {self.costs.shape[axis]} {what}, but {len(labels)} labels are given")
             if labels is not None and len(set(labels)) != len(labels):
-                raise LossError((f"the {what} ", Labels(labels), " of the loss are not all different"))
+                raise LossError((f"the {what} ", Labels(labels), " of the loss are not unique"))
         for decision, truth in np.ndindex(self.costs.shape):
             check_cell(self.costs[decision, truth], self._place(decision, truth))
 
     @classmethod
-    def from_costs(cls, given: Any) -> "Loss":
-        """A loss from any form in which costs can be given.
+    def from_costs(cls, costs: Any) -> "Loss":
+        """Create a loss from costs in any supported form.
 
         Parameters
         ----------
-        given : Loss, array-like, mapping, DataFrame, Arrow table, str or Path
+        costs : Loss, array-like, mapping, DataFrame, Arrow table, str or Path
             A matrix; a mapping {(decision, truth): cost}, {decision: {truth: cost}} or {class: cost of missing it}; a
-            table with decisions down and truths across; or the name of a CSV file of such a table.
+            table with a row per decision and a column per class; or the path of a CSV file with such a table.
 
         Returns
         -------
         Loss
-            The same object where it is a Loss already.
+            The same object if `costs` is a Loss.
         """
-        return given if isinstance(given, Loss) else cls(*parts_of(given))
+        return costs if isinstance(costs, Loss) else cls(*parse_costs(costs))
 
     @classmethod
     def zero_one(cls, classes: Sequence[Any]) -> "Loss":
-        """The loss under which every mistake costs 1: least risk is highest posterior.
+        """Create zero-one loss: every mistake costs 1.
+
+        Its decision with the least risk is the most probable class.
 
         Parameters
         ----------
         classes : sequence of labels
-            The classes, which are the decisions too.
+            Labels of the classes, which are also the decisions.
 
         Returns
         -------
         Loss
-            1 off the diagonal, 0 on it.
+            0 on the diagonal, 1 elsewhere.
         """
         return cls(1.0 - np.eye(len(classes)), tuple(classes), tuple(classes))
 
     @classmethod
     def from_class_costs(cls, costs: Mapping[Any, float]) -> "Loss":
-        """The loss under which a row of a class costs its price wherever it is taken for another class.
+        """Create a loss from the cost of misclassifying a row of each class.
 
         Parameters
         ----------
         costs : mapping from class to float
-            What it costs to miss a row of each class.
+            Cost of missing a row of each class, whichever other class is decided.
 
         Returns
         -------
         Loss
-            With the classes of the mapping, in its order.
+            Classes and decisions are the keys of the mapping, in order.
+
+        Examples
+        --------
+        >>> from deciban import Loss
+        >>> print(Loss.from_class_costs({"healthy": 1, "sick": 100}))
+        decide   if healthy  if sick
+        healthy           0      100
+        sick              1        0
         """
-        return cls(*parts_of_misses(costs))
+        return cls(*parse_class_costs(costs))
 
     @classmethod
     def from_pairs(cls, costs: Mapping[tuple[Any, Any], Cell]) -> "Loss":
-        """A loss from its cells.
+        """Create a loss from the cost of each pair of decision and true class.
 
         Parameters
         ----------
         costs : mapping from (decision, truth) to cost
-            A right decision that is not named costs nothing; every other pair must be named.
+            Correct decisions may be omitted and then cost 0; every other pair is required.
 
         Returns
         -------
         Loss
-            With decisions and classes in the order in which they are first named.
+            Decisions and classes in order of their first appearance.
+
+        Examples
+        --------
+        >>> from deciban import Loss
+        >>> print(Loss.from_pairs({("healthy", "sick"): 100, ("sick", "healthy"): 1}))
+        decide   if sick  if healthy
+        healthy      100           0
+        sick           0           1
         """
-        return cls(*parts_of_pairs(costs))
+        return cls(*parse_pairs(costs))
 
     @classmethod
     def from_csv(cls, path: str | Path) -> "Loss":
-        """A loss from a CSV file.
+        """Read a loss from a CSV file.
 
         Parameters
         ----------
         path : str or Path
-            A file whose first line names the true classes and whose first column names the decisions.
+            File with the true classes in its first line and the decisions in its first column.
 
         Returns
         -------
         Loss
-            A cell that is no number names a column of the table that is decided on.
+            A cell that is not a number is the name of a column of the data.
         """
-        return cls(*parts_of_csv(path))
+        return cls(*read_csv_costs(path))
 
     def with_reject(self, cost: float) -> "Loss":
-        """The same loss with one more decision: to leave the row undecided.
+        """Return the loss with one more decision: to leave the row undecided.
 
         Parameters
         ----------
         cost : float
-            What that costs, whatever is true. Infinite: it never pays, and the loss is returned as it is.
+            Cost of leaving a row undecided. If infinite, the loss is returned unchanged.
 
         Returns
         -------
         Loss
-            With the decision "reject" in its last row.
+            The last decision is "reject".
         """
         if not is_number(cost) or not float(cost) >= 0.0:
             raise LossError(
-                "give what it costs to leave a row undecided, at least 0", parameter=Argument("reject", cost)
+                "expected the cost of leaving a row undecided, at least 0", parameter=Argument("reject", cost)
             )
         decisions = self.decisions if self.decisions is not None else self.classes
         if decisions is not None and REJECT in decisions:
-            raise LossError(
-                f"the loss has a decision {REJECT!r} already", remedy=("leave ", Argument("reject"), " out")
-            )
+            raise LossError(f"the loss already has a decision {REJECT!r}", remedy=("omit ", Argument("reject")))
         if np.isinf(float(cost)):
             return self  # it never pays
         row = np.full((1, self.costs.shape[1]), float(cost), dtype=object)
@@ -220,40 +240,42 @@ class Loss:
         return Loss._derived(np.concatenate([self.costs, row]), named, self.classes)
 
     def for_classes(self, classes: Sequence[Any]) -> "Loss":
-        """The same loss with its columns in the order of a model's classes, and labels for all.
+        """Return the loss with its columns in the order of the given classes, and with all labels set.
 
         Parameters
         ----------
         classes : sequence of labels
-            The classes of the model. A label of the loss that is text stands for one that is spelled the same.
+            Classes of the model. A text label of the loss matches a class that is spelled the same.
 
         Returns
         -------
         Loss
-            With `classes` and `decisions` set.
+            `classes` and `decisions` are set.
         """
-        known = plain_labels(classes)
-        costs = self.costs if self.classes is None else self.costs[:, self._columns_of(known)]
+        known = to_plain_labels(classes)
+        costs = self.costs if self.classes is None else self.costs[:, self._match_classes(known)]
         if costs.shape[1] != len(known):
             raise LossError(
                 (f"the loss has {costs.shape[1]} columns, the model {len(known)} classes ", Labels(known)),
-                remedy="give a row for each decision and a column for each class",
+                remedy="give a row per decision and a column per class",
             )
-        return Loss._derived(costs, self._decisions_among(known), known)
+        return Loss._derived(costs, self._match_decisions(known), known)
 
-    def _columns_of(self, known: tuple[Any, ...]) -> list[int]:
-        """The column of each of these classes, which must be all that the loss has."""
+    def _match_classes(self, known: tuple[Any, ...]) -> list[int]:
+        """Return the column of each class; raise a LossError unless the loss has exactly these classes."""
         own = self.classes or ()
         found = [find_label(label, own) for label in known]
         absent = [label for label, at in zip(known, found, strict=True) if at is None]
         unknown = [label for k, label in enumerate(own) if k not in found]
         if absent or unknown:
-            what = f"{absent[0]!r} has no column" if absent else f"{unknown[0]!r} is no class of the model"
-            raise LossError(("the loss does not fit the classes ", Labels(known), f": {what}; it has ", Labels(own)))
+            problem = f"{absent[0]!r} has no column" if absent else f"{unknown[0]!r} is not a class of the model"
+            raise LossError(
+                ("the loss does not match the classes ", Labels(known), f": {problem}; it has ", Labels(own))
+            )
         return [at for at in found if at is not None]
 
-    def _decisions_among(self, known: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The labels of the decisions; those that are classes as the model spells them."""
+    def _match_decisions(self, known: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the labels of the decisions; decisions that are classes get the label of the model."""
         if self.decisions is not None:
             places = [find_label(label, known) for label in self.decisions]
             return tuple(label if at is None else known[at] for label, at in zip(self.decisions, places, strict=True))
@@ -264,24 +286,24 @@ class Loss:
             return (*known, REJECT)
         raise LossError(
             f"the loss has {self.costs.shape[0]} decisions for {len(known)} classes",
-            remedy=("name them in ", Argument("decisions")),
+            remedy=("give their labels in ", Argument("decisions")),
         )
 
     @property
     def varies_by_row(self) -> bool:
-        """Whether some cost differs from row to row."""
+        """True if some cost varies by row of the data."""
         return any(not is_number(cell) for cell in self.costs.flat)
 
     @property
     def matrix(self) -> Floats:
         """The costs as numbers, of shape (n_decisions, n_classes)."""
         if self.varies_by_row:
-            raise LossError("the costs of this loss differ from row to row; there is no one matrix of them")
+            raise LossError("the costs vary by row, so there is no single matrix", remedy="use per_row()")
         return np.asarray(self.costs, dtype=np.float64)
 
     @property
     def is_zero_one(self) -> bool:
-        """Whether every mistake costs 1 and every right decision nothing."""
+        """True if every mistake costs 1 and every correct decision 0."""
         return (
             not self.varies_by_row
             and self.costs.shape[0] == self.costs.shape[1]
@@ -290,14 +312,14 @@ class Loss:
         )
 
     def per_row(self, rows: int, column: Any) -> Floats:
-        """The costs of each row.
+        """Return the costs of each row.
 
         Parameters
         ----------
         rows : int
-            The number of rows.
+            Number of rows.
         column : callable
-            Gives the column of the table that has a name.
+            Returns the column of the table with a given name.
 
         Returns
         -------
@@ -309,12 +331,15 @@ class Loss:
             try:
                 numbers = np.asarray(column(cell) if isinstance(cell, str) else cell, dtype=np.float64)
             except (TypeError, ValueError, BadCell) as error:
+                if isinstance(error, DecibanError) and not isinstance(error, BadCell):
+                    raise
                 raise LossError(
-                    f"the costs {self._place(*place)} are no numbers ({error})", remedy="give numbers"
+                    f"the costs {self._place(*place)} are not numbers ({error})", remedy="give numbers"
                 ) from None
             if numbers.ndim and numbers.shape != (rows,):
                 raise LossError(
-                    f"the costs {self._place(*place)} are {numbers.shape}", remedy=f"give one for each of {rows} rows"
+                    f"the costs {self._place(*place)} have shape {numbers.shape}",
+                    remedy=f"give one for each of {rows:,} rows",
                 )
             if not np.isfinite(numbers).all():
                 raise LossError(f"a cost {self._place(*place)} is missing or infinite")
@@ -322,13 +347,13 @@ class Loss:
         return out
 
     def _place(self, decision: int, truth: int) -> str:
-        """A cell as messages name it."""
+        """Return the name of a cell for messages."""
         decided = self.decisions[decision] if self.decisions is not None else decision
         true = self.classes[truth] if self.classes is not None else truth
         return f"of deciding {decided!r} when {true!r} is true"
 
-    def _warn_of_dear_truths(self) -> None:
-        """A right decision that costs more than a wrong one is seldom meant: often the matrix is transposed."""
+    def _warn_if_transposed(self) -> None:
+        """Warn if a correct decision costs more than a wrong one: usually the matrix is transposed."""
         decisions = self.decisions
         if decisions is None and self.costs.shape[0] < self.costs.shape[1]:
             return
@@ -341,17 +366,16 @@ class Loss:
                 wrong = self.costs[d, c]
                 if is_number(right) and is_number(wrong) and float(right) > float(wrong):
                     warn_user(
-                        f"to decide {truth!r} rightly costs {right:g}, to decide {named[d]!r} wrongly only {wrong:g}; "
-                        f"the order is decision first, truth second"
+                        f"deciding {truth!r} correctly costs {right:g}, but deciding {named[d]!r} wrongly costs only "
+                        f"{wrong:g}; check that the matrix is not transposed (decision first, truth second)"
                     )
                     return
 
     def __str__(self) -> str:
-        decisions = self.decisions if self.decisions is not None else tuple(range(self.costs.shape[0]))
-        classes = self.classes if self.classes is not None else tuple(range(self.costs.shape[1]))
+        decisions, classes = self._labels
         lines = [("decide", *(f"if {label}" for label in classes))]
         for k, decision in enumerate(decisions):
-            lines.append((str(decision), *(cell_text(cell) for cell in self.costs[k])))
+            lines.append((str(decision), *(format_cell(cell) for cell in self.costs[k])))
         return align_table(lines, right=range(1, len(lines[0])))
 
     def decision_index(self, label: Any) -> int:
@@ -402,67 +426,98 @@ class Loss:
         return position
 
     def __getitem__(self, place: tuple[Any, Any]) -> Cell:
-        """The cost of a decision under a truth, by their labels."""
+        """Return the cost of a decision under a true class, by their labels."""
         decision, truth = place
         return self.costs[self.decision_index(decision), self.class_index(truth)]
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame with a row per decision and a column per class.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            The column ``decision`` holds the decisions.
+        """
+        decisions, classes = self._labels
+        columns = {str(label): self.costs[:, c].tolist() for c, label in enumerate(classes)}
+        return data_frame({"decision": list(decisions), **columns})
+
+    def to_dict(self) -> dict[Any, dict[Any, Any]]:
+        """Return the costs as {decision: {truth: cost}}, which `Loss.from_costs` accepts.
+
+        Returns
+        -------
+        dict
+        """
+        decisions, classes = self._labels
+        return {decision: dict(zip(classes, self.costs[k], strict=True)) for k, decision in enumerate(decisions)}
+
+    @property
+    def _labels(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Labels of decisions and classes, or their numbers if they have none."""
+        decisions = self.decisions if self.decisions is not None else tuple(range(self.costs.shape[0]))
+        return decisions, self.classes if self.classes is not None else tuple(range(self.costs.shape[1]))
 
     def __repr__(self) -> str:
         return f"Loss({self.costs.tolist()}, decisions={self.decisions}, classes={self.classes})"
 
 
-# --- the forms in which a loss can be given, each as (costs, decisions, classes)
+# --- forms of costs; each parser returns (costs, decisions, classes)
 
 
-def parts_of(given: Any) -> LossParts:
-    """The costs and labels of whatever `Loss.from_costs` takes but a Loss."""
+def parse_costs(given: Any) -> LossParts:
+    """Return the costs and labels of any form that `Loss.from_costs` accepts, except a Loss."""
     if isinstance(given, str | Path):
-        return parts_of_csv(given)
+        return read_csv_costs(given)
     if isinstance(given, Mapping):
-        return parts_of_mapping(given)
+        return parse_mapping(given)
     if hasattr(given, "columns") and hasattr(given, "index"):
         index, columns = list(given.index), list(given.columns)
         unnamed = index == list(range(len(index))) and columns != index
         return given.to_numpy(dtype=object), None if unnamed else tuple(index), tuple(columns)
     if hasattr(given, "__arrow_c_stream__"):
-        return parts_of_arrow(given)
+        return parse_arrow(given)
     return given.toarray() if hasattr(given, "toarray") else given, None, None
 
 
-def parts_of_mapping(given: Mapping[Any, Any]) -> LossParts:
-    """{(decision, truth): cost}, {decision: {truth: cost}}, or {class: cost of missing it}."""
+def parse_mapping(given: Mapping[Any, Any]) -> LossParts:
+    """Parse {(decision, truth): cost}, {decision: {truth: cost}} or {class: cost of missing it}."""
     if all(isinstance(cell, Mapping) for cell in given.values()):
-        return parts_of_pairs(
-            {(decision, truth): cost for decision, row in given.items() for truth, cost in row.items()}
-        )
+        return parse_pairs({(decision, truth): cost for decision, row in given.items() for truth, cost in row.items()})
     kinds = {isinstance(key, tuple) and len(key) == 2 for key in given}
     if len(kinds) != 1:
-        raise LossError("a loss is a mapping from pairs (decision, truth) or from classes, not from both or none")
-    return parts_of_pairs(given) if kinds == {True} else parts_of_misses(given)
+        raise LossError(
+            "the keys of the costs are neither all pairs nor all classes",
+            remedy="use (decision, truth) or class as keys",
+        )
+    return parse_pairs(given) if kinds == {True} else parse_class_costs(given)
 
 
-def parts_of_misses(costs: Mapping[Any, Cell]) -> LossParts:
-    """{class: cost of missing it}, whatever a row of the class is taken for."""
+def parse_class_costs(costs: Mapping[Any, Cell]) -> LossParts:
+    """Parse {class: cost of missing it}."""
     classes = tuple(costs)
     matrix = np.tile(np.array([costs[label] for label in classes], dtype=object), (len(classes), 1))
     matrix[np.diag_indices(len(classes))] = 0.0
     return matrix, classes, classes
 
 
-def parts_of_pairs(costs: Mapping[tuple[Any, Any], Cell]) -> LossParts:
-    """{(decision, truth): cost}; a right decision that is not named costs nothing."""
+def parse_pairs(costs: Mapping[tuple[Any, Any], Cell]) -> LossParts:
+    """Parse {(decision, truth): cost}; missing correct decisions cost 0."""
     decisions = tuple(dict.fromkeys(decision for decision, _ in costs))
     classes = tuple(dict.fromkeys(truth for _, truth in costs))
     matrix = np.empty((len(decisions), len(classes)), dtype=object)
     for k, decision in enumerate(decisions):
         for c, truth in enumerate(classes):
             if (decision, truth) not in costs and decision != truth:
-                raise LossError(f"the loss does not say what it costs to decide {decision!r} when {truth!r} is true")
+                raise LossError(
+                    f"the cost of deciding {decision!r} when {truth!r} is true is missing", remedy="give every pair"
+                )
             matrix[k, c] = costs.get((decision, truth), 0.0)
     return matrix, decisions, classes
 
 
-def parts_of_arrow(given: Any) -> LossParts:
-    """A table whose columns are the truths; a column of text, if it comes first, names the decisions."""
+def parse_arrow(given: Any) -> LossParts:
+    """Parse a table with a column per class; a first column of text holds the decisions."""
     import pyarrow as pa
 
     table = pa.table(given)
@@ -472,8 +527,8 @@ def parts_of_arrow(given: Any) -> LossParts:
     return list(zip(*columns, strict=True)), decisions, tuple(table.column_names[1 if named else 0 :])
 
 
-def parts_of_csv(path: str | Path) -> LossParts:
-    """A file whose first line names the true classes and whose first column names the decisions."""
+def read_csv_costs(path: str | Path) -> LossParts:
+    """Read a CSV file with the classes in its first line and the decisions in its first column."""
     import csv
 
     name = str(path)
@@ -484,20 +539,20 @@ def parts_of_csv(path: str | Path) -> LossParts:
             sign = max(",;\t", key=first.count)
             lines = [[cell.strip() for cell in line] for line in csv.reader(file, delimiter=sign) if any(line)]
     except OSError as error:
-        raise LossError(f"the costs cannot be read: {error.strerror}", place=Place(name)) from None
+        raise LossError(f"cannot read the costs: {error.strerror}", place=Place(name)) from None
     except (UnicodeDecodeError, csv.Error):
         raise LossError(
-            "the costs are no text in UTF-8 with commas", place=Place(name), remedy="save the file so"
+            "the costs are not valid UTF-8 CSV", place=Place(name), remedy="save the file as CSV in UTF-8"
         ) from None
     if len(lines) < 2 or len(lines[0]) < 2 or any(len(line) != len(lines[0]) for line in lines):
         raise LossError(
-            "this is no table of decisions by classes, named on both sides, with commas between", place=Place(name)
+            "the costs are not a table of decisions by classes",
+            place=Place(name),
+            remedy="put the classes in the first line and the decisions in the first column",
         )
     for line in lines[1:]:
         if "" in line[1:]:
-            raise LossError(
-                f"there is an empty cell in the line of {line[0]!r}", place=Place(name), remedy="give every cost"
-            )
+            raise LossError(f"the line of {line[0]!r} has an empty cell", place=Place(name), remedy="give every cost")
     cells = [[parse_cell(cell) for cell in line[1:]] for line in lines[1:]]
     return cells, tuple(line[0] for line in lines[1:]), tuple(lines[0][1:])
 
@@ -505,17 +560,21 @@ def parts_of_csv(path: str | Path) -> LossParts:
 # --- cells and labels
 
 
-def as_cells(costs: Any) -> npt.NDArray[np.object_]:
-    """The matrix with one object for each cost, which may be an array."""
+def to_cells(costs: Any) -> npt.NDArray[np.object_]:
+    """Return the matrix as an object array; a cell may itself be an array."""
     if not isinstance(costs, np.ndarray):
         try:
             rows = [list(row) for row in costs]
         except TypeError:
-            raise LossError(f"a loss is a matrix of decisions by classes, not {costs!r}") from None
+            raise LossError(
+                f"expected a matrix of costs, found {costs!r}", remedy="give a row per decision and a column per class"
+            ) from None
         if not rows or not rows[0]:
-            raise LossError("the loss is empty", remedy="give a cost for each decision and class")
+            raise LossError("the matrix of costs is empty", remedy="give a row per decision and a column per class")
         if any(len(row) != len(rows[0]) for row in rows):
-            raise LossError("the rows of the loss have different lengths", remedy="give a cost for every class in each")
+            raise LossError(
+                "the rows of the costs have different lengths", remedy="give a cost for every class in each"
+            )
         cells = np.empty((len(rows), len(rows[0])), dtype=object)
         for place in np.ndindex(cells.shape):
             cells[place] = rows[place[0]][place[1]]
@@ -529,17 +588,17 @@ def as_cells(costs: Any) -> npt.NDArray[np.object_]:
 
 
 def is_number(cell: Cell) -> bool:
-    """Whether a cost is a number; true and false are none."""
+    """Return True if a cost is a number; booleans are not."""
     return isinstance(cell, int | float | np.integer | np.floating) and not isinstance(cell, bool)
 
 
 def is_constant(cells: npt.NDArray[np.object_]) -> bool:
-    """Whether a decision costs the same number whatever is true."""
+    """Return True if a decision has the same cost under every class."""
     return all(is_number(cell) and cell == cells[0] for cell in cells)
 
 
 def check_cell(cell: Cell, place: str) -> None:
-    """Refuse anything but a finite number, the name of a column or an array."""
+    """Raise a LossError unless a cost is a finite number, the name of a column or an array."""
     if is_number(cell):
         try:
             finite = bool(np.isfinite(float(cell)))
@@ -548,26 +607,26 @@ def check_cell(cell: Cell, place: str) -> None:
         if not finite:
             raise LossError(f"the cost {place} is {cell}", remedy="give a finite number")
     elif not isinstance(cell, str) and np.ndim(cell) != 1:
-        raise LossError(f"the cost {place} is {cell!r}", remedy="give a number, a column's name or an array")
+        raise LossError(f"the cost {place} is {cell!r}", remedy="give a number, the name of a column or an array")
 
 
 def parse_cell(cell: str) -> float | str:
-    """A number where the text is one; otherwise the name of a column."""
+    """Return a number, or the name of a column if the text is not a number."""
     try:
         return float(cell)
     except ValueError:
         return cell.strip()
 
 
-def cell_text(cell: Cell) -> str:
-    """A cost as it is printed."""
+def format_cell(cell: Cell) -> str:
+    """Return the text of a cost."""
     return f"{float(cell):g}" if is_number(cell) else (cell if isinstance(cell, str) else "per row")
 
 
-def plain_labels(labels: Any) -> tuple[Any, ...]:
-    """Labels as Python has them; dates stay as NumPy has them."""
+def to_plain_labels(labels: Any) -> tuple[Any, ...]:
+    """Return labels as Python objects; dates stay NumPy values."""
     if isinstance(labels, set | frozenset):
-        raise LossError("the labels of a loss stand in an order", remedy="give a list, not a set")
+        raise LossError("the labels of a loss need an order", remedy="give a list instead of a set")
     return tuple(
         label.item()
         if isinstance(label, np.generic) and not isinstance(label, np.datetime64 | np.timedelta64)
@@ -577,7 +636,7 @@ def plain_labels(labels: Any) -> tuple[Any, ...]:
 
 
 def find_label(label: Any, among: Sequence[Any]) -> int | None:
-    """The position of a label: the same one, or, as files know only text, the one that is spelled the same."""
+    """Return the position of a label: the equal one or, since files hold only text, the one spelled the same."""
     for k, other in enumerate(among):
         if type(other) is type(label) and other == label:
             return k
@@ -586,7 +645,8 @@ def find_label(label: Any, among: Sequence[Any]) -> int | None:
     for found in (equal, spelled):
         if len(found) > 1:
             raise LossError(
-                (f"the label {label!r} may be any of ", Labels([among[k] for k in found])), remedy="give it exactly"
+                (f"the label {label!r} is ambiguous: it matches ", Labels([among[k] for k in found])),
+                remedy="use the exact label",
             )
         if found:
             return found[0]

@@ -1,6 +1,7 @@
-"""Label shift: the prior of rows that nobody has labeled."""
+"""Label shift: estimate the class shares of unlabeled rows."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -8,27 +9,33 @@ import scipy
 from deciban.errors import Argument, DataError, UsageError, warn_user
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
+from deciban.util.frames import data_frame
 
-# Steps of expectation and maximization.
+# EM converges long before this unless the classes are hardly distinguishable.
 MAX_STEPS = 10_000
 
+# Above this calibration error the estimated shares are biased enough to warn about.
+MAX_CALIBRATION_ERROR = 0.05
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class EstimatedPrior:
-    """The prior that unlabeled rows show: the share of each class among them. `clf.with_prior(found)` uses it.
+    """Estimated share of each class among unlabeled rows, with intervals.
+
+    `BayesClassifier.estimate_prior` returns it; `BayesClassifier.with_prior` accepts it.
 
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
-        The classes.
+        Class labels.
     prior : ndarray of shape (n_classes,)
-        The share of each.
+        Estimated share of each class.
     low, high : ndarray of shape (n_classes,)
-        The bounds between which each share lies with the probability `level`.
+        Bounds of the confidence interval of each share.
     level : float
-        The probability of the intervals.
+        Confidence level of the intervals.
     n_iter : int
-        How many steps of expectation and maximization were taken.
+        Number of EM iterations.
     """
 
     classes: LabelArray
@@ -39,8 +46,26 @@ class EstimatedPrior:
     n_iter: int
 
     def to_dict(self) -> dict[object, float]:
-        """The share of each class, by its label."""
+        """Return the share of each class, by label.
+
+        Returns
+        -------
+        dict
+        """
         return dict(zip(self.classes.tolist(), self.prior.tolist(), strict=True))
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame with a row for each class.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            Columns ``class``, ``prior``, ``low`` and ``high``.
+        """
+        return data_frame({"class": self.classes, "prior": self.prior, "low": self.low, "high": self.high})
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return "\n".join(
@@ -57,19 +82,20 @@ def estimate_shares(
     calibration_error: float | None,
     max_steps: int = MAX_STEPS,
 ) -> EstimatedPrior:
-    """The shares under which the rows are most probable, by expectation and maximization.
+    """Return the maximum-likelihood class shares of the rows, by expectation maximization (EM).
 
-    `posterior` is under the prior `before`: P(x | c) is proportional to their quotient. One row of the shares `before`
-    is added, so that no class that there was is said to be impossible.
+    `posterior` was computed under the prior `before`, so P(x | c) is proportional to their ratio. One pseudo-row with
+    the shares `before` is added, so that no class with a positive prior gets the share 0.
     """
-    if calibration_error is None or calibration_error > 0.05:
-        how = "of plain Bayes" if calibration_error is None else f"off by {calibration_error:.3f} on average"
+    if calibration_error is None or calibration_error > MAX_CALIBRATION_ERROR:
+        reason = (
+            "come from plain Bayes" if calibration_error is None else f"are off by {calibration_error:.3f} on average"
+        )
         warn_user(
             (
-                f"the posteriors are {how} and so may be uncalibrated; shares estimated from them lean to the "
-                "extremes (",
+                f"the posteriors {reason}, so the estimated shares may be too extreme; fit with ",
                 Argument("tune", "auto"),
-                " and leave_one_out() help)",
+                ", and check calibration with leave_one_out()",
             )
         )
     if not len(posterior):
@@ -93,8 +119,8 @@ def estimate_shares(
     free = np.linalg.svd(np.ones((1, share.size)))[2][1:]
     known, axes = np.linalg.eigh(free @ information @ free.T)
     directions = axes.T @ free
-    silent = known <= 1e-9 * max(float(information.max()), 1.0)  # along these the rows hold no information
-    variance = (directions[~silent] ** 2 / known[~silent][:, None]).sum(axis=0)
-    variance[(directions[silent] ** 2).sum(axis=0) > 1e-9] = np.inf
+    uninformative = known <= 1e-9 * max(float(information.max()), 1.0)  # no information there
+    variance = (directions[~uninformative] ** 2 / known[~uninformative][:, None]).sum(axis=0)
+    variance[(directions[uninformative] ** 2).sum(axis=0) > 1e-9] = np.inf
     half = float(scipy.special.ndtri(0.5 + level / 2.0)) * np.sqrt(variance)
     return EstimatedPrior(classes, share, np.maximum(share - half, 0.0), np.minimum(share + half, 1.0), level, steps)

@@ -1,4 +1,4 @@
-"""Bayes' theorem by itself: the doctor's calculation."""
+"""Bayes' theorem for a few hypotheses: `bayes` and its result, `Belief`."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -6,27 +6,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from deciban.errors import Argument, Labels, UsageError
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import align_table
 
-# Natural frequencies speak of at most this many people, and round no number of people below this one.
-MAX_PEOPLE = 10**9
+# Larger populations are not tried: a reader cannot picture them.
+MAX_POPULATION = 10**9
+
+# Expected numbers below this must be whole: rounding 3.4 people to 3 would distort the ratio.
 MIN_ROUNDED = 10.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Belief(Mapping[Any, float]):
-    """A mapping from each hypothesis to its posterior, which knows the prior and the likelihoods it came from.
+    """Mapping from each hypothesis to its posterior, with the calculation behind it.
 
-    Printing shows the calculation and, unless the likelihoods are densities, the same in natural frequencies.
+    `str` and `repr` show the calculation and, unless the likelihoods are densities, the same in natural frequencies.
 
     Attributes
     ----------
     prior : dict
-        The prior of each hypothesis.
+        Prior probability of each hypothesis.
     likelihoods : dict
-        The probability of the evidence under each hypothesis, or its density.
+        Probability (or density) of the evidence under each hypothesis.
     density : bool
-        Whether the likelihoods are densities, which are not shares of people.
+        True if the likelihoods are densities. Natural frequencies are then not available.
     """
 
     prior: dict[Any, float]
@@ -40,25 +43,27 @@ class Belief(Mapping[Any, float]):
 
     @property
     def evidence(self) -> float:
-        """The probability of the evidence over all hypotheses, or its density."""
+        """Probability (or density) of the evidence: the sum of `joint`."""
         return sum(self.joint.values())
 
     @property
     def posterior(self) -> dict[Any, float]:
-        """The probability of each hypothesis, given the evidence."""
-        believed = [name for name in self.prior if self.prior[name] > 0.0]
-        highest = max(self.likelihoods[name] for name in believed)  # so that products of densities stay finite
-        joint = {name: self.prior[name] * (self.likelihoods[name] / highest) for name in believed}
-        whole = sum(joint.values())
-        return {name: joint.get(name, 0.0) / whole for name in self.prior}
+        """Probability of each hypothesis, given the evidence."""
+        possible = [name for name in self.prior if self.prior[name] > 0.0]
+        highest = max(self.likelihoods[name] for name in possible)  # keeps products of large densities finite
+        joint = {name: self.prior[name] * (self.likelihoods[name] / highest) for name in possible}
+        total = sum(joint.values())
+        return {name: joint.get(name, 0.0) / total for name in self.prior}
 
     @property
     def has_frequencies(self) -> bool:
-        """Whether the likelihoods are shares of people: not if they are densities, as one above 1 must be."""
+        """True if the likelihoods are probabilities, so that natural frequencies exist."""
         return not self.density and max(self.likelihoods.values()) <= 1.0
 
     def update(self, likelihoods: Any, *, density: bool = False) -> "Belief":
-        """The belief after one more piece of evidence, which is independent of the last one given the hypothesis.
+        """Return the belief after one more piece of evidence.
+
+        The new evidence must be independent of the earlier evidence, given the hypothesis.
 
         Parameters
         ----------
@@ -70,7 +75,7 @@ class Belief(Mapping[Any, float]):
         Returns
         -------
         Belief
-            Its prior is the posterior of this one.
+            A new belief whose prior is the posterior of this one.
         """
         return bayes(self.posterior, likelihoods, density=density)
 
@@ -84,58 +89,60 @@ class Belief(Mapping[Any, float]):
         return len(self.prior)
 
     def frequencies(self, population: int | None = None) -> str:
-        """The calculation in natural frequencies.
+        """Return the calculation in natural frequencies.
 
         Parameters
         ----------
         population : int, default=None
-            The number of people. None: 1,000, or the smallest power of ten whose whole numbers give the percentage.
+            Number of people. None: 1,000, or the smallest power of ten whose whole numbers give the exact percentage.
 
         Returns
         -------
         str
-            Two sentences. If rounding to the given number of people changes the percentage, both are named.
+            Two sentences. If rounding to whole people changes the percentage, both percentages are given.
         """
         if not self.has_frequencies:
-            raise UsageError("a likelihood that is a density is not a share of people; there are no frequencies of it")
-        exact = f"{100 * self[next(iter(self.prior))]:.1f}"
+            raise UsageError(
+                "natural frequencies need probabilities: a density is not a share of people",
+                remedy="use calculation()",
+            )
+        exact = _percentage(self[next(iter(self.prior))])
         if population is None:
             population = 1000
-            while population < MAX_PEOPLE and not self._holds_in_whole_numbers(population, exact):
+            while population < MAX_POPULATION and not self._is_exact_in(population, exact):
                 population *= 10
-        has, shown = self._in_whole_numbers(population)
-        lines = [f"{has[name]:,} are {name}, of whom {shown[name]:,} show the evidence" for name in self.prior]
-        first, total = next(iter(self.prior)), sum(shown.values())
-        rounded = f"{100 * shown[first] / total:.1f}" if total else exact
-        told = f"{rounded} %" if rounded == exact else f"{rounded} % ({exact} % before rounding)"
+        members, positives = self._whole_numbers(population)
+        groups = [f"{members[name]:,} are {name}, of whom {positives[name]:,} show the evidence" for name in self.prior]
+        first, total = next(iter(self.prior)), sum(positives.values())
+        rounded = _percentage(positives[first] / total) if total else exact
+        percentage = f"{rounded}%" if rounded == exact else f"{rounded}% ({exact}% before rounding)"
         return (
-            f"Of {population:,} people " + "; ".join(lines) + ".\n"
-            f"So of the {total:,} who show it {shown[first]:,} are {first}: {told}."
+            f"Of {population:,} people, " + "; ".join(groups) + ".\n"
+            f"So of the {total:,} who show it, {positives[first]:,} are {first}: {percentage}."
         )
 
-    def _in_whole_numbers(self, people: int) -> tuple[dict[Any, int], dict[Any, int]]:
-        """How many of so many people each hypothesis holds for, which add up, and how many of these show the
-        evidence."""
-        has, shown, before, known = {}, {}, 0.0, 0
+    def _whole_numbers(self, population: int) -> tuple[dict[Any, int], dict[Any, int]]:
+        """Return how many people each hypothesis holds for, summing to `population`, and how many show the evidence."""
+        members, positives, cumulative, assigned = {}, {}, 0.0, 0
         for name, share in self.prior.items():
-            before += share
-            has[name] = max(round(people * min(before, 1.0)) - known, 0)
-            known += has[name]
-            shown[name] = min(round(people * self.joint[name]), has[name])
-        return has, shown
+            cumulative += share
+            members[name] = max(round(population * min(cumulative, 1.0)) - assigned, 0)
+            assigned += members[name]
+            positives[name] = min(round(population * self.joint[name]), members[name])
+        return members, positives
 
-    def _holds_in_whole_numbers(self, people: int, percentage: str) -> bool:
-        """Whether whole numbers of so many people give this percentage, and small ones of them are exact."""
-        _, shown = self._in_whole_numbers(people)
-        total = sum(shown.values())
+    def _is_exact_in(self, population: int, percentage: str) -> bool:
+        """Return True if whole numbers of people give this percentage, and the small numbers are not rounded."""
+        _, positives = self._whole_numbers(population)
+        total = sum(positives.values())
         near = all(
-            people * joint >= MIN_ROUNDED or abs(people * joint - shown[name]) <= 1e-9
+            population * joint >= MIN_ROUNDED or abs(population * joint - positives[name]) <= 1e-9
             for name, joint in self.joint.items()
         )
-        return bool(near and total and f"{100 * shown[next(iter(shown))] / total:.1f}" == percentage)
+        return bool(near and total and _percentage(positives[next(iter(positives))] / total) == percentage)
 
     def calculation(self) -> str:
-        """A table of prior, likelihood, their product, and its share in the sum, for each hypothesis.
+        """Return a text table of prior, likelihood, joint and posterior.
 
         Returns
         -------
@@ -144,9 +151,40 @@ class Belief(Mapping[Any, float]):
         """
         lines: list[tuple[str, ...]] = [("", "prior", "likelihood", "joint", "posterior")]
         for name in self.prior:
-            figures = (f"{part[name]:<9.4g}" for part in (self.prior, self.likelihoods, self.joint))
-            lines.append((str(name), *figures, f"{self[name]:.6g}"))
+            numbers = (f"{part[name]:<9.4g}" for part in (self.prior, self.likelihoods, self.joint))
+            lines.append((str(name), *numbers, f"{self[name]:.6g}"))
         return align_table(lines)
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame with a row for each hypothesis.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            Columns ``hypothesis``, ``prior``, ``likelihood``, ``joint`` and ``posterior``.
+        """
+        parts = {"prior": self.prior, "likelihood": self.likelihoods, "joint": self.joint, "posterior": self.posterior}
+        columns = {name: [part[one] for one in self.prior] for name, part in parts.items()}
+        return data_frame({"hypothesis": list(self.prior), **columns})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the calculation as plain data.
+
+        Returns
+        -------
+        dict
+            ``prior``, ``likelihood`` and ``posterior`` by hypothesis, and ``evidence``, the probability of the
+            evidence.
+        """
+        return {
+            "prior": self.prior,
+            "likelihood": self.likelihoods,
+            "evidence": self.evidence,
+            "posterior": self.posterior,
+        }
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return "\n".join([self.calculation(), *([self.frequencies()] if self.has_frequencies else [])])
@@ -155,56 +193,59 @@ class Belief(Mapping[Any, float]):
 def bayes(
     prior: Any, likelihoods: Any, names: tuple[Any, Any] = ("positive", "negative"), *, density: bool = False
 ) -> Belief:
-    """The posterior of some hypotheses after some evidence: Bayes' theorem.
+    """Apply Bayes' theorem: return the posterior of some hypotheses after some evidence.
 
     Parameters
     ----------
     prior : float or mapping from hypothesis to float
-        The probability of the first of two hypotheses, or of each of any number, which sum to 1.
+        Probability of the first of two hypotheses, or of each of any number of hypotheses; these must sum to 1.
     likelihoods : sequence of float or mapping from hypothesis to float
-        The probability of the evidence under each hypothesis, in their order, or its density, which may be above 1.
+        Probability of the evidence under each hypothesis, in the same order. A density may be above 1.
     names : (label, label), default=("positive", "negative")
-        The two hypotheses, where the prior is a number.
+        Names of the two hypotheses, if the prior is a number.
     density : bool, default=False
-        Whether the likelihoods are densities, such as those of a normal distribution. Then nothing is said in natural
-        frequencies, which need shares of people. A likelihood above 1 is always a density.
+        True if the likelihoods are densities, such as those of a normal distribution. Natural frequencies are then
+        omitted. A likelihood above 1 is always taken as a density.
 
     Returns
     -------
     Belief
         A mapping from each hypothesis to its posterior, with `joint`, `evidence`, `update(likelihoods)`,
-        `frequencies(population)` and `calculation()`.
+        `frequencies(population)`, `calculation()`, `to_frame()` and `to_dict()`.
 
     Raises
     ------
     UsageError
-        If the priors are no probabilities or do not sum to 1, or the evidence is impossible under every hypothesis.
+        If the priors are not probabilities that sum to 1, or the evidence is impossible under every hypothesis.
 
     See Also
     --------
-    decide : The decision of least expected loss by such a posterior.
+    decide : The decision with the least expected loss for such a posterior.
 
     Examples
     --------
     >>> from deciban import bayes
-    >>> ill = bayes(0.05, (0.9, 0.08), names=("ill", "well"))     # sensitivity 90 %, false alarms 8 %
+    >>> ill = bayes(0.05, (0.9, 0.08), names=("ill", "well"))     # sensitivity 90%, false-positive rate 8%
     >>> print(ill)
           prior      likelihood  joint      posterior
     ill   0.05       0.9         0.045      0.371901
     well  0.95       0.08        0.076      0.628099
-    Of 1,000 people 50 are ill, of whom 45 show the evidence; 950 are well, of whom 76 show the evidence.
-    So of the 121 who show it 45 are ill: 37.2 %.
-    >>> round(ill.update((0.9, 0.08))["ill"], 4)                  # a second test, positive too
+    Of 1,000 people, 50 are ill, of whom 45 show the evidence; 950 are well, of whom 76 show the evidence.
+    So of the 121 who show it, 45 are ill: 37.2%.
+    >>> round(ill.update((0.9, 0.08))["ill"], 4)                  # a second positive test
     0.8695
     """
     if len(names) != 2 or names[0] == names[1]:
-        raise UsageError("give two different names", parameter=Argument("names", names))
+        raise UsageError("expected two different names", parameter=Argument("names", names))
     if not isinstance(prior, Mapping):
         share = _probability("the prior", prior)
         prior = {names[0]: share, names[1]: 1.0 - share}
-    before = {name: _probability(f"the prior of {name!r}", value) for name, value in prior.items()}
-    if len(before) < 2 or abs(sum(before.values()) - 1.0) > 1e-9:
-        raise UsageError(f"the priors {before} sum to {sum(before.values()):.12g}; those of all hypotheses sum to 1")
+    priors = {name: _probability(f"the prior of {name!r}", value) for name, value in prior.items()}
+    if len(priors) < 2 or abs(sum(priors.values()) - 1.0) > 1e-9:
+        raise UsageError(
+            f"the priors {priors} sum to {sum(priors.values()):.12g}",
+            remedy="give the prior of every hypothesis; they must sum to 1",
+        )
     if not isinstance(likelihoods, Mapping):
         try:
             given = list(likelihoods)
@@ -212,35 +253,44 @@ def bayes(
             raise UsageError(
                 "give one for each hypothesis, as (0.9, 0.08)", parameter=Argument("likelihoods", likelihoods)
             ) from None
-        if len(given) != len(before):
-            raise UsageError(f"{len(given)} likelihoods for {len(before)} hypotheses", remedy="give one for each")
-        likelihoods = dict(zip(before, given, strict=True))
-    if set(likelihoods) != set(before):
+        if len(given) != len(priors):
+            raise UsageError(f"{len(given)} likelihoods for {len(priors)} hypotheses", remedy="give one for each")
+        likelihoods = dict(zip(priors, given, strict=True))
+    if set(likelihoods) != set(priors):
         raise UsageError(
-            ("the likelihoods are of ", Labels(likelihoods), ", the priors of ", Labels(before)), remedy="name the same"
+            ("the likelihoods are of ", Labels(likelihoods), ", the priors of ", Labels(priors)),
+            remedy="use the same names",
         )
-    found = {name: _likelihood(f"the likelihood under {name!r}", likelihoods[name]) for name in before}
-    if not any(before[name] > 0.0 and found[name] > 0.0 for name in before):
-        raise UsageError("no hypothesis with a prior can produce this evidence; the posterior is not defined")
-    return Belief(before, found, bool(density))
+    checked = {name: _likelihood(f"the likelihood under {name!r}", likelihoods[name]) for name in priors}
+    if not any(priors[name] > 0.0 and checked[name] > 0.0 for name in priors):
+        raise UsageError(
+            "the posterior is undefined: the evidence is impossible under every hypothesis",
+            remedy="give at least one hypothesis with a positive prior and likelihood",
+        )
+    return Belief(priors, checked, bool(density))
 
 
-def _probability(what: str, value: Any) -> float:
-    number = _number(what, value)
+def _percentage(share: float) -> str:
+    """Return a share as a percentage with one decimal; rounding errors do not decide which way 61.05 is rounded."""
+    return f"{round(100 * share, 9):.1f}"
+
+
+def _probability(name: str, value: Any) -> float:
+    number = _number(name, value)
     if not 0.0 <= number <= 1.0:
-        raise UsageError(f"{what} is {number:g}; a probability is between 0 and 1")
+        raise UsageError(f"{name} is {number:g}", remedy="give a probability between 0 and 1")
     return number
 
 
-def _likelihood(what: str, value: Any) -> float:
-    number = _number(what, value)
+def _likelihood(name: str, value: Any) -> float:
+    number = _number(name, value)
     if not 0.0 <= number < math.inf:
-        raise UsageError(f"{what} is {number:g}; a probability or a density is a finite number that is at least 0")
+        raise UsageError(f"{name} is {number:g}", remedy="give a finite number that is at least 0")
     return number
 
 
-def _number(what: str, value: Any) -> float:
+def _number(name: str, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise UsageError(f"{what} is {value!r}", remedy="give a probability") from None
+        raise UsageError(f"{name} is {value!r}", remedy="give a number") from None

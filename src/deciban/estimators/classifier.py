@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
-from deciban.decisions.decide import CoverageCurve, Decisions, incurred, risks
+from deciban.decisions.decide import CoverageCurve, Decisions, compute_incurred_costs, compute_risks
 from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, DataError, Labels, UsageError
@@ -798,7 +798,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._fitted()
         table = scoring.table_of(fitted, X)
         posterior = scoring.predict_posteriors(fitted, table)
-        return risks(posterior, scoring.loss_for(fitted, loss), scoring.column_of(table))
+        return compute_risks(posterior, scoring.loss_for(fitted, loss), scoring.column_of(table))
 
     def coverage_curve(self, X: Any, y: Any, loss: Any = None) -> CoverageCurve:
         """What share of rows would be decided, and at what cost, for every cost of rejecting.
@@ -823,7 +823,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         truths = find_class_places(fitted, rows.labels)
         if (truths < 0).any():
             raise DataError("a label is missing; the curve needs the true class of every row")
-        return CoverageCurve.from_decisions(decisions, incurred(decisions, truths, scoring.column_of(rows.table)))
+        return CoverageCurve.from_decisions(
+            decisions, compute_incurred_costs(decisions, truths, scoring.column_of(rows.table))
+        )
 
     def threshold(self, loss: Any = None, positive: Any = None) -> Threshold:
         """For two classes: above which likelihood ratio, odds and posterior to decide for the positive class.
@@ -1151,7 +1153,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _selected_columns(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:
         """The places of the columns that `select_columns` names."""
         fitted = self._fitted()
-        table, labels, weights = evaluate.read_learned_rows(fitted, self._examples(X, y, sample_weight), few=True)
+        table, labels, weights = evaluate.read_learned_rows(fitted, self._examples(X, y, sample_weight), sample=True)
         schema, classes = fitted.model.schema, fitted.classes.size
         rows = Rows.of(table, labels, weights, classes, limit_tuning_rows(schema, classes)).of_classes_present()
         return select_columns(rows, schema, k, None if fitted.tuning is None else fitted.tuning.corrections)

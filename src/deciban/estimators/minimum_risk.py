@@ -11,7 +11,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from deciban.decisions.decide import Decisions, costs_of, incurred, least_risk_decisions
+from deciban.decisions.decide import Decisions, choose_decisions, collect_costs, compute_incurred_costs
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.sources.open import open_table
@@ -130,7 +130,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
             With `decision`, `risk`, `second_best` and `second_best_risk` of each row.
         """
         check_is_fitted(self)
-        return least_risk_decisions(self.predict_proba(X), self.loss_, _finder(self.loss_, costs, X))
+        return choose_decisions(self.predict_proba(X), self.loss_, _finder(self.loss_, costs, X))
 
     def predict(self, X: Any, costs: Any = None) -> Any:
         """The decision of least expected cost for each row.
@@ -186,7 +186,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         """
         decisions = self.decide(X, costs)
         truths = _places(y, self.classes_, len(decisions))
-        spent = incurred(decisions, truths, _finder(self.loss_, costs, X))
+        spent = compute_incurred_costs(decisions, truths, _finder(self.loss_, costs, X))
         return -float(np.average(spent, weights=sample_weight))
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -252,7 +252,7 @@ def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None,
             )
         given = given.for_classes(list(occurring))
     given = given.for_classes(given.classes or ())
-    table = costs_of(given, len(truths), _finder(given, costs))
+    table = collect_costs(given, len(truths), _finder(given, costs))
     places = [given.decision_index(label) for label in decided], [given.class_index(label) for label in truths]
     spent = table[np.arange(len(truths)) if len(table) > 1 else 0, *places]
     return float(np.average(spent, weights=sample_weight))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.decisions.decide import incurred, least_risk_decisions
+from deciban.decisions.decide import choose_decisions, compute_incurred_costs
 from deciban.decisions.loss import Loss
 from deciban.model.tuning import copies_in_words
 from deciban.tables.labels import LabelArray
@@ -349,8 +349,8 @@ class Evaluation:
         if loss is None:
             return found
         constant = loss.matrix @ confusion.sum(axis=1)  # raises if costs differ from row to row
-        best_decisions = least_risk_decisions(posterior, loss)
-        cost = float(weights @ incurred(best_decisions, labels))
+        best_decisions = choose_decisions(posterior, loss)
+        cost = float(weights @ compute_incurred_costs(best_decisions, labels))
         names = tuple(name.item() if isinstance(name, np.generic) else name for name in loss.decisions or ())
         counts = np.bincount(labels * len(names) + best_decisions.decision_index, weights, size * len(names))
         return replace(

@@ -6,10 +6,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from deciban.decisions.bayes_error import BayesError, bayes_error, log_joint
-from deciban.decisions.decide import risks
+from deciban.decisions.bayes_error import BayesError, bayes_error, compute_log_joint
+from deciban.decisions.decide import compute_risks
 from deciban.decisions.loss import Loss
-from deciban.decisions.regions import Interval, areas_of, best_intervals, given_intervals, intervals, value_intervals
+from deciban.decisions.regions import (
+    Interval,
+    compute_areas,
+    find_best_intervals,
+    find_value_intervals,
+    join_intervals,
+    make_intervals,
+)
 from deciban.errors import Argument, UsageError
 from deciban.explain.column_values import (
     ColumnValues,
@@ -66,7 +73,7 @@ def curves_of_result(result: BayesError) -> Curves:
         return Curves(*_bars(values, joint), rule, least, True)
     rule, least = (_intervals(one) for one in (result, best))
     x = _with_edges(np.linspace(low, high, CURVE_POINTS), rule, least)
-    joint = np.exp(log_joint(result.distributions, result.prior, x))
+    joint = np.exp(compute_log_joint(result.distributions, result.prior, x))
     return Curves(x, np.where(np.isfinite(joint), joint, 0.0), rule, least, False)
 
 
@@ -85,8 +92,8 @@ def curves_of_column(
     if values.kind != "continuous":
         joint = joint_of(fitted, [values], values.numbers[:, None], tuned)
         joint = joint / max(float(joint.sum()), 1e-300)
-        best = value_intervals(values.numbers, joint, loss)
-        rule = best if boundaries is None else given_intervals(joint, values.numbers, loss, boundaries, decisions)
+        best = find_value_intervals(values.numbers, joint, loss)
+        rule = best if boundaries is None else make_intervals(joint, values.numbers, loss, boundaries, decisions)
         return Curves(*_bars(values.numbers, joint), rule, best, True)
     room = WIDER * float(values.numbers[-1] - values.numbers[0])
     home = home_of(fitted.generative, column)
@@ -103,8 +110,8 @@ def curves_of_column(
     far = np.concatenate([x[0] - beyond, x[-1] + beyond])
     far = far[allowed(fitted.model, column, far)]
     far = far[joint_at(far).max(axis=1) > MIN_DENSITY * joint_at(x).max()]
-    best = best_intervals(joint_at, np.unique(np.concatenate([x, far])), loss)
-    rule = best if boundaries is None else given_intervals(joint_at(x), x, loss, boundaries, decisions)
+    best = find_best_intervals(joint_at, np.unique(np.concatenate([x, far])), loss)
+    rule = best if boundaries is None else make_intervals(joint_at(x), x, loss, boundaries, decisions)
     x = _with_edges(x, rule, best)
     areas = None
     if _drawn_model(fitted, 1, tuned) is fitted.generative:
@@ -139,11 +146,17 @@ def exact_risk(fitted: Fitted, loss: Loss) -> float | None:
         values = values_of(fitted, 0)
         if values.kind != "continuous":
             joint = np.exp(log_joint_of(fitted.generative, [values]))
-            return float(risks(joint, loss).min(axis=1).sum()) if abs(joint.sum() - 1.0) < MAX_AREA_ERROR else None
+            return (
+                float(compute_risks(joint, loss).min(axis=1).sum()) if abs(joint.sum() - 1.0) < MAX_AREA_ERROR else None
+            )
         curves = curves_of_column(fitted, 0, loss, tuned=False)
     except UsageError:  # texts, dates, and columns without cells
         return None
-    areas = areas_of(curves.best, curves.joint, curves.x, len(loss.matrix)) if curves.areas is None else curves.areas[1]
+    areas = (
+        compute_areas(curves.best, curves.joint, curves.x, len(loss.matrix))
+        if curves.areas is None
+        else curves.areas[1]
+    )
     return float((loss.matrix * areas).sum()) if abs(areas.sum() - 1.0) < MAX_AREA_ERROR else None
 
 
@@ -175,7 +188,7 @@ def _intervals(result: BayesError, halfway: bool = False) -> list[Interval]:
     """The regions of a result; those of single values meet halfway between these."""
     decisions = list(result.loss.decisions or ())
     edges = [region.low - (0.5 if halfway else 0.0) for region in result.regions[1:]]
-    return intervals(edges, [decisions.index(region.decision) for region in result.regions])
+    return join_intervals(edges, [decisions.index(region.decision) for region in result.regions])
 
 
 def _bars(values: Floats, joint: Floats) -> tuple[Floats, Floats]:

@@ -35,7 +35,7 @@ WIDTH = 100
 NO_CLASS_CAN_BE = "every class gives this row probability 0: the posterior is the prior"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why some rows are classified as they are; print it.
 
@@ -96,6 +96,9 @@ class Explanation:
         """
         check_by(by)
         return cls(model.evidence(table), model, table, by)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         told = self.summary if self.by == "column" else self.calculation

@@ -122,7 +122,7 @@ def count_totals(
 ) -> bool:
     """Add the rows of `x` to the totals, in place; with `binary`, a cell counts as 1 above `threshold`, else 0.
 
-    It returns whether all that was added is whole.
+    Return True if all weights and cells are whole numbers. Products do not show it: a large one is rounded.
     """
     whole = True
     for i in range(x.shape[0]):
@@ -130,13 +130,14 @@ def count_totals(
         w = weights[i]
         if c < 0 or w == 0.0:
             continue
+        whole &= w == np.floor(w)
         for j in range(x.shape[1]):
             value = np.float64(x[i, j])
             here = w if value == value else 0.0
             present[c, j] += here
             amount = (w if value > threshold else 0.0) if binary else (w * value if value == value else 0.0)
             total[c, j] += amount
-            whole &= (amount == np.floor(amount)) & (here == np.floor(here))
+            whole &= binary | (value != value) | (value == np.floor(value))
     return whole
 
 
@@ -159,6 +160,7 @@ def count_sparse_totals(
         w = weights[i]
         if c < 0 or w == 0.0:
             continue
+        whole &= w == np.floor(w)
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             value = np.float64(data[k])
             j = np.uint64(indices[k])
@@ -167,7 +169,7 @@ def count_sparse_totals(
             else:
                 amount = (w if value > threshold else 0.0) if binary else w * value
                 total[c, j] += amount
-                whole &= amount == np.floor(amount)
+                whole &= binary | (value == np.floor(value))
     return whole
 
 

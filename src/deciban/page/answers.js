@@ -1,14 +1,14 @@
-// Who answers for a row: the scorer in the page or, of a model that the scorer cannot have, the service.
+// Scoring of rows: by the scorer in the page or, for a model that cannot be exported, by the service.
 
 import { scorerAnswer } from "../web/evidence.js";
 import { scorerColumns } from "../web/form.js";
 import { bestFirst } from "../web/posterior.js";
 import { ask } from "./client.js";
 
-// Milliseconds of rest in typing before the service is asked.
-const REST = 120;
+// Milliseconds without typing before a request is sent.
+const DEBOUNCE = 120;
 
-// Answers of the scorer; form: what is known of the columns beside.
+// Score rows in the page; form: further properties of the columns.
 export function answersOfScorer(model, form) {
   const scorer = decibanScorer(model);
   return {
@@ -19,16 +19,16 @@ export function answersOfScorer(model, form) {
   };
 }
 
-// The terms that the service told of the evidence of a row, in decibans.
+// Convert a term of the service's response.
 function termsOf({ term, column, decibans, own, joint, correction }) {
   if (term !== "column") return { name: term, value: decibans, isStart: true };
   return { name: column, value: decibans, isStart: false, own, joint, correction };
 }
 
-const turned = (term) => Object.fromEntries(
+const negated = (term) => Object.fromEntries(
   Object.entries(term).map(([key, value]) => [key, typeof value === "number" ? -value : value]));
 
-// Answers of the service: the evidence is known for the most probable class against the next one.
+// Score rows by the service, which returns evidence for the most probable class against the second.
 export function answersOfService(form) {
   const placeOf = (label, otherwise) => {
     const place = form.classes.indexOf(String(label));
@@ -37,7 +37,7 @@ export function answersOfService(form) {
   return {
     classes: form.classes,
     columns: form.columns,
-    delay: REST,
+    delay: DEBOUNCE,
     async answer(row) {
       const cells = form.named ? row : form.order.map((name) => row[name] ?? null);
       const { rows: [found] } = await ask("explain", { rows: [cells] });
@@ -50,7 +50,7 @@ export function answersOfService(form) {
         impossible: found.against === null && posterior.length > 1,
         terms(first, second) {
           if (first === best && second === other) return terms;
-          return first === other && second === best ? terms.map(turned) : null;
+          return first === other && second === best ? terms.map(negated) : null;
         },
       };
     },

@@ -1,46 +1,46 @@
-// The service that has the page, asked by relative addresses, with a token where one is kept.
+// Requests to the service of this page, by relative URLs, with the stored token if there is one.
 
-const KEPT = "deciban-token";
+const TOKEN_KEY = "deciban-token";
 
-// An answer that is none: what the service says is wrong, and its status (0 where nothing answered).
-export class Refused extends Error {
+// A failed request: message and HTTP status (0 if the service is unreachable).
+export class ServiceError extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;
   }
 }
 
-// The token is kept while the tab of the browser is open.
+// Store the token until the browser tab is closed.
 export function keepToken(token) {
-  sessionStorage.setItem(KEPT, token);
+  sessionStorage.setItem(TOKEN_KEY, token);
 }
 
 function headersFor(body) {
-  const token = sessionStorage.getItem(KEPT);
+  const token = sessionStorage.getItem(TOKEN_KEY);
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
   return body === undefined ? headers : { ...headers, "Content-Type": "application/json" };
 }
 
-async function asked(path, body) {
+async function request(path, body) {
   const options = { headers: headersFor(body), cache: "no-cache", redirect: "error" };
   if (body !== undefined) Object.assign(options, { method: "POST", body: JSON.stringify(body) });
-  let answer;
+  let response;
   try {
-    answer = await fetch(path, options);
+    response = await fetch(path, options);
   } catch {
-    throw new Refused(0, "the service does not answer; it is asked again");
+    throw new ServiceError(0, "the service does not respond; retrying");
   }
-  if (answer.ok) return answer;
-  const problem = await answer.json().catch(() => ({}));
-  throw new Refused(answer.status, problem.detail || `the service answered ${answer.status}`);
+  if (response.ok) return response;
+  const problem = await response.json().catch(() => ({}));
+  throw new ServiceError(response.status, problem.detail || `the service responded with status ${response.status}`);
 }
 
-// JSON from the service; a body is sent by POST.
+// Request JSON; a body is sent by POST.
 export async function ask(path, body) {
-  return (await asked(path, body)).json();
+  return (await request(path, body)).json();
 }
 
-// Text from the service.
+// Request text.
 export async function askText(path) {
-  return (await asked(path)).text();
+  return (await request(path)).text();
 }

@@ -1,30 +1,30 @@
-// Controls that scenes share: handles to drag, fields, pictures that fill their place, words for screen readers.
+// Controls shared by scenes: drag handles, fields, responsive charts, announcements for screen readers.
 
 import { drawn, element } from "../web/dom.js";
 
-// A value within limits.
+// Clamp a value to limits.
 export function limited(value, [low, high]) {
   return Math.min(Math.max(value, low), high);
 }
 
-// A value at a whole number of steps, without the dust of binary fractions.
+// Round a value to a multiple of a step.
 export function stepped(value, step) {
   return Number((Math.round(value / step) * step).toFixed(6));
 }
 
-// A number from a link, or a default where it is none.
+// Return a number from a link, or a default if it is not a number.
 export function numberOr(value, limits, otherwise) {
   return typeof value === "number" && Number.isFinite(value) ? limited(value, limits) : otherwise;
 }
 
-// A number as an attribute: all its digits, in the order given.
-export function tellNumbers(node, numbers) {
+// Store numbers as data attributes with all digits.
+export function setData(node, numbers) {
   for (const [name, value] of Object.entries(numbers)) {
     node.setAttribute(`data-${name}`, typeof value === "object" ? JSON.stringify(value) : String(value));
   }
 }
 
-// The part of a page that a scene lives in, put into a node, with its heading and first words.
+// Create the section of a scene in a node, with heading and introduction.
 export function sceneFrame(root, name, title, ...words) {
   const section = element("section", { class: "scene", "data-scene": name, "aria-labelledby": `scene-${name}` });
   section.append(element("h2", { id: `scene-${name}` }, title));
@@ -33,12 +33,12 @@ export function sceneFrame(root, name, title, ...words) {
   return section;
 }
 
-// Tells the page around a scene that its state has changed.
-export function tellChange(node) {
+// Notify the page that the state of a scene has changed.
+export function notifyChange(node) {
   node.dispatchEvent(new CustomEvent("playground-change", { bubbles: true }));
 }
 
-// A button that does something.
+// Create a button.
 export function actionButton(text, act, attributes = {}) {
   const button = element("button", { type: "button", ...attributes }, text);
   button.addEventListener("click", act);
@@ -52,13 +52,13 @@ export function buttonRow(label, pairs, kind = "") {
   return row;
 }
 
-// Words that a screen reader hears when they have settled.
-export function spokenStatus() {
-  const node = element("p", { class: "spoken", role: "status" });
+// Create a status line for screen readers, updated after a short pause.
+export function liveStatus() {
+  const node = element("p", { class: "visually-hidden", role: "status" });
   let waiting = 0;
   return {
     node,
-    say(text) {
+    announce(text) {
       clearTimeout(waiting);
       waiting = setTimeout(() => {
         if (node.textContent !== text) node.textContent = text;
@@ -67,8 +67,8 @@ export function spokenStatus() {
   };
 }
 
-// Tiles of a name and a figure; `set` takes [name, figure] pairs.
-export function figureTiles() {
+// Create tiles of a name and a number; `set` takes [name, number] pairs.
+export function numberTiles() {
   const list = element("dl", { class: "tiles" });
   return {
     node: list,
@@ -82,7 +82,7 @@ export function figureTiles() {
   };
 }
 
-// A place for a wide table, which can be scrolled by keys where it does not fit.
+// Create a container for a wide table that can be scrolled by keyboard.
 export function scrollBox(label) {
   return element("div", { class: "scroll", role: "group", tabindex: "0", "aria-label": label });
 }
@@ -106,7 +106,7 @@ export function classDot(place) {
   return element("span", { class: `dot class-${place}`, "aria-hidden": "true" });
 }
 
-// A list of what colors and hatches mean, from [kind of swatch, text] pairs.
+// Create a legend from [kind of swatch, text] pairs.
 export function colorKey(pairs) {
   return element(
     "ul",
@@ -117,10 +117,10 @@ export function colorKey(pairs) {
   );
 }
 
-// A field for a number, with its label; it takes what is typed as soon as it is a number within the limits.
+// Create a number field with its label; a valid number takes effect while typing.
 export function numberField({ label, limits, step, read, write, show = String, hidden = false }) {
   const input = element("input", { type: "number", min: limits[0], max: limits[1], step, inputmode: "decimal" });
-  const name = element("span", hidden ? { class: "spoken" } : {}, label);
+  const name = element("span", hidden ? { class: "visually-hidden" } : {}, label);
   const allowed = element("span", { class: "allowed", role: "status" });
   const refresh = () => {
     if (document.activeElement !== input) input.value = show(read());
@@ -140,7 +140,7 @@ export function numberField({ label, limits, step, read, write, show = String, h
   return { node: element("label", { class: "field" }, name, input, allowed), input, refresh };
 }
 
-// A slider with its number beside it; show and parse turn the value into what stands in the number's field.
+// Create a slider with a number field beside it.
 export function rangeField({ label, limits, step, read, write, unit = "", scale = 1 }) {
   const range = element("input", { type: "range", min: limits[0], max: limits[1], step, "aria-label": label });
   const number = numberField({
@@ -166,7 +166,7 @@ export function rangeField({ label, limits, step, read, write, unit = "", scale 
 
 const LARGE_STEPS = 10;
 
-// The value after a key was pressed on a slider, or undefined if the key means nothing to it.
+// Return the value after a key press on a slider, or undefined for other keys.
 function valueByKey(event, value, [low, high], step) {
   const size = event.shiftKey ? LARGE_STEPS * step : step;
   return {
@@ -181,9 +181,9 @@ function valueByKey(event, value, [low, high], step) {
   }[event.key];
 }
 
-// A handle in a picture: to drag, or to move with the arrow keys. `pointed` gives the value at a pointer's place,
-// `limits` the least and greatest value now, `say` the value in words.
-export function dragHandle({ label, limits, step, read, write, say, pointed, kind = "" }) {
+// Create a handle to drag or to move with the arrow keys. `pointed` returns the value at the pointer, `limits` the
+// current range, `describe` the value as text.
+export function dragHandle({ label, limits, step, read, write, describe, pointed, kind = "" }) {
   const node = drawn("g", { class: `handle ${kind}`, role: "slider", tabindex: "0", "aria-label": label });
   node.append(drawn("circle", { class: "reach", r: 20 }), drawn("circle", { class: "knob", r: 8 }));
   const put = (value) => write(limited(stepped(value, step), limits()));
@@ -202,12 +202,12 @@ export function dragHandle({ label, limits, step, read, write, say, pointed, kin
       node.setAttribute("aria-valuemin", low);
       node.setAttribute("aria-valuemax", high);
       node.setAttribute("aria-valuenow", read());
-      node.setAttribute("aria-valuetext", say(read()));
+      node.setAttribute("aria-valuetext", describe(read()));
     },
   };
 }
 
-// Calls `follow` with each place of a pointer that holds this node, `letGo` when it lets go.
+// Call `follow` while a pointer drags this node, and `letGo` when it is released.
 export function followPointer(node, follow, letGo = () => {}) {
   let holder = null;
   node.addEventListener("pointerdown", (event) => {
@@ -231,8 +231,8 @@ export function followPointer(node, follow, letGo = () => {}) {
   }
 }
 
-// A picture as wide as its place: `draw(width, height)` is called again whenever that changes; `height(width)` says
-// how high.
+// Create a chart as wide as its container: `draw(width, height)` is called whenever the width changes; `height(width)`
+// returns the height.
 export function sizedPicture(attributes, height, draw) {
   const svg = drawn("svg", attributes);
   const node = element("div", { class: "picture" });
@@ -253,7 +253,7 @@ export function sizedPicture(attributes, height, draw) {
       redraw();
     }
   }).observe(node);
-  // The place of a pointer inside the picture.
+  // Return the position of a pointer inside the chart.
   const placeOf = (event) => {
     const box = svg.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -261,7 +261,7 @@ export function sizedPicture(attributes, height, draw) {
   return { node, svg, redraw, placeOf };
 }
 
-// Calls a function once before the next picture on the screen, however often it is asked.
+// Return a function that calls `act` at most once per animation frame.
 export function oncePerFrame(act) {
   let asked = false;
   return () => {

@@ -1,8 +1,8 @@
-// What is tried or played with, as the fragment of a link: #try/ or #playground/ and the state as JSON in base64url.
+// State of the page as the fragment of a link: #try/ or #playground/ followed by JSON in base64url.
 
 const BYTES_AT_ONCE = 8192;
 
-// A state as text that can stand in a link.
+// Encode a state for a link.
 export function asFragment(state) {
   const bytes = new TextEncoder().encode(JSON.stringify(state));
   let binary = "";
@@ -24,7 +24,7 @@ function isLoss(value) {
     && (value.reject === null || isCost(value.reject));
 }
 
-// The value in a link; null where there is none.
+// Decode the state in a link; null if it is invalid.
 export function valueInFragment(text) {
   try {
     const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
@@ -35,11 +35,11 @@ export function valueInFragment(text) {
   }
 }
 
-// The row that is tried in a link: {row, pinned, loss}; an Error where there is none.
+// Decode the row in a link: {row, pinned, loss}; throw an Error if it is invalid.
 export function rowInFragment(text) {
   const state = valueInFragment(text);
   const isOne = state !== null && typeof state === "object" && isTexts(state.row)
     && (state.pinned === null || isTexts(state.pinned)) && (state.loss === null || isLoss(state.loss));
-  if (!isOne) throw new Error("the link does not hold a row; it may have been cut off");
+  if (!isOne) throw new Error("the link does not contain a valid row; it may be truncated");
   return state;
 }

@@ -1,18 +1,18 @@
-// The table of what each decision costs under each class, to be edited.
+// Editor for the cost of each decision under each class.
 
 import { element } from "../web/dom.js";
 
-// Classes of which there is a table; of more, every mistake costs 1 unless other losses are given.
+// Classes that fit the editor; with more, every mistake costs 1 unless the model has other costs.
 export const MAX_CLASSES_TABLED = 12;
 
 const REJECT = "reject";
 
-// Every mistake costs 1, and nothing is left undecided.
+// Return the loss in which every mistake costs 1, without reject.
 export function zeroOne(classes) {
   return { decisions: [...classes], costs: classes.map((_, k) => classes.map((_, c) => (k === c ? 0 : 1))), reject: null };
 }
 
-// All decisions of a loss, with that to leave the row undecided.
+// Return the decisions and costs of a loss, including reject.
 export function withReject({ decisions, costs, reject }) {
   if (reject === null) return { decisions, costs };
   return { decisions: [...decisions, REJECT], costs: [...costs, costs[0].map(() => reject)] };
@@ -20,7 +20,7 @@ export function withReject({ decisions, costs, reject }) {
 
 function costOf(input, place) {
   const value = input.value.trim() === "" ? NaN : Number(input.value);
-  if (!Number.isFinite(value)) throw new Error(`${place}: "${input.value}" is no cost; enter a number`);
+  if (!Number.isFinite(value)) throw new Error(`${place}: "${input.value}" is not a number`);
   return value;
 }
 
@@ -30,7 +30,7 @@ function numberInput(label, value) {
   return input;
 }
 
-// The editor in an element. get(): the loss that is entered; an Error that names what cannot be. set(loss): enter one.
+// Create the editor in an element. get() returns the entered loss or throws an Error; set(loss) fills the editor.
 export function lossEditor(root, classes, changed) {
   const body = element("tbody");
   const reject = element("input", { type: "text", inputmode: "decimal", autocomplete: "off", id: "loss-reject",
@@ -70,18 +70,18 @@ export function lossEditor(root, classes, changed) {
   };
 
   function entered() {
-    if (!lines.length) throw new Error("there is no decision; add one");
+    if (!lines.length) throw new Error("add at least one decision");
     const decisions = lines.map(({ decision }) => decision.value.trim());
     const seen = new Set();
     for (const name of decisions) {
-      if (name === "") throw new Error("a decision has no name; enter one");
-      if (seen.has(name)) throw new Error(`there are two decisions ${name}; name them apart`);
+      if (name === "") throw new Error("enter a name for each decision");
+      if (seen.has(name)) throw new Error(`two decisions are named ${name}; use different names`);
       seen.add(name);
     }
     const costs = lines.map(({ inputs }, k) => inputs.map((input, c) => costOf(input, `${decisions[k]} if ${classes[c]}`)));
-    const left = reject.value.trim() === "" ? null : costOf(reject, "to leave the row undecided");
-    if (left !== null && left < 0) throw new Error("to leave the row undecided costs at least 0");
-    if (left !== null && seen.has(REJECT)) throw new Error(`there is a decision ${REJECT} already; leave its cost empty`);
+    const left = reject.value.trim() === "" ? null : costOf(reject, "cost of rejecting");
+    if (left !== null && left < 0) throw new Error("the cost of rejecting must be at least 0");
+    if (left !== null && seen.has(REJECT)) throw new Error(`a decision is already named ${REJECT}; leave the cost of rejecting empty`);
     return { decisions, costs, reject: left };
   }
 
@@ -99,18 +99,18 @@ export function lossEditor(root, classes, changed) {
   });
   const head = element("tr", {}, element("th", { scope: "col" }, "decide"),
     ...classes.map((name) => element("th", { scope: "col" }, `if ${name}`)), element("td"));
-  const said = "What each decision costs, by what is true.";
-  const table = element("table", { class: "losses", "aria-label": said }, element("thead", {}, head), body);
-  root.append(element("p", { class: "quiet" }, said), element("div", { class: "scroll" }, table),
+  const caption = "Cost of each decision (rows) for each true class (columns).";
+  const table = element("table", { class: "losses", "aria-label": caption }, element("thead", {}, head), body);
+  root.append(element("p", { class: "quiet" }, caption), element("div", { class: "scroll" }, table),
     element("div", { class: "buttons" }, more, reset),
-    element("div", { class: "field reject" }, element("label", { for: "loss-reject" }, "cost of leaving the row undecided"), reject));
+    element("div", { class: "field reject" }, element("label", { for: "loss-reject" }, "cost of rejecting (leaving the row undecided)"), reject));
   return { get: entered, set: enter };
 }
 
-// Losses that are not edited: of very many classes.
+// Fixed losses, for too many classes.
 export function fixedLosses(root, classes) {
   let kept = zeroOne(classes);
   root.append(element("p", { class: "quiet" },
-    `${classes.length} classes are too many for a table here; deciban decide takes costs from a file.`));
+    `${classes.length} classes are too many to edit here; use deciban decide --costs FILE.`));
   return { get: () => kept, set(loss) { kept = loss; } };
 }

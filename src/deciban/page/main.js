@@ -1,4 +1,4 @@
-// The page: its tabs, the link that holds what is tried, and where the model comes from.
+// Entry point of the page: tabs, the state in the URL, and the source of the model.
 
 import { answersOfScorer } from "./answers.js";
 import { asFragment, rowInFragment, valueInFragment } from "./link.js";
@@ -9,13 +9,13 @@ import { mountTryIt } from "./try_it.js";
 const byId = (id) => document.getElementById(id);
 const data = (id) => (byId(id) ? JSON.parse(byId(id).textContent) : null);
 
-// The tab that the address of the page names, and the state behind it as it is written there.
+// Return the tab in the URL and the encoded state after it.
 function fromAddress() {
   const [tab, written] = location.hash.slice(1).split("/");
   return { tab, written: written || "" };
 }
 
-// The row that the address of the page holds; null where it holds none, and it says so if it holds something else.
+// Return the row in the URL; or null. An invalid row is reported on the page.
 function rowFromAddress() {
   const { tab, written } = fromAddress();
   if (tab !== "try" || !written) return null;
@@ -27,10 +27,10 @@ function rowFromAddress() {
   }
 }
 
-// Start the page; mountPlayground(root) fills the tab "Playground", where there is one.
+// Start the page; mountPlayground(root) fills the tab "Playground".
 export function start({ mountPlayground }) {
   const [model, form, place] = [data("model-json"), data("form-data"), byId("try")];
-  const kept = { try: "", playground: "" }; // what links to these tabs hold
+  const kept = { try: "", playground: "" }; // encoded state of each tab
   let [tryIt, service, playground] = [null, null, null];
 
   const write = (tab) => history.replaceState(null, "", kept[tab] ? `#${tab}/${kept[tab]}` : `#${tab}`);
@@ -45,7 +45,7 @@ export function start({ mountPlayground }) {
   byId("tabs").addEventListener("click", () => write(bar.shown()));
   byId("tabs").addEventListener("keyup", () => write(bar.shown()));
 
-  // The playground is made when it is first shown.
+  // Create the playground when it is first shown.
   function play() {
     if (playground) return;
     playground = mountPlayground(byId("playground"));
@@ -74,7 +74,7 @@ export function start({ mountPlayground }) {
   follow();
   addEventListener("hashchange", follow);
   document.querySelector(".skip").addEventListener("click", (event) => {
-    event.preventDefault(); // the fragment of the address is what is tried
+    event.preventDefault(); // the fragment of the URL is the state
     byId("main-part").focus();
   });
 }

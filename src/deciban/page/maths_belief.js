@@ -1,6 +1,6 @@
-// Bayes' theorem for two hypotheses: posterior, natural frequencies, decibans; in the words of `deciban bayes`.
+// Bayes' theorem for two hypotheses: posterior, natural frequencies, decibans; the same sentences as `deciban bayes`.
 
-// The belief after evidence of these likelihoods, or null where no hypothesis with a prior can produce it.
+// Update a belief by these likelihoods; null if the evidence is impossible under every hypothesis.
 export function beliefAfter(before, likelihoods) {
   const joint = before.map((prior, k) => prior * likelihoods[k]);
   const highest = Math.max(...likelihoods.filter((_, k) => before[k] > 0));
@@ -10,12 +10,12 @@ export function beliefAfter(before, likelihoods) {
   return { before, likelihoods, joint, posterior: scaled.map((part) => part / whole) };
 }
 
-// The likelihoods of a test's result under "has it" and "has it not".
+// Return the likelihoods of a test result under "ill" and "well".
 export function testLikelihoods(sensitivity, alarms, positive) {
   return positive ? [sensitivity, alarms] : [1 - sensitivity, 1 - alarms];
 }
 
-// The beliefs after each of several results of a test, up to the first that is impossible.
+// Return the belief after each of several test results, up to the first impossible one.
 export function testsInARow(prior, sensitivity, alarms, results) {
   const beliefs = [];
   let before = [prior, 1 - prior];
@@ -28,7 +28,7 @@ export function testsInARow(prior, sensitivity, alarms, results) {
   return beliefs;
 }
 
-// The nearest whole number, of two equally near ones the even one.
+// Round to the nearest integer, ties to even.
 export function nearestEven(value) {
   const low = Math.floor(value);
   const rest = value - low;
@@ -36,14 +36,14 @@ export function nearestEven(value) {
   return low % 2 === 0 ? low : low + 1;
 }
 
-// How many of so many people each hypothesis holds for, which add up, and how many of these show the evidence.
+// Return whole numbers for a population: members of each group (they add up), and those who show the evidence.
 function inWholeNumbers(belief, people) {
   const first = nearestEven(people * belief.before[0]);
   const has = [first, people - first];
   return { has, shown: has.map((group, k) => Math.min(group, nearestEven(people * belief.joint[k]))) };
 }
 
-// Whether whole numbers of so many people give the percentage of the posterior, and those below 10 are exact.
+// True if whole numbers of this population give the percentage of the posterior; numbers below 10 must be exact.
 function holdsInWholeNumbers(belief, people) {
   const { shown } = inWholeNumbers(belief, people);
   const total = shown[0] + shown[1];
@@ -53,24 +53,24 @@ function holdsInWholeNumbers(belief, people) {
   return near && total > 0 && oneDecimal((100 * shown[0]) / total) === oneDecimal(100 * belief.posterior[0]);
 }
 
-// Of how many people to speak: 1,000, or as many more as it takes until the whole numbers give the percentage.
+// Return the population size: 1,000, or the smallest power of ten for which whole numbers give the percentage.
 export function peopleFor(belief) {
   let people = 1000;
   while (people < 1e9 && !holdsInWholeNumbers(belief, people)) people *= 10;
   return people;
 }
 
-// A whole number with commas between thousands.
+// Format an integer with thousands separators.
 export function withCommas(value) {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// A percentage with one decimal, of equally near ones the even one: only quarters lie between two.
+// Format a percentage with one decimal, ties to even.
 function oneDecimal(value) {
   return (value * 4) % 2 === 1 ? (nearestEven(value * 10) / 10).toFixed(1) : value.toFixed(1);
 }
 
-// Two sentences that tell a belief by people, as `deciban bayes` does.
+// Return two sentences with natural frequencies, as `deciban bayes` prints them.
 export function frequencySentences(belief, names) {
   const people = peopleFor(belief);
   const { has, shown } = inWholeNumbers(belief, people);
@@ -80,20 +80,20 @@ export function frequencySentences(belief, names) {
   const total = shown[0] + shown[1];
   const exact = oneDecimal(100 * belief.posterior[0]);
   const rounded = total > 0 ? oneDecimal((100 * shown[0]) / total) : exact;
-  const told = rounded === exact ? `${rounded} %` : `${rounded} % (${exact} % before rounding)`;
+  const percentage = rounded === exact ? `${rounded}%` : `${rounded}% (${exact}% before rounding)`;
   return [
-    `Of ${withCommas(people)} people ${lines.join("; ")}.`,
-    `So of the ${withCommas(total)} who show it ${withCommas(shown[0])} are ${names[0]}: ${told}.`,
+    `Of ${withCommas(people)} people, ${lines.join("; ")}.`,
+    `So of the ${withCommas(total)} who show it, ${withCommas(shown[0])} are ${names[0]}: ${percentage}.`,
   ];
 }
 
-// How many of so many people have each truth and each result: [has it, not][shows the evidence, not], in whole numbers.
+// Return whole numbers of people by truth and result: [ill, well][shows the evidence, does not].
 export function peopleInField(belief, people) {
   const { has, shown } = inWholeNumbers(belief, people);
   return has.map((group, k) => [shown[k], group - shown[k]]);
 }
 
-// A number with so many significant digits and no zeros at its end, as Python's format "g" writes it.
+// Format a number with the given number of significant digits, as Python's format "g".
 export function significant(value, digits) {
   if (value === 0 || !Number.isFinite(value)) return String(value);
   let [mantissa, exponent] = value.toExponential(digits - 1).split("e");
@@ -112,12 +112,12 @@ export function significant(value, digits) {
   return plain.includes(".") ? plain.replace(/\.?0+$/, "") : plain;
 }
 
-// Ten times the log10 of the odds of a probability.
+// Convert a probability to decibans.
 export function decibansOf(probability) {
   return 10 * Math.log10(probability / (1 - probability));
 }
 
-// The probability that belongs to so many decibans.
+// Convert decibans to a probability.
 export function probabilityOf(decibans) {
   return decibans >= 0 ? 1 / (1 + 10 ** (-decibans / 10)) : 10 ** (decibans / 10) / (1 + 10 ** (decibans / 10));
 }

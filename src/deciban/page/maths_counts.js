@@ -1,4 +1,4 @@
-// Counting: the fourteen days of the weather table, and what smoothing does to shares.
+// The fourteen days of the weather table, and smoothed shares.
 
 export const WEATHER_COLUMNS = ["outlook", "temperature", "humidity", "wind"];
 export const WEATHER_CLASSES = ["yes", "no"];
@@ -18,13 +18,13 @@ overcast mild high strong yes
 overcast hot normal weak yes
 rain mild high strong no`;
 
-// The days, each with its four cells and what was done.
+// The days, each with its four cells and its class.
 export const WEATHER_DAYS = WEATHER_LINES.split("\n").map((line) => {
   const cells = line.split(" ");
   return { ...Object.fromEntries(WEATHER_COLUMNS.map((column, k) => [column, cells[k]])), play: cells[4] };
 });
 
-// The values of a column, in the order in which they occur.
+// Return the values of a column in order of appearance.
 export function weatherLevels(column) {
   return [...new Set(WEATHER_DAYS.map((day) => day[column]))];
 }
@@ -34,8 +34,8 @@ export function smoothedShare(count, rows, alpha, values) {
   return (count + alpha) / (rows + alpha * values);
 }
 
-// The whole calculation for a day, {column: value}; columns without a value are no evidence. Lists are in the order of
-// WEATHER_CLASSES.
+// Return the whole calculation for a day, {column: value}; columns without a value are ignored. Lists are in the order
+// of WEATHER_CLASSES.
 export function weatherSteps(chosen, alpha) {
   const ofClass = WEATHER_CLASSES.map((label) => WEATHER_DAYS.filter((day) => day.play === label));
   const rows = ofClass.map((days) => days.length);

@@ -1,8 +1,8 @@
-// Points of the plane to begin with: drawn once and for all, so that everyone sees the same.
+// Example points in the plane, the same in every browser.
 
-// Points of a class: [how many, [mean x, mean y], [spread along, spread across], turned by so many degrees].
+// Points of a class: [count, [mean x, mean y], [standard deviations along both axes], rotation in degrees].
 const CLOUDS = {
-  "Like spreads": [
+  "Equal covariances": [
     [22, [3.6, 4.2], [1.1, 0.8], 30],
     [22, [6.6, 5.8], [1.1, 0.8], 30],
   ],
@@ -23,7 +23,7 @@ const CLOUDS = {
 
 export const PLANE_EXAMPLES = Object.keys(CLOUDS);
 
-// Numbers between 0 and 1 that look random and are always the same (Park's and Miller's generator).
+// Pseudorandom numbers between 0 and 1 (Park and Miller's generator).
 function uniformNumbers(seed) {
   let state = seed;
   return () => {
@@ -35,7 +35,7 @@ function uniformNumbers(seed) {
 // A number from the standard normal distribution (Box and Muller).
 const normalNumber = (uniform) => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
 
-// The points of an example, {x, y, kind}, in a plane of 10 × 10.
+// Return the points of an example, {x, y, kind}, in a plane of 10 × 10.
 export function examplePoints(name) {
   const uniform = uniformNumbers(19);
   const within = (value) => Math.min(Math.max(Number(value.toFixed(2)), 0.2), 9.8);

@@ -6,7 +6,7 @@ import { cubicRoots, normalDensity, normalMass, quadraticRoots, signChanges } fr
 // Regions of less probability than this are joined to their neighbors.
 const MIN_REGION = 1e-14;
 
-// So many spreads from its mean no class has any probability.
+// Standard deviations beyond which a class has no probability.
 const REACH = 40;
 
 // Every mistake costs 1.

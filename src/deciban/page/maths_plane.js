@@ -3,10 +3,10 @@
 
 import { normalMass, quadraticRoots } from "./maths_normal.js";
 
-// The methods, by what they take the covariances for.
+// The methods differ in their covariances only.
 export const PLANE_METHODS = ["linear", "quadratic", "naive"];
 
-// A variance below this, in a plane of 10 × 10, is no spread that points show.
+// A variance below this, in a plane of 10 × 10, is treated as zero.
 const MIN_VARIANCE = 1e-4;
 
 // A class whose squared correlation is above this lies on a line.
@@ -47,7 +47,7 @@ const isFlat = ({ xx, xy, yy }) =>
   !(xx > MIN_VARIANCE && yy > MIN_VARIANCE && xy * xy < MAX_CORRELATION * xx * yy);
 
 // The Gaussians of each class: pooled is the covariance within classes over all rows, own that of each class (both
-// divided by the number of rows), borrowed tells which classes have too few points, or points on a line, and take the pooled one.
+// divided by the number of rows), borrowed marks classes with too few or collinear points, which use the pooled one.
 export function fitPlane(points, size) {
   const moments = Array.from({ length: size }, (_, k) => momentsOf(points.filter(({ kind }) => kind === k)));
   const share = (name) => moments.reduce((sum, part) => sum + part[name], 0) / (points.length || 1);
@@ -104,7 +104,7 @@ export function mistakesAmong(points, forms) {
   return points.filter(({ x, y, kind }) => decidedAt(forms, x, y) !== kind).length;
 }
 
-// What a line of constant y cuts out of Gaussians: normal classes whose priors are densities of y, as logs.
+// Slice Gaussians at constant y: normal classes whose log priors are log densities of y.
 function sliceAt(gaussians, y) {
   return gaussians.map(({ prior, mean, xx, xy, yy }) => ({
     mean: mean[0] + (xy / yy) * (y - mean[1]),
@@ -158,7 +158,7 @@ function likeliestAt(cut, x) {
 }
 
 // The error under some true Gaussians of the rule that others decide by; with the same ones it is the Bayes error. It is
-// exact along x and integrated along y; `within` tells how far a coarser integration is from it.
+// exact along x and integrated along y; `within` is the difference to a coarser integration.
 export function planeError(truth, rule = truth) {
   const there = truth.filter(({ prior }) => prior > 0);
   const steps = Array.from({ length: 17 }, (_, k) => k - 8);
@@ -180,7 +180,7 @@ export function planeError(truth, rule = truth) {
   return { error, within: Math.abs(error - coarse) };
 }
 
-// The line on which a class is as likely as the best of the others, as pairs of points on a grid of so many cells.
+// The line on which a class is as likely as the best of the others, as pairs of points on a grid.
 export function contourOf(forms, kind, extent, cells) {
   const side = (x, y) => {
     const others = forms.reduce((most, form, k) => (k === kind ? most : Math.max(most, formAt(form, x, y))), -Infinity);

@@ -1,8 +1,8 @@
-// "Model": the sections of the report, asked for again when the model has changed.
+// The tab "Model": the sections of the report, requested again when the model changes.
 
 import { askText } from "./client.js";
 
-// Show the report of a version in an element; what was folded open stays so.
+// Show the report of a version in an element; unfolded parts stay unfolded.
 export function modelReport(root) {
   let [shown, asked] = [null, null];
   return async (version) => {
@@ -12,7 +12,7 @@ export function modelReport(root) {
       const text = await askText("model/report");
       const opened = [...root.querySelectorAll("details")].map((one) => one.open);
       const made = document.createElement("template");
-      made.innerHTML = text; // the service escapes all names, and the policy of this page lets no other script run
+      made.innerHTML = text; // names are escaped by the service, and the Content-Security-Policy blocks other scripts
       root.replaceChildren(made.content);
       root.querySelectorAll("details").forEach((one, k) => (one.open = Boolean(opened[k])));
       shown = version;

@@ -1,4 +1,4 @@
-// The playground: Bayes decision theory as five scenes to play with, one at a time.
+// The playground: five interactive scenes of Bayes decision theory.
 
 import { element } from "../web/dom.js";
 import { mountBalanceScene } from "./scene_balance.js";
@@ -6,7 +6,7 @@ import { mountLineScene } from "./scene_line.js";
 import { mountPlaneScene } from "./scene_plane.js";
 import { mountTheoremScene } from "./scene_theorem.js";
 import { mountWeatherScene } from "./scene_weather.js";
-import { tellChange } from "./controls.js";
+import { notifyChange } from "./controls.js";
 
 const SCENES = [
   ["line", "Boundary", mountLineScene],
@@ -16,8 +16,8 @@ const SCENES = [
   ["balance", "Balance", mountBalanceScene],
 ];
 
-// Puts the playground into a node. Returns state(), which tells all scenes as plain JSON, and restore(state), which
-// leaves what it does not understand. Each change fires "playground-change" on the node.
+// Create the playground in a node. Returns state(), the state of all scenes as plain JSON, and restore(state), which
+// ignores what it cannot read. Each change fires "playground-change" on the node.
 export function mountPlayground(root) {
   root.classList.add("play");
   const tabs = element("div", { class: "scene-tabs", role: "tablist", "aria-label": "Scenes" });
@@ -51,7 +51,7 @@ export function mountPlayground(root) {
 
   function choose(name) {
     show(name);
-    tellChange(root);
+    notifyChange(root);
   }
 
   tabs.addEventListener("keydown", (event) => {

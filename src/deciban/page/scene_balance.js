@@ -5,15 +5,15 @@ import { decibansOf, probabilityOf } from "./maths_belief.js";
 import {
   actionButton,
   buttonRow,
-  figureTiles,
+  numberTiles,
   followPointer,
   numberField,
   sceneFrame,
   scrollBox,
   sizedPicture,
-  spokenStatus,
-  tellChange,
-  tellNumbers,
+  liveStatus,
+  notifyChange,
+  setData,
 } from "./controls.js";
 import {
   BALANCE_EXAMPLES,
@@ -37,16 +37,16 @@ export function mountBalanceScene(root) {
   const scene = sceneFrame(
     root,
     "balance",
-    "Evidence has a weight",
-    "Odds multiply, their logarithms add: so evidence can be weighed. A deciban is ten times the log10 of a ratio of " +
-      "likelihoods. Drag pieces to a pan, or click them; the beam shows where the belief leans.",
+    "Evidence as weights on a balance",
+    "Odds multiply, so their logarithms add, like weights. A deciban is ten times the log10 of a ratio of " +
+      "likelihoods. Drag pieces to a pan, or click them; the beam shows which side the evidence favors.",
   );
   let pieces = BALANCE_EXAMPLES["A diagnosis"]();
   let tilt = tiltOf(signedSum(pieces));
   let pulling = 0;
   let dragged = null;
-  const spoken = spokenStatus();
-  const tiles = figureTiles();
+  const status = liveStatus();
+  const tiles = numberTiles();
   const tableHome = scrollBox("The pieces and their sum");
   const picture = sizedPicture(
     {
@@ -72,7 +72,7 @@ export function mountBalanceScene(root) {
     });
   }
 
-  // The beam swings to its new place, or jumps where people asked for less motion.
+  // Swing the beam to its new position; jump if reduced motion is preferred.
   function swing() {
     const [from, to, start] = [tilt, tiltOf(signedSum(pieces)), performance.now()];
     cancelAnimationFrame(pulling);
@@ -95,7 +95,7 @@ export function mountBalanceScene(root) {
 
   function changed() {
     update();
-    tellChange(scene);
+    notifyChange(scene);
   }
 
   function pieceNode(piece) {
@@ -135,7 +135,7 @@ export function mountBalanceScene(root) {
     return node;
   }
 
-  // The pan, or the tray, at a place of the picture.
+  // Return the pan or the tray at a position.
   function panAt([x, y]) {
     const { trayTop, middle } = balancePlaces(picture.svg.getBoundingClientRect().width, pieces, tilt);
     if (y > trayTop - 6) return "tray";
@@ -165,7 +165,7 @@ export function mountBalanceScene(root) {
     pieces = pieces.filter((other) => other !== piece);
     rebuild();
     weights.children[Math.min(k, pieces.length - 1)]?.focus();
-    tellChange(scene);
+    notifyChange(scene);
   }
 
   function rebuild() {
@@ -179,11 +179,11 @@ export function mountBalanceScene(root) {
     tiles.set([
       ["Sum", `${signedText(sum)} decibans`],
       ["Odds", oddsText(sum)],
-      ["Probability", `${(100 * probability).toFixed(2)} %`, "stressed"],
+      ["Probability", `${(100 * probability).toFixed(2)}%`, "stressed"],
     ]);
     tableHome.replaceChildren(piecesTable(pieces, sum, removePiece));
-    tellNumbers(scene, { decibans: sum, probability, pieces: pieces.length });
-    spoken.say(`${signedText(sum)} decibans: ${oddsText(sum)}, ${(100 * probability).toFixed(2)} percent.`);
+    setData(scene, { decibans: sum, probability, pieces: pieces.length });
+    status.announce(`${signedText(sum)} decibans: ${oddsText(sum)}, ${(100 * probability).toFixed(2)} percent.`);
     addButton.disabled = pieces.length >= MAX_PIECES;
     swing();
   }
@@ -204,13 +204,13 @@ export function mountBalanceScene(root) {
     likelihoodField("P(evidence | for)", "for"),
     likelihoodField("P(evidence | against)", "against"),
   ];
-  const addButton = actionButton("Put it on the balance", () =>
+  const addButton = actionButton("Add to the balance", () =>
     replace([...pieces, ratioPiece(nameInput.value.trim() || "evidence", given.for / given.against)]),
   );
   const replace = (next) => {
     pieces = next.slice(0, MAX_PIECES);
     rebuild();
-    tellChange(scene);
+    notifyChange(scene);
   };
   const weightsToTake = [
     [10, "ten times"],
@@ -218,9 +218,9 @@ export function mountBalanceScene(root) {
     [1, "about 5 to 4"],
   ];
   const ready = buttonRow(
-    "Ready weights",
+    "Weights",
     weightsToTake.map(([decibans, name]) => [
-      `A weight of ${decibans}`,
+      `Add ${decibans} decibans`,
       () => replace([...pieces, { name, decibans, pan: "tray" }]),
     ]),
   );
@@ -237,26 +237,26 @@ export function mountBalanceScene(root) {
     element(
       "p",
       { class: "note" },
-      "+10 decibans make the odds ten times as high, +3 twice as high (1.995 times, to be exact), +20 a " +
-        "hundred times. One deciban is about the least change that people notice. Even odds weigh 0; " +
-        `95 % weighs ${decibansOf(0.95).toFixed(1)}, 99 % ${decibansOf(0.99).toFixed(1)}.`,
+      "+10 decibans multiply the odds by 10, +3 by 2 (exactly: 1.995), +20 by 100. " +
+        "One deciban is about the smallest change that people notice. Even odds are 0 decibans; " +
+        `95% is ${decibansOf(0.95).toFixed(1)}, 99% is ${decibansOf(0.99).toFixed(1)}.`,
     ),
     ready,
     element(
       "fieldset",
       { class: "card" },
-      element("legend", {}, "A piece of your own"),
+      element("legend", {}, "Your own piece of evidence"),
       element(
         "div",
         { class: "fields" },
-        element("label", { class: "field" }, element("span", {}, "what it is"), nameInput),
+        element("label", { class: "field" }, element("span", {}, "name"), nameInput),
         forField.node,
         againstField.node,
       ),
       element("div", { class: "buttons" }, addButton),
     ),
     tableHome,
-    spoken.node,
+    status.node,
   );
   rebuild();
 

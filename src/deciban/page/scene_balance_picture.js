@@ -1,4 +1,4 @@
-// The picture of the balance: where beam, pans, tray and pieces stand at a given tilt.
+// Drawing of the balance: positions of beam, pans, tray and pieces at a given tilt.
 
 import { drawn } from "../web/dom.js";
 
@@ -7,7 +7,7 @@ const PIECE_GAP = 6;
 const MAX_TILT = 0.3;
 const HANG = 96;
 
-// The tilt of the beam for so many decibans: steep at first, never upright. To the right is "for".
+// Return the tilt of the beam; it saturates for strong evidence. Positive tilts to "for".
 export function tiltOf(decibans) {
   return MAX_TILT * Math.tanh(decibans / 15);
 }

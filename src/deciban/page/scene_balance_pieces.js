@@ -1,4 +1,4 @@
-// Pieces of evidence, {name, decibans, pan}: examples, their sum, their table, and what a link may say of them.
+// Pieces of evidence, {name, decibans, pan}: examples, their sum, their table, and reading them from a link.
 
 import { element } from "../web/dom.js";
 import { significant } from "./maths_belief.js";
@@ -11,13 +11,13 @@ export const PANS = ["against", "tray", "for"];
 export const PAN_SIGNS = { against: -1, tray: 0, for: 1 };
 const DECIBAN_LIMITS = [0, 100];
 
-// A piece from its likelihood ratio: its weight is what it says, its pan for whom.
+// Create a piece from its likelihood ratio.
 export function ratioPiece(name, ratio) {
   const decibans = 10 * Math.log10(ratio);
   return { name, decibans: Math.abs(decibans), pan: decibans < 0 ? "against" : "for" };
 }
 
-// What each part of the weather example says for yes against no.
+// Return the evidence of the weather example for yes against no.
 function weatherPieces() {
   const { priors, steps } = weatherSteps(
     { outlook: "sunny", temperature: "cool", humidity: "high", wind: "strong" },
@@ -38,7 +38,7 @@ export const BALANCE_EXAMPLES = {
       ["5 to 4", 1.25],
     ].map(([name, ratio]) => ({ ...ratioPiece(name, ratio), pan: "tray" })),
   "A diagnosis": () => [
-    ratioPiece("prior 5 %", 0.05 / 0.95),
+    ratioPiece("prior 5%", 0.05 / 0.95),
     ratioPiece("positive", 0.9 / 0.08),
     { ...ratioPiece("positive", 0.9 / 0.08), pan: "tray" },
   ],
@@ -48,7 +48,7 @@ export const BALANCE_EXAMPLES = {
 export const signedSum = (pieces) => pieces.reduce((sum, { decibans, pan }) => sum + PAN_SIGNS[pan] * decibans, 0);
 export const signedText = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 
-// Odds as people say them: 4 to 1 for, or 4 to 1 against.
+// Format odds: 4 to 1 for, or 4 to 1 against.
 export function oddsText(decibans) {
   if (Math.abs(decibans) < 1e-9) return "1 to 1";
   return `${significant(10 ** (Math.abs(decibans) / 10), 4)} to 1 ${decibans > 0 ? "for" : "against"}`;
@@ -74,7 +74,7 @@ export function piecesTable(pieces, sum, remove) {
   });
 }
 
-// The pieces that a link tells of, or null where it tells of none.
+// Read the pieces from a link; null if missing.
 export function piecesFrom(state) {
   if (!Array.isArray(state?.pieces)) return null;
   return state.pieces

@@ -1,20 +1,20 @@
-// Two or three classes on a line: means, spreads, priors and losses to move, and what follows from them.
+// Two or three classes on a line with adjustable means, standard deviations, priors and costs.
 
 import { drawn, element } from "../web/dom.js";
 import { zeroOneLoss } from "./maths_line.js";
 import {
   buttonRow,
   dragHandle,
-  figureTiles,
+  numberTiles,
   limited,
   sceneFrame,
   scrollBox,
   sizedPicture,
-  spokenStatus,
-  tellChange,
-  tellNumbers,
+  liveStatus,
+  notifyChange,
+  setData,
 } from "./controls.js";
-import { buildLineControls, lineSentence, shortNumber, showLineFigures } from "./scene_line_controls.js";
+import { buildLineControls, lineSentence, shortNumber, showLineNumbers } from "./scene_line_controls.js";
 import {
   LINE_EXAMPLES,
   LINE_NAMES,
@@ -34,18 +34,18 @@ export function mountLineScene(root) {
     root,
     "line",
     "Two classes and a boundary",
-    "A letter is either a or b, and all that is known of it is x, the number of its black pixels. Each curve is how " +
-      "often a class gives an x, times its prior. Decide for the higher curve: where the curves cross, the decision " +
-      "changes, and what lies under the lower one is the error nobody can avoid. Drag the peaks, the flanks and the boundary.",
+    "A letter is either a or b; the only known feature is x, its number of black pixels. Each curve is the density " +
+      "of a class times its prior. With equal costs, the best decision is the class of the higher curve; the area under " +
+      "the lower curve is the unavoidable error (Bayes error). Drag the peaks, the flanks and the boundary.",
   );
   let now = { ...structuredClone(LINE_EXAMPLES.Letters), loss: zeroOneLoss(2), hand: null };
   let found = lineResults(now);
   let handles = { classes: [], edges: [] };
   let fields = [];
-  const spoken = spokenStatus();
-  const tiles = figureTiles();
+  const status = liveStatus();
+  const tiles = numberTiles();
   const keyHome = element("div", {});
-  const tableHome = scrollBox("Decisions and truths");
+  const tableHome = scrollBox("Decisions by true class");
   const controls = element("div", { class: "cards" });
 
   const densities = sizedPicture(
@@ -56,7 +56,7 @@ export function mountLineScene(root) {
   const [curves, grips] = [drawn("g", { "aria-hidden": "true" }), drawn("g")];
   densities.svg.append(curves, grips);
   const costs = sizedPicture(
-    { role: "img", "aria-label": "What each decision costs at each x" },
+    { role: "img", "aria-label": "Expected cost of each decision at each x" },
     () => 120,
     (width, height) => drawCosts(costs.svg, width, height, found),
   );
@@ -82,7 +82,7 @@ export function mountLineScene(root) {
   function change(next) {
     now = { ...now, ...next };
     update();
-    tellChange(scene);
+    notifyChange(scene);
   }
 
   const setClass = (k, part) => change({ classes: now.classes.map((old, c) => (c === k ? { ...old, ...part } : old)) });
@@ -101,17 +101,17 @@ export function mountLineScene(root) {
         step: 0.1,
         read: () => now.classes[k].mean,
         write: (mean) => setClass(k, { mean }),
-        say: (mean) => `mean ${shortNumber(mean)}`,
+        describe: (mean) => `mean ${shortNumber(mean)}`,
         pointed: pointedValue,
       }),
       spread: dragHandle({
-        label: `Spread of ${name}`,
+        label: `Standard deviation of ${name}`,
         kind: `hollow class-${k}`,
         limits: () => SPREAD_LIMITS,
         step: 0.1,
         read: () => now.classes[k].spread,
         write: (spread) => setClass(k, { spread }),
-        say: (spread) => `spread ${shortNumber(spread)}`,
+        describe: (spread) => `standard deviation ${shortNumber(spread)}`,
         pointed: (event) => Math.abs(pointedValue(event) - now.classes[k].mean),
       }),
     };
@@ -139,11 +139,11 @@ export function mountLineScene(root) {
       read: () => found.rule.edges[k],
       write: (value) => moveEdge(k, value),
       pointed: pointedValue,
-      say: (value) => `boundary at ${shortNumber(value)}`,
+      describe: (value) => `boundary at ${shortNumber(value)}`,
     });
   }
 
-  // Handles live as long as there are as many classes and boundaries, so that focus stays.
+  // Handles are kept while the number of classes and boundaries stays the same, so that the focus stays.
   function keepHandles() {
     if (handles.classes.length !== now.classes.length) {
       handles = { classes: now.classes.map((_, k) => classHandles(k)), edges: [] };
@@ -158,21 +158,21 @@ export function mountLineScene(root) {
     }
   }
 
-  function showFigures() {
+  function showNumbers() {
     const { best, rule, areas, error, risk, least, avoidable } = found;
-    showLineFigures({ tiles, keyHome, tableHome }, found);
-    spoken.say(lineSentence(found));
+    showLineNumbers({ tiles, keyHome, tableHome }, found);
+    status.announce(lineSentence(found));
     const edges = { boundary: rule.edges[0] ?? "", boundaries: rule.edges, "best-boundaries": best.edges };
-    tellNumbers(scene, { ...edges, decisions: rule.decisions, areas, error, risk, least, avoidable });
+    setData(scene, { ...edges, decisions: rule.decisions, areas, error, risk, least, avoidable });
   }
 
   function update() {
     found = lineResults(now);
     keepHandles();
     fields.forEach((field) => field.refresh());
-    showFigures();
+    showNumbers();
     backButton.disabled = !now.hand;
-    thirdButton.textContent = now.classes.length > 2 ? "Take away class c" : "Add a class c";
+    thirdButton.textContent = now.classes.length > 2 ? "Remove class c" : "Add class c";
     densities.redraw();
     costs.redraw();
   }
@@ -188,8 +188,8 @@ export function mountLineScene(root) {
   }
 
   const actions = buttonRow("Change the classes or the boundary", [
-    ["Add a class c", toggleThird],
-    ["Boundary back to the best", () => change({ hand: null })],
+    ["Add class c", toggleThird],
+    ["Reset the boundary", () => change({ hand: null })],
   ]);
   const [thirdButton, backButton] = actions.children;
   const examples = buttonRow(
@@ -212,16 +212,16 @@ export function mountLineScene(root) {
     tiles.node,
     actions,
     controls,
-    element("h3", {}, "What deciding costs at each x"),
+    element("h3", {}, "Expected cost at each x"),
     element(
       "p",
       { class: "quiet" },
-      "One curve for each decision: its cost under each truth, times how likely that truth is at x. " +
-        "The best rule follows the lowest curve; the shaded area is the risk of the rule, the hatched part of it avoidable.",
+      "One curve per decision: its cost for each true class, times the density of that class at x. " +
+        "The best rule follows the lowest curve. The shaded area is the risk of the rule; its hatched part is avoidable.",
     ),
     costs.node,
     tableHome,
-    spoken.node,
+    status.node,
   );
   update();
 

@@ -1,4 +1,4 @@
-// Fields and figures of the scene of classes on a line.
+// Fields and numbers of the scene of classes on a line.
 
 import { element } from "../web/dom.js";
 import { classDot, colorKey, namedTable, numberField } from "./controls.js";
@@ -6,7 +6,7 @@ import { COST_LIMITS, LINE_NAMES, MEAN_LIMITS, PRIOR_LIMITS, SPREAD_LIMITS } fro
 
 const sixDecimals = (value) => value.toFixed(6);
 export const shortNumber = (value) => String(Number(value.toFixed(4)));
-const truthHead = (classes) => ["", ...classes.map((_, c) => `it is ${LINE_NAMES[c]}`)];
+const truthHead = (classes) => ["", ...classes.map((_, c) => `true class ${LINE_NAMES[c]}`)];
 const edgesText = (edges) => (edges.length ? edges.map((edge) => edge.toFixed(4)).join(", ") : "none");
 
 // Builds a card for each class and the table of costs; returns their fields.
@@ -24,7 +24,7 @@ export function buildLineControls(home, { read, setClass, setPrior, setCost }) {
       write: (value) => setClass(k, { mean: value }),
     });
     const spread = field({
-      label: "spread",
+      label: "std. deviation",
       limits: SPREAD_LIMITS,
       read: () => read().classes[k].spread,
       write: (value) => setClass(k, { spread: value }),
@@ -48,7 +48,7 @@ export function buildLineControls(home, { read, setClass, setPrior, setCost }) {
       "td",
       {},
       field({
-        label: `Cost of deciding ${LINE_NAMES[d]} when it is ${LINE_NAMES[c]}`,
+        label: `Cost of deciding ${LINE_NAMES[d]} if the true class is ${LINE_NAMES[c]}`,
         hidden: true,
         limits: COST_LIMITS,
         read: () => read().loss[d][c],
@@ -67,7 +67,7 @@ export function buildLineControls(home, { read, setClass, setPrior, setCost }) {
     element(
       "fieldset",
       { class: classes.length > 2 ? "card wide" : "card" },
-      element("legend", {}, "What a decision costs"),
+      element("legend", {}, "Costs"),
       element("div", { class: "scroll" }, costs),
     ),
   );
@@ -77,7 +77,7 @@ export function buildLineControls(home, { read, setClass, setPrior, setCost }) {
 const measureOf = ({ zeroOne }) => (zeroOne ? "error" : "risk");
 
 // Shows boundaries, errors and areas.
-export function showLineFigures({ tiles, keyHome, tableHome }, found) {
+export function showLineNumbers({ tiles, keyHome, tableHome }, found) {
   const { classes, areas, rule, best, risk, least, avoidable, byHand } = found;
   const pairs = [
     [best.edges.length > 1 ? "Best boundaries" : "Best boundary", edgesText(best.edges)],
@@ -91,7 +91,7 @@ export function showLineFigures({ tiles, keyHome, tableHome }, found) {
   tiles.set(byHand ? [...pairs, ...byHandPairs] : pairs);
   const wrong = classes.flatMap((_, c) =>
     areas.flatMap((row, d) => {
-      const text = `${LINE_NAMES[c]} taken for ${LINE_NAMES[d]}: ${sixDecimals(row[c])}`;
+      const text = `${LINE_NAMES[c]} classified as ${LINE_NAMES[d]}: ${sixDecimals(row[c])}`;
       return c === d ? [] : [[`area class-${c}`, text]];
     }),
   );
@@ -101,14 +101,14 @@ export function showLineFigures({ tiles, keyHome, tableHome }, found) {
     element("td", { class: c === d ? "right-cell" : "wrong-cell" }, sixDecimals(area));
   tableHome.replaceChildren(
     namedTable({
-      caption: "How often each decision meets each truth",
+      caption: "Probability of each decision and true class",
       head: truthHead(classes),
       rows: areas.map((row, d) => [`decide ${LINE_NAMES[d]}`, ...row.map(areaCell(d))]),
     }),
   );
 }
 
-// The same in a sentence or two.
+// Summarize the results in one or two sentences.
 export function lineSentence(found) {
   const { best, rule, least, risk, avoidable, byHand } = found;
   const where = best.edges.length ? `Best boundary at ${edgesText(best.edges)}` : "No boundary";

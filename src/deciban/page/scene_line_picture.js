@@ -1,4 +1,4 @@
-// The picture of classes on a line: weighted densities, regions, error areas, and what deciding costs at each x.
+// Charts of classes on a line: weighted densities, regions, error areas, and expected costs.
 
 import { drawn } from "../web/dom.js";
 import { normalDensity } from "./maths_normal.js";
@@ -151,8 +151,8 @@ function drawEdge(group, x, top, bottom, kind) {
   group.append(drawn("line", { class: kind, x1: x, x2: x, y1: top, y2: bottom }));
 }
 
-// Draws what each decision costs at each x: the area under the decision taken is the risk, that above the least one
-// avoidable.
+// Draw the expected cost of each decision: the area under the chosen decision is the risk, the part above the lowest
+// curve avoidable.
 export function drawCosts(group, width, height, { classes, loss, rule, best, byHand }) {
   const scale = lineScale(width);
   const bottom = height - 6;

@@ -1,4 +1,4 @@
-// What the scene of classes on a line holds: examples, what follows from them, and what a link may say of it.
+// State of the scene of classes on a line: examples, results, and reading it from a link.
 
 import { areasOf, bestRule, isZeroOne, riskOf, zeroOneLoss } from "./maths_line.js";
 import { numberOr } from "./controls.js";
@@ -15,18 +15,18 @@ export const lineClass = (mean, spread, prior) => ({ mean, spread, prior });
 export const LINE_EXAMPLES = {
   Letters: { classes: [lineClass(15, 4, 0.75), lineClass(25, 4, 0.25)] },
   "Equal priors": { classes: [lineClass(15, 4, 0.5), lineClass(25, 4, 0.5)] },
-  "A costly mistake": {
+  "Unequal costs": {
     classes: [lineClass(15, 4, 0.75), lineClass(25, 4, 0.25)],
     loss: [
       [0, 10],
       [1, 0],
     ],
   },
-  "Only the spread differs": { classes: [lineClass(20, 2, 0.5), lineClass(20, 6, 0.5)] },
+  "Different variances": { classes: [lineClass(20, 2, 0.5), lineClass(20, 6, 0.5)] },
   "Three classes": { classes: [lineClass(10, 3, 0.3), lineClass(19, 5, 0.4), lineClass(29, 3, 0.3)] },
 };
 
-// The priors after one of them was set: the others keep their ratios.
+// Set one prior; the others keep their ratios.
 export function withPrior(classes, k, prior) {
   const others = 1 - classes[k].prior;
   return classes.map((part, c) => {
@@ -35,7 +35,7 @@ export function withPrior(classes, k, prior) {
   });
 }
 
-// Everything that follows from classes, a loss and perhaps a rule set by hand.
+// Compute all results from classes, a loss and, optionally, a rule set by hand.
 export function lineResults({ classes, loss, hand }) {
   const best = bestRule(classes, loss);
   const rule = hand || best;
@@ -57,7 +57,7 @@ export function lineResults({ classes, loss, hand }) {
   };
 }
 
-// What a link says of the scene, or null where it makes no sense.
+// Read the scene from a link; null if it is invalid.
 export function lineStateFrom(state) {
   const given = Array.isArray(state?.classes) ? state.classes.slice(0, 3) : [];
   if (given.length < 2 || !given.every(Array.isArray)) return null;

@@ -1,4 +1,4 @@
-// Points of the plane to add, drag and remove, and the boundaries that three methods draw between them.
+// Points in the plane to add, drag and remove, and the boundaries of three methods.
 
 import { drawn, element } from "../web/dom.js";
 import { decidedAt, fitPlane, gaussiansBy, PLANE_METHODS, planeError, planeForms } from "./maths_plane.js";
@@ -7,16 +7,16 @@ import {
   actionButton,
   buttonRow,
   classDot,
-  figureTiles,
+  numberTiles,
   followPointer,
   limited,
   oncePerFrame,
   sceneFrame,
   sizedPicture,
-  spokenStatus,
+  liveStatus,
   stepped,
-  tellChange,
-  tellNumbers,
+  notifyChange,
+  setData,
 } from "./controls.js";
 import {
   asPercent,
@@ -27,7 +27,7 @@ import {
   planeNote,
   planePointsFrom,
   showPlaneErrors,
-} from "./scene_plane_figures.js";
+} from "./scene_plane_numbers.js";
 import { classColorsOf, drawPlaneLines, paintRegions, PLANE_EXTENT, POINT_MARKS } from "./scene_plane_picture.js";
 
 const POINT_STEP = 0.05;
@@ -35,28 +35,27 @@ export function mountPlaneScene(root) {
   const scene = sceneFrame(
     root,
     "plane",
-    "Two columns, three ways to draw a line",
-    "Each class gets a Gaussian, fitted to its points. What the three methods take its covariance for is all that sets " +
-      "them apart. Click to add points of the chosen class, drag them, and watch the boundaries; points on the wrong " +
-      "side have a ring.",
+    "Two columns, three kinds of boundary",
+    "Each class is modeled by a Gaussian fitted to its points. The three methods differ only in the covariance. " +
+      "Click to add points of the selected class, drag them, and watch the boundaries; misclassified points have a ring.",
   );
-  let points = examplePoints("Like spreads");
+  let points = examplePoints("Equal covariances");
   let tool = 0;
   let current = 0;
   const size = PLANE_NAMES.length;
-  const spoken = spokenStatus();
-  const tiles = figureTiles();
+  const status = liveStatus();
+  const tiles = numberTiles();
   const note = element("p", { class: "quiet" });
   const panels = PLANE_METHODS.map(planePanel);
   const soon = oncePerFrame(update);
 
   function changed() {
     soon();
-    tellChange(scene);
+    notifyChange(scene);
   }
 
   function addPoint(x, y, kind) {
-    if (points.length >= MAX_POINTS) return spoken.say(`There are ${MAX_POINTS} points already; remove some first.`);
+    if (points.length >= MAX_POINTS) return status.announce(`The maximum is ${MAX_POINTS} points; remove some first.`);
     points.push({
       x: limited(stepped(x, POINT_STEP), PLANE_LIMITS),
       y: limited(stepped(y, POINT_STEP), PLANE_LIMITS),
@@ -98,16 +97,16 @@ export function mountPlaneScene(root) {
     picture.node.prepend(canvas);
     const [lines, marks] = [drawn("g", { "aria-hidden": "true" }), drawn("g")];
     picture.svg.append(lines, marks);
-    const figures = element("dl", { class: "figures" });
+    const numbers = element("dl", { class: "numbers" });
     const node = element(
       "div",
       { class: "card panel", "data-method": method },
       element("h3", {}, title),
       element("p", { class: "quiet" }, words),
       picture.node,
-      figures,
+      numbers,
     );
-    const panel = { method, order, node, canvas, picture, lines, marks, figures };
+    const panel = { method, order, node, canvas, picture, lines, marks, numbers };
     const valueAt = (event) => {
       const [x, y] = picture.placeOf(event);
       const wide = picture.svg.getBoundingClientRect().width;
@@ -121,7 +120,7 @@ export function mountPlaneScene(root) {
     return panel;
   }
 
-  // Marks are kept and moved, so that a point stays held and focused while it moves.
+  // Marks are reused, so that a point keeps focus and pointer while it moves.
   function keepMarks(panel) {
     const { marks, order } = panel;
     while (marks.children.length > points.length) marks.lastChild.remove();
@@ -191,7 +190,7 @@ export function mountPlaneScene(root) {
       mark.setAttribute("aria-valuenow", x);
       mark.setAttribute(
         "aria-valuetext",
-        `x ${x.toFixed(2)}, y ${y.toFixed(2)}${wrong ? ", on the wrong side for LDA" : ""}`,
+        `x ${x.toFixed(2)}, y ${y.toFixed(2)}${wrong ? ", misclassified by LDA" : ""}`,
       );
     });
   }
@@ -219,16 +218,16 @@ export function mountPlaneScene(root) {
       ["Bayes error of the fitted Gaussians", asPercent(best.error), "stressed"],
     ]);
     note.textContent = planeNote(fit, best.within);
-    tellNumbers(scene, { points: points.length, error: best.error, within: best.within });
-    spoken.say(
+    setData(scene, { points: points.length, error: best.error, within: best.within });
+    status.announce(
       panels
-        .map(({ method, mistakes }) => `${METHOD_WORDS[method][0]}: ${mistakes} of ${points.length} wrong`)
+        .map(({ method, mistakes }) => `${METHOD_WORDS[method][0]}: ${mistakes} of ${points.length} misclassified`)
         .join("; "),
     );
   }
 
-  const tools = element("fieldset", { class: "tools" }, element("legend", {}, "A click"));
-  [...PLANE_NAMES.map((name, k) => [k, `adds ${name}`]), ["remove", "removes"]].forEach(([value, text]) => {
+  const tools = element("fieldset", { class: "tools" }, element("legend", {}, "Click to"));
+  [...PLANE_NAMES.map((name, k) => [k, `add ${name}`]), ["remove", "remove"]].forEach(([value, text]) => {
     const input = element("input", { type: "radio", name: "plane-tool", value: String(value) });
     input.checked = value === tool;
     input.addEventListener("change", () => {
@@ -268,7 +267,7 @@ export function mountPlaneScene(root) {
     actions,
     tiles.node,
     note,
-    spoken.node,
+    status.node,
   );
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
   update();

@@ -7,10 +7,10 @@ export const PLANE_EXTENT = 10;
 const REGION_CELLS = 120;
 const CONTOUR_CELLS = 64;
 
-// A mark of its own for each class, about its place, so that color is not all that tells them apart.
+// A mark per class, so that classes differ not only by color.
 export const POINT_MARKS = ["M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z", "M-4.6 -4.6h9.2v9.2h-9.2Z", "M0 -6L5.6 4.4H-5.6Z"];
 
-// The colors of the classes in the page's present colors, as [red, green, blue].
+// Return the current colors of the classes as [red, green, blue].
 export function classColorsOf(node) {
   const style = getComputedStyle(node);
   return [0, 1, 2].map((k) => {
@@ -36,7 +36,7 @@ export function paintRegions(canvas, forms, colors, empty) {
   context.putImageData(image, 0, 0);
 }
 
-// The ellipse of so many spreads about the mean of a Gaussian.
+// Draw the ellipse at this number of standard deviations from the mean of a Gaussian.
 function ellipseOf({ mean, xx, xy, yy }, kind, spreads, size) {
   const scale = size / PLANE_EXTENT;
   const turn = 0.5 * Math.atan2(2 * xy, xx - yy);

@@ -19,9 +19,9 @@ import {
   sceneFrame,
   scrollBox,
   sizedPicture,
-  spokenStatus,
-  tellChange,
-  tellNumbers,
+  liveStatus,
+  notifyChange,
+  setData,
 } from "./controls.js";
 
 const PEOPLE = 1000;
@@ -36,7 +36,7 @@ const THEOREM_EXAMPLES = {
 };
 const FIELD_KINDS = ["ill-shown", "ill-hidden", "well-shown", "well-hidden"];
 
-// So many circles in one path, from the first-th on, column by column.
+// Draw circles in one path, column by column, starting at position `first`.
 function dotsPath(first, count, rows, cell) {
   const radius = cell * 0.36;
   return Array.from({ length: count }, (_, k) => {
@@ -60,13 +60,13 @@ export function mountTheoremScene(root) {
   const scene = sceneFrame(
     root,
     "theorem",
-    "A positive test: how worried should one be?",
-    "Each dot is one of a thousand people. Color tells who is ill; a full dot has the result that was seen. " +
-      "The answer is the share of the ill among the full dots, and not the sensitivity of the test.",
+    "A positive test: how worried should you be?",
+    "Each dot is one of a thousand people. Color shows who is ill; a filled dot has the observed result. " +
+      "The answer is the share of ill people among the filled dots, not the sensitivity of the test.",
   );
   let now = structuredClone(THEOREM_EXAMPLES["A diagnosis"]);
   let belief = null;
-  const spoken = spokenStatus();
+  const status = liveStatus();
   const share = (name, label) =>
     rangeField({
       label,
@@ -94,10 +94,10 @@ export function mountTheoremScene(root) {
   function change(next) {
     now = { ...now, ...next };
     update();
-    tellChange(scene);
+    notifyChange(scene);
   }
 
-  // Few columns of many on a narrow screen.
+  // Fewer columns on a narrow screen.
   function fieldShape(width) {
     const columns = width < 520 ? 40 : 50;
     const rows = PEOPLE / columns;
@@ -127,7 +127,7 @@ export function mountTheoremScene(root) {
     ]);
     tableHome.replaceChildren(
       namedTable({
-        caption: "Prior times likelihood, as shares of their sum",
+        caption: "Prior times likelihood, normalized",
         head: ["", "prior", "likelihood", "joint", "posterior"],
         rows,
       }),
@@ -150,7 +150,7 @@ export function mountTheoremScene(root) {
     note.textContent =
       people === PEOPLE
         ? ""
-        : `The dots are rounded to ${withCommas(PEOPLE)} people; the sentence speaks of as many as whole numbers need.`;
+        : `The dots are rounded to ${withCommas(PEOPLE)} people; the sentence uses a larger population.`;
   }
 
   // The probability before, and after each test.
@@ -167,7 +167,7 @@ export function mountTheoremScene(root) {
           "li",
           {},
           element("span", { class: "column", "aria-hidden": "true" }, fill),
-          element("span", { class: "number" }, `${(100 * probability).toFixed(1)} %`),
+          element("span", { class: "number" }, `${(100 * probability).toFixed(1)}%`),
           element("span", { class: "quiet" }, `${signedDecibans(probability)} decibans`),
           element("span", { class: "name" }, name),
         );
@@ -189,15 +189,15 @@ export function mountTheoremScene(root) {
       sentence.replaceChildren(`${sentences[0]} `, element("strong", {}, sentences[1]));
       showCalculation();
       showField();
-      spoken.say(sentences[1]);
+      status.announce(sentences[1]);
     } else {
       sentence.textContent =
-        "Nobody at all can show these results: with these numbers they are impossible, and there is no posterior.";
+        "These results are impossible with these numbers, so the posterior is undefined.";
       for (const home of [tableHome, keyHome, note]) home.replaceChildren();
-      spoken.say(sentence.textContent);
+      status.announce(sentence.textContent);
     }
     field.redraw();
-    tellNumbers(scene, {
+    setData(scene, {
       posterior: belief ? belief.posterior[0] : "",
       chain: beliefs.map(({ posterior }) => posterior[0]),
       people: belief ? peopleInField(belief, PEOPLE) : "",
@@ -205,9 +205,9 @@ export function mountTheoremScene(root) {
   }
 
   const tests = buttonRow("Tests in a row", [
-    ["One more test: positive", () => change({ results: [...now.results, true] })],
-    ["One more test: negative", () => change({ results: [...now.results, false] })],
-    ["Take one back", () => change({ results: now.results.slice(0, -1) })],
+    ["Add a positive test", () => change({ results: [...now.results, true] })],
+    ["Add a negative test", () => change({ results: [...now.results, false] })],
+    ["Remove the last test", () => change({ results: now.results.slice(0, -1) })],
   ]);
   const [addPositive, addNegative, takeBack] = tests.children;
   const examples = buttonRow(
@@ -226,12 +226,12 @@ export function mountTheoremScene(root) {
     element(
       "p",
       { class: "quiet" },
-      "After a test the posterior is the prior of the next one (given that the tests err independently). " +
-        "The dots show the last of them.",
+      "The posterior after one test is the prior of the next (assuming independent errors). " +
+        "The dots show the last test.",
     ),
     tests,
     element("div", { class: "two" }, chain, tableHome),
-    spoken.node,
+    status.node,
   );
   update();
 

@@ -1,4 +1,4 @@
-// The weather table: each step of naive Bayes for a day one chooses, and what smoothing does to what was never seen.
+// The weather table: each step of naive Bayes for a chosen day, and the effect of smoothing.
 
 import { drawn, element } from "../web/dom.js";
 import {
@@ -19,17 +19,17 @@ import {
   sceneFrame,
   scrollBox,
   sizedPicture,
-  spokenStatus,
-  tellChange,
-  tellNumbers,
+  liveStatus,
+  notifyChange,
+  setData,
 } from "./controls.js";
 
 const ALPHA_LIMITS = [0, 5];
 const CLASS_PLACE = { yes: 1, no: 0 }; // colors go by the sorted classes, as everywhere
 const WEATHER_EXAMPLES = {
   "Sunny, cool, humid, windy": { outlook: "sunny", temperature: "cool", humidity: "high", wind: "strong" },
-  "Overcast: never without tennis": { outlook: "overcast", temperature: "hot", humidity: "high", wind: "strong" },
-  "Rain, and nothing else known": { outlook: "rain" },
+  "Overcast: tennis every time": { outlook: "overcast", temperature: "hot", humidity: "high", wind: "strong" },
+  "Only rain is known": { outlook: "rain" },
 };
 const MAILS = [
   ["ham", 0, 100],
@@ -62,7 +62,7 @@ function posteriorBar(label, probability) {
     {},
     element("span", { class: "name" }, label),
     element("span", { class: "track", "aria-hidden": "true" }, fill),
-    element("span", { class: "number" }, `${(100 * probability).toFixed(2)} %`),
+    element("span", { class: "number" }, `${(100 * probability).toFixed(2)}%`),
   );
 }
 
@@ -70,15 +70,15 @@ export function mountWeatherScene(root) {
   const scene = sceneFrame(
     root,
     "weather",
-    "Counting: is it a day for tennis?",
-    "Fourteen days are all that was learned. For the day you choose, multiply the prior of each class by the share of each value " +
-      "among the days of that class, and divide by the sum: that is the whole of naive Bayes.",
+    "Counting: a day for tennis?",
+    "The training data are fourteen days. For the chosen day, multiply the prior of each class by the share of each value " +
+      "among the days of that class, then divide by the sum: that is naive Bayes.",
   );
   let now = { chosen: { ...Object.values(WEATHER_EXAMPLES)[0] }, alpha: 0 };
-  const spoken = spokenStatus();
+  const status = liveStatus();
   const selects = Object.fromEntries(
     WEATHER_COLUMNS.map((column) => {
-      const select = element("select", {}, element("option", { value: "" }, "(not known)"));
+      const select = element("select", {}, element("option", { value: "" }, "(missing)"));
       select.append(...weatherLevels(column).map((level) => element("option", { value: level }, level)));
       select.addEventListener("change", () => change({ chosen: { ...now.chosen, [column]: select.value } }));
       return [column, select];
@@ -91,7 +91,7 @@ export function mountWeatherScene(root) {
     read: () => now.alpha,
     write: (alpha) => change({ alpha }),
   });
-  const [daysHome, sumHome, wordHome] = ["The fourteen days", "The calculation", "A word never seen"].map(scrollBox);
+  const [daysHome, sumHome, wordHome] = ["The fourteen days", "The calculation", "An unseen word"].map(scrollBox);
   const barsHome = element("div", {});
   const curve = sizedPicture(
     { role: "img", "aria-label": "The posterior of yes, for each alpha from 0 to 5" },
@@ -102,7 +102,7 @@ export function mountWeatherScene(root) {
   function change(next) {
     now = { ...now, ...next };
     update();
-    tellChange(scene);
+    notifyChange(scene);
   }
 
   function chooseDay(k) {
@@ -125,7 +125,7 @@ export function mountWeatherScene(root) {
     daysHome.replaceChildren(
       namedTable({
         kind: "days",
-        caption: "Days that share a value with yours are marked",
+        caption: "Cells that match the chosen day are marked",
         head: ["day", ...WEATHER_COLUMNS, "play"],
         rows,
       }),
@@ -184,7 +184,7 @@ export function mountWeatherScene(root) {
     );
   }
 
-  // A mail with a word that no ham ever had: what the share 0 does, and what alpha makes of it.
+  // Show an email with a word that never occurred in ham, and the effect of alpha.
   function showWord() {
     const shares = MAILS.map(([, count, rows]) => smoothedShare(count, rows, now.alpha, 2));
     const joint = MAILS.map(([, , rows], k) => (rows / 180) * shares[k]);
@@ -196,13 +196,13 @@ export function mountWeatherScene(root) {
     ]);
     const verdict =
       now.alpha === 0
-        ? "Unsmoothed, a single word makes ham impossible, whatever else the mail says."
-        : `A mail with the word is still spam, but ham is no longer impossible: ${(100 * ham).toFixed(2)} %.`;
+        ? "Without smoothing, a single word rules out ham, regardless of the rest of the email."
+        : `An email with the word is still spam, but ham is possible: ${(100 * ham).toFixed(2)}%.`;
     wordHome.replaceChildren(
-      namedTable({ caption: "Mails in which the word occurs", head: ["", "seen", "P(word | class)"], rows }),
+      namedTable({ caption: "Emails that contain the word", head: ["", "seen", "P(word | class)"], rows }),
       element("p", {}, verdict),
     );
-    tellNumbers(scene, { "word-ham": shares[0], "word-spam": shares[1] });
+    setData(scene, { "word-ham": shares[0], "word-spam": shares[1] });
   }
 
   function update() {
@@ -213,8 +213,8 @@ export function mountWeatherScene(root) {
     showSum(found);
     showWord();
     curve.redraw();
-    tellNumbers(scene, { joint: found.joint, posterior: found.posterior, alpha: now.alpha });
-    spoken.say(`Posterior: yes ${found.posterior[0].toFixed(4)}, no ${found.posterior[1].toFixed(4)}.`);
+    setData(scene, { joint: found.joint, posterior: found.posterior, alpha: now.alpha });
+    status.announce(`Posterior: yes ${found.posterior[0].toFixed(4)}, no ${found.posterior[1].toFixed(4)}.`);
   }
 
   const examples = buttonRow(
@@ -243,12 +243,12 @@ export function mountWeatherScene(root) {
         element(
           "div",
           { class: "card" },
-          element("h3", {}, "What smoothing does to this day"),
+          element("h3", {}, "Effect of smoothing on this day"),
           element(
             "p",
             { class: "quiet" },
-            "P(yes | day) as α grows: each value of each column is counted α times more than it was seen. " +
-              "With much of it all values look alike, and the prior 9/14 is what remains.",
+            "P(yes | day) as α grows: α is added to the count of each value of each column. " +
+              "With a large α all values look alike, and only the prior 9/14 remains.",
           ),
           curve.node,
         ),
@@ -257,10 +257,10 @@ export function mountWeatherScene(root) {
         "div",
         { class: "stack" },
         element("div", { class: "card" }, daysHome),
-        element("div", { class: "card" }, element("h3", {}, "A word never seen"), wordHome),
+        element("div", { class: "card" }, element("h3", {}, "An unseen word"), wordHome),
       ),
     ),
-    spoken.node,
+    status.node,
   );
   update();
 

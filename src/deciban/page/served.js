@@ -1,4 +1,4 @@
-// The page of a service: it asks for the model, for a token where one is needed, and follows a model that learns.
+// The page of a service: loads the model, asks for a token if needed, and follows a model that learns online.
 
 import { element } from "../web/dom.js";
 import { answersOfScorer, answersOfService } from "./answers.js";
@@ -8,28 +8,28 @@ import { mountTryIt } from "./try_it.js";
 
 const byId = (id) => document.getElementById(id);
 
-// Milliseconds between two looks at the version.
-const EVERY = 3000;
+// Milliseconds between two checks of the version.
+const POLL_INTERVAL = 3000;
 
 async function answersNow(form) {
   return form.scorer ? answersOfScorer(await ask("model/scorer"), form) : answersOfService(form);
 }
 
-// What must not differ for a form to stay.
+// The form is kept while this stays the same.
 const signatureOf = ({ classes, columns }) =>
   JSON.stringify([classes, columns.map(({ name, kind, levels, flag }) => [name, kind, levels?.map(String), flag])]);
 
 function status(model) {
-  const learns = model.learning ? ", and learns" : "";
+  const learns = model.learning ? "; learns online" : "";
   const rows = Number(model.rows).toLocaleString("en");
-  return `It knows ${rows} ${rows === "1" ? "row" : "rows"} of ${model.classes.length} classes${learns}. Version ${model.version}.`;
+  return `Fitted on ${rows} ${rows === "1" ? "row" : "rows"}, ${model.classes.length} classes${learns}. Version ${model.version}.`;
 }
 
-// Ask for a token until the service takes one.
+// Ask for a token until the service accepts one.
 function tokenForm(retry) {
   const input = element("input", { type: "password", id: "token", autocomplete: "off", required: "" });
-  const form = element("form", { class: "card token" }, element("label", { for: "token" }, "This service asks for a token"),
-    input, element("button", { type: "submit" }, "Go on"));
+  const form = element("form", { class: "card token" }, element("label", { for: "token" }, "This service requires a token"),
+    input, element("button", { type: "submit" }, "Continue"));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     keepToken(input.value);
@@ -38,11 +38,11 @@ function tokenForm(retry) {
   return form;
 }
 
-// Load the model, and look whether it has changed while the page is seen. Returned: what to do when "Model" is shown.
+// Load the model and poll for changes while the page is visible. Returns shown(), to call when "Model" is shown, and panel().
 export function followService(place, tab, { changed, restored }) {
-  let [version, form, panel, signature, timer, isLooking, wasTold] = [null, null, null, null, null, false, false];
+  let [version, form, panel, signature, timer, isChecking, tokenEntered] = [null, null, null, null, null, false, false];
   const report = modelReport(byId("report"));
-  const said = (text, isProblem = false) => {
+  const setStatus = (text, isProblem = false) => {
     const [one, other] = isProblem ? ["service-problem", "service-status"] : ["service-status", "service-problem"];
     if (byId(one).textContent !== text) byId(one).textContent = text;
     byId(other).textContent = "";
@@ -66,39 +66,39 @@ export function followService(place, tab, { changed, restored }) {
     if (kept) await panel.restore(kept);
   }
 
-  async function look() {
+  async function check() {
     clearTimeout(timer);
-    if (isLooking) return;
-    isLooking = true;
-    let wait = EVERY;
+    if (isChecking) return;
+    isChecking = true;
+    let wait = POLL_INTERVAL;
     try {
       const model = await ask("model");
       if (model.version !== version) await load();
       version = model.version;
-      said(status(model));
+      setStatus(status(model));
       if (tab() === "model") await report(version);
     } catch (error) {
-      const refused = error.status === 401;
-      said(refused ? (wasTold ? "The service does not take this token." : "") : error.message, true);
-      if (refused) needToken();
-      wait = 2 * EVERY;
+      const denied = error.status === 401;
+      setStatus(denied ? (tokenEntered ? "Invalid token." : "") : error.message, true);
+      if (denied) needToken();
+      wait = 2 * POLL_INTERVAL;
     } finally {
-      isLooking = false;
+      isChecking = false;
     }
-    if (!document.hidden && !byId("token")) timer = setTimeout(look, wait);
+    if (!document.hidden && !byId("token")) timer = setTimeout(check, wait);
   }
 
   function needToken() {
     if (byId("token")) return;
     byId("service").append(tokenForm(() => {
       byId("token").closest("form").remove();
-      wasTold = true;
-      look();
+      tokenEntered = true;
+      check();
     }));
     byId("token").focus();
   }
 
-  document.addEventListener("visibilitychange", () => !document.hidden && !byId("token") && look());
-  look();
-  return { shown: () => version !== null && look(), panel: () => panel };
+  document.addEventListener("visibilitychange", () => !document.hidden && !byId("token") && check());
+  check();
+  return { shown: () => version !== null && check(), panel: () => panel };
 }

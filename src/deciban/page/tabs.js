@@ -1,6 +1,6 @@
-// Tabs as the ARIA pattern has them: arrows, Home and End move among them, and what has the focus is shown.
+// Tabs that follow the ARIA pattern: arrow keys, Home and End move the focus, and the focused tab is shown.
 
-// shown(name) is called when a tab is shown. Returned: show(name), shown().
+// Calls shown(name) when a tab is shown. Returns show(name) and shown().
 export function tabs(list, shown) {
   const all = [...list.querySelectorAll('[role="tab"]')];
   const nameOf = (tab) => tab.id.replace("tab-", "");

@@ -1,4 +1,4 @@
-// "Try it": values that are entered move the posterior, the evidence, the shares of the columns and the decision.
+// The tab "Try it": entered values update the posterior, the evidence, the shares of the columns and the decision.
 
 import { digits, element } from "../web/dom.js";
 import { rolledUp, waterfall } from "../web/evidence.js";
@@ -9,15 +9,15 @@ import { showDecision } from "./decision.js";
 import { lossEditor, fixedLosses, MAX_CLASSES_TABLED, zeroOne } from "./losses.js";
 import { showShares } from "./shares.js";
 
-// Rows to begin with that have a button.
+// Example rows with a button.
 const MAX_ROWS = 12;
 
-// The measures of a picture that is as wide as the element, with room for its labels.
+// Width of a chart (limits), and of a letter of its labels, in pixels.
 const [MIN_WIDE, MAX_WIDE, LETTER] = [260, 640, 8];
 
 function chartFor(node, chart, terms) {
   const wide = Math.min(Math.max(node.clientWidth, MIN_WIDE), MAX_WIDE);
-  const longest = terms.reduce((most, { name }) => Math.max(most, LETTER * [...name].length), LETTER * "others".length);
+  const longest = terms.reduce((width, { name }) => Math.max(width, LETTER * [...name].length), LETTER * "others".length);
   return { ...chart, wide, label: Math.round(Math.min(longest + 12, chart.label, 0.36 * wide)), step: 24 };
 }
 
@@ -31,10 +31,10 @@ const button = (text, act, attributes = {}) => {
   return made;
 };
 
-// The parts of the panel that are filled later.
+// Create the parts of the panel that are filled later.
 function parts(buttons) {
   const made = {
-    said: element("span", { id: "said" }),
+    result: element("span", { id: "result" }),
     problem: element("p", { class: "wrong", id: "problem", role: "alert" }),
     fields: element("div", { class: "fields" }),
     more: element("details", { hidden: "" }),
@@ -49,29 +49,29 @@ function parts(buttons) {
     shares: element("ul", { class: "bars shares", id: "shares" }),
     parts: element("div", { class: "scroll" }),
     compared: element("div", { id: "compared" }),
-    toLink: element("p", { class: "quiet", id: "link-said", role: "status" }),
+    toLink: element("p", { class: "quiet", id: "link-status", role: "status" }),
   };
   const form = element("form", { autocomplete: "off", "aria-label": "The row" }, made.fields, made.more);
   form.addEventListener("submit", (event) => event.preventDefault());
   made.form = form;
-  made.comparison = card("Against the pinned row", made.compared, element("div", { class: "buttons" }, ...buttons.pinned));
+  made.comparison = card("Comparison with the pinned row", made.compared, element("div", { class: "buttons" }, ...buttons.pinned));
   made.root = [
-    element("div", { class: "bar" }, element("p", { class: "said", role: "status" }, made.said, made.verdict), made.problem),
+    element("div", { class: "bar" }, element("p", { class: "result", role: "status" }, made.result, made.verdict), made.problem),
     element("div", { class: "try" },
-      card("What is known", element("p", { class: "quiet" }, "An empty field is a missing cell. With nothing entered, the answer is the prior."),
+      card("Row", element("p", { class: "quiet" }, "An empty field is a missing value. If all fields are empty, the posterior is the prior."),
         element("div", { class: "buttons" }, ...buttons.rows), form,
         element("div", { class: "buttons" }, ...buttons.state), made.toLink),
       element("div", { class: "answers" },
         card("Posterior", made.posterior), made.comparison, card("Decision", made.decided, made.risks),
         card("Evidence", made.against, made.evidence),
-        card("Share of each column", made.shares, element("details", {}, element("summary", {}, "in its parts"), made.parts))),
-      card("What mistakes cost", made.losses, made.lossProblem)),
+        card("Share of each column", made.shares, element("details", {}, element("summary", {}, "details"), made.parts))),
+      card("Costs", made.losses, made.lossProblem)),
   ];
   return made;
 }
 
-// The panel in an element. form: what is known of the model beside its scorer; source: who answers; changed(state) is
-// called when somebody has changed something. Returned: use(source) has another answer, state() and restore(state).
+// Create the panel in an element. form: properties of the model for the form; source: scores rows; changed(state) is
+// called after each change by the user. Returns use(source), state() and restore(state).
 export function mountTryIt(root, form, source, changed) {
   let [pinned, turns, shown, touched] = [null, 0, null, false];
   const touch = () => {
@@ -87,9 +87,9 @@ export function mountTryIt(root, form, source, changed) {
     touch();
   };
   const buttons = {
-    rows: [button("nothing known", () => enter(() => null)),
+    rows: [button("Clear", () => enter(() => null)),
       ...form.rows.slice(0, MAX_ROWS).map(({ name, values }) => button(name, () => enter(valuesIn(values))))],
-    state: [button("Pin this row to compare", pinIt, { id: "pin" }), button("Copy a link to this", copyLink, { id: "copy" })],
+    state: [button("Pin this row to compare", pinIt, { id: "pin" }), button("Copy link", copyLink, { id: "copy" })],
     pinned: [button("Back to the pinned row", () => enter((name) => new Map(pinned).get(name) ?? null)),
       button("Unpin", () => {
         pinned = null;
@@ -110,7 +110,7 @@ export function mountTryIt(root, form, source, changed) {
     try {
       loss = losses.get();
     } catch {
-      // what cannot be read is not kept
+      // an invalid entry is not kept
     }
     return { row: fields.texts(), pinned, loss };
   }
@@ -120,9 +120,9 @@ export function mountTryIt(root, form, source, changed) {
     await update();
     try {
       await navigator.clipboard.writeText(location.href);
-      at.toLink.textContent = "The link is copied: it opens this page with these values and losses.";
+      at.toLink.textContent = "Link copied: it opens this page with these values and costs.";
     } catch {
-      at.toLink.textContent = "The address of this page is the link: copy it from there.";
+      at.toLink.textContent = "Copy the URL of this page: it contains these values and costs.";
     }
   }
 
@@ -134,26 +134,26 @@ export function mountTryIt(root, form, source, changed) {
   function draw({ answer, before, texts }) {
     const [best, other] = bestFirst(answer.posterior);
     const [name, chance] = [form.classes[best], answer.posterior[best]];
-    at.said.replaceChildren(element("strong", {}, name), ` with probability ${digits(chance)}`);
-    if (answer.impossible) at.said.append("; every class gives this row probability 0, so this is the prior");
+    at.result.replaceChildren(element("strong", {}, name), ` with probability ${digits(chance)}`);
+    if (answer.impossible) at.result.append("; this row has probability 0 in every class, so the prior is shown");
     showPosterior(answer.posterior, before && before.posterior);
     at.comparison.hidden = before === null;
     const terms = other === undefined ? null : answer.terms(best, other);
     if (!terms) return;
-    const said = `for ${name} against ${form.classes[other]}`;
-    at.against.replaceChildren(`${said}, in decibans: +10 makes the odds ten times as high. `,
+    const direction = `for ${name} against ${form.classes[other]}`;
+    at.against.replaceChildren(`Evidence ${direction}, in decibans: +10 multiplies the odds by 10. `,
       ...[["for", form.chart.for], ["against", form.chart.against]].flatMap(([word, color]) => {
         const patch = element("span", { class: "patch" });
         patch.style.background = color;
         return [element("span", { class: "legend" }, patch, word), " "];
       }));
     const chart = chartFor(at.evidence, form.chart, terms);
-    const told = rolledUp(terms, form.terms);
-    at.evidence.replaceChildren(waterfall(told, `evidence ${said}, in decibans`, chart));
+    const pairs = rolledUp(terms, form.terms);
+    at.evidence.replaceChildren(waterfall(pairs, `evidence ${direction}, in decibans`, chart));
     showShares(at.shares, at.parts, terms, form.chart);
     if (before) {
       const [cells, old] = [changedCells(pinned, texts), before.terms(best, other)];
-      showComparison(at.compared, { cells, now: terms, before: old, said, most: form.terms, chart });
+      showComparison(at.compared, { cells, now: terms, before: old, direction, maxTerms: form.terms, chart });
     }
   }
 
@@ -168,7 +168,7 @@ export function mountTryIt(root, form, source, changed) {
       at.verdict.replaceChildren();
       at.risks.replaceChildren();
       delete at.decided.dataset.decision;
-      at.decided.textContent = "No decision: what mistakes cost cannot be read.";
+      at.decided.textContent = "No decision: the costs are invalid.";
       return false;
     }
   }

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from deciban.decisions.decide import incurred, least_risk_decisions
+from deciban.decisions.decide import choose_decisions, compute_incurred_costs
 from deciban.decisions.loss import Loss
 from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, Labels, UsageError
@@ -323,7 +323,7 @@ def compute_costs_by_prior(rows: ScoredRows, loss: Loss, place: int) -> tuple[Fl
 
 def _compute_cost_by_class(rows: ScoredRows, posterior: Floats, loss: Loss) -> Floats:
     """Return the mean cost of the rows of each true class; 0 for a class without rows."""
-    cost = incurred(least_risk_decisions(np.ascontiguousarray(posterior), loss), rows.labels)
+    cost = compute_incurred_costs(choose_decisions(np.ascontiguousarray(posterior), loss), rows.labels)
     size = rows.classes.size
     total, weight = np.bincount(rows.labels, rows.weights * cost, size), np.bincount(rows.labels, rows.weights, size)
     return np.divide(total, weight, out=np.zeros(size), where=weight > 0.0)

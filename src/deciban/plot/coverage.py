@@ -2,7 +2,7 @@
 
 from typing import Any, Self
 
-from deciban.decisions.decide import CoverageCurve, incurred, least_risk_decisions
+from deciban.decisions.decide import CoverageCurve, choose_decisions, compute_incurred_costs
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.plot.display import Axes, Display, add_legend, format_three, make_axes, style_axes
@@ -131,8 +131,8 @@ class CoverageDisplay(Display):
             raise UsageError("expected a cost of at least 0", parameter=Argument("reject", reject))
         labels = rows.classes.tolist()
         costs = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
-        decisions = least_risk_decisions(rows.posterior, costs)
-        curve = CoverageCurve.from_decisions(decisions, incurred(decisions, rows.labels), rows.weights)
+        decisions = choose_decisions(rows.posterior, costs)
+        curve = CoverageCurve.from_decisions(decisions, compute_incurred_costs(decisions, rows.labels), rows.weights)
         return cls(curve, costs.is_zero_one, reject)
 
     def plot(self, ax: Axes | None = None) -> Self:

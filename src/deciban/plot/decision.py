@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from deciban.decisions.bayes_error import BayesError, log_joint
-from deciban.decisions.decide import risks
+from deciban.decisions.bayes_error import BayesError, compute_log_joint
+from deciban.decisions.decide import compute_risks
 from deciban.decisions.loss import Loss
-from deciban.decisions.regions import Interval, areas_of, decision_at, least_risk
+from deciban.decisions.regions import Interval, compute_areas, find_decisions, find_least_risk
 from deciban.errors import Argument, UsageError
 from deciban.explain.column_values import ColumnValues, values_of
 from deciban.explain.decision_curves import curves_of_column, curves_of_result, joint_of, places_of_columns
@@ -143,8 +143,8 @@ class DecisionDisplay(Display):
         self.best_regions = list(regions if best_regions is None else best_regions)
         self.name = name
         self.discrete = discrete
-        self.areas = areas_of(self.regions, joint, x, len(loss.matrix))
-        least = areas_of(self.best_regions, joint, x, len(loss.matrix))
+        self.areas = compute_areas(self.regions, joint, x, len(loss.matrix))
+        least = compute_areas(self.best_regions, joint, x, len(loss.matrix))
         self.risk, self.min_risk = (float((loss.matrix * area).sum()) for area in (self.areas, least))
 
     @property
@@ -369,8 +369,8 @@ class DecisionDisplay(Display):
         for part in _find_runs(moved):
             x, joint = self.x[part], self.joint[part]
             middle = np.array([0.5 * (x[0] + x[-1])])
-            d, best = (int(decision_at(rule, middle)[0]) for rule in (self.regions, self.best_regions))
-            cost = risks(joint, self.loss)
+            d, best = (int(find_decisions(rule, middle)[0]) for rule in (self.regions, self.best_regions))
+            cost = compute_risks(joint, self.loss)
             low, high = np.zeros(x.size), cost[:, d] - cost[:, best]
             if self.loss.is_zero_one:
                 low, high = joint[:, d], joint[:, best]
@@ -380,7 +380,7 @@ class DecisionDisplay(Display):
     def _find_moved(self) -> Flags:
         """Return the steps between points at which the decision is not the best one."""
         middle = 0.5 * (self.x[1:] + self.x[:-1])
-        return np.asarray(decision_at(self.regions, middle) != decision_at(self.best_regions, middle))
+        return np.asarray(find_decisions(self.regions, middle) != find_decisions(self.best_regions, middle))
 
     @property
     def _classes(self) -> list[Any]:
@@ -398,7 +398,7 @@ class DecisionDisplay(Display):
         columns: dict[str, Any] = {"x": self.x}
         columns |= {f"joint of {label}": self.joint[:, c] for c, label in enumerate(self._classes)}
         for name, rule in (("decision", self.regions), ("best", self.best_regions)):
-            columns[name] = [decisions[place] for place in decision_at(rule, self.x)]
+            columns[name] = [decisions[place] for place in find_decisions(rule, self.x)]
         return data_frame(columns)
 
 
@@ -481,7 +481,7 @@ class DecisionMapDisplay(Display):
         self.boundary = boundary
         self.points = points
         flat = joint.reshape(-1, joint.shape[2])
-        self.decisions = least_risk(flat, loss).reshape(joint.shape[:2])
+        self.decisions = find_least_risk(flat, loss).reshape(joint.shape[:2])
         self.margins = _find_margins(flat, loss).reshape(*joint.shape[:2], -1)
 
     @classmethod
@@ -550,7 +550,7 @@ class DecisionMapDisplay(Display):
             np.linspace(*ends, SIDE_POINTS) for ends in zip(np.min(reach, axis=0), np.max(reach, axis=0), strict=True)
         )
         points = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
-        joint = np.exp(log_joint(result.distributions, result.prior, points)).reshape(y.size, x.size, -1)
+        joint = np.exp(compute_log_joint(result.distributions, result.prior, points)).reshape(y.size, x.size, -1)
         same = all(np.allclose(one.covariance, ellipses[0].covariance) for one in ellipses)
         return cls(x, y, joint, result.loss, ("x", "y"), ellipses, "linear" if same else "quadratic").plot(ax)
 
@@ -646,7 +646,7 @@ def _find_margins(joint: Floats, loss: Loss) -> Floats:
     The zero lines of these smooth functions are the boundaries, so that contours of them are not staircases.
     """
     total = np.maximum(joint.sum(axis=1, keepdims=True), MIN_RISK)
-    log_risk = np.log(np.maximum(risks(joint / total, loss), MIN_RISK))
+    log_risk = np.log(np.maximum(compute_risks(joint / total, loss), MIN_RISK))
     margins = np.empty_like(log_risk)
     for d in range(log_risk.shape[1]):
         others = np.delete(log_risk, d, axis=1)

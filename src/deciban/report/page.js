@@ -1,4 +1,4 @@
-// "What if": a form made from the columns of the model, whose values move the posterior and the evidence.
+// "What if": a form for the columns of the model that updates the posterior and the evidence.
 // It needs decibanScorer (the scorer) and two scripts of JSON: #model-json and #what-if-data.
 
 import { digits, element } from "../web/dom.js";
@@ -17,16 +17,16 @@ const form = rowForm(columns, { shown: byId("what-if-form"), more: byId("what-if
 const showPosterior = posteriorBars(byId("what-if-posterior"), data);
 
 function showEvidence(answer, best, other) {
-  const said = `evidence for ${data.classes[best]} against ${data.classes[other]}, in decibans`;
+  const title = `Evidence for ${data.classes[best]} against ${data.classes[other]}, in decibans`;
   const terms = rolledUp(answer.terms(best, other), data.terms);
-  byId("what-if-evidence").replaceChildren(waterfall(terms, said, data.chart));
-  byId("what-if-against").textContent = said;
+  byId("what-if-evidence").replaceChildren(waterfall(terms, title, data.chart));
+  byId("what-if-against").textContent = title;
 }
 
 function decisionOf(posterior) {
   const risks = risksOf(posterior, data.loss.costs);
   const best = leastRisk(risks);
-  return `decision of least expected loss: ${data.loss.decisions[best]} (${digits(risks[best])})`;
+  return `least-cost decision: ${data.loss.decisions[best]} (${digits(risks[best])})`;
 }
 
 function update() {
@@ -37,8 +37,8 @@ function update() {
     problem.textContent = "";
     showPosterior(answer.posterior);
     if (other !== undefined) showEvidence(answer, best, other);
-    const said = `${data.classes[best]}: ${digits(answer.posterior[best])}`;
-    byId("what-if-result").textContent = data.loss ? `${said}; ${decisionOf(answer.posterior)}` : said;
+    const result = `${data.classes[best]}: ${digits(answer.posterior[best])}`;
+    byId("what-if-result").textContent = data.loss ? `${result}; ${decisionOf(answer.posterior)}` : result;
   } catch (error) {
     problem.textContent = error.message;
   }

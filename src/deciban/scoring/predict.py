@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deciban.decisions.decide import Decisions, least_risk_decisions
+from deciban.decisions.decide import Decisions, choose_decisions
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.model.batches import row_ranges, rows_per_batch
@@ -191,7 +191,7 @@ def loss_for(fitted: Fitted, loss: Any, reject: float | None = None) -> Loss:
 def decide_table(fitted: Fitted, table: Table, loss: Loss, first_row: int = 0) -> Decisions:
     """The decisions of least risk for rows in memory; `loss` is for the model's classes."""
     posterior, best = _score_as_learned(fitted, table, first_row)
-    return break_ties_as_predict(least_risk_decisions(posterior, loss, column_of(table)), best)
+    return break_ties_as_predict(choose_decisions(posterior, loss, column_of(table)), best)
 
 
 def break_ties_as_predict(decisions: Decisions, best: Integers) -> Decisions:
@@ -255,7 +255,8 @@ def column_of(table: Table) -> Callable[[str], Any]:
     def column(name: str) -> Any:
         if table.names is None or name not in table.names:
             raise UsageError(
-                f"the loss names a column {name!r}, which is not in the table", remedy="give an array instead"
+                f"the loss refers to the column {name!r}, which is not in the table",
+                remedy="give the costs as an array",
             )
         return table.numbers([table.names.index(name)])[:, 0]
 

@@ -125,6 +125,28 @@ def format_digits(value: float) -> str:
     return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
 
 
+def format_short(value: float) -> str:
+    """Format a number with three significant digits, without an exponent unless it is very small or large.
+
+    >>> format_short(0.98574), format_short(3312.4), format_short(0.04781), format_short(1.0)
+    ('0.986', '3310', '0.0478', '1')
+    """
+    return f"{float(f'{value:.3g}'):g}" if 1e-4 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def format_probability(value: float) -> str:
+    """Format a probability as a percentage with three significant digits, bounded at 0.01% and 99.99%.
+
+    >>> format_probability(0.95667), format_probability(1.0 - 1e-9), format_probability(1e-7), format_probability(0.5)
+    ('95.7%', '> 99.99%', '< 0.01%', '50%')
+    """
+    if 0.0 < value < 1e-4:
+        return "< 0.01%"
+    if 0.9999 < value < 1.0:
+        return "> 99.99%"
+    return f"{format_short(100.0 * value)}%"
+
+
 def format_number(value: float) -> str:
     """A number of a table as people write it: with its own digits, as far as they are not noise.
 

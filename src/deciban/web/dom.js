@@ -1,8 +1,8 @@
-// Elements of a page, and numbers as people read them.
+// Helpers for elements of a page and for formatting numbers.
 
 export const SVG = "http://www.w3.org/2000/svg";
 
-// An element of HTML with attributes and children (elements or texts).
+// Create an HTML element with attributes and children (elements or texts).
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -10,7 +10,7 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-// An element of SVG with attributes, and text if given.
+// Create an SVG element with attributes, and text if given.
 export function drawn(name, attributes = {}, text = undefined) {
   const made = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -18,21 +18,21 @@ export function drawn(name, attributes = {}, text = undefined) {
   return made;
 }
 
-// A text with at most so many characters.
-export function shortened(text, most) {
-  return [...text].length <= most ? text : [...text].slice(0, most - 1).join("") + "…";
+// Shorten a text to a maximum length.
+export function shortened(text, maxLength) {
+  return [...text].length <= maxLength ? text : [...text].slice(0, maxLength - 1).join("") + "…";
 }
 
-// Evidence in decibans with its sign; evidence of +∞ and of −∞ has no sum.
+// Format evidence in decibans with its sign; the sum of +∞ and −∞ is undefined.
 export function signed(value) {
   if (Number.isNaN(value)) return "undefined";
   return `${value >= 0 ? "+" : "−"}${Number.isFinite(value) ? Math.abs(value).toFixed(1) : "∞"}`;
 }
 
-// A probability or a loss in four digits, short also where it is small.
+// Format a probability or a loss with four digits.
 export function digits(value) {
   return value === 0 || Math.abs(value) >= 1e-3 ? value.toPrecision(4) : value.toExponential(3);
 }
 
-// Nats as decibans.
+// Decibans per nat.
 export const DECIBANS = 10 / Math.LN10;

@@ -2,7 +2,7 @@
 
 import { DECIBANS, drawn, shortened, signed } from "./dom.js";
 
-// What the scorer makes of a row: the posterior, and the terms of the sum for one class against another in decibans.
+// Score a row: the posterior, and the terms of the evidence for one class against another in decibans.
 export function scorerAnswer(scorer, row) {
   const found = scorer.columnEvidence(row);
   const difference = (values, best, other) => DECIBANS * (values[best] - values[other]) || 0;
@@ -11,28 +11,28 @@ export function scorerAnswer(scorer, row) {
     impossible: scorer.predictJointLogProba(row).every((value) => value === -Infinity),
     terms(best, other) {
       const start = [{ name: "prior", value: difference(scorer.logPrior, best, other), isStart: true }];
-      const said = (values) => difference(values, best, other);
-      return [...start, ...found.map(({ name, values, own, joint, correction }) => ({ name, value: said(values),
-        isStart: false, own: said(own), joint: said(joint), correction: said(correction) }))];
+      const inFavor = (values) => difference(values, best, other);
+      return [...start, ...found.map(({ name, values, own, joint, correction }) => ({ name, value: inFavor(values),
+        isStart: false, own: inFavor(own), joint: inFavor(joint), correction: inFavor(correction) }))];
     },
   };
 }
 
-// Pairs of label and value: the prior, then the columns that say something, the largest first; the rest together.
-export function rolledUp(terms, most) {
+// Return pairs of label and value: the prior, then the columns with the strongest evidence, then the rest as one sum.
+export function rolledUp(terms, maxTerms) {
   const start = terms.filter((term) => term.isStart);
-  const telling = terms.filter((term) => !term.isStart && term.value !== 0)
+  const columns = terms.filter((term) => !term.isStart && term.value !== 0)
     .sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
-  const shown = telling.length === most + 1 ? telling : telling.slice(0, most); // one more can as well be shown
-  const rest = telling.slice(shown.length);
-  const told = [...start, ...shown].map(({ name, value }) => [name, value]);
-  if (rest.length) told.push([`${rest.length} others`, rest.reduce((sum, { value }) => sum + value, 0)]);
-  return told;
+  const shown = columns.length === maxTerms + 1 ? columns : columns.slice(0, maxTerms); // a rest of one takes as much room
+  const rest = columns.slice(shown.length);
+  const pairs = [...start, ...shown].map(({ name, value }) => [name, value]);
+  if (rest.length) pairs.push([`${rest.length} others`, rest.reduce((sum, { value }) => sum + value, 0)]);
+  return pairs;
 }
 
 const sumOf = (terms) => terms.reduce((sum, [, value]) => sum + value, 0);
 
-// Where each bar begins and ends; what is infinite is cut off where it is longer than all else together.
+// Return the start and end of each bar; an infinite bar is clipped, longer than all others together.
 function barsOf(terms) {
   const longest = 10 + terms.reduce((sum, [, value]) => sum + (Number.isFinite(value) ? Math.abs(value) : 0), 0);
   const ends = [0];
@@ -41,8 +41,8 @@ function barsOf(terms) {
   return [...bars, ["sum", 0, ends[ends.length - 1], sumOf(terms)]];
 }
 
-// A picture of terms, each from where the one before ended, last the sum. chart: its width, the room of labels and
-// numbers, the height of a bar, and the colors for and against.
+// Draw the terms as a waterfall that ends with the sum. chart: width, space for labels and numbers, height of a bar,
+// colors for and against.
 export function waterfall(terms, title, chart) {
   const { wide, label, number, step } = chart;
   const bars = barsOf(terms);
@@ -60,7 +60,7 @@ export function waterfall(terms, title, chart) {
     if (Number.isFinite(value)) {
       svg.append(drawn("rect", { x: Math.min(along(start), along(end)), y: middle - 6, height: 12,
         width: Math.max(Math.abs(along(end) - along(start)), 0.6), fill }));
-    } else if (!Number.isNaN(value)) { // an arrow: it has no end
+    } else if (!Number.isNaN(value)) { // an arrow for infinite evidence
       const [from, tip] = [along(start), along(end)];
       const neck = tip - 9 * Math.sign(value);
       svg.append(drawn("path", { fill,

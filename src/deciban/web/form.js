@@ -1,8 +1,8 @@
-// A form for a row: an input for each column, by what the column is.
+// A form for a row: one input per column, according to its kind.
 
 import { element } from "./dom.js";
 
-// Levels that are offered for choice; of more, one is typed.
+// Levels offered in a list; with more levels, the value is typed.
 const MAX_LEVELS = 200;
 
 const NUMERIC = new Set(["number", "count"]);
@@ -38,7 +38,7 @@ function typed(column, id) {
       if (node.value === "" || (column.kind !== "text" && node.value.trim() === "")) return null;
       if (!numeric) return node.value;
       const value = Number(node.value.trim());
-      if (Number.isNaN(value)) throw new Error(`${column.name}: "${node.value}" is not a number; enter one, or nothing`);
+      if (Number.isNaN(value)) throw new Error(`${column.name}: "${node.value}" is not a number; enter a number, or leave the field empty`);
       return value;
     },
     text: () => (node.value === "" ? null : node.value),
@@ -48,7 +48,7 @@ function typed(column, id) {
   };
 }
 
-// A slider over the range that was learned, which moves with the input beside it.
+// A slider over the learned range, in sync with the input beside it.
 function slider(column, input) {
   const whole = column.kind === "count";
   const digits = whole ? 0 : Math.max(0, 2 - Math.floor(Math.log10(column.high - column.low)));
@@ -73,7 +73,7 @@ function fieldOf(column, id) {
   const field = element("div", { class: column.kind === "text" ? "field wide" : "field" },
     element("label", { for: id }, column.name), input.node);
   if (!levels && column.ends) {
-    field.append(element("span", { class: "hint", id: `${id}-hint` }, `usual: ${column.ends.join(" to ")}`));
+    field.append(element("span", { class: "hint", id: `${id}-hint` }, `usual range: ${column.ends.join(" to ")}`));
     input.node.setAttribute("aria-describedby", `${id}-hint`);
   }
   if (levels || !NUMERIC.has(column.kind) || !(column.high > column.low)) return { field, input };
@@ -83,8 +83,8 @@ function fieldOf(column, id) {
   return { field, input: { ...input, set(value) { set(value); along.follow(); } } };
 }
 
-// The form of some columns ({name, kind, levels, flag, low, high, ends}): the first `open` into `shown`, the others into
-// `more`, a details element; ids of inputs begin with `prefix`. A row is an object without a prototype.
+// Build a form for columns ({name, kind, levels, flag, low, high, ends}): the first `open` go into `shown`, the others
+// into `more`, a details element. Ids of inputs start with `prefix`. A row is an object without a prototype.
 export function rowForm(columns, { shown, more, open, prefix }) {
   const inputs = new Map();
   const rest = element("div", { class: "fields" });
@@ -98,27 +98,27 @@ export function rowForm(columns, { shown, more, open, prefix }) {
   if (folded) more.append(element("summary", {}, folded === 1 ? "1 more column" : `${folded} more columns`), rest);
   more.hidden = folded === 0;
   return {
-    // What is entered; an Error where it cannot be read.
+    // Return the entered row; throw an Error if a value cannot be read.
     row() {
       const row = Object.create(null);
       for (const [name, input] of inputs) row[name] = input.get();
       return row;
     },
-    // What is entered as pairs of name and text, without what is missing.
+    // Return the entered values as pairs of name and text, without missing ones.
     texts: () => [...inputs].map(([name, input]) => [name, input.text()]).filter(([, text]) => text !== null),
-    // Enter values from a function of the name; what it does not have is missing.
+    // Fill the form from a function of the column name; null is missing.
     fill(valueOf) {
       for (const [name, input] of inputs) input.set(valueOf(name));
     },
   };
 }
 
-// The values of an object's own keys, by name.
+// Return a function from a name to the value of an object's own key.
 export function valuesIn(object) {
   return (name) => (Object.hasOwn(object, name) ? object[name] : null);
 }
 
-// What the scorer knows of its columns, in the order that is given, with what is known beside.
+// Return the columns of the scorer in the given order, with the given properties.
 export function scorerColumns(model, scorer, order) {
   const flags = new Set(model.columns.filter((column) => column.read_as === "flag").map((column) => column.name));
   const known = new Map(scorer.columns.map((column) => [column.name, column]));

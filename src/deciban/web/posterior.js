@@ -1,11 +1,11 @@
-// The posterior as bars, which move when it changes.
+// The posterior as bars.
 
 import { digits, element } from "./dom.js";
 
-// Classes that have a bar: the most probable ones, if there are more.
+// Classes with a bar; of more classes, the most probable ones.
 const MAX_CLASSES = 12;
 
-// The places of the classes, the most probable first.
+// Return the positions of the classes, the most probable first.
 export function bestFirst(posterior) {
   return posterior.map((_, c) => c).sort((a, b) => posterior[b] - posterior[a] || a - b);
 }
@@ -22,7 +22,7 @@ function barOf(name, color) {
 
 const inPoints = (share) => `${share >= 0 ? "+" : "−"}${(100 * Math.abs(share)).toFixed(1)} points`;
 
-// Bars of the classes in a list; the function that is returned shows a posterior, and beside it one that was pinned.
+// Create the bars in a list. The returned function shows a posterior and, for comparison, a pinned one.
 export function posteriorBars(list, { classes, colors }) {
   const bars = new Map();
   const bar = (c) => {
@@ -33,7 +33,7 @@ export function posteriorBars(list, { classes, colors }) {
   return (posterior, pinned = null) => {
     const few = classes.length <= MAX_CLASSES;
     const order = few ? classes.map((_, c) => c) : bestFirst(posterior).slice(0, MAX_CLASSES);
-    if (shown !== order.join()) list.replaceChildren(...order.map((c) => bar(c).node)); // nodes that stay can move
+    if (shown !== order.join()) list.replaceChildren(...order.map((c) => bar(c).node)); // existing nodes are moved
     shown = order.join();
     const best = bestFirst(posterior)[0];
     for (const c of order) {

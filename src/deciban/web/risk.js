@@ -1,12 +1,12 @@
-// Expected losses and the decision of least risk, as deciban's `decide` finds them.
+// Expected losses and the decision of least risk, as in deciban's `decide`.
 
-// The expected loss of each decision, from its costs by class.
+// Return the expected loss of each decision from its costs by class.
 export function risksOf(posterior, costs) {
-  const isSame = (line) => line.every((cost) => cost === line[0]); // then no digit is lost to the posterior
+  const isSame = (line) => line.every((cost) => cost === line[0]); // then no rounding error is added
   return costs.map((line) => (isSame(line) ? line[0] : line.reduce((sum, cost, c) => sum + cost * posterior[c], 0)));
 }
 
-// The place of the decision of least risk; ties go to the first.
+// Return the position of the decision of least risk; ties go to the first.
 export function leastRisk(risks) {
   return risks.indexOf(Math.min(...risks));
 }

@@ -88,10 +88,10 @@ def form_modules() -> list[Traversable]:
 
 
 def embed_json(value: Any) -> str:
-    """Return JSON that is safe inside a script element: it cannot end the script or start a comment.
+    r"""Return JSON that is safe inside a script element: it cannot end the script or start a comment.
 
     >>> print(embed_json({"a": "</script>"}))
-    {"a":"\\u003c/script\\u003e"}
+    {"a":"\u003c/script\u003e"}
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign, written in UNSAFE_IN_PAGES.items():

@@ -150,6 +150,6 @@ def test_lists_of_strings_in_cross_validation(texts: Any) -> None:
     peer = cross_val_score(make_pipeline(CountVectorizer(), MultinomialNB()), texts, labels, cv=4)
     assert_array_equal(found, peer)
     chosen = GridSearchCV(
-        BayesClassifier(tune=None), {"columns": [Text(), Text("bernoulli")]}, cv=2, error_score="raise"
+        BayesClassifier(tune=None), {"families": [Text(), Text("bernoulli")]}, cv=2, error_score="raise"
     )
-    assert chosen.fit(texts, labels).best_params_["columns"] == Text()
+    assert chosen.fit(texts, labels).best_params_["families"] == Text()

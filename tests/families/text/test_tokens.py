@@ -219,7 +219,7 @@ def test_many_short_words_in_one_text_need_no_more_room(monkeypatch: pytest.Monk
     """Each is a group of characters: room for groups ran out again and again, and the room for characters grew too."""
     grown: list[int] = []
     monkeypatch.setattr(
-        "deciban.families.text.tokens.enlarged", lambda array: grown.append(array.size) or array.repeat(2)
+        "deciban.families.text.tokens.enlarge", lambda array: grown.append(array.size) or array.repeat(2)
     )
     numbers, _, _ = Text(analyzer="char_wb", ngram_range=(2, 2)).tokens.learn(pa.array(["a b " * 20_000]))
     assert numbers.size == 80_000

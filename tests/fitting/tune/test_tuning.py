@@ -90,7 +90,7 @@ def test_twenty_copies_of_a_column_say_no_more_than_one() -> None:
     assert log_loss(y, plain.predict_proba(np.repeat(test[:, None], 20, axis=1))) > 3.0 * losses[0]
 
 
-@pytest.mark.parametrize("kind", ["top-words", "codes", "numbers"])
+@pytest.mark.parametrize("kind", ["words", "codes", "numbers"])
 def test_xor_is_solved(kind: str) -> None:
     bits = RNG.integers(0, 2, (600, 2))
     y = bits[:, 0] ^ bits[:, 1]
@@ -339,7 +339,7 @@ def test_ten_thousand_columns_share_one_weight() -> None:
     y = np.arange(60) % 2
     X = RNG.normal(size=(60, 10_000)) + 0.05 * y[:, None]
     clf = BayesClassifier().fit(X, y)
-    assert "one weight for all 10000 blocks" in str(clf.tuning_)
+    assert "one weight for all 10,000 blocks" in str(clf.tuning_)
     assert np.unique(clf.tuning_.weights).size == 1
     assert clf.tuning_.weights[0] < 0.5
 

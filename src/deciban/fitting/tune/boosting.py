@@ -1,9 +1,9 @@
-"""Corrections learned on left-out rows: where the sum of the evidence is wrong, and by how much.
+"""Correction tables, boosted on left-out rows where the sum of the evidence is wrong.
 
 Columns are cut into few bins: numbers at quantiles, categories in the order of their evidence. Two series of tables are
-grown, one on top of the weighted evidence, one on the prior alone; left-out rows then say how much each counts. The
-rows are cut into five folds. Each series is grown five times, each time without one fold, whose rows tell when to stop;
-the five are averaged. So every row has scores that it had no part in.
+grown: one on top of the weighted evidence, one on top of the prior alone. Left-out rows then decide how much each
+series counts. The rows are split into five folds. Each series is grown five times, each time without one fold, whose
+rows decide when to stop; the five are averaged. So every row is scored by tables that have not seen it.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.families.base.contract import LeftOutRows
+from deciban.fitting.tune.hyperparameters import BINNING, CORRECTIONS, WEIGHTS
 from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows, assign_folds, is_number
-from deciban.fitting.tune.weights import MAX_BLOCKS_WEIGHED, center, compute_metrics, learn_weights, maximize
+from deciban.fitting.tune.weights import center, compute_metrics, learn_weights, maximize
 from deciban.model.corrections import Bins, CorrectedColumn, Corrections, bins_of, cells_of, sums_of_values
 from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
@@ -30,24 +31,12 @@ from deciban.tables.table import SparseMatrix, Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers, sum_at
 from deciban.util.parallel import map_in_threads, one_blas_thread
 
-# The most levels of a category that are told apart where few are wanted, and in corrections.
-FEW_LEVELS, MAX_LEVELS = 16, 60
 
-# Rows that a level of a category needs to be told apart: the order of rarer ones would be that of their labels.
-ROWS_OF_A_LEVEL = 10.0
+def reduce_to_levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[float, ...] | None, int] | None:
+    """Cut a column into few levels; return None if that is not possible.
 
-# Rows of the overall shares that are added to those of each level when levels are put in order.
-SHARES_ADDED = 5.0
-
-# Columns whose cells are looked at together.
-COLUMNS_AT_A_TIME = 256
-
-# The least and the most bins of a number, and rows for each.
-MIN_BINS, MAX_BINS_CUT, ROWS_OF_A_BIN = 16, 126, 64.0
-
-
-def cut_into_levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[float, ...] | None, int] | None:
-    """A column as a few levels: the code of each cell (-1: missing), where it is cut (None: nowhere), their number."""
+    Returns the code of each cell (-1: missing), the cuts of numbers (None for categories), and the number of levels.
+    """
     table = rows.table
     if is_number(table, column):
         cells = np.asarray(table.numbers([column])[:, 0], dtype=np.float64)
@@ -57,28 +46,31 @@ def cut_into_levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[fl
         codes = np.where(np.isnan(cells), -1, np.searchsorted(cuts, cells, side="right")).astype(np.int32)
         return codes, tuple(cuts.tolist()), cuts.size + 1
     codes, levels = _encode_levels(table, column)
-    return (codes, None, len(levels)) if 2 <= len(levels) <= FEW_LEVELS else None
+    return (codes, None, len(levels)) if 2 <= len(levels) <= BINNING.few_levels else None
 
 
-def find_quantile_cuts(cells: Floats, weights: Floats, bins: int, most_values: int) -> Floats:
-    """Where numbers are cut into about so many bins of equal weight; between all values where these are few."""
+def find_quantile_cuts(cells: Floats, weights: Floats, bins: int, max_values: int) -> Floats:
+    """Return cuts into about `bins` bins of equal weight; between all values if these are few."""
     here = ~np.isnan(cells)
     values = np.unique(cells[here])
-    if values.size <= most_values:
+    if values.size <= max_values:
         low, high = values[:-1], values[1:]
         middle = low + (high - low) / 2.0
-        return np.unique(np.where(middle > low, middle, high))  # of neighbors among doubles there is no middle
+        return np.unique(np.where(middle > low, middle, high))  # neighboring doubles have no midpoint
     share = np.arange(1, bins) / bins
     return np.unique(np.quantile(cells[here], share, method="inverted_cdf", weights=weights[here]))
 
 
 def measure_associations(rows: Rows, columns: Sequence[int], weights: Floats) -> Floats:
-    """How much each column depends on the class, by rows of these weights: of a number the share of its variance that
-    lies between the classes, of a category the mean square contingency for each level."""
+    """Return how strongly each column depends on the class, by rows with these weights.
+
+    For a number, this is the share of its variance between the classes; for a category, the mean square contingency per
+    level.
+    """
     found = np.zeros(len(columns))
     numeric = np.array([is_number(rows.table, column) for column in columns], dtype=np.bool_)
     member = np.eye(rows.classes)[rows.labels] * weights[:, None]
-    for places in np.array_split(np.flatnonzero(numeric), max(1, numeric.sum() // COLUMNS_AT_A_TIME)):
+    for places in np.array_split(np.flatnonzero(numeric), max(1, numeric.sum() // BINNING.columns_at_once)):
         cells = np.asarray(rows.table.numbers([columns[k] for k in places]), dtype=np.float64)
         here = ~np.isnan(cells)
         cells = np.where(here, cells, 0.0)
@@ -96,15 +88,15 @@ def measure_associations(rows: Rows, columns: Sequence[int], weights: Floats) ->
 
 
 def _count_levels(codes: Codes, rows: Rows, weights: Floats, levels: int) -> Floats:
-    """The weight of each level and class."""
+    """Return the weight of each level and class."""
     here = codes >= 0
     found = sum_at(codes[here] * rows.classes + rows.labels[here], weights[here], levels * rows.classes)
     return found.reshape(levels, rows.classes)
 
 
 def bin_columns(rows: Rows, columns: Sequence[int]) -> list[CorrectedColumn]:
-    """The columns in the bins that corrections tell apart; without those that do not vary."""
-    bins = int(np.clip(rows.total / ROWS_OF_A_BIN, MIN_BINS, MAX_BINS_CUT))
+    """Return the bins of these columns for corrections; constant columns are left out."""
+    bins = int(np.clip(rows.total / BINNING.rows_per_bin, BINNING.min_bins, BINNING.max_bins))
     found = []
     for column in columns:
         if is_number(rows.table, column):
@@ -116,7 +108,7 @@ def bin_columns(rows: Rows, columns: Sequence[int]) -> list[CorrectedColumn]:
 
 
 def _encode_levels(table: Table, column: int) -> tuple[Codes, pa.Array]:
-    """The code of each cell (-1: missing), and the levels."""
+    """Return the code of each cell (-1: missing), and the levels."""
     values = table.values([column])
     array = values[0] if isinstance(values, list) else pa.array(values[:, 0], from_pandas=True)
     codes, levels = encode_distinct(array, column)
@@ -124,16 +116,18 @@ def _encode_levels(table: Table, column: int) -> tuple[Codes, pa.Array]:
 
 
 def _order_levels(rows: Rows, column: int) -> pa.Array:
-    """The frequent levels of a category, those that say alike side by side: along the direction in which their
-    evidence differs most."""
+    """Return the frequent levels of a category, ordered so that neighbors have similar evidence.
+
+    The order is along the direction in which their evidence differs most.
+    """
     codes, levels = _encode_levels(rows.table, column)
     counts = _count_levels(codes, rows, rows.weights, len(levels))
     total = counts.sum(axis=1)
     by_name = np.array(sorted(range(len(levels)), key=lambda k: (-total[k], str(levels[k]))), dtype=np.int64)
-    kept = by_name[total[by_name] >= ROWS_OF_A_LEVEL][:MAX_LEVELS]
+    kept = by_name[total[by_name] >= BINNING.min_level_rows][: BINNING.max_levels]
     if kept.size > 1:
         prior = np.exp(rows.log_prior)
-        shares = (counts[kept] + SHARES_ADDED * prior) / (total[kept, None] + SHARES_ADDED)
+        shares = (counts[kept] + BINNING.prior_rows * prior) / (total[kept, None] + BINNING.prior_rows)
         evidence = np.log(np.maximum(shares, 1e-12)) - np.maximum(rows.log_prior, -30.0)
         evidence -= evidence.mean(axis=1, keepdims=True)
         evidence -= np.average(evidence, axis=0, weights=total[kept])
@@ -143,43 +137,12 @@ def _order_levels(rows: Rows, column: int) -> pa.Array:
     return levels.take(pa.array(kept))
 
 
-# With fewer rows, or more classes, nothing is corrected.
-MIN_ROWS_CORRECTED, MAX_CLASSES_CORRECTED = 100, 50
-
-# The parts that rows are cut into; the tests of a table; the curvature added to that of each cell, in rows; how far the
-# values of a table go toward the optimum, and at most where tables are few.
-FOLDS, DEPTH, RIDGE, RATE, MAX_RATE = 5, 6, 1.0, 0.2, 0.4
-
-# The most tables of a series, tables between two looks at the loss, and by what share it has to fall while so many more
-# tables are grown.
-MAX_TABLES, TABLES_A_LOOK, TABLES_OF_A_FALL, MIN_FALL = 400, 10, 20, 0.001
-
-# The most slopes that a table explains at once: of more classes it explains random mixtures.
-MAX_OUTPUTS = 5
-
-# Columns that corrections may use, the share of them that each table may, and of how few it may use all.
-MAX_COLUMNS_CORRECTED, SHARE_OF_COLUMNS, FEW_COLUMNS = 128, 0.5, 8
-
-# Cells that may be looked at for a series: rows times columns times tables, more where there are several slopes. It is
-# what bounds the time.
-MAX_WORK, MIN_TABLES = 4e9, 150
-
-# How strongly the scale of the evidence is drawn to 1 and that of the second series to 0: as so many rows would.
-SCALE_ROWS = 10.0
-
-# Numbers of evidence that are held at a time, and sums of slopes in the search of a table.
-EVIDENCE_AT_A_TIME, MAX_SUMS = 1 << 22, 1 << 21
-
-# Numbers that are held for all rows together.
-MAX_NUMBERS_HELD = 1 << 26
-
-# The log prior of a class that has no rows.
-MIN_LOG_PRIOR = -50.0
-
-
 class Searched(NamedTuple):
-    """What tables are searched in: the bin of each cell, column by row; the bins of each column; and for each fold the
-    columns that its tables may use."""
+    """Input of the search for tables.
+
+    bins: the bin of each cell, column by row. sizes: the number of bins of each column. chosen: for each fold, the
+    columns that its tables may use.
+    """
 
     bins: Bins
     sizes: Integers
@@ -187,7 +150,7 @@ class Searched(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Tables grown without each fold, and the correction of each row by those that were grown without it."""
+    """Tables grown without each fold, and the correction of each row by the tables grown without it."""
 
     tests: list[Integers]
     values: list[Floats]
@@ -196,21 +159,23 @@ class Series(NamedTuple):
 
 @one_blas_thread()
 def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
-    """The tuning with corrections, and with the scales that they leave to the evidence; as it is where rows are too
-    few. `learned`: whether the rows are among those counted."""
+    """Return the tuning with corrections, and the scales that these leave to the evidence.
+
+    With too few rows, the tuning is returned as it is. learned: True if the rows are among those counted.
+    """
     places = find_correctable_columns(tuning.schema)
-    if rows.total < MIN_ROWS_CORRECTED or isinstance(rows.table, SparseMatrix):
+    if rows.total < CORRECTIONS.min_rows or isinstance(rows.table, SparseMatrix):
         return tuning
-    if not (columns := bin_columns(rows, places[:MAX_COLUMNS_CORRECTED])):
+    if not (columns := bin_columns(rows, places[: CORRECTIONS.max_columns])):
         return tuning
     left_out, hashed, copies = rows.rows_to_leave_out(learned), len(columns), rows.copies.extra
-    amounts = assign_folds(columns, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)
-    place, fold = np.nonzero(amounts)  # a row that is in several folds is several rows
+    amounts = assign_folds(columns, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds)
+    place, fold = np.nonzero(amounts)  # a row in several folds counts as several rows
     if not np.array_equal(place, np.arange(rows.labels.size)):
         rows = replace(rows, table=rows.table.take(place), labels=rows.labels[place])
         left_out = left_out[place]
     rows = replace(rows, weights=amounts[place, fold])
-    if np.unique(fold).size < FOLDS:
+    if np.unique(fold).size < CORRECTIONS.folds:
         return tuning
     columns, chosen = _choose_columns_by_fold(rows, places, columns, fold)
     prior = make_finite_prior(rows)
@@ -219,7 +184,7 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
     first = grow(search, rows, fold, start, seed=0)
     second = grow(search, rows, fold, np.broadcast_to(prior, start.shape), seed=1)
     scores = np.stack([start - prior + first.left_out, second.left_out], axis=1)
-    scale, bias = maximize(center(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), SCALE_ROWS)
+    scale, bias = maximize(center(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), CORRECTIONS.scale_rows)
     corrections, mean = _join_series(columns, hashed, search.bins, rows, (first, second), scale)
     accuracy, log_loss = compute_metrics(np.einsum("nbk,b->nk", scores, scale) + prior + bias, rows)
     return replace(
@@ -235,31 +200,31 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
 
 
 def add_cap(tuning: Tuning, counts: Counts) -> Tuning:
-    """The tuning with a cap on what one block may be worth: no more than the rows behind it can support."""
-    few = 0 < len(tuning.schema.block_names) <= MAX_BLOCKS_WEIGHED
+    """Return the tuning with a cap on the evidence of one block: no more than the rows behind it can support."""
+    few = 0 < len(tuning.schema.block_names) <= WEIGHTS.max_blocks
     return replace(tuning, cap=float(np.log1p(counts.class_weight.sum()))) if tuning.rows and few else tuning
 
 
 def may_correct(tuning: Tuning, classes: int) -> bool:
-    """Whether there is anything to correct: tuned columns besides texts, and classes that are not too many."""
-    return bool(tuning.rows and 2 <= classes <= MAX_CLASSES_CORRECTED and find_correctable_columns(tuning.schema))
+    """Return True if there are tuned columns besides texts, and not too many classes."""
+    return bool(tuning.rows and 2 <= classes <= CORRECTIONS.max_classes and find_correctable_columns(tuning.schema))
 
 
 def limit_correction_rows(columns: int, classes: int) -> int:
-    """The most rows that corrections are learned from."""
-    columns = min(columns, MAX_COLUMNS_CORRECTED)
-    numbers = FOLDS * (2 * classes + 2 * count_outputs(classes) + 6)  # that are held for each row
-    work = MIN_TABLES * _measure_row_work(_count_table_columns(columns), classes)
-    return int(min(MAX_WORK / work, MAX_NUMBERS_HELD / numbers))
+    """Return the maximum number of rows that corrections are learned from."""
+    columns = min(columns, CORRECTIONS.max_columns)
+    numbers = CORRECTIONS.folds * (2 * classes + 2 * count_outputs(classes) + 6)  # that are held for each row
+    work = CORRECTIONS.min_tables * _measure_row_work(_count_table_columns(columns), classes)
+    return int(min(CORRECTIONS.max_work / work, CORRECTIONS.max_numbers / numbers))
 
 
 def _measure_row_work(columns: int, classes: int) -> float:
-    """The cells of a row that are looked at for a table of each fold; further slopes cost half of the first."""
-    return FOLDS * columns * (1.0 + count_outputs(classes)) / 2.0
+    """Return the cells read per row for a table of each fold; further slopes cost half of the first."""
+    return CORRECTIONS.folds * columns * (1.0 + count_outputs(classes)) / 2.0
 
 
 def find_correctable_columns(schema: Schema) -> list[int]:
-    """The columns that may be corrected: all but texts and counts of words."""
+    """Return the columns that may be corrected: all but texts and word counts."""
     groups = (group for group in schema.groups if not group.family.is_text and not group.family.accepts_new_columns)
     return sorted({column for group in groups for column in group.columns})
 
@@ -267,14 +232,16 @@ def find_correctable_columns(schema: Schema) -> list[int]:
 def _choose_columns_by_fold(
     rows: Rows, places: list[int], columns: list[CorrectedColumn], fold: Integers
 ) -> tuple[list[CorrectedColumn], list[Integers]]:
-    """The columns to correct by, and for each fold which of them its tables may use: all, or of very many those that
-    depend most on the class by the rows of the other folds."""
-    if len(places) <= MAX_COLUMNS_CORRECTED:
-        return columns, [np.arange(len(columns))] * FOLDS
+    """Return the columns to correct by, and for each fold those that its tables may use.
+
+    These are all columns, or of very many those most strongly associated with the class in the other folds.
+    """
+    if len(places) <= CORRECTIONS.max_columns:
+        return columns, [np.arange(len(columns))] * CORRECTIONS.folds
     best = []
-    for f in range(FOLDS):
+    for f in range(CORRECTIONS.folds):
         found = measure_associations(rows, places, np.where(fold == f, 0.0, rows.weights))
-        best.append([places[k] for k in np.argsort(-found.round(12), kind="stable")[:MAX_COLUMNS_CORRECTED]])
+        best.append([places[k] for k in np.argsort(-found.round(12), kind="stable")[: CORRECTIONS.max_columns]])
     known = {column.column for column in columns}
     columns = columns + bin_columns(rows, sorted(set().union(*best) - known))
     where = {column.column: k for k, column in enumerate(columns)}
@@ -283,11 +250,11 @@ def _choose_columns_by_fold(
 
 
 def _count_table_columns(columns: int) -> int:
-    return max(min(columns, FEW_COLUMNS), int(np.ceil(SHARE_OF_COLUMNS * columns)))
+    return max(min(columns, CORRECTIONS.min_table_columns), int(np.ceil(CORRECTIONS.column_share * columns)))
 
 
 def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOutRows, fold: Integers) -> Floats:
-    """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
+    """Return the log joint of each row by its left-out evidence, with weights learned without its fold."""
     scored = counts.select_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
     few = sample_places(rows.labels.size, limit_tuning_rows(tuning.schema, rows.classes))
@@ -303,7 +270,7 @@ def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: Le
             weighted = model.cap_weighted_evidence(weighted, tuning.cap).sum(axis=1)
             out[some[here]] = weighted + bias + make_finite_prior(rows)
 
-    step = max(1, EVIDENCE_AT_A_TIME // (max(len(tuning.schema.block_names), 1) * rows.classes))
+    step = max(1, CORRECTIONS.max_evidence // (max(len(tuning.schema.block_names), 1) * rows.classes))
     every = np.arange(rows.labels.size)
     pieces = [few] if few.size == every.size else [every[first : first + step] for first in range(0, every.size, step)]
     for _ in map_in_threads(score, pieces, rows.threads):
@@ -313,12 +280,12 @@ def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: Le
 
 
 def make_finite_prior(rows: Rows) -> Floats:
-    """The log prior of each class, finite also for one that has no rows."""
-    return np.maximum(rows.log_prior, MIN_LOG_PRIOR)
+    """Return the log prior of each class, finite also for a class without rows."""
+    return np.maximum(rows.log_prior, CORRECTIONS.min_log_prior)
 
 
 def _score_rows(model: Model, counts: Counts, rows: Rows, left_out: LeftOutRows, some: Integers) -> Floats:
-    """The left-out evidence of some rows, row by block by class."""
+    """Return the left-out evidence of some rows, row by block by class."""
     table = rows.table if some.size == rows.labels.size else rows.table.take(some)
     return model.leave_one_out_evidence(counts, table, left_out[some])
 
@@ -326,9 +293,12 @@ def _score_rows(model: Model, counts: Counts, rows: Rows, left_out: LeftOutRows,
 def _learn_weights_by_fold(
     tuning: Tuning, evidence: Floats, rows: Rows, few: Integers, fold: Integers
 ) -> list[tuple[Floats, Floats]]:
-    """The weights and the bias that the rows of all other folds support, for each fold; `evidence` is of `few` rows."""
-    if len(tuning.schema.block_names) > MAX_BLOCKS_WEIGHED:
-        return [(tuning.weights, tuning.bias)] * FOLDS
+    """Return, for each fold, the weights and the bias learned from all other folds.
+
+    evidence: of the rows `few`.
+    """
+    if len(tuning.schema.block_names) > WEIGHTS.max_blocks:
+        return [(tuning.weights, tuning.bias)] * CORRECTIONS.folds
     evidence = center(evidence)
 
     def without(left_out: int) -> tuple[Floats, Floats]:
@@ -336,16 +306,19 @@ def _learn_weights_by_fold(
         others = replace(rows, labels=rows.labels[few[here]], weights=rows.weights[few[here]])
         return learn_weights(evidence[here], others, tuning.weight_groups)
 
-    return list(map_in_threads(without, range(FOLDS), rows.threads))
+    return list(map_in_threads(without, range(CORRECTIONS.folds), rows.threads))
 
 
 def grow(search: Searched, rows: Rows, fold: Integers, start: Floats, seed: int) -> Series:
-    """A series of tables on top of the scores `start`, as long as the loss of left-out rows falls."""
+    """Grow a series of tables on top of the scores `start`, as long as the loss of left-out rows falls."""
     columns = _count_table_columns(min(map(len, search.chosen)))
     work = rows.labels.size * _measure_row_work(columns, rows.classes)
-    most = int(np.clip(MAX_WORK / work, MIN_TABLES, MAX_TABLES))
-    rate = min(RATE * MAX_TABLES / most, MAX_RATE)
-    members = [_Member.of(search, f, rows, fold == f, start, columns, FOLDS * seed + f) for f in range(FOLDS)]
+    most = int(np.clip(CORRECTIONS.max_work / work, CORRECTIONS.min_tables, CORRECTIONS.max_tables))
+    rate = min(CORRECTIONS.learning_rate * CORRECTIONS.max_tables / most, CORRECTIONS.max_learning_rate)
+    members = [
+        _Member.of(search, f, rows, fold == f, start, columns, CORRECTIONS.folds * seed + f)
+        for f in range(CORRECTIONS.folds)
+    ]
     losses = np.zeros(0)
     while losses.size < most and _is_falling(losses):
         for _ in map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads):
@@ -363,13 +336,16 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats, seed: int)
 
 
 def _is_falling(losses: Floats) -> bool:
-    """Whether the loss has fallen enough while the last tables were grown, or these are too few to tell."""
-    return losses.size <= TABLES_OF_A_FALL or losses.min() < (1.0 - MIN_FALL) * losses[:-TABLES_OF_A_FALL].min()
+    """Return True if the last tables reduced the loss enough, or if they are too few to decide."""
+    return (
+        losses.size <= CORRECTIONS.patience
+        or losses.min() < (1.0 - CORRECTIONS.min_improvement) * losses[: -CORRECTIONS.patience].min()
+    )
 
 
 @dataclass
 class _Member:
-    """A series that is being grown without one fold."""
+    """A series that is grown without one fold."""
 
     rows: Any
     search: Any
@@ -389,7 +365,7 @@ class _Member:
         size, classes, most = rows.labels.size, rows.classes, int(searched.sizes.max())
         slopes = count_outputs(classes) + 1
         room = columns * most * slopes
-        depth = max(1, min(DEPTH, 1 + int(np.log2(max(MAX_SUMS / room, 1.0)))))
+        depth = max(1, min(CORRECTIONS.depth, 1 + int(np.log2(max(CORRECTIONS.max_sums / room, 1.0)))))
         cells = 1 << depth
         search = kernels.correction_tables.TableSearch(
             slopes=np.empty((size, slopes)),
@@ -414,43 +390,46 @@ class _Member:
         return cls(part, search, searched.sizes, searched.chosen[fold], columns, depth, draw, [], [], np.zeros(0))
 
     def grow(self, rate: float) -> None:
-        """Grow some more tables."""
-        drawn = [self.draw.permutation(self.chosen.size)[: self.columns] for _ in range(TABLES_A_LOOK)]
+        """Grow the tables of one round."""
+        drawn = [self.draw.permutation(self.chosen.size)[: self.columns] for _ in range(CORRECTIONS.tables_per_round)]
         columns = self.chosen[np.sort(np.stack(drawn), axis=1)].astype(np.int64)
         grown = kernels.correction_tables.GrownTables(
-            tests=np.full((TABLES_A_LOOK, self.depth, 2), -1, dtype=np.int64),
-            values=np.zeros((TABLES_A_LOOK, 1 << self.depth, self.search.posterior.shape[1])),
-            losses=np.empty(TABLES_A_LOOK),
+            tests=np.full((CORRECTIONS.tables_per_round, self.depth, 2), -1, dtype=np.int64),
+            values=np.zeros((CORRECTIONS.tables_per_round, 1 << self.depth, self.search.posterior.shape[1])),
+            losses=np.empty(CORRECTIONS.tables_per_round),
         )
         mix = self._mixtures()
         kernels.correction_tables.learn_corrections(
-            self.rows, self.sizes, columns, mix, RIDGE, rate, self.search, grown
+            self.rows, self.sizes, columns, mix, CORRECTIONS.ridge, rate, self.search, grown
         )
         self.tests.append(grown.tests)
         self.values.append(grown.values)
         self.losses = np.concatenate([self.losses, grown.losses])
 
     def _mixtures(self) -> Floats:
-        """What is to be explained by each of the next tables, table by class by output: every class by itself, or of
-        many classes random mixtures, whose squares add up to the same on average."""
+        """Return the targets of the next tables, table by class by output.
+
+        These are the classes themselves, or of many classes random mixtures, whose squares have the same sum on
+        average.
+        """
         classes = self.rows.scores.shape[1]
         outputs = count_outputs(classes)
         if outputs >= classes:
-            return np.tile(np.eye(classes), (TABLES_A_LOOK, 1, 1))
-        return self.draw.normal(scale=outputs**-0.5, size=(TABLES_A_LOOK, classes, outputs))
+            return np.tile(np.eye(classes), (CORRECTIONS.tables_per_round, 1, 1))
+        return self.draw.normal(scale=outputs**-0.5, size=(CORRECTIONS.tables_per_round, classes, outputs))
 
 
 def count_outputs(classes: int) -> int:
-    """How many slopes of each row a table explains."""
-    return 1 if classes == 2 else min(classes, MAX_OUTPUTS)
+    """Return the number of slopes per row that a table explains."""
+    return 1 if classes == 2 else min(classes, CORRECTIONS.max_outputs)
 
 
 def _join_series(
     columns: Sequence[CorrectedColumn], hashed: int, bins: Bins, rows: Rows, series: Sequence[Series], scale: Floats
 ) -> tuple[Corrections | None, Floats]:
-    """All tables as one value, and the mean of what they add: their values are centered about it."""
+    """Join all tables into one value, centered; return it and the mean that was subtracted."""
     parts = [
-        (tests, amount / FOLDS * values, np.full(len(tests), fold))
+        (tests, amount / CORRECTIONS.folds * values, np.full(len(tests), fold))
         for one, amount in zip(series, scale.tolist(), strict=True)
         for fold, (tests, values) in enumerate(zip(one.tests, one.values, strict=True))
         if amount > 0.0
@@ -460,5 +439,5 @@ def _join_series(
     tests, values, fold = (np.concatenate([part[k] for part in parts]) for k in range(3))
     behind = np.stack([sum_at(cell, rows.weights, values.shape[1]) for cell in cells_of(bins, tests)])
     mean = np.einsum("tc,tck->tk", behind, values) / rows.total
-    corrections = Corrections(tuple(columns), tests, values - mean[:, None, :], behind, fold, FOLDS, hashed)
+    corrections = Corrections(tuple(columns), tests, values - mean[:, None, :], behind, fold, CORRECTIONS.folds, hashed)
     return corrections, mean.sum(axis=0)

@@ -1,4 +1,4 @@
-"""Candidates that left-out rows choose from: families of columns, scores of texts, joint Gaussians of all numbers."""
+"""Candidates that compete on left-out rows: families of columns, scores of texts, joint Gaussians of all numbers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -9,18 +9,13 @@ import numpy as np
 from deciban.families import Family, JointGaussian, Text, known_families
 from deciban.families.base.contract import NumericSummary
 from deciban.families.base.spread import Pooled, Shrunk
-from deciban.fitting.tune.rows import MIN_ROWS, Rows, find_measure, is_number, score_without_each
-from deciban.fitting.tune.weights import GROUP_ROWS, center, maximize
+from deciban.fitting.tune.hyperparameters import CANDIDATES, SAMPLING, WEIGHTS
+from deciban.fitting.tune.rows import Rows, find_measure, is_number, score_without_each
+from deciban.fitting.tune.weights import center, maximize
 from deciban.model.tuning import Choice
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.statistics import Moments
 from deciban.util.arrays import Floats
-
-# What another family than the inferred one must gain in log-likelihood to be worth the change.
-CHANGE_NATS = 1.0
-
-# A class whose variance in a column is below this share of the column's does not vary there.
-MIN_SPREAD = 1e-3
 
 
 @dataclass(frozen=True)
@@ -32,13 +27,13 @@ class ScoredGroup:
 
 
 def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:
-    """The groups of the base but texts, each inferred column with the family that has the least log-loss alone."""
+    """Return the groups of the base except texts, each inferred column with its family of lowest log-loss."""
     options: dict[Family, list[int]] = {}
     inferred_as: dict[int, Family] = {}
     kept = []
     for group in base.groups:
         if group.family.is_text:
-            continue  # see choose_texts
+            continue  # choose_texts handles these
         inferred = [] if group.family.joint else group.inferred_columns
         inferred_as.update(dict.fromkeys(inferred, group.family))
         for column in inferred:
@@ -46,14 +41,14 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
                 options.setdefault(family, []).append(column)
         if rest := tuple(k for k, column in enumerate(group.columns) if column not in inferred):
             kept.append(group.subset(rest))
-    ledger: dict[int, list[tuple[float, float, Family]]] = {}  # what each costs with the charge, its loss, and it
+    ledger: dict[int, list[tuple[float, float, Family]]] = {}  # loss with the charge for a change, loss, family
     best: dict[int, Floats] = {}
     counted: dict[Any, Any] = {}
     for family, columns in options.items():
         evidence = score_without_each(rows, family, columns, counted)
         for k, loss in enumerate(rows.losses(evidence)):
             tried = ledger.setdefault(columns[k], [])
-            charged = float(loss) + (0.0 if family == inferred_as[columns[k]] else CHANGE_NATS / rows.total)
+            charged = float(loss) + (0.0 if family == inferred_as[columns[k]] else CANDIDATES.min_gain / rows.total)
             if not tried or charged < min(tried, key=lambda entry: entry[0])[0]:
                 best[columns[k]] = evidence[:, k].copy()
             tried.append((charged, float(loss), family))
@@ -73,13 +68,13 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
 
 
 def _add_note(reason: Reason, base: Schema, column: int) -> Reason:
-    """The reason for a family, with what the column may be meant as."""
+    """Return the reason with the note of the schema on what the column looks like."""
     meant = None if base.looks_like is None else base.looks_like[column]
     return reason if meant is None else replace(reason, text=f"{reason.text}, {meant}")
 
 
 def list_candidates(family: Family, rows: Rows, column: int) -> list[Family]:
-    """The families that may suit a column that was inferred to be of this one; that one first, if it does."""
+    """Return the families that may suit a column, the inferred one first."""
     numbers = summarize_numbers(rows, column) if is_number(rows.table, column) else None
     if numbers is not None and numbers.values.size < 2:
         return [family]
@@ -90,41 +85,32 @@ def list_candidates(family: Family, rows: Rows, column: int) -> list[Family]:
 
 
 def summarize_numbers(rows: Rows, column: int) -> NumericSummary:
-    """The numbers of a column, as families ask for them."""
+    """Return the summary of a column of numbers that families choose candidates by."""
     cells = np.asarray(rows.table.numbers([column])[:, 0], dtype=np.float64)
     values = np.unique(cells[~np.isnan(cells)])
     return NumericSummary(values, rows.total, find_measure(rows.table, column), *check_spread(rows, column))
 
 
 def check_spread(rows: Rows, column: int, few: float = np.inf) -> tuple[bool, bool]:
-    """Whether every class (of less than `few` rows) varies in a column, and whether the classes together do."""
+    """Return whether every class (with less than `few` rows) varies in a column, and whether they do pooled."""
     cells = np.asarray(rows.table.numbers([column]), dtype=np.float64)
     moments = Moments.count(cells, rows.labels, rows.weights, rows.classes)
     overall = float(moments.merge_classes().variance()[0, 0])
     several = (moments.weight[:, 0] > 0.0) & (moments.weight[:, 0] < few)
     own = moments.variance()[several, 0]
     pooled = moments.scatter[:, 0].sum() / max(moments.weight[:, 0].sum(), 1e-300)
-    return bool((own > MIN_SPREAD * overall).all()), bool(pooled > MIN_SPREAD * overall)
-
-
-# What texts are scored by instead of plain counts: the lifts of roots of them, normalized, so that long texts and words
-# that come again and again do not outweigh the others; and the weights that are expected of log lifts and of lifts.
-LIFT = {"kind": "lift", "alpha": 1.0, "term_counts": "root", "normalize": True, "min_count": 0.0}
-EXPECTED_WEIGHTS = np.array([0.6, 0.5])
-
-# How much the evidence of long texts may be tempered, where the user chose what is counted.
-TEMPERING = (0.25, 0.5)
+    return bool((own > CANDIDATES.min_spread * overall).all()), bool(pooled > CANDIDATES.min_spread * overall)
 
 
 def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:
-    """Each column of texts with the family of least log-loss, alone and with the weight that suits it best."""
+    """Return each text column with the family of lowest log-loss, each with its best weight."""
     scored, choices = [], []
     for family, column in _find_texts(base):
         options = [(family, score_without_each(rows, family, [column], {}))]
         if family.has_default_evidence:
             options.append(_choose_lift(rows, family, column))
         elif not family.tempering:
-            for power in TEMPERING:
+            for power in CANDIDATES.tempering:
                 other = replace(family, tempering=power)
                 options.append((other, score_without_each(rows, other, [column], {})))
         losses = [_loss_with_weight(rows, evidence) for _, evidence in options]
@@ -137,7 +123,7 @@ def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Cho
 
 
 def _find_texts(base: Schema) -> Iterator[tuple[Text, int]]:
-    """The columns of texts, each with its family."""
+    """Yield the text columns, each with its family."""
     for group in base.groups:
         if group.family.is_text:
             for column in group.columns:
@@ -145,36 +131,33 @@ def _find_texts(base: Schema) -> Iterator[tuple[Text, int]]:
 
 
 def _choose_lift(rows: Rows, family: Text, column: int) -> tuple[Text, Floats]:
-    """Lifts, the share of them that is linear chosen for these rows, and their evidence."""
+    """Return the lift family with the best share of linear lifts for these rows, and its evidence."""
     counted: dict[object, object] = {}
-    log_lift, linear = (replace(family, **LIFT, linear=share) for share in (0.0, 1.0))  # type: ignore[arg-type]
+    log_lift, linear = (replace(family, **CANDIDATES.lift, linear=share) for share in (0.0, 1.0))
     both = np.concatenate([score_without_each(rows, one, [column], counted) for one in (log_lift, linear)], axis=1)
-    weights, _ = maximize(center(both), rows, EXPECTED_WEIGHTS, np.zeros(rows.classes), GROUP_ROWS)
+    weights, _ = maximize(
+        center(both), rows, np.array(CANDIDATES.lift_weights), np.zeros(rows.classes), WEIGHTS.group_rows
+    )
     share = round(float(weights[1] / weights.sum()), 2) if weights.sum() > 0.0 else 0.0
     return replace(log_lift, linear=share), (1.0 - share) * both[:, :1] + share * both[:, 1:]
 
 
 def _loss_with_weight(rows: Rows, evidence: Floats) -> float:
-    """The log-loss of one block with the weight and the bias that suit it best."""
+    """Return the log-loss of one block with its best weight and bias."""
     evidence = center(evidence)
-    weights, bias = maximize(evidence, rows, np.ones(1), np.zeros(rows.classes), GROUP_ROWS)
+    weights, bias = maximize(evidence, rows, np.ones(1), np.zeros(rows.classes), WEIGHTS.group_rows)
     return float(rows.losses(weights[0] * evidence + bias)[0])
 
 
-# The widest joint Gaussian, the largest share of missing cells in its columns, and the multiplications that choose its
-# shrinkage.
-MAX_JOINED = 128
-MAX_MISSING = 0.1
-SHRINKAGE_WORK = 2e7
+# Linear discriminants: one covariance for all classes.
+POOLED = tuple(JointGaussian(Pooled(shrinkage=share)) for share in CANDIDATES.pooled_shrinkages)
 
-POOLED = tuple(JointGaussian(Pooled(shrinkage=share)) for share in (0.002, 0.02, 0.2))
-PER_CLASS = tuple(
-    JointGaussian(Shrunk(amount, share)) for amount, share in ((0.02, 0.005), (0.1, 0.02), (0.1, 0.1), (0.5, 0.5))
-)
+# Quadratic discriminants: a covariance for each class.
+PER_CLASS = tuple(JointGaussian(Shrunk(amount, share)) for amount, share in CANDIDATES.class_shrinkages)
 
 
 def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
-    """The linear and the quadratic discriminant of all numeric columns, each with the best of a few shrinkages."""
+    """Return the linear and quadratic discriminants of all numeric columns, with the best shrinkages."""
     columns = [
         column
         for group in base.groups
@@ -186,16 +169,18 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
         return []
     cells = np.asarray(rows.table.numbers(columns), dtype=np.float64)
     missing = rows.weights @ np.isnan(cells) / rows.total
-    full = (missing <= MAX_MISSING) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
-    complete = cells[~np.isnan(cells[:, full]).any(axis=1)]  # which are all that a joint Gaussian counts
+    full = (missing <= CANDIDATES.max_missing) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
+    complete = cells[~np.isnan(cells[:, full]).any(axis=1)]  # a joint Gaussian counts only complete rows
     if len(complete) < 2:
         return []
     full &= np.fmax.reduce(complete) > np.fmin.reduce(complete)
     columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _can_join(rows, c))
-    if not 2 <= len(columns) <= min(MAX_JOINED, rows.total / 2):
+    if not 2 <= len(columns) <= min(CANDIDATES.max_joint_columns, rows.total / 2):
         return []
-    some = rows.some(max(MIN_ROWS, int(SHRINKAGE_WORK / (rows.classes * len(columns) ** 3 / 6))))
-    any_of_them = POOLED[0]  # they all count the same
+    some = rows.some(
+        max(SAMPLING.min_rows, int(CANDIDATES.max_shrinkage_work / (rows.classes * len(columns) ** 3 / 6)))
+    )
+    any_of_them = POOLED[0]  # all count the same statistic
     statistic = any_of_them.count(any_of_them.read(rows.table, columns), rows.labels, rows.weights, rows.classes)
     counted: dict[Any, Any] = {(any_of_them.statistic_key, tuple(columns)): statistic}
     scored = []
@@ -203,12 +188,12 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
         losses = [float(some.losses(score_without_each(some, family, columns, counted))[0]) for family in families]
         family = families[int(np.argmin(losses))]
         evidence = score_without_each(rows, family, columns, counted)
-        reason = Reason(ChosenBy.TUNED, f"all numeric columns together: log-loss {rows.losses(evidence)[0]:.4f} alone")
+        reason = Reason(ChosenBy.TUNED, f"all numeric columns jointly: log-loss {rows.losses(evidence)[0]:.4f}")
         group = ColumnGroup(family, tuple(columns), (reason,) * len(columns), auxiliary=True)
         scored.append(ScoredGroup(group, evidence))
     return scored
 
 
 def _can_join(rows: Rows, column: int) -> bool:
-    """Whether a column may join the others: its classes spread together, and each that has few rows by itself."""
-    return all(check_spread(rows, column, few=30.0))
+    """Return True if a column varies within the classes together, and within each class with few rows."""
+    return all(check_spread(rows, column, few=CANDIDATES.few_rows))

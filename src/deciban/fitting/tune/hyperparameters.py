@@ -103,7 +103,7 @@ class BinningSettings:
     """Bins of columns for corrections and for the diagnosis.
 
     few_levels: categories of a column that is cut into few levels; columns with more are not.
-    max_levels: categories that corrections tell apart; the rarest share a bin.
+    max_levels: categories with bins of their own in corrections; the rarest share a bin.
     min_level_rows: rows of a category that has a bin of its own; rarer ones would be ordered by noise.
     prior_rows: rows with the overall class shares that are added to each category before categories are ordered.
     columns_at_once: columns read at once, which bounds memory.

@@ -7,17 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from deciban.fitting.tune.boosting import FOLDS, MAX_COLUMNS_CORRECTED, bin_columns, find_correctable_columns
+from deciban.fitting.tune.boosting import bin_columns, find_correctable_columns
+from deciban.fitting.tune.hyperparameters import CORRECTIONS, PARTIAL_ROWS, WEIGHTS
 from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows, assign_folds
-from deciban.fitting.tune.weights import (
-    MAX_BLOCKS_WEIGHED,
-    MAX_LOG_ODDS,
-    POLISHING_STEPS,
-    center,
-    compute_metrics,
-    use_prior_of_others,
-)
+from deciban.fitting.tune.weights import center, compute_metrics, use_prior_of_others
 from deciban.model.batches import Batch, count
 from deciban.model.corrections import Bins
 from deciban.model.counts import Counts
@@ -29,64 +23,32 @@ from deciban.tables.table import Frame, Matrix, SparseMatrix, Table, missing_cel
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.parallel import one_blas_thread
 
-# Rows that are copied at most; each is masked in several ways, and of each column about these shares are masked. A row
-# has the same masks wherever it stands, so that a row of weight 2 is two rows.
-MAX_COPIED = 1_000
-MASKED_SHARES = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9) * 2
-
-# How strongly each scale is drawn to 1: as so many rows would.
-PARTIAL_SCALE_ROWS = 2.0
-
-# No sum is scaled by less than this: an impossible class stays impossible.
-MIN_SCALE = 1e-3
-
-# Missing cells that a column needs for them to be evidence.
-MIN_MISSING = 20.0
-
-# What left-out rows have to gain by that, in standard errors of the gain.
-SURE_GAIN = 2.0
-
-# Missing cells are evidence in rows that are at least as complete as all but so many of the rows learned from.
-RARE_ROWS = 5.0
-
-# The least share of the evidence that rows count as complete with.
-MIN_LEAST = 0.01
-
-# Rows whose joint blocks are shared out among their columns.
-ROWS_SHARED_OUT = 400
-
-# What is left of a weight below this is rounding.
-NO_WEIGHT = 1e-6
-
-# The log prior of a class that has no rows.
-MIN_LOG_PRIOR = -50.0
-
 
 @one_blas_thread()
 def learn_partial_rows(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
     """Return the tuning with offsets and scales for rows with missing cells.
 
-    learned: whether the rows are among those counted.
+    learned: True if the rows are among those counted.
     """
-    few = 0 < len(tuning.schema.block_names) <= MAX_BLOCKS_WEIGHED
+    few = 0 < len(tuning.schema.block_names) <= WEIGHTS.max_blocks
     if not tuning.rows or not few or isinstance(rows.table, SparseMatrix):
         return tuning
     rows = rows.some(limit_tuning_rows(tuning.schema, rows.classes))
-    model = replace(tuning, partial=None).model(counts, np.maximum(rows.log_prior, MIN_LOG_PRIOR))
+    model = replace(tuning, partial=None).model(counts, np.maximum(rows.log_prior, CORRECTIONS.min_log_prior))
     if model.partial is None:
         return tuning
     left_out = _LeftOutRows.of(model, counts.select_schema(tuning.schema), rows, learned)
     partial = left_out.with_informative(left_out.offsets())
     partial = replace(partial, scales=left_out.scales(partial))
-    return replace(left_out.with_figures(tuning, partial), partial=partial)
+    return replace(left_out.with_metrics(tuning, partial), partial=partial)
 
 
 @dataclass(frozen=True)
 class _LeftOutRows:
-    """Rows, and what the model says of each without it.
+    """Rows, and the evidence of each from a model without it.
 
     weighted: the evidence of each block, weighted, capped and centered, row by block by class. missing: the missing
-    cells, row by column. amounts: how much of each row is in each fold. bins: of the corrected columns.
+    cells, row by column. amounts: how much of each row is in each fold. bins: bins of the corrected columns.
     """
 
     model: Model
@@ -112,15 +74,17 @@ class _LeftOutRows:
             hashed, bins = corrections.columns[: corrections.hashed], corrections.read(rows.table)
         else:
             hashed, bins = (
-                tuple(bin_columns(rows, find_correctable_columns(model.schema)[:MAX_COLUMNS_CORRECTED])),
+                tuple(bin_columns(rows, find_correctable_columns(model.schema)[: CORRECTIONS.max_columns])),
                 None,
             )
-        amounts = assign_folds(hashed, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)
+        amounts = assign_folds(hashed, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds)
         return cls(model, counts, rows, learned, weighted, missing, amounts, bins)
 
     def offsets(self) -> PartialRows:
-        """Offsets of columns: each cancels the mean evidence of its column, and has its share of what is left of the
-        bias."""
+        """Return the offsets of columns.
+
+        Each cancels the mean evidence of its column, and has its share of the rest of the bias.
+        """
         model, schema, weights = self.model, self.model.schema, self.rows.weights
         mean, size = np.zeros((schema.width, self.rows.classes)), np.zeros(schema.width)
         for p, (group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
@@ -140,18 +104,20 @@ class _LeftOutRows:
         return replace(even, offsets=offsets, shares=shares, min_share=self._least_known(shares))
 
     def _least_known(self, shares: Floats) -> float:
-        """The share of the evidence that is known of all rows but the RARE_ROWS least complete ones."""
+        """Return the share of the evidence that all but the least complete training rows have."""
         if not self.missing.any():
             return 1.0
         share = (~self.missing * shares).sum(axis=1)
         order = np.argsort(share, kind="stable")
-        rare = np.searchsorted(np.cumsum(self.rows.weights[order]), RARE_ROWS, side="right")
-        least = share[order[min(int(rare), order.size - 1)]] - NO_WEIGHT  # sums of shares have their last digits
-        return float(np.clip(least, MIN_LEAST, 1.0))
+        rare = np.searchsorted(np.cumsum(self.rows.weights[order]), PARTIAL_ROWS.rare_rows, side="right")
+        least = (
+            share[order[min(int(rare), order.size - 1)]] - PARTIAL_ROWS.min_weight
+        )  # sums of shares have their last digits
+        return float(np.clip(least, PARTIAL_ROWS.min_share, 1.0))
 
     def _parts(self, p: int) -> Floats:
-        """The part of each column in the evidence of a joint block: by the size of its shares in some rows."""
-        group, some = self.model.schema.groups[p], self.rows.some(ROWS_SHARED_OUT)
+        """Return each column's share of the evidence of a joint block, by the size of its Shapley values."""
+        group, some = self.model.schema.groups[p], self.rows.some(PARTIAL_ROWS.max_shared_rows)
         size = np.ones(len(group.columns))
         if size.size > 1:
             shares = self.model.likelihoods[p].shapley_values(group.family.read(some.table, group.columns))
@@ -163,37 +129,40 @@ class _LeftOutRows:
         return np.asarray(size / size.sum())
 
     def with_informative(self, partial: PartialRows) -> PartialRows:
-        """With the columns whose missing cells stay evidence: there are enough, and left-out rows gain by it."""
+        """Return the columns whose missing cells are evidence.
+
+        These have enough missing cells, and left-out rows gain by it.
+        """
         corrections, missing = self.model.corrections, self.missing
         if corrections is None or not missing.any():
             return partial
-        enough = np.flatnonzero(self.rows.weights @ missing >= MIN_MISSING)
+        enough = np.flatnonzero(self.rows.weights @ missing >= PARTIAL_ROWS.min_missing)
         kept = np.intersect1d(enough, [one.column for one in corrections.columns]).astype(np.int64)
         losses = self._losses(replace(partial, informative=kept), np.arange(len(missing)))
         for column in kept.tolist():
             here, fewer = np.flatnonzero(missing[:, column]), kept[kept != column]
             without = self._losses(replace(partial, informative=fewer), here)
             gains, weights = without - losses[here], self.rows.weights[here]
-            if weights @ gains <= SURE_GAIN * np.sqrt(weights @ gains**2) + NO_WEIGHT:
+            if weights @ gains <= PARTIAL_ROWS.min_gain * np.sqrt(weights @ gains**2) + PARTIAL_ROWS.min_weight:
                 kept, losses[here] = fewer, without
         return replace(partial, informative=kept)
 
     def _losses(self, partial: PartialRows, here: Integers) -> Floats:
-        """The log-loss of some rows, scored and corrected without them."""
+        """Return the log-loss of some rows, scored and corrected without them."""
         joint = self._log_joint(partial, here)
         log_posterior = log_normalize(joint, self.model.log_prior, logarithm=True)[0]
         return -np.asarray(log_posterior[np.arange(here.size), self.rows.labels[here]])
 
     def _log_joint(self, partial: PartialRows, here: Integers) -> Floats:
-        """The log joint of some rows, scored and corrected without them."""
+        """Return the log joint of some rows, scored and corrected without them."""
         known, joint = partial.adjust_for_missing(self.missing[here]), self.weighted[here].sum(axis=1)
         if self.model.corrections is not None and self.bins is not None:
             unknown = self.model.unknown_corrected_cells(known)
             self.model.corrections.add_left_out(self.bins[:, here], self.amounts[here], joint, unknown)
         return np.asarray((joint + known.bias) * known.scale[:, None] + self.model.log_prior)
 
-    def with_figures(self, tuning: Tuning, partial: PartialRows) -> Tuning:
-        """The tuning with its accuracy and log-loss as they are where rows with missing cells are scored so."""
+    def with_metrics(self, tuning: Tuning, partial: PartialRows) -> Tuning:
+        """Return the tuning with the accuracy and log-loss that include rows with missing cells."""
         if not self.missing.any() or tuning.accuracy is None or tuning.log_loss is None:
             return tuning
         every, rows = np.arange(self.rows.labels.size), self.rows
@@ -201,19 +170,19 @@ class _LeftOutRows:
         if tuning.corrections is None:
             own, removed = self.counts.class_weight[rows.labels], rows.rows_to_leave_out(self.learned).removed
             accuracy, log_loss = compute_metrics(use_prior_of_others(joint, rows, own, removed), rows)
-        else:  # the weights were cross-fitted there: what changes is told apart
+        else:  # the weights were cross-fitted there: only the change is measured here
             before = replace(partial, informative=np.arange(self.model.schema.width), min_share=0.0)
             old, new = (compute_metrics(one, rows) for one in (self._log_joint(before, every), joint))
             accuracy, log_loss = tuning.accuracy + new[0] - old[0], tuning.log_loss + new[1] - old[1]
         return replace(tuning, accuracy=float(np.clip(accuracy, 0.0, 1.0)), log_loss=max(log_loss, 0.0))
 
     def scales(self, partial: PartialRows) -> Floats:
-        """The scale at each of the SCALED_SHARES that masked copies of the rows support, drawn to 1."""
+        """Return the scale at each of the SCALED_SHARES, learned on masked copies of the rows."""
         rows, found = self.rows, []
-        drawn = np.random.default_rng(0).random((len(MASKED_SHARES), rows.table.width))
-        masks = drawn < np.array(MASKED_SHARES)[:, None]
+        drawn = np.random.default_rng(0).random((len(PARTIAL_ROWS.masked_shares), rows.table.width))
+        masks = drawn < np.array(PARTIAL_ROWS.masked_shares)[:, None]
         copied = np.zeros(rows.labels.size, dtype=np.bool_)
-        copied[sample_places(rows.labels.size, MAX_COPIED)] = True
+        copied[sample_places(rows.labels.size, PARTIAL_ROWS.max_rows)] = True
         for fold in np.flatnonzero((self.amounts[copied] > 0.0).any(axis=0)).tolist():
             model = replace(self._without(fold), partial=partial)
             here = np.flatnonzero(copied & (self.amounts[:, fold] > 0.0))
@@ -225,12 +194,12 @@ class _LeftOutRows:
                 found.append((sums, known, rows.labels[here], self.amounts[here, fold]))
         sums, known, labels, weights = (np.concatenate([part[k] for part in found]) for k in range(4))
         with np.errstate(invalid="ignore"):  # a row that no class allows has no scale
-            sums = np.nan_to_num(sums - sums.max(axis=1, keepdims=True), nan=0.0, neginf=-MAX_LOG_ODDS)
-        sums, known = np.maximum(sums, -MAX_LOG_ODDS), known / partial.min_share
+            sums = np.nan_to_num(sums - sums.max(axis=1, keepdims=True), nan=0.0, neginf=-WEIGHTS.max_log_odds)
+        sums, known = np.maximum(sums, -WEIGHTS.max_log_odds), known / partial.min_share
         return learn_scales(sums, known, labels, weights, self.model.log_prior)
 
     def _without(self, fold: int) -> Model:
-        """The model as it were without the rows of a fold."""
+        """Return the model without the rows of a fold."""
         model, counts, rows, corrections = self.model, self.counts, self.rows, self.model.corrections
         if corrections is not None:
             corrections = corrections.select_fold(fold)
@@ -240,12 +209,14 @@ class _LeftOutRows:
         if self.learned:
             batch = Batch(rows.table.take(here), counts.classes, rows.labels[here], self.amounts[here, fold], 0)
             parts = zip(counts.schema.groups, counts.statistics, count(batch, counts.schema).statistics, strict=True)
-            likelihoods = tuple(group.family.estimate(every.remove(some, NO_WEIGHT)) for group, every, some in parts)
+            likelihoods = tuple(
+                group.family.estimate(every.remove(some, PARTIAL_ROWS.min_weight)) for group, every, some in parts
+            )
         return replace(model, likelihoods=likelihoods, corrections=corrections)
 
 
 def mask_cells(table: Table, masked: Flags) -> Table:
-    """The table with these cells missing, row by column."""
+    """Return the table with these cells missing, row by column."""
     if isinstance(table, Matrix):
         return Matrix(np.where(masked, np.nan, np.asarray(table.array, dtype=np.float64)))
     assert isinstance(table, Frame), "no cell of a sparse matrix is missing"
@@ -257,14 +228,14 @@ def mask_cells(table: Table, masked: Flags) -> Table:
 
 
 def learn_scales(sums: Floats, known: Floats, labels: Integers, weights: Floats, log_prior: Floats) -> Floats:
-    """The scales with the highest likelihood of the labels: log joint = log prior + scale * sum.
+    """Return the scales with the highest likelihood of the labels: log joint = log prior + scale * sum.
 
-    known: the share of the evidence that is known of each row, in units of that of rows as complete as those learned
-    from; the scale is interpolated between the SCALED_SHARES.
+    known: share of the evidence that is known of each row, relative to rows as complete as the training rows. The scale
+    is interpolated between the SCALED_SHARES.
     """
     points = np.eye(len(SCALED_SHARES) + 1)
     hats = np.stack([np.interp(known, (*SCALED_SHARES, 1.0), point) for point in points], axis=1)
-    every, share, penalty = np.arange(labels.size), weights / weights.sum(), PARTIAL_SCALE_ROWS / weights.sum()
+    every, share, penalty = np.arange(labels.size), weights / weights.sum(), PARTIAL_ROWS.scale_rows / weights.sum()
 
     def loss(scales: Floats) -> tuple[float, Floats]:
         joint = (hats @ np.append(scales, 1.0))[:, None] * sums + log_prior
@@ -274,15 +245,15 @@ def learn_scales(sums: Floats, known: Floats, labels: Integers, weights: Floats,
         return float(value), hats[:, :-1].T @ (share * slope) + penalty * (scales - 1.0)
 
     start = np.ones(len(SCALED_SHARES))
-    bounds = [(MIN_SCALE, None)] * start.size
+    bounds = [(PARTIAL_ROWS.min_scale, None)] * start.size
     solved = scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
     found = np.asarray(solved.x, dtype=np.float64)
-    for _ in range(POLISHING_STEPS):  # to the optimum itself, which does not depend on the way there
+    for _ in range(WEIGHTS.newton_steps):  # to the optimum itself, which does not depend on the way there
         value, slope = loss(found)
         joint = (hats @ np.append(found, 1.0))[:, None] * sums + log_prior
         posterior, _ = log_normalize(joint, log_prior)
         spread = (posterior * sums**2).sum(axis=1) - (posterior * sums).sum(axis=1) ** 2
         curvature = hats[:, :-1].T @ ((share * spread)[:, None] * hats[:, :-1]) + penalty * np.eye(found.size)
-        moved = np.maximum(found - np.linalg.solve(curvature, slope), MIN_SCALE)
+        moved = np.maximum(found - np.linalg.solve(curvature, slope), PARTIAL_ROWS.min_scale)
         found = moved if loss(moved)[0] <= value + 1e-14 else found
     return found

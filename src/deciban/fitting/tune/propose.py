@@ -1,4 +1,4 @@
-"""What rows that are left out choose: groups of columns on a sample, then the weights that all counts support."""
+"""Choose groups of columns on a sample of left-out rows, then learn the weights that all counts support."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -8,8 +8,9 @@ import numpy as np
 from deciban.errors import BadCell, DataError
 from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.tune.candidates import choose_families, choose_joint_gaussians, choose_texts
-from deciban.fitting.tune.rows import MIN_ROWS, Rows
-from deciban.fitting.tune.weights import MAX_BLOCKS_WEIGHED, learn_weights, measure_left_out
+from deciban.fitting.tune.hyperparameters import SAMPLING, WEIGHTS
+from deciban.fitting.tune.rows import Rows
+from deciban.fitting.tune.weights import learn_weights, measure_left_out
 from deciban.model.counts import Counts
 from deciban.model.model import estimate
 from deciban.model.tuning import Tuning
@@ -21,17 +22,13 @@ from deciban.util.parallel import one_blas_thread
 from deciban.util.progress import progress
 from deciban.util.text_tables import count_noun
 
-# No more rows than this are tuned on, and no more numbers of evidence.
-MAX_ROWS_TUNED = 6_000
-MAX_EVIDENCE_TUNED = 1 << 23
-
 
 @dataclass(frozen=True)
 class Proposal:
-    """What tuning suggests from a sample of rows, before all rows are counted.
+    """Result of tuning on a sample, before all rows are counted.
 
-    schema: what is to be counted. rows, classes: the sample, and the classes that its labels are places of. tuning:
-    what was found on the sample; None where nothing was, or where all blocks are to share one weight. note: why.
+    schema: the columns and groups to count. rows, classes: the sample, and the classes of its labels. tuning: the
+    result on the sample; None without a result, or if all blocks share one weight. note: the reason.
     """
 
     schema: Schema
@@ -44,26 +41,28 @@ class Proposal:
 
 @one_blas_thread()
 def propose(table: Table, labels: Labels, weights: Floats | None, base: Schema, threads: int | None = None) -> Proposal:
-    """The groups of columns to count and to score, chosen on these rows, each scored without itself."""
+    """Choose the groups of columns to count and to score, on rows that are each scored without themselves."""
     rows = Rows.of(table, labels.codes, weights, labels.classes.size, limit_tuning_rows(base, labels.classes.size))
     present, blocks = rows.of_classes_present(), len(base.block_names)
     plain = Proposal(base, rows, labels.classes)
-    if present.classes < 2 or rows.total < MIN_ROWS:
-        few = "one class" if present.classes == 1 else count_noun(rows.total, "row")
-        return replace(plain, note=f"plain Bayes: {few} cannot be tuned on")
-    if blocks > MAX_BLOCKS_WEIGHED:
-        return replace(plain, shared_weight=True, note=f"one weight for all {blocks} blocks")
+    if present.classes == 1:
+        return replace(plain, note="plain Bayes: one class is too few for tuning")
+    if rows.total < SAMPLING.min_rows:
+        verb = "is" if rows.total == 1.0 else "are"
+        return replace(plain, note=f"plain Bayes: {count_noun(rows.total, 'row')} {verb} too few for tuning")
+    if blocks > WEIGHTS.max_blocks:
+        return replace(plain, shared_weight=True, note=f"one weight for all {blocks:,} blocks")
     try:
         with progress("tuning", "candidates") as advance:
             tuning = choose_groups(replace(present, advance=advance, threads=threads), base)
     except (BadCell, np.linalg.LinAlgError) as problem:
-        return replace(plain, note=f"plain Bayes: tuning met {problem}")
+        return replace(plain, note=f"plain Bayes: tuning failed: {problem}")
     return replace(plain, schema=add_groups(base, tuning.schema.groups), tuning=tuning)
 
 
 @one_blas_thread()
 def reweigh(proposal: Proposal, counts: Counts) -> Tuning:
-    """What was proposed, with weights that the counts of all rows support."""
+    """Return the proposed tuning with the weights that the counts of all rows support."""
     rows = proposal.rows.among(proposal.classes, counts)
     if proposal.shared_weight:
         start = replace(Tuning.plain(counts), schema=proposal.schema, note=proposal.note)
@@ -71,7 +70,7 @@ def reweigh(proposal: Proposal, counts: Counts) -> Tuning:
     if proposal.tuning is None:
         return replace(Tuning.plain(counts), note=proposal.note)
     if rows.labels.size == counts.rows and proposal.tuning.bias.size == counts.classes.size:
-        return proposal.tuning  # the rows it was found on are all there are
+        return proposal.tuning  # the sample is the whole table
     return refit_weights(proposal.tuning, counts, rows)
 
 
@@ -79,22 +78,22 @@ def reweigh(proposal: Proposal, counts: Counts) -> Tuning:
 def relearn_weights(
     tuning: Tuning, counts: Counts, table: Table, labels: Labels, weights: Floats | None, learned: bool
 ) -> tuple[Tuning, Rows]:
-    """The same groups with weights learned again from these rows, and the rows that were used."""
+    """Relearn the weights of the same groups from these rows; return the tuning and the rows used."""
     classes = labels.classes.size
     rows = Rows.of(table, labels.codes, weights, classes, limit_tuning_rows(tuning.schema, classes))
     rows = rows.among(labels.classes, counts)
-    if classes < 2 or rows.total < MIN_ROWS:
+    if classes < 2 or rows.total < SAMPLING.min_rows:
         raise DataError(
-            f"{count_noun(rows.labels.size, 'row')} of {count_noun(classes, 'class')} are too few to tune on",
-            remedy=f"give at least {MIN_ROWS}",
+            f"{count_noun(rows.labels.size, 'row')} of {count_noun(classes, 'class')} are too few for tuning",
+            remedy=f"pass at least {SAMPLING.min_rows} rows of two classes",
         )
-    if len(tuning.schema.block_names) > MAX_BLOCKS_WEIGHED:
+    if len(tuning.schema.block_names) > WEIGHTS.max_blocks:
         return learn_shared_weight(tuning, rows, counts.select_schema(tuning.schema), learned), rows
     return refit_weights(tuning, counts, rows, learned), rows
 
 
 def refit_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
-    """The same groups with the weights that these rows support; they are among those counted if they were `learned`."""
+    """Return the tuning with weights learned from these rows; `learned`: they are among those counted."""
     scored = counts.select_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
     left_out = rows.rows_to_leave_out(learned)
@@ -104,7 +103,7 @@ def refit_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = Tr
 
 
 def set_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Floats, left_out: LeftOutRows) -> Tuning:
-    """With the weights that this evidence supports, and how good they make it."""
+    """Return the tuning with weights learned from this evidence, and with its metrics."""
     weights, bias = learn_weights(evidence, rows, tuning.weight_groups)
     accuracy, log_loss = measure_left_out(evidence, rows, weights, bias, class_weight, left_out.removed)
     copies = rows.copies.extra
@@ -112,7 +111,7 @@ def set_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Floa
 
 
 def choose_groups(rows: Rows, base: Schema) -> Tuning:
-    """The groups to use and their weights, found on rows that are counted here for this purpose alone."""
+    """Return the groups to use and their weights, from rows that are counted here for this purpose."""
     scored, choices = choose_families(rows, base)
     texts, more = choose_texts(rows, base)
     scored += texts
@@ -128,13 +127,13 @@ def choose_groups(rows: Rows, base: Schema) -> Tuning:
 
 
 def limit_tuning_rows(schema: Schema, classes: int) -> int:
-    """How many rows are tuned on."""
-    blocks = min(len(schema.block_names), MAX_BLOCKS_WEIGHED)
-    return max(min(MAX_ROWS_TUNED, MAX_EVIDENCE_TUNED // max(1, blocks * classes)), MIN_ROWS)
+    """Return the maximum number of rows to tune on."""
+    blocks = min(len(schema.block_names), WEIGHTS.max_blocks)
+    return max(min(SAMPLING.max_rows, SAMPLING.max_evidence // max(1, blocks * classes)), SAMPLING.min_rows)
 
 
 def add_groups(base: Schema, scored: Iterable[ColumnGroup]) -> Schema:
-    """The base and, beside it, all that has to be counted for the groups in use."""
+    """Return the base schema with everything that must be counted for the groups in use."""
     schema = base
     for group in scored:
         if schema.group_counting(group) is None:
@@ -143,15 +142,15 @@ def add_groups(base: Schema, scored: Iterable[ColumnGroup]) -> Schema:
 
 
 def learn_shared_weight(tuning: Tuning, rows: Rows, counts: Counts, learned: bool) -> Tuning:
-    """With one weight for all blocks, and the bias of each class: for models of too many blocks to weigh each."""
+    """Return the tuning with one weight for all blocks: for models with too many blocks."""
     schema, left_out = counts.schema, rows.rows_to_leave_out(learned)
     evidence = np.zeros((rows.labels.size, 1, rows.classes))
     for p, (group, statistic) in enumerate(zip(schema.groups, counts.statistics, strict=True)):
         cells = group.family.read(rows.table, group.columns)
         group.family.score_left_out(statistic, cells, left_out, schema.shared_slots[p], evidence)
     shared, bias = learn_weights(evidence, rows, np.zeros(1, dtype=np.int64))
-    figures = measure_left_out(evidence, rows, shared, bias, counts.class_weight, left_out.removed)
+    accuracy, log_loss = measure_left_out(evidence, rows, shared, bias, counts.class_weight, left_out.removed)
     weights = np.full(len(schema.block_names), shared[0])
     return replace(
-        tuning, weights=weights, bias=bias, rows=rows.labels.size, stale=False, accuracy=figures[0], log_loss=figures[1]
+        tuning, weights=weights, bias=bias, rows=rows.labels.size, stale=False, accuracy=accuracy, log_loss=log_loss
     )

@@ -1,7 +1,7 @@
 """Rows to tune on, and the evidence of each by the counts of the others.
 
-Copies of a row are found by content, and rows are assigned to folds by content: the same row is in the same fold
-wherever and whenever it comes.
+Copies of a row are found by content, and rows are assigned to folds by content: equal rows are in the same fold,
+wherever and whenever they occur.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from deciban.families import Family
 from deciban.families.base.contract import LeftOutRows, Measure, take_rows
+from deciban.fitting.tune.hyperparameters import COPIES, SAMPLING
 from deciban.model.corrections import CorrectedColumn, Corrections
 from deciban.model.counts import Counts
 from deciban.model.model import log_normalize
@@ -30,14 +31,14 @@ from deciban.util.progress import Advance
 
 Hashes = npt.NDArray[np.uint64]
 
-# Equal rows of which chance explains less than this many tell how often rows are copied.
-FEW_BY_CHANCE = 0.5
+# Constants of the generator splitmix64: the first multiplier,
+FIRST = np.uint64(0xBF58476D1CE4E5B9)
 
-# Fewer different rows than this, each there more often than this on average, are few cases, not copies.
-FEW_CONTENTS, MAX_TIMES = 200, 50.0
+# the second multiplier,
+SECOND = np.uint64(0x94D049BB133111EB)
 
-# Multipliers of the generator splitmix64.
-FIRST, SECOND, GOLDEN = (np.uint64(k) for k in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x9E3779B97F4A7C15))
+# and the increment, 2^64 divided by the golden ratio.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def assign_folds(
@@ -48,11 +49,11 @@ def assign_folds(
     weights: Floats,
     folds: int,
 ) -> Floats:
-    """How much of each row is in each fold, row by fold.
+    """Return how much of each row is in each fold, row by fold.
 
-    Equal rows of one class are dealt out to the folds one after another, and a row of weight 2 as two rows; the first
-    fold follows from what they hold. Copies (`find_copies`) are all in that one: else they would be judged by each
-    other; so are as many of other equal rows as are copies of one.
+    Equal rows of one class are assigned to the folds in turn, and a row of weight 2 counts as two rows; the first fold
+    depends on their content. Copies (`find_copies`) are all in that fold, because otherwise they would be scored by
+    each other. Of other equal rows, as many stay together as are copies of one.
     """
     names = np.array([crc32(repr(label).encode()) for label in classes.tolist()], dtype=np.uint64)
     contents = np.full(labels.size, GOLDEN)
@@ -71,9 +72,9 @@ def assign_folds(
 class Copies:
     """Rows that are copies of each other, which are left out together.
 
-    together: of each row, whether all that are equal to it are its copies. usual: how often a row is there, itself
-    included; of rows that chance has made equal too, so many are copies. removed: how much weight is left out with each
-    row. extra: about how many rows are copies of others. row: a number of each row that equal rows share.
+    together: True for a row if all rows equal to it are its copies. usual: how often a row occurs, itself included; of
+    rows that are equal by chance too, this many are copies. removed: weight left out with each row. extra: approximate
+    number of rows that are copies of others. row: a number per row, shared by equal rows.
     """
 
     together: Flags
@@ -83,12 +84,12 @@ class Copies:
     row: Integers
 
     def take(self, rows: Integers) -> "Copies":
-        """Some of the rows; the number of copies is that of all."""
+        """Return some of the rows; the number of copies stays that of all rows."""
         return Copies(self.together[rows], self.usual, self.removed[rows], self.extra, self.row[rows])
 
     @property
     def units(self) -> Integers:
-        """A number of each row, in the order in which they come; rows that are to stay together share one."""
+        """A number per row, in the order of the rows; rows that must stay together share one."""
         if not self.extra:
             return np.arange(self.row.size)
         order = np.argsort(self.row, kind="stable")
@@ -106,11 +107,11 @@ class Copies:
 def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
     """Tell copies of rows from rows that are equal by chance; a row of weight 2 is the row twice.
 
-    Rows are equal if all their cells and their class are. By chance cells would be there together as often as rows that
-    differ in just one column suggest: their weight times the odds of the cell in that column. Rows with the same cells
-    and another class suggest it too, and are not all copies. What explains most counts. Rows that chance does not
-    explain are copies; the more of all equal rows it explains, the less it has to explain of the others. Where it
-    explains hardly anything, it shows how often rows are copied.
+    Rows are equal if all their cells and their class are. How many rows would be equal by chance is estimated from rows
+    that differ in one column: their weight times the odds of the cell in that column. Rows with the same cells and
+    another class give an estimate too, and are not all copies. The largest estimate counts. Rows beyond it are copies;
+    the more of all equal rows chance explains, the less it has to explain of the others. Where it explains hardly
+    anything, the number of equal rows shows how often rows are copied.
     """
     every = np.arange(labels.size)
     nothing = Copies(np.zeros(labels.size, dtype=np.bool_), 1.0, np.minimum(weights, 1.0), 0, every)
@@ -123,10 +124,12 @@ def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
     _, first, group = np.unique(row, return_index=True, return_inverse=True)
     weight = sum_at(group, weights, first.size)
     excess = np.maximum(weight - 1.0, 0.0)
-    if not (excess > 1e-9).any() or (first.size < FEW_CONTENTS and weight.sum() > MAX_TIMES * first.size):
+    if not (excess > 1e-9).any() or (
+        first.size < COPIES.few_distinct and weight.sum() > COPIES.max_repetitions * first.size
+    ):
         return nothing
     cells = (row - parts[0])[first]
-    alike = _sum_by_key(cells, weight)  # whatever their class
+    alike = _sum_by_key(cells, weight)  # regardless of class
     chance = (alike - weight) * _compute_odds(parts[0][first], weight)
     for part in parts[1:]:
         own = part[first]
@@ -134,7 +137,7 @@ def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
         np.maximum(chance, others * _compute_odds(own, weight) * weight / alike, out=chance)
     explained = np.minimum(chance, excess).sum() / excess.sum()
     copied = (excess > 1e-9) & (alike - weight < 1e-9 * alike) & (chance < (1.0 - explained) * excess)
-    beyond, rare = excess - chance, chance < FEW_BY_CHANCE
+    beyond, rare = excess - chance, chance < COPIES.max_by_chance
     usual = 1.0 + max(float(weight[rare] @ beyond[rare]) / max(float(weight[rare].sum()), 1.0), 0.0)
     mean = 1.0 + max(float(beyond[rare].sum()) / max(int(rare.sum()), 1), 0.0)
     together = copied[group]
@@ -145,19 +148,19 @@ def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
 
 
 def _compute_odds(values: Hashes, weight: Floats) -> Floats:
-    """The odds of each of these values."""
+    """Return the odds of each of these values."""
     share = _sum_by_key(values, weight) / weight.sum()
     return np.asarray(share / np.maximum(1.0 - share, 1e-300))
 
 
 def _sum_by_key(keys: Hashes, amounts: Floats) -> Floats:
-    """The sum of the amounts that have the same key, for each of them."""
+    """Return, for each amount, the sum of all amounts with the same key."""
     place = np.unique(keys, return_inverse=True)[1]
     return np.asarray(sum_at(place, amounts, int(place.max()) + 1)[place])
 
 
 def _encode_cells(table: Table) -> list[npt.NDArray[np.uint64]] | None:
-    """Whole numbers for the cells of each column that are equal where these are; None for sparse matrices."""
+    """Return integers for the cells of each column, equal if the cells are; None for sparse matrices."""
     if isinstance(table, SparseMatrix):
         return None
     if isinstance(table, Matrix):
@@ -171,21 +174,21 @@ def _encode_cells(table: Table) -> list[npt.NDArray[np.uint64]] | None:
         if not pa.types.is_dictionary(cells.type):
             try:
                 cells = cells.dictionary_encode()
-            except pa.ArrowNotImplementedError:  # a type that no family reads, which is said elsewhere
+            except pa.ArrowNotImplementedError:  # no family reads this type; the error is raised elsewhere
                 continue
         found.append(pc.fill_null(cells.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False).astype(np.uint64))
     return found
 
 
 def _read_digits(numbers: npt.NDArray[np.generic]) -> Hashes:
-    """The digits of numbers: all that are equal have the same, and all that are missing."""
+    """Return the bits of numbers: the same for equal numbers, and for all missing ones."""
     doubles = np.ascontiguousarray(numbers, dtype=np.float64) + 0.0  # -0.0 is 0.0
     doubles[np.isnan(doubles)] = np.nan
     return doubles.view(np.uint64)
 
 
 def _deal(rows: Hashes, weights: Floats, folds: int) -> Floats:
-    """How much of each row each fold has, when equal rows are dealt out one after another."""
+    """Return how much of each row each fold gets if equal rows are assigned in turn."""
     order = np.argsort(rows, kind="stable")
     ends = np.cumsum(weights[order])
     first = np.flatnonzero(np.concatenate([[True], np.diff(rows[order]) != 0])) if order.size else order
@@ -197,27 +200,27 @@ def _deal(rows: Hashes, weights: Floats, folds: int) -> Floats:
     turn = (np.arange(folds)[None, :] - own[:, None]) % folds
     amounts = _share_until(end, turn, folds) - _share_until(start, turn, folds)
     amounts[amounts < 1e-9 * weights[:, None]] = 0.0
-    lost = ~amounts.any(axis=1)  # of a weight that is nothing beside those before it
+    lost = ~amounts.any(axis=1)  # weights that vanish beside those before them
     amounts[lost, own[lost]] = weights[lost]
     return amounts
 
 
 def _share_until(amount: Floats, turn: npt.NDArray[np.int64], folds: int) -> Floats:
-    """How much of so many equal rows each fold has by then."""
+    """Return how much of this amount of equal rows each fold has."""
     whole = np.floor(amount / folds)
     rest = amount - folds * whole
     return np.asarray(whole[:, None] + np.clip(rest[:, None] - turn, 0.0, 1.0))
 
 
 def _hash_column(column: CorrectedColumn, table: Table) -> Hashes:
-    """What the cells of a column hold, as whole numbers: the digits of a number, the bin of a category."""
+    """Return the content of a column as integers: the bits of a number, the bin of a category."""
     if column.cuts is None:
         return column.read(table).astype(np.uint64)
     return _read_digits(table.numbers([column.column])[:, 0])
 
 
 def _mix(numbers: Hashes) -> Hashes:
-    """Hashes of numbers: those of the generator splitmix64."""
+    """Return hashes of numbers, as the generator splitmix64 makes them."""
     z = (numbers ^ (numbers >> np.uint64(30))) * FIRST
     z = (z ^ (z >> np.uint64(27))) * SECOND
     return np.asarray(z ^ (z >> np.uint64(31)))
@@ -231,7 +234,7 @@ def correct_left_out_rows(
     weights: Floats,
     unknown: Flags | None = None,
 ) -> Floats:
-    """The corrections of rows with labels, row by class, each by the tables that were learned without it.
+    """Return the corrections of labeled rows, row by class, each by the tables learned without it.
 
     unknown: the unknown cells of the corrected columns, column by row.
     """
@@ -242,19 +245,13 @@ def correct_left_out_rows(
     return out
 
 
-# Fewer rows than this are not tuned.
-MIN_ROWS = 20
-
-# Rows that are worth a thread of their own.
-CHUNK_ROWS = 500
-
-
 @dataclass(frozen=True)
 class Rows:
-    """Rows to tune on: their table, class and weight; their prior is their own shares of the classes.
+    """Rows to tune on: their table, class and weight.
 
-    So what is learned from a sample does not make up for a class of which the sample has too few or too many rows.
-    removed: how much is left out with each row of counts of all rows, not only of these: the weight of all its copies.
+    Their prior is their own class shares, so that what is learned from a sample does not compensate for a class that is
+    over- or underrepresented in it. removed: how much is left out with each row of the counts of all rows, not only of
+    these: the weight of all its copies.
     """
 
     table: Table
@@ -262,17 +259,17 @@ class Rows:
     weights: Floats
     log_prior: Floats
     threads: int | None = None
-    advance: Advance = field(default=lambda done: None, compare=False)  # called for every candidate that was tried
+    advance: Advance = field(default=lambda done: None, compare=False)  # called after each candidate
     removed: Floats | None = None
 
     @classmethod
-    def of(cls, table: Table, labels: Codes, weights: Floats | None, classes: int, most: int) -> "Rows":
-        """The rows that have a label and a weight, or a random sample of `most` of them."""
+    def of(cls, table: Table, labels: Codes, weights: Floats | None, classes: int, max_rows: int) -> "Rows":
+        """Return the rows with a label and a weight, or a random sample of `max_rows` of them."""
         every = np.ones(labels.size) if weights is None else weights
         usable = np.flatnonzero((labels >= 0) & (every > 0.0))
         if usable.size < labels.size:
             table, labels, every = table.take(usable), labels[usable], every[usable]
-        kept, removed = sample_places(usable.size, most), None
+        kept, removed = sample_places(usable.size, max_rows), None
         if kept.size < usable.size:
             removed = find_copies(table, labels, every).removed[kept]
             table, labels, every = table.take(kept), labels[kept], every[kept]
@@ -285,7 +282,7 @@ class Rows:
         return self.log_prior.size
 
     def among(self, classes: LabelArray, counts: Counts) -> "Rows":
-        """The same rows with the classes of the counts; one that they do not have is as probable as the counts say."""
+        """Return the rows with the classes of the counts; classes without rows here have the prior of the counts."""
         labels = Labels(classes, self.labels).places_among(counts.classes)
         share = np.bincount(labels, self.weights, counts.classes.size) / max(self.weights.sum(), 1e-300)
         share = np.where(share > 0.0, share, counts.class_weight / max(counts.class_weight.sum(), 1e-300))
@@ -297,30 +294,31 @@ class Rows:
 
     @cached_property
     def copies(self) -> Copies:
-        """Which of these rows are copies of others."""
+        """Copies among these rows."""
         return find_copies(self.table, self.labels, self.weights)
 
     @property
     def left_out(self) -> LeftOutRows:
-        """Each row to be left out of counts of these rows, with its copies."""
+        """Each row, to be left out of the counts of these rows, with its copies."""
         return LeftOutRows(self.labels, self.copies.removed)
 
     def rows_to_leave_out(self, learned: bool) -> LeftOutRows:
-        """Each row to be left out of counts of all rows if it was `learned`, or to be scored as it is."""
+        """Return the rows to be left out of counts of all rows if `learned`; else leave nothing out."""
         if not learned:
             return LeftOutRows(self.labels, np.zeros(self.labels.size))
         return LeftOutRows(self.labels, self.copies.removed if self.removed is None else self.removed)
 
-    def some(self, most: int) -> "Rows":
-        if self.labels.size <= most:
+    def some(self, max_rows: int) -> "Rows":
+        """Return the rows, or a random sample of `max_rows` of them."""
+        if self.labels.size <= max_rows:
             return self
-        kept = sample_places(self.labels.size, most)
+        kept = sample_places(self.labels.size, max_rows)
         removed = None if self.removed is None else self.removed[kept]
         some = replace(self, table=self.table.take(kept), labels=self.labels[kept], weights=self.weights[kept])
         return replace(some, removed=removed)
 
     def of_classes_present(self) -> "Rows":
-        """The same rows as if there were no other classes than theirs."""
+        """Return the rows with only the classes that they have."""
         present, labels = np.unique(self.labels, return_inverse=True)
         if present.size == self.classes:
             return self
@@ -328,7 +326,7 @@ class Rows:
         return replace(self, labels=labels.astype(np.int32), log_prior=log(share / max(share.sum(), 1e-300)))
 
     def losses(self, evidence: Floats) -> Floats:
-        """The log-loss of each block alone, to twelve places: digits of rounding are not to choose between equals."""
+        """Return the log-loss of each block alone, to twelve places: rounding must not decide between equals."""
         share = self.weights / self.weights.sum()
         losses = np.empty(evidence.shape[1])
         for b in range(evidence.shape[1]):
@@ -338,7 +336,10 @@ class Rows:
 
 
 def score_without_each(rows: Rows, family: Family, columns: Sequence[int], counted: dict[Any, Any]) -> Floats:
-    """The evidence of each row by the statistic of the other rows; `counted` keeps statistics for the next family."""
+    """Return the evidence of each row by the statistic of the other rows.
+
+    counted: keeps statistics for the next family.
+    """
     cells = family.read(rows.table, columns)
     key = family.statistic_key, tuple(columns)
     if key not in counted:
@@ -353,7 +354,7 @@ def score_without_each(rows: Rows, family: Family, columns: Sequence[int], count
             counted[key], take_rows(cells, some), rows.left_out[some], np.arange(blocks), out[start : start + step]
         )
 
-    step = max(CHUNK_ROWS, -(-size // (rows.threads or CORES)))
+    step = max(SAMPLING.chunk_rows, -(-size // (rows.threads or CORES)))
     for _ in map_in_threads(score, range(0, size, step), rows.threads):
         pass
     rows.advance(1)
@@ -361,7 +362,7 @@ def score_without_each(rows: Rows, family: Family, columns: Sequence[int], count
 
 
 def is_number(table: Table, column: int) -> bool:
-    """Whether a column holds numbers, dates or times."""
+    """Return True if a column holds numbers, dates or times."""
     if isinstance(table, SparseMatrix):
         return False
     cells = table.values([column])
@@ -369,7 +370,7 @@ def is_number(table: Table, column: int) -> bool:
 
 
 def find_measure(table: Table, column: int) -> Measure:
-    """What the numbers of a column measure."""
+    """Return what the numbers of a column measure."""
     cells = table.values([column])
     if not isinstance(cells, list) or not pa.types.is_temporal(cells[0].type):
         return "number"

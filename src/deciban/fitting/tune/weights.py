@@ -1,4 +1,4 @@
-"""The weight of the evidence of each block."""
+"""Learn the weight of the evidence of each block."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -6,28 +6,16 @@ from typing import Any, Self
 import numpy as np
 import scipy
 
+from deciban.fitting.tune.hyperparameters import WEIGHTS
 from deciban.fitting.tune.rows import Rows
 from deciban.model.model import log_normalize
 from deciban.util.arrays import Floats, Integers
 
-# With more blocks than this all of them share one weight.
-MAX_BLOCKS_WEIGHED = 500
-
-# Newton steps from where L-BFGS stops to the optimum, unless they take too many multiplications.
-POLISHING_STEPS = 3
-MAX_POLISHING = 2e8
-
-# Evidence beyond this, for or against, counts as this while weights are learned.
-MAX_LOG_ODDS = 700.0
-
-# How strongly weights are drawn to the weight of their group, and that to its start: as much as so many rows would.
-GROUP_ROWS, BLOCK_ROWS, BIAS_ROWS = 1.0, 10.0, 1.0
-
 
 def learn_weights(evidence: Floats, rows: Rows, group: Integers, polish: bool = True) -> tuple[Floats, Floats]:
-    """Weights (none negative) and bias with the highest penalized likelihood of the labels.
+    """Return the weights (not negative) and the bias with the highest penalized likelihood of the labels.
 
-    First one weight for each group of blocks, then one for each block, drawn to that of its group; blocks of group -1
+    First one weight per group of blocks is learned, then one per block, drawn to that of its group. Blocks of group -1
     are drawn to 0.
     """
     evidence = center(evidence)
@@ -36,28 +24,30 @@ def learn_weights(evidence: Floats, rows: Rows, group: Integers, polish: bool = 
     bias = np.zeros(rows.classes)
     if groups:
         together = np.stack(groups, axis=1)
-        shared, bias = maximize(together, rows, np.full(len(groups), group.size**-0.5), bias, GROUP_ROWS, polish)
+        shared, bias = maximize(
+            together, rows, np.full(len(groups), group.size**-0.5), bias, WEIGHTS.group_rows, polish
+        )
         start = np.where(group >= 0, shared[group], 0.0)
     if group.size == len(groups):
         return start, bias
-    return maximize(evidence, rows, start, bias, BLOCK_ROWS, polish)
+    return maximize(evidence, rows, start, bias, WEIGHTS.block_rows, polish)
 
 
 def measure_left_out(
     evidence: Floats, rows: Rows, weights: Floats, bias: Floats, class_weight: Floats, removed: Floats
 ) -> tuple[float, float]:
-    """The accuracy and the log-loss of rows, each scored by the others: what the weights were chosen by.
+    """Return the accuracy and the log-loss of rows, each scored by the others.
 
-    class_weight: of all rows that were counted. removed: how much of each row is left out of that.
+    class_weight: weight of each class in all counted rows. removed: how much of each row is left out of it.
     """
     joint = np.einsum("nkc,k->nc", center(evidence), weights) + rows.log_prior + bias
     return compute_metrics(use_prior_of_others(joint, rows, class_weight[rows.labels], removed), rows)
 
 
 def use_prior_of_others(joint: Floats, rows: Rows, own: Floats, removed: Floats) -> Floats:
-    """The log joint of each row with the prior of the other rows.
+    """Return the log joint of each row with the prior of the other rows.
 
-    own: the weight of the class of each row. removed: how much of the row is left out of that.
+    own: weight of the class of each row. removed: how much of the row is left out of it.
     """
     every = np.arange(rows.labels.size)
     with np.errstate(divide="ignore"):
@@ -66,7 +56,7 @@ def use_prior_of_others(joint: Floats, rows: Rows, own: Floats, removed: Floats)
 
 
 def compute_metrics(joint: Floats, rows: Rows) -> tuple[float, float]:
-    """The accuracy and the log-loss of rows with these log joints."""
+    """Return the accuracy and the log-loss of rows with these log joints."""
     every = np.arange(rows.labels.size)
     posterior, _ = log_normalize(joint, rows.log_prior)
     right = joint.argmax(axis=1) == rows.labels
@@ -75,17 +65,17 @@ def compute_metrics(joint: Floats, rows: Rows) -> tuple[float, float]:
 
 
 def center(evidence: Floats) -> Floats:
-    """The evidence less its mean over the classes, which changes no posterior, within MAX_LOG_ODDS."""
+    """Subtract the mean over the classes, which changes no posterior, and clip to `WEIGHTS.max_log_odds`."""
     finite = np.clip(np.nan_to_num(evidence, nan=0.0), -1e200, 1e200)
     finite = finite - finite.max(axis=2, keepdims=True)
-    finite = np.maximum(finite, -MAX_LOG_ODDS)
+    finite = np.maximum(finite, -WEIGHTS.max_log_odds)
     return np.asarray(finite - finite.mean(axis=2, keepdims=True))
 
 
 def maximize(
     evidence: Floats, rows: Rows, target: Floats, bias: Floats, strength: float, polish: bool = True
 ) -> tuple[Floats, Floats]:
-    """The weights and the bias of the highest likelihood, less a penalty for their distance from their targets."""
+    """Return the weights and the bias of the highest likelihood, with a penalty on the distance from `target`."""
     problem = WeightProblem.of(evidence, rows, target, strength)
     blocks, classes = target.size, rows.classes
     start = np.concatenate([target / problem.unit, bias])
@@ -96,17 +86,17 @@ def maximize(
     )
     point = solved.x
     work = rows.labels.size * classes * blocks**2 + (blocks + classes) ** 3
-    for _ in range(POLISHING_STEPS if polish and work < MAX_POLISHING else 0):
+    for _ in range(WEIGHTS.newton_steps if polish and work < WEIGHTS.max_newton_work else 0):
         point = problem.newton_step(point)
     return point[:blocks] * problem.unit, point[blocks:]
 
 
 @dataclass(frozen=True)
 class WeightProblem:
-    """The penalized log-loss of labels, as a function of a point: weights in units of `unit`, and the bias.
+    """Penalized log-loss of the labels, as a function of a point: weights in units of `unit`, and the bias.
 
-    evidence: row and class by block. share: the weight of each row, of all. target: what the weights are drawn to, as
-    strongly as `strength` rows would.
+    evidence: row and class by block. share: each row's share of the total weight. target: the weights without data.
+    strength: strength of the penalty, in rows.
     """
 
     evidence: Floats
@@ -131,7 +121,7 @@ class WeightProblem:
         return np.asarray(weighted.reshape(-1, self.rows.classes) + self.rows.log_prior + point[blocks:])
 
     def loss(self, point: Floats) -> tuple[float, Floats]:
-        """The loss and its slope."""
+        """Return the loss and its gradient."""
         labels, share, total = self.rows.labels, self.share, self.rows.total
         blocks, row = self.unit.size, np.arange(labels.size)
         log_joint = self._log_joint(point)
@@ -139,13 +129,16 @@ class WeightProblem:
         excess = posterior * share[:, None]
         excess[row, labels] -= share
         away, bias = point[:blocks] * self.unit - self.target, point[blocks:]
-        penalty = 0.5 * (self.strength * float(away @ away) + BIAS_ROWS * float(bias @ bias)) / total
+        penalty = 0.5 * (self.strength * float(away @ away) + WEIGHTS.bias_rows * float(bias @ bias)) / total
         slope = (self.evidence.T @ excess.ravel() + self.strength / total * away) * self.unit
-        slopes = np.concatenate([slope, excess.sum(axis=0) + BIAS_ROWS / total * bias])
+        slopes = np.concatenate([slope, excess.sum(axis=0) + WEIGHTS.bias_rows / total * bias])
         return float(share @ (normalizer - log_joint[row, labels])) + penalty, slopes
 
     def newton_step(self, point: Floats) -> Floats:
-        """A step to the optimum that does not depend on the way there; weights at 0 that should not grow stay."""
+        """Take a Newton step, so that the optimum does not depend on the path to it.
+
+        Weights at 0 that should not grow stay at 0.
+        """
         blocks = self.unit.size
         loss, slope = self.loss(point)
         free = np.ones(point.size, dtype=np.bool_)
@@ -157,7 +150,7 @@ class WeightProblem:
         return moved if self.loss(moved)[0] <= loss + 1e-14 else point
 
     def _curvature(self, point: Floats) -> Floats:
-        """The second derivatives of the loss."""
+        """Return the Hessian of the loss."""
         blocks, classes, total = self.unit.size, self.rows.classes, self.rows.total
         posterior, _ = log_normalize(self._log_joint(point), self.rows.log_prior)
         scaled = (self.evidence * self.unit).reshape(-1, classes, blocks)
@@ -169,6 +162,6 @@ class WeightProblem:
         curvature[:blocks, :blocks] = squares - mean.T @ (mean * self.share[:, None])
         curvature[:blocks, blocks:], curvature[blocks:, :blocks] = both, both.T
         curvature[blocks:, blocks:] = np.diag(heavy.sum(axis=0)) - posterior.T @ heavy
-        penalty = np.concatenate([self.strength * self.unit**2, np.full(classes, BIAS_ROWS)])
+        penalty = np.concatenate([self.strength * self.unit**2, np.full(classes, WEIGHTS.bias_rows)])
         curvature[np.diag_indices(point.size)] += penalty / total
         return curvature

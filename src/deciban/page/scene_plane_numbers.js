@@ -1,8 +1,8 @@
-// Words and figures of the scene of the plane, and what a link may say of its points.
+// Texts and numbers of the scene of the plane, and reading its points from a link.
 
 import { element } from "../web/dom.js";
 import { mistakesAmong, planeError } from "./maths_plane.js";
-import { limited, tellNumbers } from "./controls.js";
+import { limited, setData } from "./controls.js";
 import { PLANE_EXTENT } from "./scene_plane_picture.js";
 
 export const PLANE_NAMES = ["a", "b", "c"];
@@ -10,12 +10,12 @@ export const PLANE_LIMITS = [0, PLANE_EXTENT];
 export const MAX_POINTS = 150;
 export const METHOD_WORDS = {
   linear: ["Linear (LDA)", "One covariance for all classes: straight boundaries."],
-  quadratic: ["Quadratic (QDA)", "A covariance for each class: conic sections."],
-  naive: ["Naive Bayes", "Columns independent within a class: ellipses stand upright."],
+  quadratic: ["Quadratic (QDA)", "One covariance per class: curved boundaries."],
+  naive: ["Naive Bayes", "Columns independent within a class: axis-parallel ellipses."],
 };
-export const asPercent = (share) => `${(100 * share).toFixed(2)} %`;
+export const asPercent = (share) => `${(100 * share).toFixed(2)}%`;
 
-// Shows the errors of a panel: on its points, by its own Gaussians, and under those of the quadratic method.
+// Show the errors of a panel: on its points, under its own Gaussians, and under those of the quadratic method.
 export function showPlaneErrors(panel, points, best, truth) {
   const isBest = panel.method === "quadratic";
   const own = isBest ? best : planeError(panel.gaussians);
@@ -23,31 +23,31 @@ export function showPlaneErrors(panel, points, best, truth) {
   const mistakes = mistakesAmong(points, panel.forms);
   const avoidable = Math.max(under.error - best.error, 0);
   const pairs = [
-    ["On the wrong side", `${mistakes} of ${points.length}: ${asPercent(mistakes / (points.length || 1))}`],
-    ["Error it expects", asPercent(own.error)],
+    ["Misclassified", `${mistakes} of ${points.length}: ${asPercent(mistakes / (points.length || 1))}`],
+    ["Error under its own Gaussians", asPercent(own.error)],
     ["Error under QDA’s Gaussians", asPercent(under.error)],
     ["of which avoidable", isBest ? "none" : asPercent(avoidable)],
   ];
   panel.mistakes = mistakes;
-  panel.figures.replaceChildren(
+  panel.numbers.replaceChildren(
     ...pairs.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
   );
-  tellNumbers(panel.node, { mistakes, expected: own.error, within: own.within, under: under.error, avoidable });
+  setData(panel.node, { mistakes, expected: own.error, within: own.within, under: under.error, avoidable });
 }
 
-// How the errors are found, how accurate they are, and which classes borrow a covariance.
+// Explain how errors are computed, how accurate they are, and which classes borrow a covariance.
 export function planeNote(fit, within) {
   const accuracy = within < 1e-6 ? "less than 0.000001" : `about ${Number(within.toPrecision(1)).toFixed(6)}`;
   const borrowing = PLANE_NAMES.filter((_, k) => fit.borrowed[k] && fit.weights[k] > 0);
-  const told =
-    "If the classes were exactly the Gaussians with a covariance of their own, QDA would be the Bayes rule, and no " +
-    "rule would err less. Errors are integrated: exact along each horizontal line, summed over the lines, accurate to " +
+  const text =
+    "If each class were exactly its own Gaussian, QDA would be the Bayes rule, with the lowest possible error. " +
+    "Errors are integrated: exactly along horizontal lines, numerically across them, accurate to " +
     `${accuracy}.`;
-  if (!borrowing.length) return told;
-  return `${told} Too few points, or points on one line: class ${borrowing.join(" and class ")} borrows the pooled covariance.`;
+  if (!borrowing.length) return text;
+  return `${text} Too few points, or points on one line: class ${borrowing.join(" and class ")} borrows the pooled covariance.`;
 }
 
-// The points that a link tells of, or null where it tells of none.
+// Read the points from a link; null if missing.
 export function planePointsFrom(state) {
   if (!Array.isArray(state?.points)) return null;
   return state.points
