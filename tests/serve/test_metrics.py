@@ -60,7 +60,7 @@ def clf() -> BayesClassifier:
 
 @pytest.fixture(scope="module")
 def state(clf: BayesClassifier) -> State:
-    return State(clf._fitted(), "v1", 0, time.time() - 100)
+    return State(clf._get_fitted(), "v1", 0, time.time() - 100)
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_names_of_columns_and_classes_are_bounded(metrics: Metrics) -> None:
     frame = pd.DataFrame(rng.normal(size=(600, 300)), columns=[f"column {k}" for k in range(300)])
     labels = np.arange(600) % 300
     clf = BayesClassifier(tune=None).fit(frame, labels)
-    state = State(clf._fitted(), "v", 0, time.time())
+    state = State(clf._get_fitted(), "v", 0, time.time())
     blank = pd.DataFrame(np.full((4, 300), np.nan), columns=frame.columns)
     table = records_to_table(state.fitted.model.schema, [{}] * 4)
     metrics.observe_rows("wide", state, table, clf.predict_proba(blank))
@@ -215,7 +215,7 @@ def test_names_of_columns_and_classes_are_bounded(metrics: Metrics) -> None:
 
 def share_of_outliers(clf: BayesClassifier, frame: pd.DataFrame) -> float:
     made = Metrics()
-    state = State(clf._fitted(), "v", 0, 0.0)
+    state = State(clf._get_fitted(), "v", 0, 0.0)
     records = [{k: None if v is None or v != v else v for k, v in row.items()} for row in frame.to_dict("records")]
     table = records_to_table(state.fitted.model.schema, records)
     made.observe_rows("m", state, table, clf.predict_proba(frame))
@@ -302,7 +302,7 @@ def test_many_sets_of_missing_cells_are_bounded(monkeypatch: pytest.MonkeyPatch)
     rng = np.random.default_rng(13)
     frame = pd.DataFrame(rng.normal(size=(200, 12)), columns=[f"c{k}" for k in range(12)])
     clf = BayesClassifier(tune=None).fit(frame, np.arange(200) % 2)
-    outliers = OutlierDetector(clf._fitted())
+    outliers = OutlierDetector(clf._get_fitted())
     kinds = (rng.random((1000, 12)) < 0.5).astype(np.int8)
     kinds[:300] = 0
     table = records_to_table(clf.schema_, frame.sample(1000, replace=True, random_state=0).to_dict("records"))
@@ -328,11 +328,11 @@ def test_a_model_without_samples_has_no_outliers(
 def test_texts_and_columns_without_names(metrics: Metrics) -> None:
     texts = pd.DataFrame({"text": ["cheap pills now", "meeting at noon", "cheap offer", "lunch at noon"] * 20})
     clf = BayesClassifier(tune=None).fit(texts, ["spam", "ham"] * 40)
-    state = State(clf._fitted(), "v", 0, 0.0)
+    state = State(clf._get_fitted(), "v", 0, 0.0)
     table = records_to_table(state.fitted.model.schema, [{"text": "cheap lunch"}, {"text": None}])
     metrics.observe_rows("texts", state, table, np.full((2, 2), 0.5))
     numbers = BayesClassifier(tune=None).fit(np.random.default_rng(0).normal(size=(50, 3)), np.arange(50) % 2)
-    state = State(numbers._fitted(), "v", 0, 0.0)
+    state = State(numbers._get_fitted(), "v", 0, 0.0)
     table = records_to_table(state.fitted.model.schema, [[1.0, None, 2.0], [0.0, 50.0, 0.0]])
     metrics.observe_rows("numbers", state, table, np.full((2, 2), 0.5))
     metrics.flush()
@@ -367,7 +367,7 @@ def test_new_classes_begin_a_new_window(metrics: Metrics, clf: BayesClassifier, 
     predicted(metrics, clf, state, frame.drop(columns="label"))
     more = frame.assign(label=np.where(np.arange(60) % 3 == 0, "news", frame["label"]))
     other = BayesClassifier(tune=None).fit(more, "label")
-    predicted(metrics, other, State(other._fitted(), "v2", 1, 0.0), more.head(20).drop(columns="label"))
+    predicted(metrics, other, State(other._get_fitted(), "v2", 1, 0.0), more.head(20).drop(columns="label"))
     metrics.flush()
     found = figures(metrics)
     assert found["monitored_rows_total", "mail"] == 80
@@ -440,7 +440,7 @@ def test_a_class_keeps_its_label_when_others_come_and_go(metrics: Metrics, monke
     told = []
     for classes in ("bcd", ["aa", "b", "c", "d"], "cd"):
         clf = BayesClassifier(tune=None).fit(pd.DataFrame({"x": np.arange(4.0 * len(classes))}), [*classes] * 4)
-        state = State(clf._fitted(), "v", 0, time.time())
+        state = State(clf._get_fitted(), "v", 0, time.time())
         rows = len(classes)
         table = records_to_table(state.fitted.model.schema, [{}] * rows)
         metrics.observe_rows("m", state, table, np.eye(rows))
@@ -495,7 +495,7 @@ def test_labels_of_any_kind_are_written_so_that_they_can_be_read(metrics: Metric
     names = ['quo"te', "line\nbreak", "back\\slash", "ä{}=,"]
     frame = pd.DataFrame({name: [1.0, 2.0, None, 4.0] for name in names})
     clf = BayesClassifier(tune=None).fit(frame, ["a\nb", 'c"d'] * 2)
-    state = State(clf._fitted(), "v", 0, time.time())
+    state = State(clf._get_fitted(), "v", 0, time.time())
     metrics.observe_rows("m", state, records_to_table(clf.schema_, [{}]), np.array([[0.9, 0.1]]))
     metrics.flush()
     found = figures(metrics, Model("m", state))
