@@ -142,7 +142,7 @@ def test_what_is_read_is_not_appended_to(deciban: Deciban, model: str, monkeypat
     with open("base.csv", "a") as file:
         monkeypatch.setattr(sys, "stdout", file)
         answer = deciban("predict", model, "base.csv")
-    assert (answer.code, "standard output: the output is an input" in answer.err) == (2, True)
+    assert (answer.code, "standard output: output and input are the same file" in answer.err) == (2, True)
     assert Path("base.csv").read_text() == table()
 
 
