@@ -101,7 +101,7 @@ def test_what_rules_a_class_out_is_marked_as_infinite_and_comes_first() -> None:
     shown = NomogramDisplay.from_estimator(BayesClassifier(alpha=0, tune=None).fit(weather(), "play"))
     assert shown.columns[0].name == "outlook"
     assert shown.evidence[0][0] == np.inf
-    low, high = shown._reach()
+    low, high = shown._find_reach()
     (said,) = [text for text in shown.ax_.texts if "∞" in text.get_text()]
     assert said.get_text() == "overcast +∞"
     assert said.get_position()[0] > high, "beyond the scale"

@@ -49,19 +49,25 @@ SPELLINGS = {"label": "--class", "x_axis": "--x-axis"}
 
 @click.command(epilog="""\b
 Examples:
-  deciban plot cancer.dcb patients.csv --kind evidence --row 3 --output why.png
-  deciban plot cancer.dcb --kind nomogram --output nomogram.pdf
-  deciban plot cancer.dcb --kind column --column worst_area --output area.svg
-  deciban plot cancer.dcb --kind decision --column worst_area --costs costs.csv --output decision.png
-  deciban plot cancer.dcb new.csv --kind reliability --output reliability.png
+  deciban plot cancer.dcb patients.csv --kind evidence --row 3 -o why.png
+  deciban plot cancer.dcb --kind nomogram -o nomogram.pdf
+  deciban plot cancer.dcb --kind column --column worst_area -o area.svg
+  deciban plot cancer.dcb --kind decision --column worst_area -o decision.png
+  deciban plot cancer.dcb new.csv --kind reliability -o reliability.png
 \b
-These kinds need only MODEL: nomogram, column, pair, decision. `evidence` also needs TABLE.
-The other kinds need TABLE with the target column: reliability, coverage, cost, dependence, learning.
-`decision` draws the rows of TABLE as points, if TABLE is given.
+nomogram, column, pair and decision need only MODEL. evidence also needs TABLE.
+The other kinds need TABLE with the target column. If decision gets such a
+TABLE, it also draws the rows.
 """)  # fmt: skip
 @MODEL
 @click.argument("table", nargs=-1, shell_complete=complete_files)
-@click.option("--kind", type=click.Choice(PICTURE_KINDS), required=True, help="The kind of picture.")
+@click.option(
+    "--kind",
+    type=click.Choice(PICTURE_KINDS),
+    metavar="KIND",
+    required=True,
+    help="evidence, nomogram, column, pair, decision, reliability, coverage, cost, dependence or learning.",
+)
 @click.option(
     "--output", "-o", metavar="FILE", required=True, shell_complete=complete_files, help="A .png, .svg or .pdf file."
 )
