@@ -209,7 +209,7 @@ class UsageError(DecibanError, ValueError):
     >>> Gaussian(floor=-1)
     Traceback (most recent call last):
         ...
-    deciban.errors.UsageError: floor=-1: give a finite number that is at least 0
+    deciban.errors.UsageError: floor=-1: expected a finite number, at least 0
     """
 
 

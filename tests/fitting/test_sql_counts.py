@@ -269,9 +269,9 @@ def test_intervals_of_a_joint_table_are_counted(database: Database) -> None:
 
 
 UNUSABLE = [
-    (Gaussian(), [1.0, math.inf, 2.0, 0.0], "found inf, which is infinite"),
-    (Gaussian(), [1.0, 1e200, 2.0, 0.0], "found 1e.200, which is too large to square"),
-    (JointGaussian(), [1.0, -math.inf, 2.0, 0.0], "found -inf, which is infinite"),
+    (Gaussian(), [1.0, math.inf, 2.0, 0.0], r"found inf, expected a finite number"),
+    (Gaussian(), [1.0, 1e200, 2.0, 0.0], r"found 1e.200, expected a number up to 1e"),
+    (JointGaussian(), [1.0, -math.inf, 2.0, 0.0], r"found -inf, expected a finite number"),
     (LogNormal(), [1.0, 0.0, 2.0, 3.0], "found 0.0, expected a number above 0"),
     (Gamma(), [1.0, -2.0, 2.0, 3.0], "found -2.0, expected a number above 0"),
     (Poisson(), [1.0, 2.5, 2.0, 3.0], "found 2.5, expected a count"),
