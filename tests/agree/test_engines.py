@@ -172,6 +172,6 @@ def test_the_server_says_what_it_cannot_count(postgres: Postgres) -> None:
             cursor.execute(
                 "CREATE TEMPORARY TABLE mine AS SELECT 1e200::float8 AS x, 'a' AS label FROM generate_series(1, 9)"
             )
-        with pytest.raises(DataError, match="column 'x': found 1e.200, expected a number up to 1e"):
+        with pytest.raises(DataError, match=r"column 'x': found 1e.200, expected a number up to 1e"):
             clf.partial_fit(connection, "label", table="mine", pushdown=True)
         assert scan(connection, table="mine").table().num_rows == 9

@@ -279,7 +279,7 @@ UNUSABLE = [
     (Bernoulli(), [1.0, 0.5, 0.0, 1.0], "found 0.5, expected 0 or 1"),
     (Bernoulli(), [1.0, 2.0, 0.0, 1.0], "found 2.0, expected 0 or 1"),
     (Multinomial(), [1.0, -2.0, 0.0, 1.0], "found -2.0, expected a count"),
-    (Categorical(levels=(1, 2, 3)), [1.0, 2.0, 4.0, 3.0], "found 4, which is none of its levels"),
+    (Categorical(levels=(1, 2, 3)), [1.0, 2.0, 4.0, 3.0], "found 4, expected one of its levels"),
 ]
 
 

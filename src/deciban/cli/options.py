@@ -253,10 +253,10 @@ def parse_families(texts: Sequence[str], columns: Sequence[str] | None = None) -
 
 def _parse_family(text: str, option: str) -> Any:
     """A family from its name, or from a call with plain values: data, never code. Capitals do not matter."""
-    from deciban.families import SPREADS, known_families
+    from deciban.families import SPREADS, list_families
 
-    known = {kind.__name__.lower(): kind for kind in (*known_families(), *SPREADS)}
-    names = sorted(kind.__name__ for kind in known_families())
+    known = {kind.__name__.lower(): kind for kind in (*list_families(), *SPREADS)}
+    names = sorted(kind.__name__ for kind in list_families())
 
     def kind_of(name: str) -> Any:
         return known.get(name.lower().replace("_", ""))
@@ -279,7 +279,7 @@ def _parse_family(text: str, option: str) -> Any:
     except TypeError as problem:
         said = str(problem).replace("__init__()", "").replace("got an unexpected keyword argument", "has no parameter")
         raise click.UsageError(f"--family {option}: {said.replace('.', '')}") from None
-    if not isinstance(found, known_families()):
+    if not isinstance(found, list_families()):
         raise _unknown_family(text.strip(), option, names)
     return found
 

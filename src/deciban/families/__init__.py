@@ -1,7 +1,7 @@
 """Families of distributions, one per file, with the same methods: count, estimate, score, sample.
 
 A new family of the package is imported here and listed in FAMILIES. Your own family is made available by `register`.
-Model files, the command line and tuning use `known_families`.
+Model files, the command line and tuning use `list_families`.
 """
 
 from dataclasses import is_dataclass
@@ -96,7 +96,7 @@ def register(family: Class) -> Class:
     name = getattr(family, "__name__", repr(family))
     if not isinstance(family, type) or not is_dataclass(family):
         raise UsageError(f"register({name}): expected a dataclass", remedy="decorate it with @dataclass(frozen=True)")
-    taken = {kind.__name__: kind for kind in (*known_families(), *SPREADS)}.get(name, family)
+    taken = {kind.__name__: kind for kind in (*list_families(), *SPREADS)}.get(name, family)
     if taken is not family and f"{taken.__module__}.{name}" != f"{family.__module__}.{name}":
         raise UsageError(
             f"register({name}): a family of this name exists in {taken.__module__}", remedy="choose another name"
@@ -105,7 +105,7 @@ def register(family: Class) -> Class:
     return family
 
 
-def known_families() -> tuple[type[Any], ...]:
+def list_families() -> tuple[type[Any], ...]:
     """Return the families of the package and the registered ones."""
     return (*FAMILIES, *_REGISTERED.values())
 

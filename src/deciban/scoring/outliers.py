@@ -42,7 +42,7 @@ def known_levels(model: Model) -> dict[int, pa.Array]:
     """Return the values that were seen in training in each column of categories, by the number of the column."""
     levels: dict[int, pa.Array] = {}
     for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
-        if (known := likelihood.known_values()) is not None:
+        if (known := likelihood.list_known_values()) is not None:
             levels.update(zip(group.columns, known, strict=True))
     return levels
 

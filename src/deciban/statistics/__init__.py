@@ -1,4 +1,4 @@
-"""Statistics: frozen counts that add up over rows, one type per file. Smoothing, priors and floors are not part of them."""
+"""Statistics: frozen counts that add up over rows, one type per file, without smoothing, priors or floors."""
 
 from deciban.statistics.base import Combined, Statistic
 from deciban.statistics.bins import Bins

@@ -257,7 +257,10 @@ def _sum_slices(
     low_exponent, high_exponent, total = int(exponent.min()), int(exponent.max()), float(weights.sum())
     shapes = (classes, size), (classes, size * (size + 1) // 2)
     depth = FACTOR_BITS * MAX_SLICES
-    rooms = [allocate_digits(shapes[k], [((k + 1) * (low_exponent - depth), (k + 1) * high_exponent)], total) for k in range(2)]
+    rooms = [
+        allocate_digits(shapes[k], [((k + 1) * (low_exponent - depth), (k + 1) * high_exponent)], total)
+        for k in range(2)
+    ]
     order = np.flatnonzero(~left)
     order = order[np.argsort(labels[order], kind="stable")]
     ends = np.searchsorted(labels[order], np.arange(classes + 1))

@@ -158,7 +158,7 @@ class NarrowGammaTerm:
 
 @dataclass(frozen=True)
 class LinearTerm:
-    """Term min(x, TOO_LARGE) * slope of each class; 0 for a cell that is missing or 0, even if the slope is infinite."""
+    """Term min(x, TOO_LARGE) * slope of each class; 0 for a cell that is missing or 0, even if slope is infinite."""
 
     column: int
     slope: Floats

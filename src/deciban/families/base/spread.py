@@ -110,7 +110,7 @@ class Pooled(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class Shrunk(ShortRepr):
-    """Weighted mean of `PerClass` and `Pooled`: (1 - amount) of the class's own variance plus `amount` of the pooled one.
+    """Weighted mean of `PerClass` and `Pooled`: (1 - amount) of the class's variance plus `amount` of the pooled one.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Shrunk(ShortRepr):
 
     def __post_init__(self) -> None:
         if not isinstance(self.amount, int | float) or not 0.0 <= self.amount <= 1.0:
-            raise UsageError("expected a share between 0 and 1", parameter=Argument("amount", self.amount))
+            raise UsageError(f"Shrunk(amount={self.amount!r}): expected a share between 0 and 1")
         check_shrinkage(self.shrinkage)
 
     shared: ClassVar[bool] = False
@@ -167,7 +167,7 @@ class Shrunk(ShortRepr):
 Spread = PerClass | Pooled | Shrunk
 
 
-def spread_errors(spread: Spread, rows: Floats, variance: Floats) -> Floats:
+def estimate_spread_errors(spread: Spread, rows: Floats, variance: Floats) -> Floats:
     """Return half the covariance, class by class, of the relative estimation errors of variances.
 
     The estimate of a variance from n rows has the variance 2 variance²/n. A pooled variance has the same error in all
@@ -199,7 +199,7 @@ def min_variance(mean: Floats) -> Floats:
     return np.maximum(1e-290, (1e-24 * mean) ** 2)
 
 
-def rounding_variance(mean: Floats, overall: Floats) -> Floats:
+def estimate_rounding_variance(mean: Floats, overall: Floats) -> Floats:
     """Return the variance that rounding leaves among equal cells of this mean, in a column of this variance."""
     return np.asarray(ROUNDING_VARIANCE * (mean**2 + overall))
 
