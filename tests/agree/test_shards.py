@@ -94,7 +94,7 @@ def test_what_cannot_be_counted_or_added_is_refused() -> None:
         clf.fit_shards([shard, shard[:-1] + b"?"], plan)
     with pytest.raises(DataError, match="no column 'kind'"):
         count_batches([PARTS[0].drop(columns="kind")], plan)
-    with pytest.raises(UsageError, match="give the shards"):
+    with pytest.raises(UsageError, match="list of shards is empty"):
         clf.fit_shards([], plan)
     with pytest.raises(DataError, match="no row is left to learn from"):
         clf.fit_shards([count_batches([], plan)], plan)

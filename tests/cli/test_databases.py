@@ -70,7 +70,7 @@ def test_predictions_are_written_into_a_table(deciban: Deciban, url: str, name: 
     said = deciban("predict", fitted, url, "--table", name, "--into", f"{name}_scores")
     assert said.code == 2
     assert f'relation "{name}_scores" already exists; ' in said.err
-    assert "write another table, or choose --if-exists replace or --if-exists append" in said.err
+    assert "write to another table, or choose --if-exists replace or --if-exists append" in said.err
     few = ("--query", f"select * from {name} limit 5", "--keep", "id")
     assert deciban("predict", fitted, url, *few, "--into", f"{name}_scores", "--if-exists", "append").code == 0
     assert scan(url, table=f"{name}_scores").table().num_rows == 405
@@ -94,8 +94,8 @@ def test_rows_go_from_files_to_databases_and_back(deciban: Deciban, url: str, na
     ("arguments", "problem"),
     [
         (["fit", "URL", "-t", "churn", "-o", "n.dcb"], "give --query 'select ...', or --table schema.table"),
-        (["fit", "a.csv", "--query", "select 1", "-t", "y", "-o", "n.dcb"], "--query and --table are for databases"),
-        (["fit", "URL", "a.csv", "-t", "y", "-o", "n.dcb"], "a database is read alone"),
+        (["fit", "a.csv", "--query", "select 1", "-t", "y", "-o", "n.dcb"], "--query and --table apply to databases"),
+        (["fit", "URL", "a.csv", "-t", "y", "-o", "n.dcb"], "only one source can be read if it is a database"),
         (["predict", "m.dcb", "URL", "--query", "select 1 as x", "-o", "URL"], "name the table to write with --into"),
         (["predict", "m.dcb", "a.csv", "--into", "t"], "--into is a table of a database; give its URL with --output"),
         (["predict", "m.dcb", "URL", "--table", "t", "--if-exists", "replace"], "--if-exists applies to a table"),

@@ -80,10 +80,10 @@ def test_rows_that_are_learned_twice_are_refused_with_the_option_that_forces_it(
     ("labels", "said"),
     [
         ([], "the table has no rows"),
-        (["yes"], "only one row has a label, and one row cannot be cut into folds"),
+        (["yes"], "only one row has a label, too few for folds"),
         ([""] * 14, "no row has a label; fill in 'kind'"),
         (["yes", "no"], "no class has two rows"),
-        (["yes", "no", "yes"], "no class has more than 2 rows, too few for 5 folds; give more rows, or --folds 2"),
+        (["yes", "no", "yes"], "no class has more than 2 rows, too few for 5 folds; pass more rows, or --folds 2"),
     ],
 )
 def test_a_table_that_cannot_be_cut_into_folds_is_called_what_it_is(
@@ -106,9 +106,9 @@ def test_diagnose_of_an_exclusive_or_has_the_option_to_type(deciban, tmp_path) -
     file, model = str(tmp_path / "xor.csv"), str(tmp_path / "xor.dcb")
     assert deciban("fit", file, "-t", "kind", "--tune", "none", "-o", model).code == 0
     shown = deciban("diagnose", model, file).out
-    assert "form a block of A and B, which interact: --family A,B=JointTable" in shown
+    assert "model A and B jointly, because they interact: --family A,B=JointTable" in shown
     assert "drop" not in shown
-    found = json.loads(deciban("diagnose", model, file, "--json").out)["dependent"][0]
+    found = json.loads(deciban("diagnose", model, file, "--json").out)["dependences"][0]
     assert found["kind"] == "interaction"
     family = found["option"].removeprefix("--family ").strip("'")
     assert deciban("fit", file, "-t", "kind", "--tune", "none", "--family", family, "-o", model).code == 0

@@ -81,7 +81,7 @@ def test_programs_get_json(deciban: Deciban, model: str) -> None:
 def test_faults_are_told_in_one_line(deciban: Deciban, model: str) -> None:
     Path("no.dcb").write_text("no model")
     for arguments, code, words in (
-        ((model, "--to", "js", "-o", model), 2, "the output is an input"),
+        ((model, "--to", "js", "-o", model), 2, "output and input are the same file"),
         ((model, "--to", "js", "-o", "no/m.mjs"), 5, "there is no folder no"),
         ((model, "--to", "cobol"), 2, "'cobol' is not"),
         ((model,), 2, "--to"),

@@ -148,7 +148,7 @@ def test_the_command_counts_in_the_engine(deciban: Deciban) -> None:
     refused = deciban("fit", "table.csv", "-t", "label", "-o", "x.dcb", "--pushdown")
     assert (
         refused.code,
-        "table.csv: --pushdown: cells of a CSV file are read here; leave --pushdown out" in refused.err,
+        "table.csv: --pushdown: CSV files cannot be counted by SQL; leave --pushdown out" in refused.err,
     ) == (2, True)
 
 

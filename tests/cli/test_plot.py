@@ -105,5 +105,5 @@ def test_an_input_is_never_overwritten(deciban: Deciban, ready: str) -> None:
     os.link("new.csv", "new.png")
     answer = deciban("plot", ready, "new.csv", "--kind", "evidence", "-o", "new.png")
     assert answer.code == 2
-    assert "the output is an input" in answer.err
+    assert "output and input are the same file" in answer.err
     assert Path("new.csv").read_text() == table(120, seed=5)

@@ -1,5 +1,7 @@
 """A diagnosis speaks of losses where there are any."""
 
+import json
+
 import numpy as np
 
 from tests import textbook
@@ -15,7 +17,7 @@ def test_a_dependence_that_loses_nothing_costs_nothing() -> None:
     assert [pair.columns for pair in found.dependences] == [("x", "y")]
     assert found.dependences[0].cost == 0.0
     assert "none" in str(found).split("x and y")[1].splitlines()[0]
-    assert "remedy: none is needed" in str(found)
+    assert "remedy: nothing to do" in str(found)
     assert "-0." not in str(found)
 
 
@@ -32,3 +34,21 @@ def test_a_constant_column_follows_its_family() -> None:
     y = np.arange(300) % 2
     table = {"constant": np.full(300, 3.5), "uniform": RNG.uniform(size=300) ** 4}
     assert {misfit.column for misfit in textbook().fit(table, y).diagnose().misfits} == {"uniform"}
+
+
+def test_a_diagnosis_as_a_frame_and_as_plain_values() -> None:
+    rng = np.random.default_rng(4)
+    y = np.arange(600) % 2
+    x = y + rng.normal(size=600)
+    table = {"x": x, "again": x + 1e-3 * rng.normal(size=600), "own": rng.normal(size=600)}
+    found = textbook().fit(table, y).diagnose()
+    assert repr(found) == str(found)
+    frame = found.to_frame()
+    assert list(frame["columns"]) == ["x, again"]
+    values = json.loads(json.dumps(found.to_dict()))
+    assert values["dependences"][0]["bits"] == frame["bits"][0] == found.dependences[0].bits
+    assert values["plain"]["log_loss"] == found.before.log_loss
+    assert values["remedies"] == found.remedies()
+    nothing = textbook().fit({"own": table["own"]}, y).diagnose()
+    assert len(nothing.to_frame()) == 0
+    assert nothing.to_dict()["remedies"] == []

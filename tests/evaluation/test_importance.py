@@ -41,7 +41,8 @@ def test_a_tuned_model_names_the_columns_that_matter() -> None:
     assert frame["column"].tolist()[0].startswith("worst ")
     assert frame.set_index("column")["decibans"]["noise"] < 0.1 * frame["decibans"].max()
     assert (np.diff(frame["decibans"]) <= 0.0).all()
-    assert "rows left out" in str(found)
+    assert "rows (left out)" in str(found)
+    assert [line["column"] for line in found.to_dict()["columns"]] == frame["column"].tolist()
     assert "… (1 more columns)" in str(found)
 
 
@@ -54,17 +55,17 @@ def test_without_labels_the_posterior_expects() -> None:
         cells[:, j] = np.nan
         gain = (posterior * np.log2(posterior / clf.predict_proba(cells))).sum(axis=1).mean()
         assert found.bits[j] == pytest.approx(gain, rel=1e-6)
-    assert found.source == "as they are predicted"
+    assert found.source == "new, classes as predicted"
 
 
 def test_a_model_from_a_file_draws_its_rows(tmp_path) -> None:
     textbook().fit(X, Y).save(tmp_path / "iris.dcb")
     found = BayesClassifier.load(tmp_path / "iris.dcb").importance()
-    assert found.source == "drawn from the model"
+    assert found.source == "sampled from the model"
     assert set(found.order[:2].tolist()) == {2, 3}
     score = textbook(Complement()).fit(np.abs(X), Y)
     score.partial_fit(np.abs(X), Y)
-    with pytest.raises(UsageError, match=r"no rows are known, and none can be drawn .*; give X"):
+    with pytest.raises(UsageError, match=r"no training rows are in memory, and none can be sampled .*; pass X"):
         score.importance()
 
 

@@ -31,7 +31,7 @@ def test_exclusive_or_is_an_interaction(noise: float) -> None:
     assert not found.redundant
     assert [one.columns for one in found.interactions] == [("A", "B")]
     assert "drop" not in str(found)
-    assert "form a block of A and B, which interact: BayesClassifier({('A', 'B'): JointTable()})" in str(found)
+    assert "model A and B jointly, because they interact: BayesClassifier({('A', 'B'): JointTable()})" in str(found)
     blocked = eval(found.interactions[0].python).set_params(tune=None).fit(table, y)
     assert blocked.score(table, y) > 0.85
     assert set(plain.select_columns()) == {"A", "B"}

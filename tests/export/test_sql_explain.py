@@ -111,7 +111,7 @@ def test_what_cannot_be_told_is_null() -> None:
     assert (found[1]["predicted"], found[1]["against"]) == ("a", "b")
     X, y = load_wine(return_X_y=True)
     holed = np.where(np.random.default_rng(1).random(X.shape) < 0.05, np.nan, X)
-    wine = BayesClassifier({tuple(range(13)): JointGaussian()}, tune=None).fit(holed, y)._fitted()
+    wine = BayesClassifier({tuple(range(13)): JointGaussian()}, tune=None).fit(holed, y)._get_fitted()
     rows = as_columns(X[:2]).set_column(3, "x3", pa.array([None, 1.0]))
     found = duckdb_engine().answers(wine, rows, explain=True).to_pylist()
     assert found[0]["decibans"] > 0.0

@@ -54,7 +54,7 @@ def test_a_tuned_model_of_mixed_columns_agrees(quick_engine: EngineUnderTest) ->
     assert clf.model_.corrections is not None
     assert clf.model_.cap < np.inf
     assert any(group.family.joint for group in clf.model_.schema.groups)
-    assert quick_engine.assert_agrees(clf._fitted(), table.slice(1_000)) == 0
+    assert quick_engine.assert_agrees(clf._get_fitted(), table.slice(1_000)) == 0
 
 
 def test_dates_and_times_as_categories_agree(engine: EngineUnderTest) -> None:
@@ -75,7 +75,7 @@ def test_missing_cells_of_joint_normal_distributions_are_integrated_out(engine: 
     X, y = load_wine(return_X_y=True)
     holed = np.where(rng.random(X.shape) < 0.05, np.nan, X)
     for learned in (holed, X) if engine.name != "spark" else (X,):
-        fitted = BayesClassifier({tuple(range(13)): JointGaussian(spread)}, tune=None).fit(learned, y)._fitted()
+        fitted = BayesClassifier({tuple(range(13)): JointGaussian(spread)}, tune=None).fit(learned, y)._get_fitted()
         rows = np.where(rng.random(X.shape) < rng.random(len(X))[:, None], np.nan, X)
         rows[:3] = np.nan
         rows[3:6, 4] *= 1e9
@@ -84,7 +84,7 @@ def test_missing_cells_of_joint_normal_distributions_are_integrated_out(engine: 
 
 def test_a_default_model_of_complete_rows_scores_rows_with_missing_cells(quick_engine: EngineUnderTest) -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    fitted = BayesClassifier(tune="weights").fit(X[:, :20], y)._fitted()
+    fitted = BayesClassifier(tune="weights").fit(X[:, :20], y)._get_fitted()
     assert any(group.family.joint for group in fitted.model.schema.groups)
     rng = np.random.default_rng(6)
     assert quick_engine.assert_agrees(fitted, as_columns(np.where(rng.random(X.shape) < 0.1, np.nan, X)[:60, :20])) == 0
@@ -93,7 +93,7 @@ def test_a_default_model_of_complete_rows_scores_rows_with_missing_cells(quick_e
 def test_a_missing_cell_of_a_very_wide_block_ends_the_query_by_name(engine: EngineUnderTest) -> None:
     rng = np.random.default_rng(7)
     X, y = rng.normal(size=(120, 33)), rng.integers(0, 2, 120)
-    fitted = BayesClassifier({tuple(range(33)): JointGaussian()}, tune=None).fit(X, y)._fitted()
+    fitted = BayesClassifier({tuple(range(33)): JointGaussian()}, tune=None).fit(X, y)._get_fitted()
     assert 'stops the query: ["x0", ' in to_sql(fitted, "t", engine.name)
     rows = X[:5].copy()
     rows[1] = np.nan

@@ -53,7 +53,7 @@ def test_a_column_of_twenty_thousand_levels_is_scored(engine: EngineUnderTest) -
     places = rng.permutation(25_000) % 20_000
     table = pa.table({"text": levels[places], "code": places * 2**40 + 2**60, "half": places / 2.0})
     model = BayesClassifier(dict.fromkeys(table.column_names, Categorical()), tune=None)
-    fitted = model.fit(table, rng.integers(0, 2, 25_000))._fitted()
+    fitted = model.fit(table, rng.integers(0, 2, 25_000))._get_fitted()
     rows = table.slice(0, 400)
     unseen = pa.table({"text": ["no level", "", None], "code": [1, 2**60 + 1, None], "half": [0.25, -0.0, None]})
     assert engine.assert_agrees(fitted, pa.concat_tables([rows, unseen])) == 0

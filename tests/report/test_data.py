@@ -14,6 +14,7 @@ from sklearn.datasets import load_breast_cancer
 
 from deciban import BayesClassifier, Complement, DataError, Gaussian, Multinomial, UsageError
 from deciban.datasets import weather
+from deciban.report.svg import MARGINS
 from tests import textbook
 from tests.support.models import HOSTILE, hostile_table, mixed_model, mixed_table
 
@@ -229,7 +230,7 @@ def test_decisions_and_their_baseline_are_named() -> None:
     found, oracle = clf.report(X=new, loss=COSTS), clf.evaluate(new, "buys", loss=COSTS)
     assert found.data["decisions"]["decision_counts"] == oracle.decision_counts.tolist()
     decision, cost = oracle.baseline["decision"], oracle.baseline["mean_cost"]
-    assert f"always deciding {decision}, the best single decision, would cost {cost:.4f}" in found.html
+    assert f"always deciding {decision}, the best single decision, would cost {cost:.3g}" in found.html
     assert "truth / decision" in found.html
 
 
@@ -242,7 +243,7 @@ def test_density_curves_reach_their_maximum() -> None:
     assert f">{highest:.3g}</text>" in card
     data = {one["column"]: one for one in found.data["columns"]}["worst area"]
     assert max(data["density"]["1"]) == pytest.approx(highest, rel=1e-9)
-    top, lines = 12.0, re.findall('<polyline points="([^"]*)"', card)[-2:]
+    top, lines = float(MARGINS[2]), re.findall('<polyline points="([^"]*)"', card)[-2:]
     at_top = [point for line in lines for point in line.split() if float(point.split(",")[1]) <= top]
     assert len(at_top) == 1, "a peak, not a plateau"
 

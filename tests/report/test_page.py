@@ -39,7 +39,7 @@ def test_typed_values_move_the_bars_to_the_posterior_of_the_model(report: tuple[
             assert it.posterior() == pytest.approx(posterior, abs=1e-9), column
         assert it.posterior() != empty
         said = it.page.locator("#what-if-result").text_content()
-        assert "decision of least expected loss: " in said
+        assert "least-cost decision: " in said
         it.check_quiet()
 
 

@@ -20,9 +20,9 @@ from threading import Thread
 from typing import Any
 
 from deciban.serve.bodies.checks import LearnableRows
-from deciban.serve.online import housekeeping, learned_model
-from deciban.serve.online.draft import Request
-from deciban.serve.online.learned_model import LearnedModel
+from deciban.serve.online import durable_model, maintenance
+from deciban.serve.online.change_set import LearnRequest
+from deciban.serve.online.durable_model import DurableModel
 from deciban.serve.settings import LearnSettings
 from deciban.store.model_file import content
 from tests.serve.learned import ROWS, RowLearner, checked_rows, counts_of, same, saved
@@ -87,9 +87,9 @@ def kill_at(point: str, times: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     replace, settle, write = (
-        learned_model.ModelOnDisk.replace,
-        learned_model.LearnedModel.settle,
-        learned_model.LearnedModel.write,
+        durable_model.LockedModelFile.replace,
+        durable_model.DurableModel.drop_saved,
+        durable_model.DurableModel.write,
     )
 
     def replacing(self: Any, data: bytes) -> None:
@@ -110,11 +110,11 @@ def kill_at(point: str, times: int) -> None:
         return outcomes
 
     if point in ("announced", "replaced"):
-        learned_model.ModelOnDisk.replace = replacing  # type: ignore[method-assign]
+        durable_model.LockedModelFile.replace = replacing  # type: ignore[method-assign]
     elif point == "settled":
-        learned_model.LearnedModel.settle = settling  # type: ignore[method-assign]
+        durable_model.DurableModel.drop_saved = settling  # type: ignore[method-assign]
     else:
-        learned_model.LearnedModel.write = writing  # type: ignore[method-assign]
+        durable_model.DurableModel.write = writing  # type: ignore[method-assign]
 
 
 class Expected:
@@ -149,7 +149,7 @@ class Expected:
 
     def check(self, model: Path, unanswered: list[Any]) -> None:
         """Whether the model on the disk knows just this; requests that were not answered may be in it, as a whole."""
-        found = LearnedModel.open(str(model), SETTINGS)
+        found = DurableModel.open(str(model), SETTINGS)
         try:
             counts = found.state.fitted.counts
             known = found.journal.connection.execute("SELECT id, record, label FROM rows WHERE id IS NOT NULL")
@@ -238,7 +238,7 @@ def crashes(folder: Path, seed: int) -> Iterator[Crashes]:
 
 def fork_for_ever() -> None:
     """Fork a process that learns for each line of standard input; say its number, and how it ended."""
-    housekeeping.RETRY_SECONDS = 0.1
+    maintenance.RETRY_SECONDS = 0.1
     load_kernels()
     for line in sys.stdin:
         model, log, seed, point = json.loads(line)
@@ -257,8 +257,8 @@ def fork_for_ever() -> None:
 def load_kernels() -> None:
     """Do once what processes that learn do, without threads, which would not be forked."""
     with TemporaryDirectory() as folder:
-        found = LearnedModel.open(str(saved(Path(folder))), SETTINGS)
-        found.write([Request(checked_rows(ROWS[:2], ["yes", "no"], ["a", "b"], None))], [], None)
-        found.write([Request(LearnableRows(None, (), ["a"], ()), forgets=True)], [], None)
-        found.announce(content(found.state.fitted), found.to_save())
+        found = DurableModel.open(str(saved(Path(folder))), SETTINGS)
+        found.write([LearnRequest(checked_rows(ROWS[:2], ["yes", "no"], ["a", "b"], None))], [], None)
+        found.write([LearnRequest(LearnableRows(None, (), ["a"], ()), forgets=True)], [], None)
+        found.commit_snapshot(content(found.state.fitted), found.counters_to_save())
         found.close()

@@ -17,7 +17,7 @@ from deciban.families import Categorical, Gaussian
 from deciban.fitting import fit, update
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
-from deciban.serve.bodies.checks import LearnableRows, a_list, check_lengths, checked_weights, row_id
+from deciban.serve.bodies.checks import LearnableRows, check_lengths, check_list, check_weights, parse_id
 from deciban.serve.online.learner import Learner
 from deciban.serve.predictions import State
 from deciban.serve.problems import Problem
@@ -73,18 +73,18 @@ class RowLearner(Learner):
     def forget_rows(self, records: Any, labels: Any, weights: Any = None) -> "Future[Any]":
         return asked(lambda: Learner.forget(self, checked_rows(records, labels, None, weights)))
 
-    def keep(self, ids: Any, records: Any) -> "Future[None]":
-        return Learner.keep(self, [str(one) for one in ids], records)
+    def add_pending(self, ids: Any, records: Any) -> "Future[None]":
+        return Learner.add_pending(self, [str(one) for one in ids], records)
 
 
 def checked_ids(ids: list[Any]) -> list[str | None]:
-    return [None if one is None else row_id(one, f"ids[{place}]") for place, one in enumerate(ids)]
+    return [None if one is None else parse_id(one, f"ids[{place}]") for place, one in enumerate(ids)]
 
 
 def checked_rows(records: Any, labels: Any, ids: Any, weights: Any) -> LearnableRows:
-    size = len(a_list(records, "rows"))
+    size = len(check_list(records, "rows"))
     names = [None] * size if ids is None else checked_ids(ids)
-    amounts = [1.0] * size if weights is None else checked_weights(weights)
+    amounts = [1.0] * size if weights is None else check_weights(weights)
     check_lengths({"ids": names, "labels": labels, "weights": amounts}, size)
     return LearnableRows(records, labels, names, amounts)
 
@@ -107,7 +107,7 @@ class Open:
         assert isinstance(learner, RowLearner)
         self.learner = learner
         while (
-            self.learner._housekeeping.busy
+            self.learner._maintenance.busy
         ):  # with what a killed process may have left: copies of files are whole after it
             time.sleep(0.001)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from deciban.serve.connections import guarded_protocol
+from deciban.serve.connections import make_protocol
 from deciban.serve.settings import ConnectionSettings
 from tests import PATIENCE
 
@@ -61,7 +61,7 @@ def running(
     listening = socket.create_server(("127.0.0.1", 0), backlog=256)
     if send_buffer is not None:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)  # connections have it from here
-    protocol = guarded_protocol(settings, cut.append)
+    protocol = make_protocol(settings, cut.append)
     config = uvicorn.Config(
         app,
         http=protocol,

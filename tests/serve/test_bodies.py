@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
-from deciban.serve.bodies.strict_json import decoded_json, refuse_repeated_names
+from deciban.serve.bodies.strict_json import check_repeated_names, decode_json
 from deciban.serve.problems import Problem
 from tests import example_count
 from tests.serve.conftest import Opened
@@ -137,12 +137,12 @@ def test_any_json_is_answered_or_refused(opened: Opened, rows: list[dict[str, ob
 def test_a_name_that_is_there_twice_is_always_found(pairs: list[tuple[str, str]]) -> None:
     body = ("[{" + ", ".join(f'"{name}": {value}' for name, value in pairs) + "}]").encode()
     names = [name.replace("\\u003a", ":") for name, _ in pairs]
-    value = decoded_json(body)
+    value = decode_json(body)
     if len(set(names)) == len(names):
-        refuse_repeated_names(body, value, value)
+        check_repeated_names(body, value, value)
     else:
-        with pytest.raises(Problem, match="twice"):
-            refuse_repeated_names(body, value, value)
+        with pytest.raises(Problem, match="duplicate name"):
+            check_repeated_names(body, value, value)
 
 
 def test_limits_of_rows_and_columns(opened: Opened) -> None:

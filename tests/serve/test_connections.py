@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from deciban.serve.connections import HEALTH_RESERVE, GuardedProtocol
-from deciban.serve.guard import guarded
+from deciban.serve.middleware import guard
 from deciban.serve.settings import ConnectionSettings, RequestSettings
 from tests import PATIENCE
 from tests.serve.servers import Running, read_all, running, seconds_until_closed, statuses
@@ -58,7 +58,7 @@ def application() -> Starlette:
 def server(request: pytest.FixtureRequest) -> Iterator[Running]:
     if request.param == "uvloop":
         pytest.importorskip("uvloop")
-    with running(guarded(application(), GUARD), SETTINGS, request.param, idle=0.25) as found:
+    with running(guard(application(), GUARD), SETTINGS, request.param, idle=0.25) as found:
         yield found
 
 
@@ -99,12 +99,12 @@ def test_a_silent_client_is_cut_off(server: Running) -> None:
 
 def test_a_head_that_comes_byte_by_byte_is_cut_off(server: Running) -> None:
     with server.connect() as client:
-        before = server.cut.count("head")
+        before = server.cut.count("head_timeout")
         with contextlib.suppress(ConnectionError):
             for byte in HEAD + b"X: " + b"x" * 3000:
                 client.sendall(bytes([byte]))
                 time.sleep(0.05)
-        assert server.cut.count("head") == before + 1
+        assert server.cut.count("head_timeout") == before + 1
         assert read_all(client) == b""
 
 
@@ -162,10 +162,10 @@ def test_a_body_that_goes_on_after_the_answer_does_not_keep_a_connection(server:
 
 
 def test_a_client_that_does_not_read_is_cut_off(server: Running) -> None:
-    before = server.cut.count("answer")
+    before = server.cut.count("send_timeout")
     with server.connect() as client:
         client.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        server.wait_for(lambda: server.cut.count("answer") > before)
+        server.wait_for(lambda: server.cut.count("send_timeout") > before)
         server.wait_for(lambda: server.connections == 0)
 
 
@@ -174,10 +174,10 @@ def test_a_client_that_does_not_read_a_short_answer_is_cut_off(loop: str) -> Non
     """So short that nobody waits for it to be sent: the idle connection is closed, which lasts until all is read."""
     if loop == "uvloop":
         pytest.importorskip("uvloop")
-    guard = guarded(application(), GUARD)
-    with running(guard, SETTINGS, loop, 0.1, send_buffer=4096) as server, server.connect(receive_buffer=2048) as client:
+    app = guard(application(), GUARD)
+    with running(app, SETTINGS, loop, 0.1, send_buffer=4096) as server, server.connect(receive_buffer=2048) as client:
         client.sendall(b"GET /short HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        server.wait_for(lambda: server.cut == ["answer"])
+        server.wait_for(lambda: server.cut == ["send_timeout"])
         server.wait_for(lambda: server.connections == 0)
 
 
@@ -234,13 +234,13 @@ HEALTH = b"GET /health/ready?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
     "settings", [ConnectionSettings(max_connections=3), ConnectionSettings(max_connections_per_address=3)]
 )
 def test_connections_beyond_the_bounds_may_ask_for_health_alone(settings: ConnectionSettings) -> None:
-    with running(guarded(application(), GUARD), settings) as server, contextlib.ExitStack() as stack:
+    with running(guard(application(), GUARD), settings) as server, contextlib.ExitStack() as stack:
         clients = [stack.enter_context(server.connect()) for _ in range(3)]
         server.wait_for(lambda: server.connections == 3)
         refused = server.ask(GET, quiet=PATIENCE)  # until it is closed
         assert statuses(refused) == [503]
-        assert "too many connections" in problem(refused)["cause"]
-        assert server.cut == ["connections"]
+        assert "too many open connections" in problem(refused)["cause"]
+        assert server.cut == ["too_many_connections"]
         told = server.ask(HEALTH, quiet=PATIENCE)
         assert statuses(told) == [200]
         assert b"connection: close" in told
@@ -253,7 +253,7 @@ def test_connections_beyond_the_bounds_may_ask_for_health_alone(settings: Connec
 
 def test_one_address_has_its_share_of_connections() -> None:
     settings = ConnectionSettings(max_connections_per_address=5)
-    with running(guarded(application(), GUARD), settings) as server, contextlib.ExitStack() as stack:
+    with running(guard(application(), GUARD), settings) as server, contextlib.ExitStack() as stack:
         for _ in range(5):
             stack.enter_context(server.connect())
         server.wait_for(lambda: server.connections == 5)
@@ -267,19 +267,19 @@ def test_one_address_has_its_share_of_connections() -> None:
 def test_health_is_answered_whatever_number_of_connections_one_client_has(loop: str) -> None:
     """Also where the client and whoever looks after the service have one address; and nothing is left of it."""
     settings = ConnectionSettings(max_connections=30)
-    with running(guarded(application(), GUARD), settings, loop) as server:
+    with running(guard(application(), GUARD), settings, loop) as server:
         with contextlib.ExitStack() as stack:
             for _ in range(150):
                 stack.enter_context(server.connect())
             for _ in range(3):
                 assert statuses(server.ask(HEALTH, quiet=PATIENCE)) == [200]
             server.wait_for(lambda: server.connections <= 30 + HEALTH_RESERVE)
-            assert set(server.cut) == {"connections"}
+            assert set(server.cut) == {"too_many_connections"}
         server.wait_for(lambda: server.connections == 0)
         assert statuses(server.ask(GET)) == [200]
         server.wait_for(lambda: server.connections == 0)
         counted = server.server.config.http.keywords["open_connections"]  # type: ignore[union-attr]
-        assert (counted.of_address, counted.reserve) == ({}, {})
+        assert (counted.per_address, counted.reserve) == ({}, {})
 
 
 # bodies

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from deciban.serve.guard import Deadlines
+from deciban.serve.middleware import Deadlines
 
 
 def test_a_task_is_stopped_in_time_and_others_go_on() -> None:
@@ -54,7 +54,7 @@ def test_other_errors_pass_through() -> None:
         deadline = deadlines.within(5)
         with pytest.raises(TimeoutError, match="of something else"), deadline:
             raise TimeoutError("of something else")
-        assert not deadline.is_over
+        assert not deadline.expired
 
     asyncio.run(main())
 

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from deciban.serve.access import Tokens
-from deciban.serve.guard import SECURITY_HEADERS, guarded
+from deciban.serve.middleware import SECURITY_HEADERS, guard
 from deciban.serve.problems import Problem
 from deciban.serve.settings import RequestSettings
 from tests.serve.requests import LEARN, READ, token_file
@@ -148,7 +148,7 @@ def application() -> Starlette:
 
 def app(**settings: Any) -> Any:
     who = {name: settings.pop(name) for name in ("hosts", "tokens") if name in settings}
-    return guarded(application(), RequestSettings(**settings), **who)
+    return guard(application(), RequestSettings(**settings), **who)
 
 
 # answers
@@ -207,7 +207,7 @@ def test_an_application_that_breaks_off(how: str, caplog: pytest.LogCaptureFixtu
         return {"type": "http.disconnect"}
 
     scope = {"type": "http", "path": "/", "http_version": "1.1", "headers": [(b"host", b"localhost")]}
-    asyncio.run(guarded(breaking, RequestSettings())(scope, receive, send))
+    asyncio.run(guard(breaking, RequestSettings())(scope, receive, send))
     statuses = [message["status"] for message in sent if message["type"] == "http.response.start"]
     assert statuses == ([500] if how == "nothing" else [200])
     assert bool(caplog.records) == (how != "half")
@@ -220,7 +220,7 @@ def test_requests_are_observed_whatever_comes_of_them() -> None:
         assert 0 <= seconds < 10
         seen.append((route, status))
 
-    watched = guarded(application(), RequestSettings(max_body_bytes=3), observe)
+    watched = guard(application(), RequestSettings(max_body_bytes=3), observe)
     for path in ("/predict", "/models/a/learn", "/nothing/at/all", "/fault", "/health/live", "/"):
         run(ask(watched, path))
     run(ask(watched, method="POST", body=[b"four"]))
@@ -274,7 +274,7 @@ def test_memory_holds_no_more_than_the_limit() -> None:
     assert Answer(sent).status == 413
     assert came > 5, "the rest was read, and thrown away"
     assert peak < 8 << 20
-    assert behind._held == 0
+    assert behind._held_bytes == 0
 
 
 def test_the_bodies_of_all_requests_together_are_bounded() -> None:
@@ -287,7 +287,7 @@ def test_the_bodies_of_all_requests_together_are_bounded() -> None:
     found = asyncio.run(main())
     assert sorted(answer.status for answer in found) == [200, 200, 503]
     assert run(ask(behind, method="POST", body=[b"x" * 90])).status == 200, "what was held is free again"
-    assert behind._held == 0
+    assert behind._held_bytes == 0
 
 
 def test_a_slow_body_is_answered_408() -> None:
@@ -325,9 +325,9 @@ def test_what_may_still_be_learned_is_not_said_to_be_undone(path: str) -> None:
     async def slow(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.sleep(5)
 
-    answer = run(ask(guarded(slow, RequestSettings(response_timeout=0.1)), path))
+    answer = run(ask(guard(slow, RequestSettings(response_timeout=0.1)), path))
     assert answer.status == 503
-    assert answer.problem()["remedy"] == "it may still be learned; send it again with the same ids"
+    assert answer.problem()["remedy"] == "the change may still be made; send the request again with the same ids"
     assert "retry-after" not in answer.headers
 
 
@@ -335,7 +335,7 @@ def test_an_error_of_time_within_the_application_is_a_fault() -> None:
     async def late(scope: Any, receive: Any, send: Any) -> None:
         raise TimeoutError("of something else")
 
-    assert run(ask(guarded(late, RequestSettings()))).status == 500
+    assert run(ask(guard(late, RequestSettings()))).status == 500
 
 
 def test_requests_at_a_time_are_bounded_and_health_is_told_nevertheless() -> None:
@@ -502,7 +502,7 @@ def test_the_application_gets_the_whole_body_and_then_what_the_connection_tells(
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
 
-    assert run(ask(guarded(reading, RequestSettings()), method="POST", body=[b"a", b"b", b"c"])).status == 204
+    assert run(ask(guard(reading, RequestSettings()), method="POST", body=[b"a", b"b", b"c"])).status == 204
     assert got[0] == {"type": "http.request", "body": b"abc", "more_body": False}
 
 

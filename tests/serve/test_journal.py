@@ -17,7 +17,7 @@ import pytest
 
 from deciban.errors import ModelFileError
 from deciban.fitting import update
-from deciban.serve.online import housekeeping, learned_model
+from deciban.serve.online import durable_model, maintenance
 from deciban.serve.online.learner import Learner
 from deciban.serve.settings import LearnSettings
 from deciban.store import model_file
@@ -79,20 +79,20 @@ def test_decay_is_replayed_after_a_kill(model: Path, tmp_path: Path) -> None:
 def test_rows_that_come_while_the_model_file_is_written_are_not_dropped_with_those_before(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, begun, go = learned_model.replacing, Event(), Event()
+    write, begun, go = durable_model.replace_file, Event(), Event()
 
     def waiting(path: Any) -> Any:
         begun.set()
         go.wait(20)
         return write(path)
 
-    monkeypatch.setattr(learned_model, "replacing", waiting)
+    monkeypatch.setattr(durable_model, "replace_file", waiting)
     with Open(model, snapshot_every=3, max_retained_rows=1) as service:
         service.learner.learn(ROWS[:3], PLAY[:3], ["a", "b", "c"]).result(10)
         assert begun.wait(20)
         service.learner.learn(ROWS[3:5], PLAY[3:5], ["d", "e"]).result(10)
         go.set()
-        wait_for(lambda: service.learner.status()["snapshots"] == 1 and not service.learner._housekeeping.busy)
+        wait_for(lambda: service.learner.status()["snapshots"] == 1 and not service.learner._maintenance.busy)
         assert (service.learner.status()["unsaved_changes"], service.learner.status()["retained_rows"]) == (2, 2)
         killed = copied(model, tmp_path / "copy")
     with Open(killed) as service:
@@ -109,7 +109,7 @@ def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
     def copy() -> None:
         copies.append(copied(model, tmp_path / f"copy{len(copies)}"))
 
-    replace, settle = learned_model.ModelOnDisk.replace, learned_model.LearnedModel.settle
+    replace, settle = durable_model.LockedModelFile.replace, durable_model.DurableModel.drop_saved
 
     def replacing(self: Any, data: bytes) -> None:
         if step == "announced":
@@ -124,12 +124,12 @@ def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
                 copy()
             yield
 
-    monkeypatch.setattr(learned_model.ModelOnDisk, "replace", replacing)
+    monkeypatch.setattr(durable_model.LockedModelFile, "replace", replacing)
     with Open(model, snapshot_every=3) as service:
-        monkeypatch.setattr(learned_model.LearnedModel, "settle", settling)
+        monkeypatch.setattr(durable_model.DurableModel, "drop_saved", settling)
         service.learner.learn(ROWS[:4], PLAY[:4], ["a", None, "b", "c"]).result(10)
         service.learner.forget_ids(["b"]).result(10)
-        wait_for(lambda: service.learner.status()["snapshots"] >= 1 and not service.learner._housekeeping.busy)
+        wait_for(lambda: service.learner.status()["snapshots"] >= 1 and not service.learner._maintenance.busy)
         monkeypatch.undo()
         expected = counts_of(some(0, 1, 3))
     assert len(copies) >= (3 if step == "settled" else 1)
@@ -152,13 +152,11 @@ def test_a_second_learner_is_refused_also_in_another_process(model: Path) -> Non
     with Open(model) as service:
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
         for name in (model, link):
-            with pytest.raises(
-                ModelFileError, match="another process learns with this model or changes it; stop that one"
-            ):
+            with pytest.raises(ModelFileError, match="the model is in use by another process; stop it"):
                 Open(name)
         other = subprocess.run([sys.executable, "-c", code, str(model)], capture_output=True, text=True, check=False)
         assert other.returncode == 1
-        assert "another process learns with this model" in other.stderr
+        assert "the model is in use by another process" in other.stderr
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
     with Open(model) as service:
         assert service.counts.rows == 10
@@ -181,7 +179,9 @@ def test_a_journal_of_another_model_is_refused_and_nothing_is_changed(model: Pat
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
     model_file.save(model, update.replace_counts(base(), base().counts * 2.0))
     before = contents(tmp_path)
-    with pytest.raises(ModelFileError, match=r"belongs to another model than model.dcb has now; restore .* or move"):
+    with pytest.raises(
+        ModelFileError, match=r"does not belong to the current content of model.dcb; restore .* or move"
+    ):
         Open(model)
     assert contents(tmp_path) == before
 
@@ -223,11 +223,11 @@ def test_a_model_file_that_somebody_else_replaced_is_not_overwritten(model: Path
         model.write_bytes(other)
         service.learner.learn(ROWS[:4], PLAY[:4]).result(10)
         wait_for(lambda: service.learner.status()["problems"])
-        assert "model.dcb was changed while the service learned" in service.learner.status()["problems"][0]
+        assert "model.dcb was changed by another program" in service.learner.status()["problems"][0]
         assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
         assert same(service.counts, counts_of(some(0, 1, 2, 3, 0)))
     assert model.read_bytes() == other
-    with pytest.raises(ModelFileError, match="belongs to another model"):
+    with pytest.raises(ModelFileError, match="does not belong to the current content"):
         Open(model)
     model_file.save(model, base())
     with Open(model) as service:
@@ -237,19 +237,19 @@ def test_a_model_file_that_somebody_else_replaced_is_not_overwritten(model: Path
 def test_a_model_file_that_cannot_be_written_is_told_and_tried_again(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(housekeeping, "RETRY_SECONDS", 0.05)
-    write = learned_model.replacing
+    monkeypatch.setattr(maintenance, "RETRY_SECONDS", 0.05)
+    write = durable_model.replace_file
 
     def failing(path: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(learned_model, "replacing", failing)
+    monkeypatch.setattr(durable_model, "replace_file", failing)
     with Open(model, snapshot_every=2) as service:
         service.learner.learn(ROWS[:3], PLAY[:3]).result(10)
         wait_for(lambda: service.learner.status()["problems"])
-        assert service.learner.status()["problems"] == ["the model file cannot be written: No space left on device"]
+        assert service.learner.status()["problems"] == ["cannot write the model file: No space left on device"]
         assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
-        monkeypatch.setattr(learned_model, "replacing", write)
+        monkeypatch.setattr(durable_model, "replace_file", write)
         wait_for(lambda: service.learner.status()["unsaved_changes"] == 0)
         assert service.learner.status()["problems"] == []
     assert same(model_file.load(model).counts, counts_of(some(0, 1, 2, 0)))
@@ -267,10 +267,10 @@ def test_a_full_disk_refuses_learning_until_there_is_room(small_disk: Path) -> N
         before = service.states[-1]
         large = [{"sky": f"{'x' * 4000}{k}"} for k in range(20)]
         problem = problem_of(learner.learn(large, ["no"] * 20, list(range(20))))
-        assert (problem.status, problem.cause) == (503, "the journal cannot be written")
+        assert (problem.status, problem.cause) == (503, "cannot write the journal")
         assert service.states[-1] is before
         assert learner.status()["sequence"] == 2
-        assert "the journal cannot be written" in learner.status()["problems"][0]
+        assert "cannot write the journal" in learner.status()["problems"][0]
         ballast.unlink()
         assert learner.learn(ROWS[2:4], PLAY[2:4], ["c", "d"]).result(10).results == ["learned"] * 2
         assert learner.status()["problems"] == []
@@ -345,7 +345,7 @@ def test_a_journal_that_cannot_be_shortened_refuses_more_at_its_bound(
     def failing(path: Any) -> Any:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(learned_model, "replacing", failing)
+    monkeypatch.setattr(durable_model, "replace_file", failing)
     with Open(model, max_journal_bytes=1 << 19) as service:
         large = [{"sky": "sun", "wind": "w" * 5_000}] * 10
         answers = [service.learner.learn(large, ["no"] * 10) for _ in range(30)]
@@ -354,7 +354,7 @@ def test_a_journal_that_cannot_be_shortened_refuses_more_at_its_bound(
         assert problem_of(refused[0]).status == 507
         assert os.stat(f"{model}.journal").st_size <= 1 << 19
         monkeypatch.undo()
-        service.learner._housekeeping._retry_at = 0.0
+        service.learner._maintenance._retry_at = 0.0
         assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
 
 
@@ -378,7 +378,7 @@ def test_a_clock_that_jumps_loses_nothing(
     true = time.time
     with Open(model, pending_seconds=3600.0) as service:
         service.learner.learn(ROWS[:2], PLAY[:2], ["a", "b"]).result(10)
-        service.learner.keep(["p"], [ROWS[5]]).result(10)
+        service.learner.add_pending(["p"], [ROWS[5]]).result(10)
         monkeypatch.setattr(time, "time", lambda: true() + jump)
         service.learner.learn(ROWS[2:3], PLAY[2:3], ["c"]).result(10)
         killed = copied(model, tmp_path / "copy")
@@ -403,7 +403,7 @@ def test_a_learner_that_cannot_be_opened_leaves_the_journal_to_others(model: Pat
 
 
 def until_quiet(service: Open) -> None:
-    wait_for(lambda: not service.learner._housekeeping.busy and not service.learner._housekeeping.saving)
+    wait_for(lambda: not service.learner._maintenance.busy and not service.learner._maintenance.saving)
 
 
 def test_readers_cannot_push_out_the_ids_of_learned_rows(model: Path) -> None:
@@ -411,32 +411,32 @@ def test_readers_cannot_push_out_the_ids_of_learned_rows(model: Path) -> None:
     with Open(model, max_journal_bytes=bound) as service:
         learned = [{"sky": "sun", "wind": "w" * 1_000}] * 150
         service.learner.learn(learned, ["no"] * 150, [f"l{k}" for k in range(150)]).result(10)
-        service.learner._inbox.call(service.learner._housekeeping._save_here).result(10)
+        service.learner._queue.call(service.learner._maintenance._save_here).result(10)
         until_quiet(service)
         kept = service.learner.status()["retained_rows"]
         for start in range(0, 200, 10):
             rows = [{"sky": "x" * 2_000}] * 10
-            service.learner.keep([f"p{k}" for k in range(start, start + 10)], rows).result(10)
-            service.learner._inbox.call(service.learner._housekeeping.make_room).result(10)
-        learned_model = service.learner._model
-        assert 0 < learned_model.numbers.pending_bytes <= bound // 8
-        found = learned_model.journal.connection.execute(
-            "SELECT sum(length(id) + length(record)) FROM pending"
-        ).fetchone()
-        assert learned_model.numbers.pending_bytes == found[0]
+            service.learner.add_pending([f"p{k}" for k in range(start, start + 10)], rows).result(10)
+            service.learner._queue.call(service.learner._maintenance.make_room).result(10)
+        durable = service.learner._model
+        assert 0 < durable.counters.pending_bytes <= bound // 8
+        found = durable.journal.connection.execute("SELECT sum(length(id) + length(record)) FROM pending").fetchone()
+        assert durable.counters.pending_bytes == found[0]
         assert service.learner.status()["retained_rows"] == kept == 150
 
 
 def test_pending_rows_go_before_rows_with_ids(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Open(model, max_journal_bytes=1 << 19) as service:
         service.learner.learn([{"wind": "w" * 1_000}] * 180, ["no"] * 180, [f"l{k}" for k in range(180)]).result(10)
-        service.learner._inbox.call(service.learner._housekeeping._save_here).result(10)
-        service.learner.keep([f"p{k}" for k in range(30)], [{"sky": "x" * 1_900}] * 30).result(10)
+        service.learner._queue.call(service.learner._maintenance._save_here).result(10)
+        service.learner.add_pending([f"p{k}" for k in range(30)], [{"sky": "x" * 1_900}] * 30).result(10)
         until_quiet(service)
         monkeypatch.setattr(
-            learned_model, "NEARLY_FULL", learned_model.used_bytes(service.learner._model.journal) / (1 << 19) - 0.02
+            durable_model,
+            "CLEANUP_SHARE",
+            durable_model.measure_used(service.learner._model.journal) / (1 << 19) - 0.02,
         )
-        service.learner._inbox.call(lambda: list(service.learner._model.tidy())).result(10)
+        service.learner._queue.call(lambda: list(service.learner._model.drop_surplus())).result(10)
         assert service.learner.status()["pending_rows"] < 30
         assert service.learner.status()["retained_rows"] == 180
 
@@ -448,8 +448,8 @@ def test_what_a_killed_process_did_not_shorten_is_shortened_at_the_next_start(
     bound = 1 << 18
     with Open(model, max_journal_bytes=1 << 20) as service:
         service.learner.learn([{"wind": "w" * 1_000}] * 250, ["no"] * 250).result(10)
-        monkeypatch.setattr(learned_model.LearnedModel, "settle", lambda self, numbers: iter(()))
-        service.learner._inbox.call(service.learner._housekeeping._save_here).result(10)
+        monkeypatch.setattr(durable_model.DurableModel, "drop_saved", lambda self, numbers: iter(()))
+        service.learner._queue.call(service.learner._maintenance._save_here).result(10)
         killed = copied(model, tmp_path / "copy")
         monkeypatch.undo()
     with Open(killed, max_journal_bytes=bound) as service:
@@ -463,7 +463,7 @@ def test_a_row_forgotten_and_learned_in_one_batch_is_replayed_as_it_was(
 ) -> None:
     """The row of an id is forgotten without its id; what is forgotten by the id later is not there, and nothing else
     goes in its place, whatever comes in between and however it is cut when it is replayed."""
-    monkeypatch.setattr(learned_model, "REPLAYED", cut)
+    monkeypatch.setattr(durable_model, "MAX_REPLAYED_CHANGES", cut)
     row = {"sky": "hail"}
     with Open(model) as service:
         learner, go = service.learner, Event()
@@ -472,7 +472,7 @@ def test_a_row_forgotten_and_learned_in_one_batch_is_replayed_as_it_was(
         learner.forget_ids(["a"]).result(10)
         learner.learn([row], ["no"]).result(10)
         left = [(copied(model, tmp_path / "first"), service.counts)]
-        learner._inbox.call(go.wait)
+        learner._queue.call(go.wait)
         answers = [learner.forget_rows([row] * 2, ["no"] * 2), learner.learn([row], ["no"])]
         go.set()
         assert [answer.result(10).results for answer in answers] == [["forgotten"] * 2, ["learned"]]
@@ -483,19 +483,19 @@ def test_a_row_forgotten_and_learned_in_one_batch_is_replayed_as_it_was(
 
 
 def test_a_chore_that_fails_costs_only_the_chore(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(housekeeping, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(maintenance, "RETRY_SECONDS", 0.05)
 
     def failing(*given: Any, **more: Any) -> Any:
         raise RuntimeError("can't start new thread")
 
     with Open(model, snapshot_every=1) as service:
         with monkeypatch.context() as patch:
-            patch.setattr(housekeeping, "Thread", failing)
+            patch.setattr(maintenance, "Thread", failing)
             service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
             wait_for(lambda: service.learner.status()["problems"])
-            assert service.learner.status()["problems"] == ["the model file cannot be written: can't start new thread"]
-            patch.setattr(learned_model.LearnedModel, "tidy", failing)
-            patch.setattr(housekeeping, "TIDY_SECONDS", 0.0)
+            assert service.learner.status()["problems"] == ["cannot write the model file: can't start new thread"]
+            patch.setattr(durable_model.DurableModel, "drop_surplus", failing)
+            patch.setattr(maintenance, "CLEANUP_SECONDS", 0.0)
             service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
             wait_for(lambda: len(service.learner.status()["problems"]) == 2)
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
@@ -505,10 +505,10 @@ def test_a_chore_that_fails_costs_only_the_chore(model: Path, monkeypatch: pytes
 def test_learning_that_ends_says_so_and_lets_nobody_wait(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Open(model) as service:
         learner, go = service.learner, Event()
-        learner._inbox.call(go.wait)
+        learner._queue.call(go.wait)
         monkeypatch.setattr(learner, "_step", lambda: 1 / 0)
-        answers = [learner.learn(ROWS[:1], PLAY[:1]), learner.keep(["a"], [ROWS[0]])]
-        call = learner._inbox.call(lambda: 7)
+        answers = [learner.learn(ROWS[:1], PLAY[:1]), learner.add_pending(["a"], [ROWS[0]])]
+        call = learner._queue.call(lambda: 7)
         go.set()
         # the step that is under way takes all of this, so what comes next is what nobody would answer
         for answer in answers:
@@ -517,11 +517,11 @@ def test_learning_that_ends_says_so_and_lets_nobody_wait(model: Path, monkeypatc
         learner._thread.join(10)
         assert not learner._thread.is_alive()
         assert learner.status()["problems"] == [
-            "the service has stopped learning: ZeroDivisionError; see its log, and start it again"
+            "online learning has stopped: ZeroDivisionError; see the log, and restart the service"
         ]
-        assert problem_of(learner.learn(ROWS[:1], PLAY[:1])).cause == "the service has stopped learning"
-        assert problem_of(learner.keep(["a"], [ROWS[0]])).status == 503
-        assert isinstance(learner._inbox.call(lambda: 7).exception(10), RuntimeError)
+        assert problem_of(learner.learn(ROWS[:1], PLAY[:1])).cause == "online learning has stopped"
+        assert problem_of(learner.add_pending(["a"], [ROWS[0]])).status == 503
+        assert isinstance(learner._queue.call(lambda: 7).exception(10), RuntimeError)
         assert learner.status()["dropped_pending_rows"] >= 1
 
 
@@ -539,7 +539,7 @@ def test_a_journal_without_its_figures_is_damaged(model: Path, damage: str) -> N
 
 
 def test_a_model_file_that_cannot_be_written_leaves_no_file_open(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, fitted = learned_model.ModelOnDisk.load(str(model))
+    file, fitted = durable_model.LockedModelFile.load(str(model))
     before = len(os.listdir("/proc/self/fd"))
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", lambda number: os.write(-1, b""))
@@ -551,20 +551,20 @@ def test_a_model_file_that_cannot_be_written_leaves_no_file_open(model: Path, mo
 
 
 def test_closing_waits_for_the_model_file_without_spinning(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, begun, taken = learned_model.replacing, Event(), []
+    write, begun, taken = durable_model.replace_file, Event(), []
 
     def slow(path: Any) -> Any:
         begun.set()
         time.sleep(0.3)
         return write(path)
 
-    monkeypatch.setattr(learned_model, "replacing", slow)
+    monkeypatch.setattr(durable_model, "replace_file", slow)
     with Open(model, snapshot_every=1) as service:
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
         assert begun.wait(10)
-        take = service.learner._inbox.take
+        take = service.learner._queue.take
         monkeypatch.setattr(
-            service.learner._inbox, "take", lambda *given, **more: taken.append(1) or take(*given, **more)
+            service.learner._queue, "take", lambda *given, **more: taken.append(1) or take(*given, **more)
         )
     assert len(taken) < 20
     assert model_file.load(model).counts.rows == 9
@@ -576,8 +576,8 @@ def test_a_model_file_that_may_not_be_written_is_told_with_a_remedy(
     def refusing(path: str) -> int:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(learned_model, "owned", refusing)
+    monkeypatch.setattr(durable_model, "lock_model", refusing)
     with pytest.raises(
-        ModelFileError, match=r"model\.dcb: the service may not write to it \(Permission denied\); let it"
+        ModelFileError, match=r"model\.dcb: cannot write the file \(Permission denied\); grant write access"
     ):
         Open(model)

@@ -13,8 +13,8 @@ import pytest
 from deciban.errors import UsageError
 from deciban.fitting import fit, update
 from deciban.model.fitted import Settings
-from deciban.serve.online import housekeeping
-from deciban.serve.online.draft import ClassLabels
+from deciban.serve.online import maintenance
+from deciban.serve.online.change_set import ClassLabels
 from deciban.serve.settings import LearnSettings
 from deciban.statistics import Moments
 from deciban.store import model_file
@@ -82,7 +82,7 @@ def test_an_outlier_is_forgotten_without_a_trace(model: Path, weight: float) -> 
 def test_labels_that_come_later(model: Path) -> None:
     with Open(model) as service:
         learner = service.learner
-        learner.keep(["p", "q"], [{**ROWS[0], "not of the model": 1}, ROWS[1]])
+        learner.add_pending(["p", "q"], [{**ROWS[0], "not of the model": 1}, ROWS[1]])
         assert learner.learn_later(["p"], ["no"]).result(10).results == ["learned"]
         assert learner.learn_later(["p", "p"], ["no", "yes"]).result(10).results == ["already learned", "relearned"]
         assert same(service.counts, counts_of(some(0, label="yes")))
@@ -91,13 +91,13 @@ def test_labels_that_come_later(model: Path) -> None:
         assert (problem.status, problem.place) == (422, "ids[1]")
         assert learner.status()["pending_rows"] == 1, "all or nothing"
         assert learner.forget_ids(["q", "q"]).result(10).results == ["forgotten", "not found"]
-        assert problem_of(learner.keep(["x"], ["text"])).place == "rows[0]"
+        assert problem_of(learner.add_pending(["x"], ["text"])).place == "rows[0]"
 
 
 def test_kept_rows_outlive_the_service_and_the_oldest_go_first(model: Path) -> None:
     with Open(model, max_pending=3) as service:
         for k in range(5):
-            service.learner.keep([k], [ROWS[k]]).result(10)
+            service.learner.add_pending([k], [ROWS[k]]).result(10)
         assert service.learner.status()["pending_rows"] == 3
     with Open(model, max_pending=3) as service:
         assert problem_of(service.learner.learn_later(["1"], ["no"])).place == "ids[0]"
@@ -106,11 +106,11 @@ def test_kept_rows_outlive_the_service_and_the_oldest_go_first(model: Path) -> N
 
 
 def test_rows_wait_for_labels_for_a_time_of_service(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(housekeeping, "TIDY_SECONDS", 0.02)
+    monkeypatch.setattr(maintenance, "CLEANUP_SECONDS", 0.02)
     with Open(model, pending_seconds=0.3) as service:
-        service.learner.keep(["a"], [ROWS[0]]).result(10)
+        service.learner.add_pending(["a"], [ROWS[0]]).result(10)
         assert service.learner.learn_later(["a"], ["no"]).result(10).results == ["learned"]
-        service.learner.keep(["b"], [ROWS[0]]).result(10)
+        service.learner.add_pending(["b"], [ROWS[0]]).result(10)
         end = time.monotonic() + 10
         while service.learner.status()["pending_rows"] and time.monotonic() < end:
             time.sleep(0.02)
@@ -120,27 +120,27 @@ def test_rows_wait_for_labels_for_a_time_of_service(model: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("records", "labels", "ids", "weights", "place", "cause"),
     [
-        ([{"skies": "sun"}], ["yes"], None, None, "rows[0].skies", "no such column"),
+        ([{"skies": "sun"}], ["yes"], None, None, "rows[0].skies", "unknown column"),
         ([ROWS[0], {"degrees": "warm"}], ["yes", "no"], None, None, "rows[1].degrees", "found 'warm'"),
         ([{"degrees": "warm"}], ["no"], None, None, "rows[0].degrees", "found 'warm'"),
-        ([{"sky": {"a": 1}}], ["no"], None, None, "rows[0].sky", "found object"),
+        ([{"sky": {"a": 1}}], ["no"], None, None, "rows[0].sky", "found an object"),
         ([{"sky": 3}], ["no"], None, None, "rows[*].sky", "holds int64"),
         ([{"degrees": float("inf")}], ["no"], None, None, "rows[0]", "infinity"),
-        ([{"sky": "\ud800"}], ["no"], None, None, "rows[0]", "cannot be written"),
+        ([{"sky": "\ud800"}], ["no"], None, None, "rows[0]", "cannot be represented as JSON"),
         ([["sun"]], ["no"], None, None, "rows[0]", "expected an object"),
         ("sun", ["no"], None, None, "rows", "expected a list"),
-        ([ROWS[0]], ["maybe"], None, None, "labels[0]", "none of the classes"),
+        ([ROWS[0]], ["maybe"], None, None, "labels[0]", "unknown class"),
         ([ROWS[0]], [None], None, None, "labels[0]", "missing"),
-        ([ROWS[0]], [1], None, None, "labels[0]", "found number as a label"),
+        ([ROWS[0]], [1], None, None, "labels[0]", "expected text as the label, found a number"),
         ([ROWS[0]], ["no", "no"], None, None, "labels", "2 labels for 1 rows"),
         ([ROWS[0]], ["no"], ["a", "b"], None, "ids", "2 ids for 1 rows"),
-        ([ROWS[0]], ["no"], [1.5], None, "ids[0]", "found number as an id"),
+        ([ROWS[0]], ["no"], [1.5], None, "ids[0]", "expected an id, found a number"),
         ([ROWS[0]], ["no"], [""], None, "ids[0]", "0 characters"),
         ([ROWS[0]], ["no"], ["\ud800"], None, "ids[0]", "not valid Unicode"),
         ([ROWS[0]], ["no"], None, [-1], "weights[0]", "found -1"),
         ([ROWS[0]], ["no"], None, [float("nan")], "weights[0]", "found nan"),
         ([ROWS[0]], ["no"], None, [10**400], "weights[0]", "found 1000"),
-        ([ROWS[0]], ["no"], None, [True], "weights[0]", "found true or false"),
+        ([ROWS[0]], ["no"], None, [True], "weights[0]", "found a boolean"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place_and_changes_nothing(
@@ -166,7 +166,7 @@ def test_a_bad_request_fails_alone_among_others_that_are_written_together(model:
     """Requests that come while the thread is busy are taken together."""
     with Open(model) as service:
         learner, go = service.learner, Event()
-        learner._inbox.call(go.wait)
+        learner._queue.call(go.wait)
         good = [learner.learn([ROWS[k]], [PLAY[k]], [f"g{k}"]) for k in range(4)]
         bad = [
             learner.learn([{"degrees": "warm"}], ["no"]),
@@ -247,7 +247,7 @@ def test_columns_without_names(tmp_path: Path) -> None:
     model = saved(tmp_path, fit.fit(Settings(tune=None, threads=1), np.array([[1.0, 2.0], [3.0, 5.0]]), [0, 1]))
     with Open(model) as service:
         service.learner.learn([[1.5, None], [2.0, 3.0]], [0, 1], ["a", "b"]).result(10)
-        service.learner.keep(["c"], [[4.0, 4.0]])
+        service.learner.add_pending(["c"], [[4.0, 4.0]])
         service.learner.learn_later(["c"], [1]).result(10)
         assert service.counts.class_weight.tolist() == [2.0, 3.0]
         assert problem_of(service.learner.learn([[1.0]], [0])).place == "rows[0]"
@@ -328,7 +328,7 @@ def test_many_threads_learn_at_once_and_every_answer_is_in_its_state(model: Path
 def test_too_many_rows_waiting_are_refused_and_what_waits_is_done_at_the_end(model: Path) -> None:
     service = Open(model, max_queued_rows=10)
     go = Event()
-    service.learner._inbox.call(go.wait)
+    service.learner._queue.call(go.wait)
     first = service.learner.learn(ROWS, PLAY)
     problem = problem_of(service.learner.learn(ROWS[:3], PLAY[:3]))
     assert (problem.status, "8 rows are waiting" in problem.cause) == (503, True)
@@ -388,7 +388,7 @@ def test_too_few_rows_to_tune_on_are_told(model: Path) -> None:
         while not service.learner.status()["problems"] and time.monotonic() < end:
             time.sleep(0.01)
         assert service.learner.status()["problems"] == [
-            "the model was not tuned anew: no rows are kept to tune on; learn rows with ids"
+            "cannot retune the model: no retained rows for tuning; learn rows with ids"
         ]
         assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
 
@@ -405,12 +405,12 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, Any]) -> None:
 def test_the_first_cells_of_an_id_are_those_that_wait_and_rows_of_no_column_do_not(model: Path) -> None:
     with Open(model) as service:
         learner = service.learner
-        learner.keep(["a"], [ROWS[0]]).result(10)
-        learner.keep(["a", "b", "c"], [ROWS[1], {"skies": "sun"}, {}]).result(10)
+        learner.add_pending(["a"], [ROWS[0]]).result(10)
+        learner.add_pending(["a", "b", "c"], [ROWS[1], {"skies": "sun"}, {}]).result(10)
         assert learner.status()["pending_rows"] == 1
         assert learner.learn_later(["a"], ["no"]).result(10).results == ["learned"]
         assert problem_of(learner.learn_later(["b"], ["no"])).status == 422
-        learner.keep(["a"], [ROWS[1]]).result(10)
+        learner.add_pending(["a"], [ROWS[1]]).result(10)
         assert learner.status()["pending_rows"] == 0, "it is learned already"
         assert same(service.counts, counts_of(some(0, label="no")))
 
@@ -418,12 +418,12 @@ def test_the_first_cells_of_an_id_are_those_that_wait_and_rows_of_no_column_do_n
 def test_rows_that_wait_to_be_kept_are_bounded_in_bytes_and_lost_ones_are_counted(model: Path) -> None:
     with Open(model, max_queued_bytes=1_000) as service:
         go = Event()
-        service.learner._inbox.call(go.wait)
-        first = service.learner.keep(["a"], [{"sky": "x" * 900}])
-        problem = problem_of(service.learner.keep(["b", "c"], [{"sky": "x" * 100}] * 2))
+        service.learner._queue.call(go.wait)
+        first = service.learner.add_pending(["a"], [{"sky": "x" * 900}])
+        problem = problem_of(service.learner.add_pending(["b", "c"], [{"sky": "x" * 100}] * 2))
         go.set()
         first.result(10)
-        assert (problem.status, "bytes are waiting" in problem.cause) == (503, True)
+        assert (problem.status, "bytes of rows are waiting" in problem.cause) == (503, True)
         assert (service.learner.status()["pending_rows"], service.learner.status()["dropped_pending_rows"]) == (1, 2)
 
 
@@ -435,7 +435,7 @@ def test_a_fault_of_one_request_does_not_fail_the_others(model: Path, monkeypatc
             return 1 // 0 if label == "fault" else read(self, label, place)
 
         monkeypatch.setattr(ClassLabels, "read", reading)
-        learner._inbox.call(go.wait)
+        learner._queue.call(go.wait)
         answers = [learner.learn([ROWS[0]], [label]) for label in ("no", "fault", "yes")]
         go.set()
         assert [answers[k].result(10).results for k in (0, 2)] == [["learned"]] * 2
@@ -448,5 +448,5 @@ def test_new_classes_are_bounded(model: Path) -> None:
         assert problem_of(service.learner.learn(ROWS[:2], ["b", "c"])).place == "labels[1]"
         service.learner.learn(ROWS[:1], ["b"]).result(10)
         problem = problem_of(service.learner.learn(ROWS[:1], ["c"]))
-        assert (problem.status, "3 classes already" in problem.cause) == (422, True)
+        assert (problem.status, "maximum of 3 classes" in problem.cause) == (422, True)
         assert service.learner.learn(ROWS[:2], ["b", "no"]).result(10).results == ["learned"] * 2

@@ -78,7 +78,7 @@ class Learning(RuleBasedStateMachine):
     @rule()
     def save(self) -> None:
         learner = self.service.learner
-        learner._inbox.call(learner._housekeeping._save_here).result(20)
+        learner._queue.call(learner._maintenance._save_here).result(20)
 
     @rule()
     def restart(self) -> None:

@@ -23,10 +23,10 @@ from deciban.decisions.shift import estimate_shares
 from deciban.errors import UsageError
 from deciban.scoring.outliers import OutlierDetector, UnknownCells, without_cells
 from deciban.serve import monitor as watch
-from deciban.serve.bodies.records import table_of_records
+from deciban.serve.bodies.records import records_to_table
 from deciban.serve.metrics import MAX_LABELS, Metrics
 from deciban.serve.predictions import State
-from deciban.serve.worker_metrics import FOLDER_VARIABLE, shared_folder
+from deciban.serve.worker_metrics import FOLDER_VARIABLE, create_shared_folder
 from deciban.tables.table import Frame
 
 
@@ -60,7 +60,7 @@ def clf() -> BayesClassifier:
 
 @pytest.fixture(scope="module")
 def state(clf: BayesClassifier) -> State:
-    return State(clf._fitted(), "v1", 0, time.time() - 100)
+    return State(clf._get_fitted(), "v1", 0, time.time() - 100)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def predicted(metrics: Metrics, clf: BayesClassifier, state: State, frame: pd.Da
     """Rows as the service hands them over, a few at a time."""
     records = json.loads(frame.to_json(orient="records"))
     for start in range(0, len(records), each):
-        table = table_of_records(state.fitted.model.schema, records[start : start + each])
+        table = records_to_table(state.fitted.model.schema, records[start : start + each])
         metrics.observe_rows("mail", state, table, clf.predict_proba(frame.iloc[start : start + each]))
 
 
@@ -105,7 +105,7 @@ def test_rows_classes_and_cells_are_counted(metrics: Metrics, clf: BayesClassifi
     frame.loc[rng.random(500) < 0.2, "country"] = None
     frame.loc[rng.random(500) < 0.05, "country"] = "nowhere"
     predicted(metrics, clf, state, frame)
-    metrics.settle()
+    metrics.flush()
     found = figures(metrics)
     assert found["predicted_rows_total", "mail"] == found["monitored_rows_total", "mail"] == 500
     for label, rows in Counter(clf.predict(frame)).items():
@@ -115,7 +115,7 @@ def test_rows_classes_and_cells_are_counted(metrics: Metrics, clf: BayesClassifi
     assert found["unseen_cells_total", "mail", "country"] == (frame["country"] == "nowhere").sum()
     assert ("unseen_cells_total", "mail", "length") not in found
     cells = UnknownCells(state.fitted.model)
-    cells.add(table_of_records(state.fitted.model.schema, json.loads(frame.to_json(orient="records"))))
+    cells.add(records_to_table(state.fitted.model.schema, json.loads(frame.to_json(orient="records"))))
     assert {name: found["missing_cells_total", "mail", name] for name in cells.missing} == cells.missing
     assert {name: found["unseen_cells_total", "mail", name] for name in cells.unseen} == cells.unseen
 
@@ -132,20 +132,20 @@ def test_the_thread_works_rows_off_by_itself(metrics: Metrics, clf: BayesClassif
 def test_under_overload_rows_are_left_out_and_counted_so(
     metrics: Metrics, clf: BayesClassifier, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "MAX_WAITING_TABLES", 10)
+    monkeypatch.setattr(watch, "MAX_QUEUED_TABLES", 10)
     monkeypatch.setattr(watch, "ROUND_SECONDS", 60.0)
     predicted(metrics, clf, state, rows_of(np.random.default_rng(3), 100).drop(columns="label"), each=1)
-    metrics.settle()
+    metrics.flush()
     found = figures(metrics)
     assert (found["predicted_rows_total", "mail"], found["monitored_rows_total", "mail"]) == (100, 10)
     assert sum(value for key, value in found.items() if key[0] == "monitored_predictions_total") == 10
 
 
 def test_few_bytes_wait(metrics: Metrics, clf: BayesClassifier, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "MAX_WAITING_BYTES", 1000)
+    monkeypatch.setattr(watch, "MAX_QUEUED_BYTES", 1000)
     monkeypatch.setattr(watch, "ROUND_SECONDS", 60.0)
     predicted(metrics, clf, state, rows_of(np.random.default_rng(3), 100).drop(columns="label"), each=10)
-    metrics.settle()
+    metrics.flush()
     assert 10 <= figures(metrics)["monitored_rows_total", "mail"] < 100
 
 
@@ -153,10 +153,10 @@ def test_the_body_of_a_request_counts_as_bytes_that_wait(
     metrics: Metrics, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "ROUND_SECONDS", 60.0)
-    table = table_of_records(state.fitted.model.schema, [{}])
+    table = records_to_table(state.fitted.model.schema, [{}])
     for _ in range(10):
-        metrics.observe_rows("mail", state, table, np.array([[0.5, 0.5]]), body_bytes=watch.MAX_WAITING_BYTES // 4)
-    metrics.settle()
+        metrics.observe_rows("mail", state, table, np.array([[0.5, 0.5]]), body_bytes=watch.MAX_QUEUED_BYTES // 4)
+    metrics.flush()
     found = figures(metrics)
     assert (found["predicted_rows_total", "mail"], found["monitored_rows_total", "mail"]) == (10, 4)
 
@@ -166,9 +166,9 @@ def test_rows_that_tell_nothing_leave_the_prior_and_take_no_time(metrics: Metric
     rng = np.random.default_rng(19)
     odds = prior * np.exp(rng.normal(0, 1e-3, (10_000, 2)))
     posterior = odds / odds.sum(axis=1, keepdims=True)
-    metrics.observe_rows("mail", state, table_of_records(state.fitted.model.schema, [{}] * 10_000), posterior)
+    metrics.observe_rows("mail", state, records_to_table(state.fitted.model.schema, [{}] * 10_000), posterior)
     start = time.thread_time()
-    metrics.settle()
+    metrics.flush()
     assert time.thread_time() - start < 5
     assert figures(metrics)["estimated_prior_ratio", "mail", "spam"] == pytest.approx(prior[1], abs=0.1)
 
@@ -178,10 +178,10 @@ def test_a_fault_in_the_watch_does_not_stop_it(
 ) -> None:
     wrong: Any = SimpleNamespace(rows=1, width=3)
     metrics.observe_rows("mail", state, wrong, np.ones((1, 5)))
-    metrics.settle()
-    assert "a fault while watching" in caplog.text
+    metrics.flush()
+    assert "internal error while monitoring" in caplog.text
     predicted(metrics, clf, state, rows_of(np.random.default_rng(4), 20).drop(columns="label"))
-    metrics.settle()
+    metrics.flush()
     assert figures(metrics)["monitored_rows_total", "mail"] == 20
 
 
@@ -191,13 +191,13 @@ def test_names_of_columns_and_classes_are_bounded(metrics: Metrics) -> None:
     frame = pd.DataFrame(rng.normal(size=(600, 300)), columns=[f"column {k}" for k in range(300)])
     labels = np.arange(600) % 300
     clf = BayesClassifier(tune=None).fit(frame, labels)
-    state = State(clf._fitted(), "v", 0, time.time())
+    state = State(clf._get_fitted(), "v", 0, time.time())
     blank = pd.DataFrame(np.full((4, 300), np.nan), columns=frame.columns)
-    table = table_of_records(state.fitted.model.schema, [{}] * 4)
+    table = records_to_table(state.fitted.model.schema, [{}] * 4)
     metrics.observe_rows("wide", state, table, clf.predict_proba(blank))
-    table = table_of_records(state.fitted.model.schema, frame.to_dict("records"))
+    table = records_to_table(state.fitted.model.schema, frame.to_dict("records"))
     metrics.observe_rows("wide", state, table, clf.predict_proba(frame))
-    metrics.settle()
+    metrics.flush()
     found = figures(metrics, Model("wide", state))
     for name, total in (
         ("missing_cells_total", 1200),
@@ -215,11 +215,11 @@ def test_names_of_columns_and_classes_are_bounded(metrics: Metrics) -> None:
 
 def share_of_outliers(clf: BayesClassifier, frame: pd.DataFrame) -> float:
     made = Metrics()
-    state = State(clf._fitted(), "v", 0, 0.0)
+    state = State(clf._get_fitted(), "v", 0, 0.0)
     records = [{k: None if v is None or v != v else v for k, v in row.items()} for row in frame.to_dict("records")]
-    table = table_of_records(state.fitted.model.schema, records)
+    table = records_to_table(state.fitted.model.schema, records)
     made.observe_rows("m", state, table, clf.predict_proba(frame))
-    made.settle()
+    made.flush()
     made.close()
     found = figures(made)
     assert found["outlier_checked_rows_total", "m"] == len(frame)
@@ -302,10 +302,10 @@ def test_many_sets_of_missing_cells_are_bounded(monkeypatch: pytest.MonkeyPatch)
     rng = np.random.default_rng(13)
     frame = pd.DataFrame(rng.normal(size=(200, 12)), columns=[f"c{k}" for k in range(12)])
     clf = BayesClassifier(tune=None).fit(frame, np.arange(200) % 2)
-    outliers = OutlierDetector(clf._fitted())
+    outliers = OutlierDetector(clf._get_fitted())
     kinds = (rng.random((1000, 12)) < 0.5).astype(np.int8)
     kinds[:300] = 0
-    table = table_of_records(clf.schema_, frame.sample(1000, replace=True, random_state=0).to_dict("records"))
+    table = records_to_table(clf.schema_, frame.sample(1000, replace=True, random_state=0).to_dict("records"))
     judged, _ = outliers.count(table, kinds)
     assert 300 <= judged < 1000
     assert len(outliers._limits) == 16
@@ -319,7 +319,7 @@ def test_a_model_without_samples_has_no_outliers(
 
     monkeypatch.setattr("deciban.scoring.outliers.sample_rows", refuse)
     predicted(metrics, clf, state, rows_of(np.random.default_rng(4), 20).drop(columns="label"))
-    metrics.settle()
+    metrics.flush()
     found = figures(metrics)
     assert found["monitored_rows_total", "mail"] == 20
     assert ("outlier_checked_rows_total", "mail") not in found
@@ -328,14 +328,14 @@ def test_a_model_without_samples_has_no_outliers(
 def test_texts_and_columns_without_names(metrics: Metrics) -> None:
     texts = pd.DataFrame({"text": ["cheap pills now", "meeting at noon", "cheap offer", "lunch at noon"] * 20})
     clf = BayesClassifier(tune=None).fit(texts, ["spam", "ham"] * 40)
-    state = State(clf._fitted(), "v", 0, 0.0)
-    table = table_of_records(state.fitted.model.schema, [{"text": "cheap lunch"}, {"text": None}])
+    state = State(clf._get_fitted(), "v", 0, 0.0)
+    table = records_to_table(state.fitted.model.schema, [{"text": "cheap lunch"}, {"text": None}])
     metrics.observe_rows("texts", state, table, np.full((2, 2), 0.5))
     numbers = BayesClassifier(tune=None).fit(np.random.default_rng(0).normal(size=(50, 3)), np.arange(50) % 2)
-    state = State(numbers._fitted(), "v", 0, 0.0)
-    table = table_of_records(state.fitted.model.schema, [[1.0, None, 2.0], [0.0, 50.0, 0.0]])
+    state = State(numbers._get_fitted(), "v", 0, 0.0)
+    table = records_to_table(state.fitted.model.schema, [[1.0, None, 2.0], [0.0, 50.0, 0.0]])
     metrics.observe_rows("numbers", state, table, np.full((2, 2), 0.5))
-    metrics.settle()
+    metrics.flush()
     found = figures(metrics)
     assert found["missing_cells_total", "texts", "text"] == 1
     assert found["missing_cells_total", "numbers", "x1"] == 1
@@ -353,12 +353,12 @@ def test_a_model_that_is_learned_on_line_is_judged_by_an_old_one_for_a_while(
     states = [State(state.fitted.with_settings(state.fitted.settings), f"v{k}", k, 0.0) for k in range(5)]
     for one in states:
         predicted(metrics, clf, one, frame)
-    metrics.settle()
+    metrics.flush()
     assert (len(made), figures(metrics)["monitored_rows_total", "mail"]) == (1, 150)
     monkeypatch.setattr(watch, "RENEW_SECONDS", 0.0)
     newest = State(state.fitted.with_settings(state.fitted.settings), "v5", 5, 0.0)
     predicted(metrics, clf, newest, frame)
-    metrics.settle()
+    metrics.flush()
     assert made[-1] is newest.fitted
 
 
@@ -367,8 +367,8 @@ def test_new_classes_begin_a_new_window(metrics: Metrics, clf: BayesClassifier, 
     predicted(metrics, clf, state, frame.drop(columns="label"))
     more = frame.assign(label=np.where(np.arange(60) % 3 == 0, "news", frame["label"]))
     other = BayesClassifier(tune=None).fit(more, "label")
-    predicted(metrics, other, State(other._fitted(), "v2", 1, 0.0), more.head(20).drop(columns="label"))
-    metrics.settle()
+    predicted(metrics, other, State(other._get_fitted(), "v2", 1, 0.0), more.head(20).drop(columns="label"))
+    metrics.flush()
     found = figures(metrics)
     assert found["monitored_rows_total", "mail"] == 80
     assert found["monitored_predictions_total", "mail", "news"] >= 0
@@ -380,7 +380,7 @@ def test_new_classes_begin_a_new_window(metrics: Metrics, clf: BayesClassifier, 
 def test_the_estimated_prior_follows_a_shift(metrics: Metrics, clf: BayesClassifier, state: State) -> None:
     frame = rows_of(np.random.default_rng(16), 5000, (0.2, 0.8))
     predicted(metrics, clf, state, frame.drop(columns="label"), each=100)
-    metrics.settle()
+    metrics.flush()
     found = figures(metrics, Model("mail", state))
     assert found["model_prior_ratio", "mail", "spam"] == pytest.approx(np.exp(state.fitted.log_prior)[1])
     posterior = clf.predict_proba(frame.drop(columns="label"))
@@ -397,7 +397,7 @@ def test_only_the_last_rows_count_for_the_prior(
     for shares in ((1.0, 0.0), (0.0, 1.0)):
         frame = rows_of(np.random.default_rng(17), 700, shares).drop(columns="label")
         predicted(metrics, clf, state, frame, each=30)
-        metrics.settle()
+        metrics.flush()
     found = figures(metrics)
     assert found["estimated_prior_ratio", "mail", "spam"] > 0.97
     assert found["estimated_prior_rows", "mail"] == 500
@@ -421,16 +421,16 @@ def test_the_window_holds_the_last_rows_however_they_come(monkeypatch: pytest.Mo
 def test_costs_are_added_up(metrics: Metrics) -> None:
     metrics.observe_decisions("mail", np.array([1.0, 2.5, np.inf]))
     metrics.observe_decisions("mail", np.array([-4.0]))
-    metrics.settle()
+    metrics.flush()
     found = figures(metrics)
     assert found["decisions_total", "mail"] == 3
     assert found["decisions_expected_cost", "mail"] == pytest.approx(-0.5)
 
 
 def test_no_decision_is_lost_however_many_come(metrics: Metrics) -> None:
-    for _ in range(watch.MAX_WAITING_TABLES + 100):
+    for _ in range(watch.MAX_QUEUED_TABLES + 100):
         metrics.observe_decisions("mail", np.array([0.5]))
-    assert figures(metrics)["decisions_total", "mail"] == watch.MAX_WAITING_TABLES + 100
+    assert figures(metrics)["decisions_total", "mail"] == watch.MAX_QUEUED_TABLES + 100
 
 
 def test_a_class_keeps_its_label_when_others_come_and_go(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -440,11 +440,11 @@ def test_a_class_keeps_its_label_when_others_come_and_go(metrics: Metrics, monke
     told = []
     for classes in ("bcd", ["aa", "b", "c", "d"], "cd"):
         clf = BayesClassifier(tune=None).fit(pd.DataFrame({"x": np.arange(4.0 * len(classes))}), [*classes] * 4)
-        state = State(clf._fitted(), "v", 0, time.time())
+        state = State(clf._get_fitted(), "v", 0, time.time())
         rows = len(classes)
-        table = table_of_records(state.fitted.model.schema, [{}] * rows)
+        table = records_to_table(state.fitted.model.schema, [{}] * rows)
         metrics.observe_rows("m", state, table, np.eye(rows))
-        metrics.settle()
+        metrics.flush()
         found = figures(metrics, Model("m", state))
         names = ("model_prior_ratio", "estimated_prior_ratio")
         told += [{key[2] for key in found if key[0] == name} for name in names]
@@ -459,13 +459,13 @@ def test_requests_and_cut_connections(metrics: Metrics) -> None:
     for seconds in (0.0001, 0.004, 0.2):
         metrics.observe_request("/predict", 200, seconds)
     metrics.observe_request("/predict", 422, 0.01)
-    metrics.observe_drop("head")
+    metrics.observe_drop("head_timeout")
     found = figures(metrics)
     assert found["request_duration_seconds_count", "/predict", "200"] == 3
     assert found["request_duration_seconds_sum", "/predict", "200"] == pytest.approx(0.2041)
     assert found["request_duration_seconds_bucket", "/predict", "200", "0.005"] == 2
     assert found["request_duration_seconds_count", "/predict", "422"] == 1
-    assert found["connections_dropped_total", "head"] == 1
+    assert found["connections_dropped_total", "head_timeout"] == 1
 
 
 def test_models_and_learners(metrics: Metrics, state: State) -> None:
@@ -495,9 +495,9 @@ def test_labels_of_any_kind_are_written_so_that_they_can_be_read(metrics: Metric
     names = ['quo"te', "line\nbreak", "back\\slash", "ä{}=,"]
     frame = pd.DataFrame({name: [1.0, 2.0, None, 4.0] for name in names})
     clf = BayesClassifier(tune=None).fit(frame, ["a\nb", 'c"d'] * 2)
-    state = State(clf._fitted(), "v", 0, time.time())
-    metrics.observe_rows("m", state, table_of_records(clf.schema_, [{}]), np.array([[0.9, 0.1]]))
-    metrics.settle()
+    state = State(clf._get_fitted(), "v", 0, time.time())
+    metrics.observe_rows("m", state, records_to_table(clf.schema_, [{}]), np.array([[0.9, 0.1]]))
+    metrics.flush()
     found = figures(metrics, Model("m", state))
     assert {key[2] for key in found if key[0] == "missing_cells_total"} == set(names)
 
@@ -512,14 +512,14 @@ metrics = Metrics()
 for _ in range(int(sys.argv[1])):
     metrics.observe_request("/predict", 200, 0.01)
 metrics.observe_decisions("m", np.array([2.0, 3.0]))
-metrics.settle()
+metrics.flush()
 metrics.close()
 sys.stdout.write(metrics.text([]).decode())
 """
 
 
 def test_figures_of_several_workers_are_summed() -> None:
-    with shared_folder() as folder:
+    with create_shared_folder() as folder:
         assert os.environ[FOLDER_VARIABLE] == folder
         assert os.stat(folder).st_mode & 0o777 == 0o700
         command = [sys.executable, "-c", WORKER]
@@ -541,7 +541,7 @@ def test_the_thread_ends(clf: BayesClassifier, state: State) -> None:
     before = set(threading.enumerate())  # other tests may have services in this process
     made = Metrics()
     predicted(made, clf, state, rows_of(np.random.default_rng(18), 5).drop(columns="label"))
-    assert [thread.name for thread in set(threading.enumerate()) - before] == ["deciban-watch"]
+    assert [thread.name for thread in set(threading.enumerate()) - before] == ["deciban-monitor"]
     made.close()
     assert not set(threading.enumerate()) - before
 
@@ -549,7 +549,7 @@ def test_the_thread_ends(clf: BayesClassifier, state: State) -> None:
 def test_handing_rows_over_takes_microseconds(metrics: Metrics, clf: BayesClassifier, state: State) -> None:
     """A bound that only a change of kind breaks, such as looking at the rows at once, which takes far longer."""
     record = {"length": 1.0, "links": 2.0, "country": "here"}
-    tables = [table_of_records(state.fitted.model.schema, [record]) for _ in range(1000)]  # new ones, as requests have
+    tables = [records_to_table(state.fitted.model.schema, [record]) for _ in range(1000)]  # new ones, as requests have
     posterior = np.array([[0.5, 0.5]])
     taken = []
     for table in tables:

@@ -13,7 +13,7 @@ from pyarrow import csv as arrow_csv
 from deciban import BayesClassifier, load
 from deciban.export.model_json import model_as_json
 from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
-from deciban.serve.bodies.records import records_of_table
+from deciban.serve.bodies.records import table_to_records
 from deciban.store.model_file import load as load_fitted
 from tests.serve.conftest import Opened, mixed_table
 from tests.serve.requests import as_stream
@@ -45,7 +45,7 @@ def chances(answer: dict[str, Any], classes: Any) -> np.ndarray:
 @pytest.mark.parametrize("name", MODELS)
 def test_json_has_the_numbers_of_predict_proba(opened: Opened, models: Path, name: str) -> None:
     clf, table = load(models / name), rows_with_everything()
-    found = opened(name).post("/predict", json=records_of_table(table))
+    found = opened(name).post("/predict", json=table_to_records(table))
     assert found.status_code == 200
     assert found.headers["deciban-model"] == found.json()["model"]
     np.testing.assert_array_equal(chances(found.json(), clf.classes_), clf.predict_proba(table))
@@ -57,7 +57,7 @@ def test_json_has_the_numbers_of_predict_proba(opened: Opened, models: Path, nam
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_row_alone_has_the_bits_it_has_among_others(opened: Opened, models: Path, name: str) -> None:
-    records = records_of_table(rows_with_everything())
+    records = table_to_records(rows_with_everything())
     client = opened(name)
     together = client.post("/predict", json=records).json()["rows"]
     assert [client.post("/predict", json=[one]).json()["rows"][0] for one in records] == together
@@ -137,7 +137,7 @@ def test_no_rows_are_answered_by_no_rows(opened: Opened) -> None:
 def test_explanations_are_those_of_explain(opened: Opened, models: Path, name: str, by: str) -> None:
     table = rows_with_everything().slice(15, 8)
     explanation = load(models / name).explain(table, by=by)
-    found = opened(name).post("/explain", json=records_of_table(table), params={"by": by}).json()["rows"]
+    found = opened(name).post("/explain", json=table_to_records(table), params={"by": by}).json()["rows"]
     for row, told in enumerate(found):
         wanted = explanation.to_dict(row)
         assert told["predicted"] == wanted["predicted"]
@@ -146,7 +146,7 @@ def test_explanations_are_those_of_explain(opened: Opened, models: Path, name: s
         said = {one[key]: one["decibans"] for one in wanted["evidence"]}
         assert {one[key]: one["decibans"] for one in told["evidence"]} == pytest.approx(said)
     for kind in (CSV, ARROW_STREAM):
-        form = opened(name).post("/explain", json=records_of_table(table), params={"by": by}, headers={"accept": kind})
+        form = opened(name).post("/explain", json=table_to_records(table), params={"by": by}, headers={"accept": kind})
         assert form.status_code == 200
         assert form.headers["content-type"].startswith(kind)
 
@@ -155,7 +155,7 @@ def test_decisions_are_those_of_decide(opened: Opened, models: Path) -> None:
     costs = {"call": {"low": 1, "mid": 2, "high": 30}, "wait": {"low": 0, "mid": 4, "high": 90.5}}
     table = rows_with_everything()
     wanted = load(models / "plain.dcb").decide(table, costs, reject=3)
-    body = {"rows": records_of_table(table), "costs": costs, "reject": 3}
+    body = {"rows": table_to_records(table), "costs": costs, "reject": 3}
     found = opened("plain.dcb").post("/decide", json=body).json()["rows"]
     assert [row["decision"] for row in found] == wanted.decision.tolist()
     assert [row["second_best"] for row in found] == wanted.second_best.tolist()
@@ -178,7 +178,7 @@ def test_costs_that_are_columns_and_costs_of_the_command(opened: Opened, models:
 
 def test_many_rows_are_answered_while_others_wait_for_none(opened: Opened, models: Path) -> None:
     table = mixed_table(3_000, seed=3).drop_columns(["kind"])
-    found = opened("mixed.dcb").post("/predict", json=records_of_table(table)).json()
+    found = opened("mixed.dcb").post("/predict", json=table_to_records(table)).json()
     wanted = load(models / "mixed.dcb").predict_proba(table)
     np.testing.assert_array_equal(chances(found, load(models / "mixed.dcb").classes_), wanted)
 
@@ -195,7 +195,7 @@ def test_the_model_is_described(opened: Opened, models: Path) -> None:
     assert found["target"] == "kind"
     assert found["tuning"]["tuned"]
     assert found["learning"] is None
-    assert found["age"] >= 0.0
+    assert found["age_seconds"] >= 0.0
 
 
 def test_the_scorer_and_the_report(opened: Opened, models: Path) -> None:

@@ -244,25 +244,23 @@ def test_what_is_wrong_with_a_journal_is_told_without_folders(files: Path, tmp_p
         problems = {one["model"]: one["problem"] for one in told.json()["problems"]}
         assert str(tmp_path) not in told.text
         assert str(files) not in told.text
-        assert problems["damaged"].startswith(
-            "damaged.dcb.journal: the journal is damaged (it is no database); restore"
-        )
-        assert problems["folder"].startswith("folder.dcb.journal: the journal cannot be opened (")
-        assert problems["folder"].endswith("give the service a folder it may write to")
+        assert problems["damaged"].startswith("damaged.dcb.journal: the journal is damaged (not a database); restore")
+        assert problems["folder"].startswith("folder.dcb.journal: cannot open the journal (")
+        assert problems["folder"].endswith("make the folder of the model writable for the service")
         assert set(problems) == {"damaged", "folder"}
     finally:
         service.close()
 
 
 def test_a_fault_in_reading_one_model_does_not_end_the_watch(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    load, failing = service_module.loaded_state, []
+    load, failing = service_module.load_state, []
 
     def loading(path: str) -> State:
         if failing:
             raise ZeroDivisionError(path)
         return load(path)
 
-    monkeypatch.setattr(service_module, "loaded_state", loading)
+    monkeypatch.setattr(service_module, "load_state", loading)
     service = Service(ServeSettings.of(str(files / "served.dcb"), reload_interval=0.01))
     service.open()
     try:
@@ -309,7 +307,7 @@ def test_a_model_of_another_question_is_refused_and_a_new_version_is_logged(
         classes = table.set_column(table.num_columns - 1, "play", [[f"c{k % 2}" for k in range(table.num_rows)]])
         for changed, target, said in (
             (targets, "game", "predicts 'game', not 'play'"),
-            (classes, "play", "the classes"),
+            (classes, "play", "no class in common"),
         ):
             BayesClassifier(tune=None).fit(changed, target).save(files / "served.dcb")
             service.models.refresh()
@@ -321,6 +319,6 @@ def test_a_model_of_another_question_is_refused_and_a_new_version_is_logged(
         (files / "served.dcb").write_bytes(other)
         service.models.refresh()
         assert version(client) == version_of(other)
-        assert f"now answers by version {version_of(other)}, was {version_of(good)}" in caplog.text
+        assert f"now serving version {version_of(other)} instead of {version_of(good)}" in caplog.text
     finally:
         service.close()

@@ -257,7 +257,7 @@ def test_predictions_are_served_after_a_start_on_a_full_disk(small_disk: Path, m
         assert httpx.post(f"{address}{before}/learn", json=large).status_code == 503
         told = httpx.get(f"{address}/health/ready")
         assert told.status_code == 200
-        assert "the journal cannot be written" in told.text
+        assert "cannot write the journal" in told.text
         assert str(small_disk) not in told.text
         ballast.unlink()
 
@@ -343,7 +343,7 @@ def test_it_learns_and_knows_after_a_restart(models: Path, tmp_path: Path) -> No
 
 def test_rows_learned_from_csv_are_those_of_json(models: Path, tmp_path: Path) -> None:
     """Every kind of column, learned from Arrow and from records: the same model."""
-    from deciban.serve.bodies.records import records_of_table
+    from deciban.serve.bodies.records import table_to_records
     from tests.serve.test_predicting import as_stream
 
     table = mixed_table(20, seed=5)
@@ -353,7 +353,7 @@ def test_rows_learned_from_csv_are_those_of_json(models: Path, tmp_path: Path) -
         shutil.copy(models / "plain.dcb", path)
         with serving(path, "--learn") as (_, address), httpx.Client(base_url=address) as client:
             if form == "json":
-                found = client.post("/learn", json=records_of_table(table))
+                found = client.post("/learn", json=table_to_records(table))
             else:
                 kind = {"content-type": "application/vnd.apache.arrow.stream", "accept": "application/json"}
                 found = client.post("/learn", content=as_stream(table), headers=kind, params={"target": "kind"})

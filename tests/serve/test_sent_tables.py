@@ -17,8 +17,8 @@ from deciban.datasets import weather
 from deciban.schema.schema import Schema
 from deciban.serve.app import create_app
 from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON, Body, read_body
-from deciban.serve.bodies.checks import checked_options
-from deciban.serve.predictions import Reader
+from deciban.serve.bodies.checks import check_options
+from deciban.serve.predictions import Predictor
 from deciban.serve.problems import Problem
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
@@ -134,7 +134,7 @@ def test_wrong_cells_of_arrow_have_their_place(opened: Opened) -> None:
         ("seen", far["timestamp s"].slice(2, 1), "rows[0].seen", "years 1 to 9999"),
         ("seen", far["No/Where"], "rows[*].seen", "No/Where"),
         ("city", far["null in a dictionary"], "rows[*].city", "null"),
-        ("city", pa.array([None, 3]), "rows[1].city", "found a number, expected text"),
+        ("city", pa.array([None, 3]), "rows[1].city", "expected text, found a number"),
     ):
         status, told = send(client, "/predict", pa.table({name: cells}))
         assert (status, told["place"]) == (422, place), told
@@ -173,7 +173,7 @@ def test_labels_are_sent_once(learner: TestClient) -> None:
 def test_ignored_columns_of_tables_are_in_a_header(opened: Opened) -> None:
     body = "outlook,\u00e4 b,c\nrain,1,2\n".encode()
     found = opened("weather.dcb").post("/predict", content=body, headers={"content-type": CSV})
-    assert found.headers["deciban-ignored"] == "%C3%A4%20b,c"
+    assert found.headers["deciban-ignored-columns"] == "%C3%A4%20b,c"
 
 
 def test_a_column_with_an_apostrophe_keeps_its_place(tmp_path: Path) -> None:
@@ -189,11 +189,11 @@ def test_a_column_with_an_apostrophe_keeps_its_place(tmp_path: Path) -> None:
 
 def test_remedies_are_for_clients(opened: Opened) -> None:
     client = opened("mixed.dcb")
-    assert send(client, "/predict", "age\nsoon\n")[1]["remedy"] == "correct the cell, or leave it out"
-    assert send(client, "/predict", "city\nZürich\n".encode("latin-1"))[1]["remedy"] == "send it in UTF-8"
+    assert send(client, "/predict", "age\nsoon\n")[1]["remedy"] == "correct the cell, or omit it"
+    assert send(client, "/predict", "city\nZürich\n".encode("latin-1"))[1]["remedy"] == "send the body in UTF-8"
     told = client.post("/predict", content=b"\xef\xbb\xbf[]", headers={"content-type": JSON}).json()
     assert "byte order mark" in told["cause"]
-    assert client.post("/predict", json={"rows": [{}], "labels": []}).json()["cause"] == "'labels' is not taken here"
+    assert client.post("/predict", json={"rows": [{}], "labels": []}).json()["cause"] == "unexpected property 'labels'"
 
 
 def test_bounds_hold_before_anything_is_read(models: Path) -> None:
@@ -206,16 +206,16 @@ def test_bounds_hold_before_anything_is_read(models: Path) -> None:
             read_body(body, CSV, {}, fitted, settings, ("ids",))
         assert refused.value.status == 413
     with pytest.raises(Problem) as refused:
-        checked_options({"ids": list(range(60_000))}, None, settings)
+        check_options({"ids": list(range(60_000))}, None, settings)
     assert refused.value.status == 413
-    with pytest.raises(Problem, match="twice"):
-        checked_options({"ids": [*range(49_000), 48_999]}, 49_001, settings)
+    with pytest.raises(Problem, match="duplicate id"):
+        check_options({"ids": [*range(49_000), 48_999]}, 49_001, settings)
     assert time.process_time() - start < 3.0
 
 
 def test_what_takes_long_is_made_once(models: Path, opened: Opened) -> None:
     reader = opened("weather.dcb").app.state.service.model(None)[1]  # type: ignore[attr-defined]
-    fresh, made = Reader(reader.state), list[int]()
+    fresh, made = Predictor(reader.state), list[int]()
 
     async def ask() -> list[bytes]:
         async def make() -> bytes:
@@ -223,7 +223,7 @@ def test_what_takes_long_is_made_once(models: Path, opened: Opened) -> None:
             await asyncio.sleep(0.01)
             return b"report"
 
-        return await asyncio.gather(*(fresh.once("report", make) for _ in range(5)))
+        return await asyncio.gather(*(fresh.compute_once("report", make) for _ in range(5)))
 
     assert asyncio.run(ask()) == [b"report"] * 5
     assert len(made) == 1
@@ -232,7 +232,7 @@ def test_what_takes_long_is_made_once(models: Path, opened: Opened) -> None:
 def test_a_model_that_cannot_be_read_is_told(opened: Opened, tmp_path: Path) -> None:
     (tmp_path / "broken.dcb").write_bytes(b"no model")
     found = opened(tmp_path).post("/models/broken/predict", json=[{}])
-    assert (found.status_code, found.json()["cause"]) == (503, "the model file cannot be used")
+    assert (found.status_code, found.json()["cause"]) == (503, "the model is not available")
 
 
 def test_large_bodies_leave_the_event_loop_alone(learner: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,16 +27,16 @@ def test_roles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "there are no tokens"),
-        ("# nothing\n\n", "there are no tokens"),
+        ("", "the token file has no tokens"),
+        ("# nothing\n\n", "the token file has no tokens"),
         (f"{READ}\n", "line 1: expected 'read TOKEN'"),
         (f"read {READ}\nwrite {LEARN}\n", "line 2: expected"),
         (f"read {READ} behind\n", "line 1: expected"),
         ("read\n", "line 1: expected"),
         ("read fifteen-letters\nread fourteen-lette\n", "line 2: the token has fewer than 16"),
-        ("read 0123456789ab/def#\n", "letters of ASCII"),
-        ("read 0123456789abcdäöü\n", "letters of ASCII"),
-        (f"read {READ}\nlearn {READ}\n", "line 2: this token is there twice"),
+        ("read 0123456789ab/def#\n", "only ASCII letters"),
+        ("read 0123456789abcdäöü\n", "only ASCII letters"),
+        (f"read {READ}\nlearn {READ}\n", "line 2: duplicate token"),
     ],
 )
 def test_a_faulty_file_is_refused_and_no_token_is_told(tmp_path: Path, text: str, told: str) -> None:
@@ -47,14 +47,14 @@ def test_a_faulty_file_is_refused_and_no_token_is_told(tmp_path: Path, text: str
 
 
 def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
+    with pytest.raises(UsageError, match="cannot read the token file: No such file"):
         Tokens.open(str(tmp_path / "absent"))
     with pytest.raises(UsageError):
         Tokens.open(str(tmp_path))
     path = tmp_path / "large"
     path.write_bytes(b"#" * (1 << 20))
     path.chmod(0o600)
-    with pytest.raises(UsageError, match="is it another file"):
+    with pytest.raises(UsageError, match="1,048,576 bytes or more"):
         Tokens.open(str(path))
 
 
@@ -73,12 +73,12 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int, fine:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe", 0o600)
-    with pytest.raises(UsageError, match="not a file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         Tokens.open(str(tmp_path / "pipe"))
 
 
 def test_tokens_are_replaced_while_the_service_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(module, "CHECK_SECONDS", 0.0)
     path = token_file(tmp_path, f"read {READ}\n")
     known = Tokens.open(path)
     assert (known.role(READ.encode()), known.role(LEARN.encode())) == ("read", None)

@@ -174,18 +174,7 @@ def diagnose(
     with rows.locate_errors():
         found = diagnose_rows(fitted, rows)
     if as_json:
-        before, after = found.before, found.after
-        return echo_json(
-            {
-                "plain": {"accuracy": before.accuracy, "log_loss": before.log_loss},
-                "tuned": {"accuracy": after.accuracy, "log_loss": after.log_loss},
-                "saved_bits": found.saved_bits,
-                "dependent": [one.to_dict() for one in (*found.triples, *found.dependences)],
-                "remedies": found.remedies(as_option),
-                "unused": list(found.unused),
-                "misfits": [vars(one) for one in found.misfits],
-            }
-        )
+        return echo_json(found.to_dict(as_option))
     echo(found.summary(as_option))
     return None
 

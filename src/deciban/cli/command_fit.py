@@ -42,7 +42,7 @@ from deciban.cli.output import (
     format_columns,
     notify,
 )
-from deciban.store.lock import DEFAULT_WAIT, changing
+from deciban.store.lock import DEFAULT_WAIT, lock_for_change
 from deciban.util.text_tables import count_noun
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def _lock_model(model: str, output: str | None, table: tuple[str, ...], wait: fl
     in_place = output is None or (os.path.exists(output) and os.path.exists(model) and os.path.samefile(output, model))
     if not in_place and output is not None:
         check_no_service(output)
-    with changing(model, partial(notify, "note"), wait) if in_place else nullcontext():
+    with lock_for_change(model, partial(notify, "note"), wait) if in_place else nullcontext():
         if in_place:
             check_no_journal(model)
         yield

@@ -133,11 +133,11 @@ def _make_classifier(fitted: "Fitted") -> Any:
 
 def _draw_evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import EvidenceDisplay
-    from deciban.scoring.predict import opened_rows
+    from deciban.scoring.predict import open_for_model
     from deciban.sources.source import Source
 
     assert scan is not None, "checked before"
-    source, row = opened_rows(fitted, scan), (options["row"] or 1) - 1
+    source, row = open_for_model(fitted, scan), (options["row"] or 1) - 1
     assert isinstance(source, Source), "a scan is one"
     with scan.locate_errors():
         one = source.at([row])

@@ -299,20 +299,20 @@ def explain(
 ) -> None:
     """Say why each row of TABLE is classified as it is: the evidence of each column, in decibans."""
     from deciban.explain.explanation import Explanation
-    from deciban.scoring.predict import aligned_table, opened_rows
+    from deciban.scoring.predict import align_rows, open_for_model
     from deciban.sources.source import Source
 
     fitted = load_model(model)
     scan = open_table(table, read)
     warn_missing_columns(fitted, scan)
-    source = opened_rows(fitted, scan)
+    source = open_for_model(fitted, scan)
     assert isinstance(source, Source), "a scan is one"
     shown = source.at([number - 1 for number in row]) if row else source.head(rows + 1)
     if shown.num_rows < len(row):
         raise click.UsageError(f"--row {max(row)}: the table has fewer rows")
     wanted = [number - 1 for number in row] or list(range(min(rows, shown.num_rows)))
     with scan.locate_errors():
-        found = Explanation.from_model(fitted.model, aligned_table(fitted, shown.slice(0, len(wanted))), options["by"])
+        found = Explanation.from_model(fitted.model, align_rows(fitted, shown.slice(0, len(wanted))), options["by"])
     if as_json:
         return echo_json(
             [

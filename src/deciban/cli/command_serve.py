@@ -171,12 +171,12 @@ def serve(as_json: bool, **options: Any) -> None:
     Clients can request predictions, explanations and decisions, and with --learn they can teach the model new rows. The
     service includes a web page for trying out the model.
     """
-    from deciban.serve.worker_metrics import shared_folder
+    from deciban.serve.worker_metrics import create_shared_folder
 
     settings = ServeSettings.of(**{**options, "allow_hosts": tuple(options["allow_hosts"])})
     _check_options(settings, options)
     # prometheus_client must find the shared folder in the environment when it is imported
-    with shared_folder() if settings.workers > 1 else nullcontext():
+    with create_shared_folder() if settings.workers > 1 else nullcontext():
         _run_service(settings, as_json)
 
 

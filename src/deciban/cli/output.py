@@ -178,12 +178,12 @@ def check_model_output(path: str, inputs: Iterable[str], remedy: str = "give ano
 
 def check_no_service(path: str) -> None:
     """Refuse to replace a model that a service learns with, or has learned with."""
-    from deciban.store.lock import owned
+    from deciban.store.lock import lock_model
 
     if not os.path.isfile(path):
         return
     try:
-        lock = owned(path)
+        lock = lock_model(path)
     except BlockingIOError:
         raise UsageError(
             f"{path}: a service that learns, or another command, has this model; give another name, or end it first"

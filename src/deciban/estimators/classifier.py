@@ -1,6 +1,6 @@
-"""`BayesClassifier`, an estimator of scikit-learn's kind, and models from files, parts and batches.
+"""`BayesClassifier`, a scikit-learn estimator, and `load`, `merge` and `count_batches`.
 
-Signatures and documentation stand here; the work is done in the rooms below.
+This module holds signatures and documentation; the packages below do the work.
 """
 
 import copy
@@ -70,13 +70,13 @@ SETTINGS = tuple(field.name for field in fields(Settings))
 
 
 class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Bayes classifier for tables of numbers, categories, flags, counts and texts, with missing cells.
+    """Bayes classifier for tables of numbers, categories, booleans, counts and texts, with missing values.
 
-    Each column is modeled within each class by a family (normal, categorical, Bernoulli, Poisson, text, ...) that is
-    inferred from its cells or given; the classes are then as probable as Bayes' theorem says. By default the model is
-    tuned: rows that are left out choose the family of each column, which columns are modeled together, and how much
-    the evidence of each block weighs, so that the probabilities can be believed. ``tune=None`` is textbook naive Bayes.
-    Every prediction is an exact sum of evidence, and everything learned is counts, which can be added and subtracted.
+    Each column has a family of distributions (normal, categorical, Bernoulli, Poisson, text, ...), which is inferred
+    from its cells or given. Bayes' theorem turns them into class probabilities. By default the model is tuned: left-out
+    rows choose the family of each column, the columns to model jointly, and the weight of each block of evidence, so
+    that probabilities are calibrated. ``tune=None`` is textbook naive Bayes. Every prediction is an exact sum of
+    evidence. The model stores only counts and sums, which can be added and subtracted.
 
     Parameters
     ----------
@@ -85,51 +85,51 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         name or number), or from a tuple of columns that form one joint block, to its family. The family of every
         other column is inferred.
     prior : str, mapping, sequence, Empirical or Uniform, default="empirical"
-        The prior probability of each class: ``"empirical"`` (its share of the rows), ``"smoothed"`` (one row more in
+        Prior probability of each class: ``"empirical"`` (its share of the rows), ``"smoothed"`` (one additional row in
         each class), ``"uniform"``, ``Empirical(alpha)``, ``Uniform()``, or probabilities: a mapping from class, or a
         sequence in the order of `classes_`.
     classes : array-like, default=None
-        All the labels there may be; any other is then an error. None accepts new ones at any time.
+        All allowed labels; any other label raises an error. None: new labels are accepted at any time.
     alpha : float, default=1.0
-        What is added to every count of inferred discrete columns: 0 is maximum likelihood, 1 is Laplace smoothing.
+        Smoothing: added to every count of inferred discrete columns. 0 is maximum likelihood, 1 is Laplace smoothing.
     unseen : {"ignore", "smooth", "error"}, default="ignore"
-        What a value that was never learned is worth in inferred discrete columns: no evidence, that of a count of 0, or
-        an error.
+        How to treat a category not seen in training, in inferred discrete columns: as no evidence, as a count of 0, or
+        as an error.
     threads : int or None, default=None
-        How many threads count and score; None uses every core. The result does not depend on it.
+        Number of threads. None: all cores. Results do not depend on it.
     tune : {"auto", "weights"} or None, default="auto"
-        Whether rows that are left out choose families, joint blocks and evidence weights, and teach corrections of
-        their sum; "weights" does without corrections, None is plain Bayes.
+        "auto" chooses families, joint blocks and evidence weights on left-out rows, and learns corrections of the sum.
+        "weights" omits the corrections. None is plain Bayes.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, sorted, of the type that the labels came in.
+        Classes, sorted, with the type of the labels.
     schema_ : Schema
-        What each column is taken for, and why; print it.
+        Family of each column and the reason for it. Print it for a table.
     counts_ : Counts
-        All that was counted: a value that can be added, subtracted and scaled.
+        Sufficient statistics of the training rows, which can be added, subtracted and scaled.
     model_ : Model
-        The prior and the likelihoods that the counts support.
+        Prior and likelihoods estimated from the counts.
     tuning_ : Tuning or None
-        What was tuned, and how; None for plain Bayes. Print it.
+        Results of tuning; None for plain Bayes. Print it for a table.
     fitted_ : Fitted
-        All of the above as one value, which is replaced as a whole.
+        The complete fitted state, replaced as a whole.
     shards_ : tuple of str
-        Names of the sets of rows that were learned, the same for the same rows.
+        Identifiers of the learned sets of rows, computed from their counts.
     target_ : str or None
-        The name of the column that held the labels.
+        Name of the label column.
     n_features_in_ : int
-        The number of columns.
+        Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names; only where they have names.
+        Column names; only if the columns have names.
 
     See Also
     --------
     load : Load a classifier from a model file.
-    merge : Add up classifiers that were trained apart.
-    deciban.dropin : scikit-learn's naive Bayes classifiers and discriminants by name.
-    MinimumRisk : Decisions at least cost by any classifier.
+    merge : Merge separately trained classifiers.
+    deciban.dropin : Drop-in replacements for scikit-learn's naive Bayes classifiers and discriminants.
+    MinimumRisk : Least-cost decisions with any classifier.
 
     Notes
     -----
@@ -138,9 +138,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     `diagnose`, `cross_validate` and `select_columns` evaluate it; `evidence`, `estimates`, `top_words`,
     `linear_form` and `sample` show what it has learned.
 
-    Missing cells (None, NaN, null) are skipped when counting and are no evidence when predicting, unless tuning found
-    that they were evidence in training: then the schema says so. Columns of the table that are not named are known by
-    position.
+    Missing cells (None, NaN, null) are skipped in training and ignored in prediction, unless tuning found that missing
+    values are informative; the schema then reports it. Columns without names are matched by position.
 
     Examples
     --------
@@ -188,27 +187,25 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table: str | None = None,
         pushdown: bool = False,
     ) -> Self:
-        """Learn rows; whatever was learned before is replaced.
+        """Fit the classifier. Any previous fit is replaced.
 
         Parameters
         ----------
         X : table
-            The rows: a pandas, polars or Arrow table, a DuckDB relation, a NumPy array, a SciPy sparse matrix, a dict
-            of columns, a list of dicts or of lists, or a list of texts; or rows that need not fit into memory: the name
-            of a file (CSV, JSON lines, Parquet, Arrow, ORC) or a list of them, a glob, a folder, ``"sql: select ..."``,
-            the URL of a PostgreSQL database or a connection to any database, an Ibis table, a lazy frame of polars, a
-            dataset of pyarrow, what `deciban.scan` returns, or a Spark DataFrame, whose rows are counted by Spark's
-            executors.
+            In memory: a pandas, polars or Arrow table, a DuckDB relation, a NumPy array, a SciPy sparse matrix, a dict
+            of columns, a list of dicts or of lists, or a list of texts. Streamed, of any size: a file name (CSV, JSON
+            lines, Parquet, Arrow, ORC) or a list of them, a glob, a folder, ``"sql: select ..."``, the URL of a
+            PostgreSQL database, a database connection, an Ibis table, a polars LazyFrame, a pyarrow dataset, the result
+            of `deciban.scan`, or a Spark DataFrame, whose rows are counted by Spark's executors.
         y : array-like or str
-            The label of each row, or the name of the column of X that holds the labels. Rows whose label is missing are
-            left out and counted in ``counts_.unlabeled``.
+            Label of each row, or the name of the label column in X. Rows without a label are ignored and counted in
+            ``counts_.unlabeled``.
         sample_weight : array-like or str, default=None
-            How often each row counts (0 is a row that is not there, 2 is the row twice), or the name of the column of X
-            that says so.
+            Weight of each row (0 ignores the row, 2 counts it twice), or the name of the weight column in X.
         query : str, default=None
-            Where X is the URL of a database, or a connection: the query whose rows are learned.
+            Query whose rows are learned, if X is a database URL or connection.
         table : str, default=None
-            Where X is such: the table whose rows are learned, in place of a query.
+            Table whose rows are learned, if X is a database URL or connection.
         pushdown : bool, default=False
             Count rows by SQL inside the database (PostgreSQL, Spark SQL, DuckDB for Parquet files and queries). Only
             a sample is read, and columns that SQL cannot count, such as texts.
@@ -220,12 +217,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Raises
         ------
         DataError
-            If a cell, a label or a weight cannot be used: the message has its place, the cause and the remedy. The
-            classifier stays as it was.
+            If a cell, a label or a weight is invalid. The message names its place, the cause and the remedy. The
+            classifier is unchanged.
         UsageError
-            If a parameter cannot be used.
+            If a parameter is invalid.
         OSError
-            If a file or a database cannot be read, or a server goes away; the classifier stays as it was.
+            If a file or a database cannot be read. The classifier is unchanged.
 
         See Also
         --------
@@ -243,31 +240,31 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
     def predict(self, X: Any) -> LabelArray:
-        """The most probable class of each row.
+        """Return the most probable class of each row.
 
         Parameters
         ----------
         X : table
-            Rows in any form that `fit` takes. Columns with names are found by name, others by position; a column that
-            is not there is missing.
+            Rows in any form that `fit` accepts. Columns are matched by name if they have names, else by position. A
+            missing column counts as missing values.
 
         Returns
         -------
         ndarray of shape (rows,)
-            Classes; ties go to the first of `classes_`. Of a Spark DataFrame: the same with the columns ``predicted``
-            and ``probability`` added.
+            Predicted classes; ties go to the first of `classes_`. For a Spark DataFrame: the DataFrame with the columns
+            ``predicted`` and ``probability`` added.
 
         See Also
         --------
-        predict_proba : The probability of each class.
-        decide : Decisions at least cost.
+        predict_proba : Probability of each class.
+        decide : Least-cost decisions.
         """
         if kind_of_rows(X) == "spark":
-            return predict_in_spark(self._fitted(), X)  # type: ignore[no-any-return]  # a DataFrame
-        return scoring.predict(self._fitted(), X)
+            return predict_in_spark(self._get_fitted(), X)  # type: ignore[no-any-return]  # a DataFrame
+        return scoring.predict(self._get_fitted(), X)
 
     def predict_proba(self, X: Any) -> Floats:
-        """The posterior probability of each class.
+        """Return the posterior probability of each class.
 
         Parameters
         ----------
@@ -277,8 +274,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         ndarray of shape (rows, classes)
-            In the order of `classes_`; the prior for a row to which every class gives probability 0. Of a Spark
-            DataFrame: the same with the columns ``predicted``, ``probability`` and ``P(...)`` of each class added.
+            Columns in the order of `classes_`. A row that is impossible in every class gets the prior. For a Spark
+            DataFrame: the DataFrame with the columns ``predicted``, ``probability`` and ``P(class)`` added.
 
         Examples
         --------
@@ -288,11 +285,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         [[0.143, 0.857]]
         """
         if kind_of_rows(X) == "spark":
-            return predict_in_spark(self._fitted(), X, probabilities=True)  # type: ignore[no-any-return]  # a DataFrame
-        return scoring.predict_posteriors(self._fitted(), X)
+            return predict_in_spark(self._get_fitted(), X, probabilities=True)  # type: ignore[no-any-return]  # a DataFrame
+        return scoring.predict_posteriors(self._get_fitted(), X)
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """The logarithm of the posterior.
+        """Return the log posterior of each class.
 
         Parameters
         ----------
@@ -304,30 +301,32 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ndarray of shape (rows, classes)
         """
         return scoring.score_rows(
-            self._fitted(), X, lambda joint, prior: log_normalize(joint, prior, logarithm=True)[0]
+            self._get_fitted(), X, lambda joint, prior: log_normalize(joint, prior, logarithm=True)[0]
         )
 
     def predict_batches(
         self, X: Any, *, probabilities: bool = False, output_format: FileKind | None = None
     ) -> Iterator[pa.Table]:
-        """Predict rows that need not fit into memory, piece by piece.
+        """Predict rows of any number, in batches.
 
         Parameters
         ----------
         X : table
             Rows, as for `predict`.
         probabilities : bool, default=False
-            Whether to add the probability of every class.
+            If True, add the probability of every class.
         output_format : {"csv", "tsv", "json", "parquet"}, default=None
-            What the tables are to be written to: for "csv" cells of a CSV file stay as they are written there, for
-            "json" its whole numbers are integers; None is typed columns.
+            Format in which the batches will be written. "csv" keeps the cells of a CSV file as written there; "json"
+            turns its whole numbers into integers. None: typed columns.
 
         Yields
         ------
         pyarrow.Table
-            Some rows with the columns ``predicted`` and ``probability`` added.
+            A batch of rows with the columns ``predicted`` and ``probability`` added.
         """
-        yield from scoring.predict_batches(self._fitted(), X, probabilities=probabilities, output_format=output_format)
+        yield from scoring.predict_batches(
+            self._get_fitted(), X, probabilities=probabilities, output_format=output_format
+        )
 
     def predict_to(
         self,
@@ -338,44 +337,44 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table: str | None = None,
         if_exists: IfExists = "fail",
     ) -> int:
-        """Write rows with their predictions to a file, which is whole or not there, or into a table of a database.
+        """Write rows with their predictions to a file or a database table, atomically.
 
         Parameters
         ----------
         path : str or path-like
-            A name that ends with .csv, .jsonl or .parquet (or .csv.gz); or the URL of a PostgreSQL database.
+            File name ending with .csv, .jsonl or .parquet (or .csv.gz), or the URL of a PostgreSQL database.
         X : table
-            Rows, as for `predict`; they need not fit into memory.
+            Rows of any number, as for `predict`.
         probabilities : bool, default=False
-            Whether to add the probability of every class.
+            If True, add the probability of every class.
         table : str, default=None
-            The table of the database that is written, such as "scores" or "sales.scores", in one transaction.
+            Database table to write to, in one transaction, such as "scores" or "sales.scores".
         if_exists : {"fail", "replace", "append"}, default="fail"
             If the table exists: raise an error, replace the table, or append rows to it.
 
         Returns
         -------
         int
-            The number of rows.
+            Number of rows written.
 
         See Also
         --------
-        decide_to : The same of decisions.
+        decide_to : Write decisions.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         return scoring.predict_to(fitted, path, X, probabilities=probabilities, table=table, if_exists=if_exists)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy: the share of labeled rows whose class is predicted.
+        """Return the accuracy on labeled rows.
 
         Parameters
         ----------
         X : table
             Rows, as for `fit`.
         y : array-like or str
-            Their true classes, or the name of the column that holds them.
+            True classes, or the name of the label column.
         sample_weight : array-like or str, default=None
-            Their weights, or the name of the column that holds them.
+            Row weights, or the name of the weight column.
 
         Returns
         -------
@@ -383,39 +382,39 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         See Also
         --------
-        evaluate : All other figures.
+        evaluate : All other metrics.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         return evaluate.compute_accuracy(fitted, fit.open_examples(fitted, X, y, sample_weight))
 
     def explain(self, X: Any, by: str = "column") -> Explanation:
-        """Why each row is classified as it is: what each column says for it, in decibans.
+        """Explain the prediction of each row by the evidence of each column, in decibans.
 
         Parameters
         ----------
         X : table
             A few rows, as for `predict`.
         by : {"column", "block"}, default="column"
-            By column, each column has one number: its own evidence and its exact share of what it says together with
-            others. By block, columns that are modeled together have one number, and the calculation is shown as in a
-            lecture.
+            "column" gives one number per column: its own evidence plus its exact share of the evidence of joint blocks
+            and corrections. "block" gives one number per block of columns modeled together, and shows the textbook
+            calculation.
 
         Returns
         -------
         Explanation
-            Print it, or ask for ``summary(row)``, ``calculation(row)``, ``to_dict(row)``, ``steps(row)`` or
-            ``to_frame()``. Of a Spark DataFrame: the same with the columns ``predicted``, ``against``, ``decibans``,
-            ``decibans of prior`` and ``decibans of`` each column added.
+            Print it, or use ``summary(row)``, ``calculation(row)``, ``to_dict(row)``, ``steps(row)`` or
+            ``to_frame()``. For a Spark DataFrame: the DataFrame with the columns ``predicted``, ``against``,
+            ``decibans``, ``decibans of prior`` and one ``decibans of`` column per column added.
 
         See Also
         --------
         evidence : The same as arrays.
-        importance : What columns say of many rows.
+        importance : Importance of columns over many rows.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         if kind_of_rows(X) == "spark":
             return explain_in_spark(fitted, X)  # type: ignore[no-any-return]  # a DataFrame
-        return Explanation.from_model(fitted.model, scoring.aligned_table(fitted, X), by)
+        return Explanation.from_model(fitted.model, scoring.align_rows(fitted, X), by)
 
     # --- learning more, and forgetting
 
@@ -430,24 +429,24 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table: str | None = None,
         pushdown: bool = False,
     ) -> Self:
-        """Learn more rows: together with what was learned before, just what `fit` would have counted.
+        """Learn more rows. The counts equal those of one `fit` on all rows.
 
-        New classes, new values and new named columns are welcome. What was tuned is kept, and is stale until `retune`.
+        New classes, new categories and new named columns are accepted. Tuning is kept unchanged until `retune`.
 
         Parameters
         ----------
         X : table
             Rows, as for `fit`.
         y : array-like or str
-            Their labels, or the name of the column that holds them.
+            Labels, or the name of the label column.
         classes : array-like, default=None
-            All the labels there may be; any other is then an error. None takes those of the constructor.
+            All allowed labels; any other label raises an error. None: those of the constructor.
         sample_weight : array-like or str, default=None
-            How often each row counts, or the name of the column that says so.
+            Row weights, or the name of the weight column.
         query : str, default=None
-            Where X is a database: the query whose rows are learned, as for `fit`.
+            Query whose rows are learned, if X is a database.
         table : str, default=None
-            Where X is a database: the table whose rows are learned.
+            Table whose rows are learned, if X is a database.
         pushdown : bool, default=False
             Count rows by SQL inside the database, as in `fit`.
 
@@ -458,16 +457,16 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Raises
         ------
         DataError
-            If a cell or a label cannot be used; nothing is learned then.
+            If a cell or a label is invalid. The classifier is unchanged.
 
         See Also
         --------
-        forget : Unlearn rows.
-        shard : Count rows elsewhere, to be added.
+        forget : Forget rows.
+        shard : Count rows separately, to be added later.
         """
         X = open_query_or_table(X, query, table)
         if self.__sklearn_is_fitted__():
-            return self._become(update.learn_more(self._fitted(), X, y, sample_weight, classes, pushdown))
+            return self._become(update.learn_more(self._get_fitted(), X, y, sample_weight, classes, pushdown))
         fitted = fit.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True, pushdown=pushdown)
         return self._become(fitted)
 
@@ -481,21 +480,21 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table: str | None = None,
         pushdown: bool = False,
     ) -> Self:
-        """Unlearn rows that were learned before: exact for counts, to 1e-9 for means and variances.
+        """Forget rows that were learned before: exact for counts, to 1e-9 for means and variances.
 
         Parameters
         ----------
         X : table
-            The rows, with every column that was learned (an empty one, if they were learned without it), or all the
-            rows of one of the shards.
+            The rows, with every column of the model (an empty column if they were learned without it), or all rows of
+            one shard.
         y : array-like or str
-            Their labels, or the name of the column that holds them.
+            Labels, or the name of the label column.
         sample_weight : array-like or str, default=None
-            The weights with which they were learned.
+            Weights with which the rows were learned.
         query : str, default=None
-            Where X is a database: the query whose rows are forgotten, as for `fit`.
+            Query whose rows are forgotten, if X is a database.
         table : str, default=None
-            Where X is a database: the table whose rows are forgotten.
+            Table whose rows are forgotten, if X is a database.
         pushdown : bool, default=False
             Count rows by SQL inside the database, as in `fit`.
 
@@ -506,48 +505,48 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Raises
         ------
         ForgetError
-            If these rows cannot have been learned, or nothing would be left; the classifier stays as it was.
+            If the rows were not all learned before, or no rows would be left. The classifier is unchanged.
         """
         return self._become(
-            update.forget(self._fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
+            update.forget(self._get_fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
         )
 
     def plan(self, X: Any, y: str, sample_weight: str | None = None) -> Plan:
-        """Settle on a sample how rows are to be counted, so that they can be counted elsewhere.
+        """Choose the schema on a sample, so that rows can be counted in other processes or machines.
 
         Parameters
         ----------
         X : table
-            A sample of the rows, as for `fit`, with their labels. Of more than 20,000 rows or so some are looked at.
+            A sample of the rows, as for `fit`, with their labels. At most about 20,000 of them are used.
         y : str
-            The name of the column that holds the labels.
+            Name of the label column.
         sample_weight : str, default=None
-            The name of the column that holds the weights.
+            Name of the weight column.
 
         Returns
         -------
         Plan
-            `deciban.count_batches` counts rows by it. It can be pickled; the sample then stays behind.
+            Pass it to `deciban.count_batches`. It can be pickled, without the sample.
 
         See Also
         --------
-        fit_shards : Learn from what was counted.
+        fit_shards : Fit from the counted shards.
         """
         return fit.plan(self._settings(), X, y, sample_weight)
 
     def fit_shards(self, shards: Sequence[bytes], plan: Plan, *, force: bool = False) -> Self:
-        """Learn from rows that were counted elsewhere, by a plan: as `fit` of all of them.
+        """Fit from rows that were counted elsewhere with a plan, as `fit` would on all of them.
 
-        Weights and corrections of a tuned classifier are learned on the sample that the plan was made of.
+        The weights and corrections of a tuned classifier are learned on the sample of the plan.
 
         Parameters
         ----------
         shards : sequence of bytes
-            What `deciban.count_batches` has returned of each part of the rows.
+            Results of `deciban.count_batches`, one per part of the rows.
         plan : Plan
-            The plan that they were counted by, as `plan` has returned it.
+            The plan used to count them, as returned by `plan`.
         force : bool, default=False
-            Whether to accept two shards of the same rows, which then count twice.
+            If True, accept two shards with the same rows, which then count twice.
 
         Returns
         -------
@@ -556,41 +555,40 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Raises
         ------
         DataError
-            If two shards are of the same rows, or no row has a label and a weight.
+            If two shards have the same rows, or no row has a label and a weight.
         ModelFileError
             If a shard is damaged.
         """
         if not shards:
-            raise UsageError("give the shards that are to be learned in a list")
+            raise UsageError("the list of shards is empty", remedy="give at least one")
         return self._become(update.fit_shards(plan, list(shards), force))
 
     def decay(self, factor: float) -> Self:
-        """Let all that was learned so far weigh `factor` times as much.
+        """Multiply all counts by a factor, so that earlier rows weigh less.
 
         Parameters
         ----------
         factor : float
-            Between 0 and 1 to let the past fade.
+            Factor between 0 and 1, such as 0.99.
 
         Returns
         -------
         self : BayesClassifier
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         return self._become(update.replace_counts(fitted, fitted.counts * factor))
 
     def retune(self, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Self:
-        """Learn the weight of each block anew.
+        """Learn the evidence weights again. The families and blocks stay as they are.
 
         Parameters
         ----------
         X : table
             Rows, as for `fit`.
         y : array-like or str
-            Their labels, or the name of the column that holds them.
+            Labels, or the name of the label column.
         sample_weight : array-like or str, default=None
-            Their weights, or the name of the column that holds them; of rows that have faded by `decay`, what is left
-            of it.
+            Row weights, or the name of the weight column. After `decay`, give the weights that remain.
         already_learned : bool, default=True
             True if the classifier has learned these rows: each row is then left out when it is scored.
 
@@ -598,7 +596,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         -------
         self : BayesClassifier
         """
-        self.fitted_ = update.retune(self._fitted(), X, y, sample_weight, learned=already_learned)
+        self.fitted_ = update.retune(self._get_fitted(), X, y, sample_weight, learned=already_learned)
         return self
 
     def shard(
@@ -611,83 +609,83 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table: str | None = None,
         pushdown: bool = False,
     ) -> Self:
-        """Count rows as this classifier counts them: a classifier to be sent and added.
+        """Return a classifier that has learned only these rows, with the schema of this one.
 
-        ``clf + clf.shard(X, y)`` has learned what ``clf.partial_fit(X, y)`` learns.
+        ``clf + clf.shard(X, y)`` equals ``clf.partial_fit(X, y)``.
 
         Parameters
         ----------
         X : table
             Rows, as for `fit`.
         y : array-like or str
-            Their labels, or the name of the column that holds them.
+            Labels, or the name of the label column.
         sample_weight : array-like or str, default=None
-            Their weights, or the name of the column that holds them.
+            Row weights, or the name of the weight column.
         query : str, default=None
-            Where X is a database: the query whose rows are counted, as for `fit`.
+            Query whose rows are counted, if X is a database.
         table : str, default=None
-            Where X is a database: the table whose rows are counted.
+            Table whose rows are counted, if X is a database.
         pushdown : bool, default=False
             Count rows by SQL inside the database, as in `fit`.
 
         Returns
         -------
         BayesClassifier
-            A classifier that has learned these rows alone.
+            A new classifier that can be sent elsewhere and added.
         """
         return self._copy(
-            update.shard(self._fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
+            update.shard(self._get_fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
         )
 
     def with_prior(self, prior: Any) -> Self:
-        """The same classifier with another prior; the likelihoods stay as they are.
+        """Return the classifier with another prior and the same likelihoods.
 
         Parameters
         ----------
-        prior : str, mapping or sequence
-            As for the constructor, or what `estimate_prior` returns.
+        prior : str, mapping, sequence or EstimatedPrior
+            As for the constructor, or the result of `estimate_prior`.
 
         Returns
         -------
         BayesClassifier
             A new classifier.
         """
-        changed = self._copy(update.set_prior(self._fitted(), prior))
-        changed._training = self._training_rows()
+        changed = self._copy(update.set_prior(self._get_fitted(), prior))
+        changed._training = self._get_training_rows()
         return changed
 
     def __add__(self, other: object) -> Self:
-        """A classifier that has learned the rows of both; one that has learned rows of no weight alone adds nothing."""
+        """Return a classifier that has learned the rows of both."""
         if not isinstance(other, BayesClassifier):
             return NotImplemented
-        mine, theirs = self._fitted(), other._fitted()
+        mine, theirs = self._get_fitted(), other._get_fitted()
         both = update.add(mine, theirs)
         if both is theirs:
-            return copy.copy(other)  # this one has learned nothing
+            return copy.copy(other)  # this classifier has learned no rows
         return copy.copy(self) if both is mine else self._copy(both)
 
     def __radd__(self, other: object) -> Self:
-        """0 + classifier, so that sum() adds classifiers up."""
+        """Return the classifier for 0 + classifier, so that sum() works."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __sub__(self, other: object) -> Self:
-        """A classifier that has not learned the rows of the other."""
+        """Return a classifier without the rows of the other."""
         if not isinstance(other, BayesClassifier):
             return NotImplemented
-        mine = self._fitted()
-        left = update.subtract(mine, other._fitted())
+        mine = self._get_fitted()
+        left = update.subtract(mine, other._get_fitted())
         return copy.copy(self) if left is mine else self._copy(left)
 
     def _copy(self, fitted: Fitted) -> Self:
-        """A classifier of the same kind that has learned this."""
+        """Return a classifier of the same type with this fitted state."""
         changed = copy.copy(self)
-        changed.prior = fitted.settings.prior  # of a shard it may be another one
+        changed.prior = fitted.settings.prior  # may differ from that of a shard
         return changed._become(fitted)
 
     # --- decisions
 
     def decide(self, X: Any, loss: Any = None, *, reject: float | None = None) -> Decisions:
-        """The decision of least expected loss for each row, with its risk and the next best one.
+        """Return the decision with the least expected loss for each row.
 
         Parameters
         ----------
@@ -697,18 +695,18 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Cost of each decision under each true class (decision first), in any form that `Loss.from_costs` accepts.
             None is zero-one loss, under which the decisions equal those of `predict`.
         reject : float, default=None
-            What it costs to leave a row undecided; None does not allow that.
+            Cost of leaving a row undecided. None: every row is decided.
 
         Returns
         -------
         Decisions
-            Arrays ``decision``, ``risk``, ``second_best`` and ``second_best_risk``; print it. Of a Spark DataFrame: the
-            same with these columns added.
+            Arrays ``decision``, ``risk``, ``second_best`` and ``second_best_risk``. For a Spark DataFrame: the
+            DataFrame with these columns added.
 
         See Also
         --------
-        risk : The expected loss of every decision.
-        deciban.decide : The same for posteriors of any classifier.
+        risk : Expected loss of every decision.
+        deciban.decide : The same for posteriors from any classifier.
 
         Examples
         --------
@@ -718,7 +716,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> days.decide([{"outlook": "sunny"}], {("yes", "no"): 5, ("no", "yes"): 1}).decision.tolist()
         ['no']
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         if kind_of_rows(X) == "spark":
             return decide_in_spark(fitted, X, loss, reject)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.decide_table(fitted, scoring.table_of(fitted, X), scoring.loss_for(fitted, loss, reject))
@@ -726,7 +724,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def decide_batches(
         self, X: Any, loss: Any = None, *, reject: float | None = None, output_format: FileKind | None = None
     ) -> Iterator[pa.Table]:
-        """Decide rows that need not fit into memory, piece by piece.
+        """Decide rows of any number, in batches.
 
         Parameters
         ----------
@@ -737,14 +735,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         reject : float, default=None
             As for `decide`.
         output_format : {"csv", "tsv", "json", "parquet"}, default=None
-            What the tables are to be written to; see `predict_batches`.
+            Format in which the batches will be written; see `predict_batches`.
 
         Yields
         ------
         pyarrow.Table
-            Some rows with the columns ``decision``, ``risk``, ``second_best`` and ``second_best_risk`` added.
+            A batch of rows with the columns ``decision``, ``risk``, ``second_best`` and ``second_best_risk`` added.
         """
-        yield from scoring.decide_batches(self._fitted(), X, loss, reject=reject, output_format=output_format)
+        yield from scoring.decide_batches(self._get_fitted(), X, loss, reject=reject, output_format=output_format)
 
     def decide_to(
         self,
@@ -756,32 +754,32 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table: str | None = None,
         if_exists: IfExists = "fail",
     ) -> int:
-        """Write rows with their decisions to a file, which is whole or not there, or into a table of a database.
+        """Write rows with their decisions to a file or a database table, atomically.
 
         Parameters
         ----------
         path : str or path-like
             As for `predict_to`.
         X : table
-            Rows, as for `predict`; they need not fit into memory.
+            Rows of any number, as for `predict`.
         loss : Loss, matrix, mapping, table or path, default=None
             As for `decide`.
         reject : float, default=None
             As for `decide`.
         table : str, default=None
-            The table of the database that is written; see `predict_to`.
+            Database table to write to; see `predict_to`.
         if_exists : {"fail", "replace", "append"}, default="fail"
             What to do if the table exists; see `predict_to`.
 
         Returns
         -------
         int
-            The number of rows.
+            Number of rows written.
         """
-        return scoring.decide_to(self._fitted(), path, X, loss, reject=reject, table=table, if_exists=if_exists)
+        return scoring.decide_to(self._get_fitted(), path, X, loss, reject=reject, table=table, if_exists=if_exists)
 
     def risk(self, X: Any, loss: Any = None) -> Floats:
-        """The expected loss of every decision.
+        """Return the expected loss of every decision.
 
         Parameters
         ----------
@@ -793,93 +791,95 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         ndarray of shape (rows, decisions)
-            In the order of the decisions of the loss.
+            Columns in the order of the decisions of the loss.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         table = scoring.table_of(fitted, X)
         posterior = scoring.predict_posteriors(fitted, table)
         return compute_risks(posterior, scoring.loss_for(fitted, loss), scoring.column_of(table))
 
     def coverage_curve(self, X: Any, y: Any, loss: Any = None) -> CoverageCurve:
-        """What share of rows would be decided, and at what cost, for every cost of rejecting.
+        """Return the share of decided rows and their cost, for every cost of rejecting a row.
 
         Parameters
         ----------
         X : table
             Rows, as for `fit`.
         y : array-like or str
-            Their true classes, or the name of the column that holds them.
+            True classes, or the name of the label column.
         loss : Loss, matrix, mapping, table or path, default=None
             As for `decide`.
 
         Returns
         -------
         CoverageCurve
-            Its ``choose`` finds the cost of rejecting for a wanted risk or coverage.
+            ``choose_reject`` returns the cost of rejecting for a wanted risk or coverage.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         rows = self._examples(X, y, None).whole()
         decisions = scoring.decide_table(fitted, rows.table, scoring.loss_for(fitted, loss))
         truths = find_class_places(fitted, rows.labels)
         if (truths < 0).any():
-            raise DataError("a label is missing; the curve needs the true class of every row")
+            raise DataError("a label is missing", remedy="give the true class of every row")
         return CoverageCurve.from_decisions(
             decisions, compute_incurred_costs(decisions, truths, scoring.column_of(rows.table))
         )
 
     def threshold(self, loss: Any = None, positive: Any = None) -> Threshold:
-        """For two classes: above which likelihood ratio, odds and posterior to decide for the positive class.
+        """Return the decision threshold for two classes, on likelihood ratio, odds and posterior.
 
         Parameters
         ----------
         loss : Loss, matrix, mapping, table or path, default=None
             As for `decide`.
         positive : label, default=None
-            The positive class; None is the last of `classes_`.
+            The positive class. None: the last of `classes_`.
 
         Returns
         -------
         Threshold
-            With ``likelihood_ratio``, ``odds`` and ``posterior``; print it.
+            ``likelihood_ratio``, ``odds`` and ``posterior``.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         labels = fitted.classes.tolist()
         if len(labels) != 2:
-            raise UsageError(f"a threshold is for two classes, not {len(labels)}", remedy="see decide()")
+            raise UsageError(f"a threshold needs two classes; the model has {len(labels)}", remedy="use decide()")
         first = labels[-1] if positive is None else positive
         if first not in labels:
-            raise UsageError((Argument("positive", first), " is not one of the classes ", Labels(labels)))
+            raise UsageError(
+                "not a known class", remedy=("choose from ", Labels(labels)), parameter=Argument("positive", first)
+            )
         place = labels.index(first)
         prior = float(np.exp(fitted.model.log_prior[place]))
         return Threshold.from_loss(
             scoring.loss_for(fitted, loss), prior, (first, labels[1 - place]), (labels[0], labels[1])
         )
 
-    # --- how good it is, and where its assumptions fail
+    # --- evaluation and diagnosis
 
     def evaluate(self, X: Any, y: Any, sample_weight: Any = None, *, loss: Any = None) -> Evaluation:
-        """All figures of rows that were not learned: accuracy, log-loss, AUC, calibration, confusions, costs.
+        """Return all metrics on held-out rows: accuracy, log-loss, ROC AUC, calibration, confusion matrix and costs.
 
         Parameters
         ----------
         X : table
             Rows, as for `fit`.
         y : array-like or str
-            Their true classes, or the name of the column that holds them.
+            True classes, or the name of the label column.
         sample_weight : array-like or str, default=None
-            Their weights, or the name of the column that holds them.
+            Row weights, or the name of the weight column.
         loss : Loss, matrix, mapping, table or path, default=None
-            What decisions cost, as for `decide`; adds the mean cost of the least-risk decisions.
+            Costs of decisions, as for `decide`; adds the mean cost of the least-cost decisions.
 
         Returns
         -------
         Evaluation
-            Figures, each beside that of a baseline that knows only the shares of the classes; print it.
+            Metrics, each with that of a baseline that uses only the class shares.
 
         See Also
         --------
-        cross_validate : Cross-validation, from the table alone.
-        leave_one_out : For rows that were learned.
+        cross_validate : Cross-validated metrics.
+        leave_one_out : Metrics on training rows, each left out.
 
         Examples
         --------
@@ -890,34 +890,34 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> round(clf.evaluate(X[1::2], y[1::2]).accuracy, 3)
         0.96
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         return evaluate.evaluate_rows(fitted, open_examples(fitted, X, y, sample_weight), loss)
 
     def cross_validate(
         self, X: Any, y: Any, sample_weight: Any = None, *, folds: int = 5, loss: Any = None
     ) -> Evaluation:
-        """Cross-validation: all figures of each part of a table by what the other parts teach.
+        """Return cross-validated metrics.
 
-        The classifier gives the parameters; it need not be fitted and is not changed. Each class is spread evenly over
-        the folds, the same way each time.
+        Only the parameters of the classifier are used; it need not be fitted and is not changed. Folds are stratified
+        by class and deterministic.
 
         Parameters
         ----------
         X : table
-            Rows, as for `fit`; a file is read once for each fold and need not fit into memory.
+            Rows, as for `fit`. A file is read once per fold and may be of any size.
         y : array-like or str
-            Their labels, or the name of the column that holds them.
+            Labels, or the name of the label column.
         sample_weight : array-like or str, default=None
-            Their weights, or the name of the column that holds them.
+            Row weights, or the name of the weight column.
         folds : int, default=5
-            The number of parts, at least 2.
+            Number of folds, at least 2.
         loss : Loss, matrix, mapping, table or path, default=None
-            What decisions cost, as for `decide`.
+            Costs of decisions, as for `decide`.
 
         Returns
         -------
         Evaluation
-            The figures of all rows, each predicted by a model that has not learned it.
+            Metrics over all rows, each predicted by a model fitted without its fold.
 
         Examples
         --------
@@ -928,169 +928,167 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         0.96
         """
         if not isinstance(folds, int | np.integer) or folds < 2:
-            raise UsageError("give a whole number that is at least 2", parameter=Argument("folds", folds))
+            raise UsageError("expected an integer of at least 2", parameter=Argument("folds", folds))
         settings = self._settings()
         settings.check()
         return evaluate.cross_validate(settings, open_examples(None, X, y, sample_weight), int(folds), loss)
 
     def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:
-        """What the model would say of each row it has learned, had it not learned that row: exact, in one more pass.
+        """Return the leave-one-out predictions of the training rows: exact, in one pass over them.
 
         Parameters
         ----------
         X : table, default=None
-            Rows that were learned; None is those of the last `fit`, as long as nothing else was learned since.
+            Training rows. None: the rows of the last `fit`, if nothing was learned since.
         y : array-like or str, default=None
-            Their labels, or the name of the column that holds them.
+            Labels, or the name of the label column.
         sample_weight : array-like or str, default=None
-            The weights with which they were learned.
+            Weights with which the rows were learned.
 
         Returns
         -------
         LeaveOneOut
-            The posterior of each row, and figures; print it. Of a Spark DataFrame, whose rows stay where they are: an
-            `Evaluation`, the figures alone.
+            Posterior of each row, and metrics. For a Spark DataFrame: an `Evaluation` with the metrics only.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         rows = self._examples(X, y, sample_weight)
         if rows.elsewhere:
             return evaluate.evaluate_left_out(fitted, rows)  # type: ignore[return-value]  # rows stay there
         return evaluate.score_left_out(fitted, *evaluate.read_learned_rows(fitted, rows))
 
     def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:
-        """Which assumptions of plain Bayes fail, where, what that costs in leave-one-out bits, and the remedy.
+        """Find violated assumptions of plain Bayes, their cost in leave-one-out bits per row, and remedies.
 
         Parameters
         ----------
         X : table, default=None
-            Rows that were learned; None is those of the last `fit`. Of a long file a sample is looked at.
+            Training rows. None: the rows of the last `fit`. A sample of a long file is used.
         y : array-like or str, default=None
-            Their labels, or the name of the column that holds them.
+            Labels, or the name of the label column.
         sample_weight : array-like or str, default=None
-            The weights with which they were learned.
+            Weights with which the rows were learned.
 
         Returns
         -------
         Diagnosis
-            Dependent columns, columns that do not follow their family, small classes; print it.
+            Dependent columns, columns that do not match their family, and small classes.
         """
-        return evaluate.diagnose_rows(self._fitted(), self._examples(X, y, sample_weight))
+        return evaluate.diagnose_rows(self._get_fitted(), self._examples(X, y, sample_weight))
 
     def importance(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Importance:
-        """How much each column matters: the mean size of its evidence, and what it adds in bits.
+        """Return the importance of each column: the mean size of its evidence, and its gain in bits.
 
         Parameters
         ----------
         X : table, default=None
-            Rows. With `y`, rows that were learned, each scored without itself; without, rows of any kind. None is the
-            rows of the last `fit` where they are remembered, and otherwise rows that are drawn from the model.
+            Rows. With `y`: training rows, each left out in turn. Without `y`: any rows. None: the rows of the last
+            `fit` or, for a loaded model, rows sampled from the model.
         y : array-like or str, default=None
-            The labels of rows that were learned, or the name of the column that holds them.
+            Labels of training rows, or the name of the label column.
         sample_weight : array-like or str, default=None
-            The weights with which they were learned.
+            Weights with which the rows were learned.
 
         Returns
         -------
         Importance
-            Arrays over the columns; print it, or ask for ``to_frame()``. Of many rows a sample is looked at.
+            Arrays over the columns; ``to_frame()`` for a table. A sample of many rows is used.
 
         See Also
         --------
-        explain : What each column says of single rows.
+        explain : Evidence of each column for single rows.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         if X is not None and y is None:
             return compute_new_row_importance(fitted, X)
-        if X is None and self._training_rows() is None:
+        if X is None and self._get_training_rows() is None:
             return compute_simulated_importance(fitted)
         return compute_training_importance(fitted, self._examples(X, y, sample_weight))
 
     def select_columns(
         self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None
     ) -> list[str]:
-        """The columns that together tell most about the class, the most informative first.
+        """Return the columns that together predict the class best, most informative first.
 
-        Columns are added one at a time, each time the one whose evidence, its row left out, adds most to that of those
-        before it.
+        Forward selection: each step adds the column that lowers the leave-one-out log-loss most.
 
         Parameters
         ----------
         k : int, default=None
-            How many columns; None stops where a column adds no more than chance would.
+            Number of columns. None: stop when a column adds no more than chance would.
         X : table, default=None
-            Rows that were learned; None is those of the last `fit`.
+            Training rows. None: the rows of the last `fit`.
         y : array-like or str, default=None
-            Their labels, or the name of the column that holds them.
+            Labels, or the name of the label column.
         sample_weight : array-like or str, default=None
-            The weights with which they were learned.
+            Weights with which the rows were learned.
 
         Returns
         -------
         list of str
-            The names of the columns.
+            Column names.
 
         See Also
         --------
-        EvidenceSelector : The same as a step of a pipeline.
+        EvidenceSelector : The same as a scikit-learn transformer.
         """
         width = self.n_features_in_
         if k is not None and not (isinstance(k, int | np.integer) and 0 <= k <= width):
-            raise UsageError(f"select_columns(k={k!r}): give a whole number up to {width}, the number of columns")
-        return [self.schema_.column_name(column) for column in self._selected_columns(k, X, y, sample_weight)]
+            raise UsageError(f"expected an integer from 0 to {width} (all columns)", parameter=Argument("k", k))
+        return [self.schema_.column_name(column) for column in self._select_positions(k, X, y, sample_weight)]
 
     def estimate_prior(self, X: Any, level: float = 0.95) -> EstimatedPrior:
-        """The shares of the classes among unlabeled rows, by expectation and maximization.
+        """Estimate the class shares of unlabeled rows, by expectation maximization (EM).
 
-        It rests on calibrated posteriors and warns where there is reason to doubt them.
+        The estimate needs calibrated posteriors; a warning is issued if they may be uncalibrated.
 
         Parameters
         ----------
         X : table
             Rows, as for `predict`.
         level : float, default=0.95
-            The probability with which each share lies in its interval.
+            Confidence level of the intervals.
 
         Returns
         -------
         EstimatedPrior
-            The share of each class with its interval; `with_prior` takes it.
+            Share of each class with its interval. Pass it to `with_prior`.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         error = None
-        if self._training_rows() is not None:
+        if self._get_training_rows() is not None:
             error = self.leave_one_out().expected_calibration_error
         elif fitted.is_tuned:
-            error = 0.0  # tuned, and nothing to check it by
+            error = 0.0  # tuned models are calibrated; without training rows this cannot be checked
         return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
 
     def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> BayesRiskEstimate:
-        """The risk of the best rule if the model were true, beside the leave-one-out risk.
+        """Return the Bayes error according to the model, and the leave-one-out error for comparison.
 
-        Each column has the family that the model uses for it, with weight 1. Exact for one column of listed values, of
-        bins, or of a family with a cumulative distribution; simulated otherwise.
+        Each column has the family that the model uses, with weight 1. The result is exact for a single column that is
+        discrete, binned, or of a family with a cumulative distribution function; otherwise it is simulated.
 
         Parameters
         ----------
         loss : Loss, matrix, mapping, table or path, default=None
-            As for `decide`; None is zero-one loss, under which the risk is the error.
+            As for `decide`. None is zero-one loss, under which the risk is the error rate.
         n_samples : int, default=100_000
             Number of rows to simulate.
         random_state : int, default=0
-            The seed.
+            Seed of the simulation.
 
         Returns
         -------
         BayesRiskEstimate
-            ``risk``, its ``interval``, and ``leave_one_out``, the leave-one-out risk if the training rows are known.
+            ``risk``, its 95% ``interval``, and ``leave_one_out``, the leave-one-out risk of the training rows or None.
 
         See Also
         --------
         deciban.bayes_error : For known distributions.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         costs = loss_for(fitted, loss)
         risk, interval = model_risk(fitted, costs, n_samples, random_state)
-        known = self._training_rows() is not None
+        known = self._get_training_rows() is not None
         return BayesRiskEstimate(risk, interval, self.leave_one_out().mean_cost(costs) if known else None, costs)
 
     def report(
@@ -1104,32 +1102,32 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         title: str | None = None,
         examples: int = 3,
     ) -> Report:
-        """A report as one HTML page: what the model is, how good it is, what each column says, and a form to try it.
+        """Create a report as one HTML page: model, metrics, evidence of each column, and a form to try the model.
 
-        Without `X` it is made from counts, with the rows of the last `fit` left out in turn where they are
-        remembered, and no row is in it.
+        Without `X`, the report is made from the counts, and metrics from the rows of the last `fit`, each left out. It
+        then contains no rows.
 
         Parameters
         ----------
         path : str or path-like, default=None
-            The file to write, such as "churn.html". None: none is written.
+            File to write, such as "churn.html". None: no file is written.
         X : table, default=None
-            Rows that were held out, as for `fit`.
+            Held-out rows, as for `fit`.
         y : array-like or str, default=None
-            Their classes, or the name of the column that holds them; None is the column that `fit` was told.
+            True classes, or the name of the label column. None: the label column of `fit`.
         sample_weight : array-like or str, default=None
-            Their weights, or the name of the column that holds them.
+            Row weights, or the name of the weight column.
         loss : Loss, matrix, mapping, table or path, default=None
-            What decisions cost, as for `decide`.
+            Costs of decisions, as for `decide`.
         title : str, default=None
-            The title of the page. None: what is predicted.
+            Title of the page. None: the name of the label column.
         examples : int, default=3
-            How many rows of `X` are shown with their evidence; 0 keeps all rows out of the page.
+            Number of rows of `X` to show with their evidence; 0 for none.
 
         Returns
         -------
         Report
-            ``figures`` has all figures as data, ``html`` the page.
+            ``data`` has all numbers as plain data, ``html`` is the page.
 
         Examples
         --------
@@ -1138,27 +1136,27 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> clf = BayesClassifier(tune=None).fit(weather(), "play")
         >>> report = clf.report()
         >>> report.data["model"]["rows"], report.data["quality"]["source"]
-        (14, 'rows that the model has learned, each left out in its turn')
+        (14, 'the training rows (each left out in turn)')
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         target = fitted.origin.target if y is None else y
         held_out = None if X is None else open_examples(fitted, X, target, sample_weight)
-        training = None if self._training_rows() is None else self._examples(None, None, None)
-        told = title or f"Report on {fitted.origin.target or 'a model'}"
-        found = Report(collect_report_data(fitted, told, held_out, training, loss, examples))
+        training = None if self._get_training_rows() is None else self._examples(None, None, None)
+        heading = title or f"Report on {fitted.origin.target or 'a model'}"
+        report = Report(collect_report_data(fitted, heading, held_out, training, loss, examples))
         if path is not None:
-            found.save(path)
-        return found
+            report.save(path)
+        return report
 
-    def _selected_columns(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:
-        """The places of the columns that `select_columns` names."""
-        fitted = self._fitted()
-        table, labels, weights = evaluate.read_learned_rows(fitted, self._examples(X, y, sample_weight), few=True)
+    def _select_positions(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:
+        """Return the positions of the columns that `select_columns` returns by name."""
+        fitted = self._get_fitted()
+        table, labels, weights = evaluate.read_learned_rows(fitted, self._examples(X, y, sample_weight), sample=True)
         schema, classes = fitted.model.schema, fitted.classes.size
         rows = Rows.of(table, labels, weights, classes, limit_tuning_rows(schema, classes)).of_classes_present()
         return select_columns(rows, schema, k, None if fitted.tuning is None else fitted.tuning.corrections)
 
-    # --- inside the model
+    # --- model contents
 
     @overload
     def evidence(self, X: Any) -> Evidence: ...
@@ -1170,34 +1168,34 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def evidence(self, X: Any, by: Literal["column"]) -> ColumnEvidence: ...
 
     def evidence(self, X: Any, by: str = "block") -> Evidence | ColumnEvidence:
-        """What each block of columns, or each column, says for each class: the terms that add up to the log joint.
+        """Return the evidence of each block, or of each column, for each class: the terms of the log joint.
 
         Parameters
         ----------
         X : table
             Rows, as for `predict`.
         by : {"block", "column"}, default="block"
-            A block is a column by itself, or columns that are modeled together. By column, what a joint block says is
-            shared out among its columns by Shapley values.
+            "block": one term per block, a single column or several modeled together. "column": one term per column;
+            the evidence of a joint block is shared among its columns by Shapley values.
 
         Returns
         -------
         Evidence or ColumnEvidence
-            ``values`` is row by block (or column) by class; ``log_joint`` = ``log_prior`` + ``bias`` + sum of weight
-            times value (of columns, the weight is in the value).
+            ``values`` has shape (rows, blocks or columns, classes). ``log_joint`` is ``log_prior`` + ``bias`` + the sum
+            of weight times value; by column, values already include the weights.
 
         See Also
         --------
         explain : The same as text.
         """
         check_by(by)
-        fitted = self._fitted()
-        table = scoring.aligned_table(fitted, X)
+        fitted = self._get_fitted()
+        table = scoring.align_rows(fitted, X)
         evidence = fitted.model.evidence(table)
         return evidence if by == "block" else column_evidence(fitted.model, table, evidence)
 
     def log_joint(self, X: Any) -> Floats:
-        """log P(row, class), before it is normalized.
+        """Return log P(row, class), the log posterior before normalization.
 
         Parameters
         ----------
@@ -1208,10 +1206,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         -------
         ndarray of shape (rows, classes)
         """
-        return scoring.score_rows(self._fitted(), X, lambda joint, prior: joint, full=True)
+        return scoring.score_rows(self._get_fitted(), X, lambda joint, prior: joint, full=True)
 
     def log_density(self, X: Any) -> Floats:
-        """log P(row), by plain Bayes: very low for a row unlike all that was learned.
+        """Return log P(row) according to plain Bayes: very low for outliers.
 
         Parameters
         ----------
@@ -1221,155 +1219,154 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         ndarray of shape (rows,)
-            -inf for a row that no class can produce.
+            -inf for a row that is impossible in every class.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         return scoring.score_rows(
             fitted, X, lambda joint, prior: log_normalize(joint, prior)[1], full=True, model=fitted.plain
         )
 
     def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Floats, Floats]:
-        """The bounds between which each posterior lies, given how few rows it was learned from.
+        """Return confidence intervals of the posteriors, given the number of training rows.
 
-        By the delta method on the log-odds of each class against all others. A prior that was given has no error, a
-        counted one has. Weights that were tuned are held fixed, and that the model may be of the wrong kind is not in
-        it.
+        They come from the delta method on the log-odds of each class against all others. A given prior has no error,
+        a counted one has. Tuned weights are held fixed, and errors of the model itself are not included.
 
         Parameters
         ----------
         X : table
             Rows, as for `predict`.
         level : float, default=0.95
-            The probability with which a posterior lies between its bounds.
+            Confidence level.
 
         Returns
         -------
         low, high : ndarray of shape (rows, classes)
         """
-        return scoring.intervals(self._fitted(), X, level)
+        return scoring.intervals(self._get_fitted(), X, level)
 
     def estimates(self, *, plain: bool = False) -> Estimates:
-        """What was estimated: the prior, and of each column means and variances, P(value | class), rates.
+        """Return the estimated parameters: prior, means and variances, P(value | class), rates.
 
         Parameters
         ----------
         plain : bool, default=False
-            Whether to show the model that tuning started from, which has each column once by its inferred family, and
-            from which `log_density` comes. Otherwise the model that predicts, each block with its weight.
+            If True, show the plain model before tuning, with each column once by its inferred family, which
+            `log_density` uses. Otherwise show the model that predicts, with the weight of each block.
 
         Returns
         -------
         Estimates
             A mapping from the name of a column (of a joint block: "a+b") to arrays by parameter, in the order of
-            `classes_`: ``clf.estimates()["age"]["mean"]``; ``clf.estimates().prior`` has the prior of each class.
-            ``to_frame``, ``to_arrow`` and ``to_dict`` give all of it; print it.
+            `classes_`: ``clf.estimates()["age"]["mean"]``. ``clf.estimates().prior`` is the prior of each class.
+            ``to_frame``, ``to_arrow`` and ``to_dict`` return everything.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         return Estimates.from_model(fitted.plain if plain else fitted.model)
 
     def top_words(self, label: Any, n: int = 20, column: str | None = None) -> TopWords:
-        """The words by which texts of a class are known, the most informative first.
+        """Return the most characteristic words of a class, most informative first.
 
         Parameters
         ----------
         label : label
             The class.
         n : int, default=20
-            How many words.
+            Number of words.
         column : str, default=None
-            The column of texts, if there are several.
+            Name of the text column; required if there are several.
 
         Returns
         -------
         TopWords
-            A list of words with their evidence in decibans and their counts; print it.
+            List of words with their evidence in decibans and their counts.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         return top_words_of(fitted.plain, fitted.class_index(label), n, column)
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None
     ) -> tuple[Any, LabelArray]:
-        """Draw rows from the model: a class by the prior, then each column by the family that the model uses for it.
+        """Sample rows from the model: a class from the prior, then each column from its family.
 
-        Columns are drawn independently within the class, those of a declared joint block together. Blocks, weights and
-        corrections that tuning added are left out, and texts are drawn from plain word counts.
+        Columns are independent within a class, except those of a declared joint block. Joint blocks, weights and
+        corrections added by tuning are not used, and texts are drawn from word counts.
 
         Parameters
         ----------
         n_samples : int, default=1
             Number of rows to draw.
         random_state : int, RandomState, Generator or None, default=None
-            The seed, or where random numbers come from.
+            Seed or random generator.
         label : label, default=None
-            The class of all rows; None draws it.
+            Class of all rows. None: drawn from the prior.
         length : int, default=None
-            The number of words of each text, and of each row of a `Multinomial` block; None draws it.
+            Number of words of each text, and of each row of a `Multinomial` block. None: drawn.
 
         Returns
         -------
         X : pyarrow.Table or ndarray
-            The rows; an array where the columns are numbers without names.
-        y : ndarray of shape (rows,)
-            Their classes.
+            Sampled rows; an array if the columns are numbers without names.
+        y : ndarray of shape (n_samples,)
+            Classes of the rows.
         """
-        return sample_rows(self._fitted(), n_samples, random_state, label, length)
+        return sample_rows(self._get_fitted(), n_samples, random_state, label, length)
 
     def linear_form(self) -> Form:
-        """The model as weights times features, with an offset for each class.
+        """Return the model as a linear classifier: weights times features plus an offset per class.
 
         Returns
         -------
         Form
-            ``score[class] = weights · features + offset``; with hyperplanes between classes.
+            ``score[class] = weights · features + offset``, and `hyperplane` between two classes.
 
         Raises
         ------
         UsageError
-            If the model is not linear; the message says which column and why.
+            If the model is not linear. The message names the column and the reason.
         """
-        return form_of(self._fitted().model, quadratic=False)
+        return form_of(self._get_fitted().model, quadratic=False)
 
     def quadratic_form(self) -> Form:
-        """The same with a quadratic term for each class, for models with a variance for each class.
+        """Return the model as a quadratic classifier, for variances that differ between classes.
 
         Returns
         -------
         Form
         """
-        return form_of(self._fitted().model, quadratic=True)
+        return form_of(self._get_fitted().model, quadratic=True)
 
     def parameter_count(self) -> ParameterCount:
-        """How many numbers the naive, this and the full joint model have to learn.
+        """Return the number of free parameters of the naive model, of this model and of the full joint model.
 
         Returns
         -------
         ParameterCount
-            ``naive``, ``model``, ``full`` and ``combinations``; print it.
+            ``naive``, ``model``, ``full`` and ``combinations``.
         """
-        fitted = self._fitted()
+        fitted = self._get_fitted()
         return ParameterCount.from_counts(fitted.counts, fitted.plain, fitted.model)
 
-    # --- files, and other languages
+    # --- files and exports
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all that was learned to a model file (.dcb): data only, no code; `deciban.load` reads it.
+        """Save the classifier to a model file (.dcb), which holds data and no code. `deciban.load` reads it.
 
         Parameters
         ----------
         path : str or path-like
-            The file; one that is there is replaced when all is written.
+            File name. An existing file is replaced atomically.
         """
-        model_file.save(path, self._fitted())
+        model_file.save(path, self._get_fitted())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The classifier that was saved to a model file; see `deciban.load`.
+        """Load a classifier from a model file; see `deciban.load`.
 
         Parameters
         ----------
         path : str or path-like
-            A model file.
+            Model file.
 
         Returns
         -------
@@ -1379,12 +1376,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     @classmethod
     def from_fitted(cls, fitted: Fitted) -> Self:
-        """The classifier that knows what `fitted` knows, with its settings as parameters.
+        """Create a classifier from a fitted state, with its settings as parameters.
 
         Parameters
         ----------
         fitted : Fitted
-            As in the attribute `fitted_`.
+            Fitted state, as in the attribute `fitted_`.
 
         Returns
         -------
@@ -1393,7 +1390,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return cls(**{name: getattr(fitted.settings, name) for name in SETTINGS})._become(fitted)
 
     def to_javascript(self) -> str:
-        """The model as a JavaScript module that needs nothing else, for browsers and for Node.
+        """Export the model as a self-contained JavaScript module for browsers and Node.
 
         Returns
         -------
@@ -1405,13 +1402,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Raises
         ------
         UsageError
-            If JavaScript cannot score a column; it is named.
+            If a column cannot be exported; the message names it.
 
         See Also
         --------
-        report : A page that has the same scorer in it.
-        to_python : The same as a Python file.
-        to_onnx : For programs that run ONNX.
+        report : An HTML page with the same scorer.
+        to_python : A Python file.
+        to_onnx : An ONNX model.
 
         Examples
         --------
@@ -1421,10 +1418,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> "export const" in module
         True
         """
-        return to_javascript(self._fitted())
+        return to_javascript(self._get_fitted())
 
     def to_python(self) -> str:
-        """The model as one Python file that needs nothing but the standard library of Python 3.8 or later.
+        """Export the model as one Python file that needs only the standard library of Python 3.8 or later.
 
         Returns
         -------
@@ -1437,12 +1434,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Raises
         ------
         UsageError
-            If a column cannot be exported; it is named.
+            If a column cannot be exported; the message names it.
 
         See Also
         --------
-        to_javascript : The same for browsers and Node.
-        to_onnx : For programs that run ONNX.
+        to_javascript : A JavaScript module.
+        to_onnx : An ONNX model.
 
         Examples
         --------
@@ -1452,25 +1449,25 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> source.splitlines()[-1]
         '    sys.exit(main())'
         """
-        return to_python(self._fitted())
+        return to_python(self._get_fitted())
 
     def to_onnx(self) -> Any:
-        """The model as an ONNX model that computes in doubles, for onnxruntime and what else runs ONNX.
+        """Export the model to ONNX, in double precision.
 
         Returns
         -------
         onnx.ModelProto
-            It has an input of shape (rows, 1) for each column that is read, texts or doubles, and the outputs `label`
-            and `probabilities`, which are those of `predict_proba` to 1e-9. Missing is NaN, and "" of texts.
+            A model with an input of shape (rows, 1) for each used column (strings or doubles) and the outputs `label`
+            and `probabilities`, which match `predict_proba` to 1e-9. Missing values are NaN, or "" for strings.
 
         Raises
         ------
         UsageError
-            If onnx is not installed, or if a column cannot be scored there, such as one of `Text`; it is named.
+            If onnx is not installed, or a column cannot be exported, such as `Text`; the message names it.
 
         See Also
         --------
-        to_javascript, to_python : Every family, with the evidence of columns.
+        to_javascript, to_python : Exports for every family, with the evidence of columns.
 
         Examples
         --------
@@ -1480,7 +1477,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> [one.name for one in model.graph.input]
         ['outlook', 'temperature', 'humidity', 'wind']
         """
-        return to_onnx(self._fitted())
+        return to_onnx(self._get_fitted())
 
     def to_sql(
         self,
@@ -1489,36 +1486,36 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         explain: bool = False,
         keep: Sequence[str] | None = None,
     ) -> str:
-        """The model as one SELECT statement, which scores a table in the database where it is.
+        """Export the model as one SELECT statement that scores a table inside the database.
 
         Parameters
         ----------
         table : str
-            The name of the table; dots part the schema from it. It has the columns that the model reads.
+            Name of the table, such as "customers" or "sales.customers". It must have the columns of the model.
         dialect : {"duckdb", "postgres", "spark"}, default="duckdb"
-            Whose SQL it is.
+            SQL dialect.
         explain : bool, default=False
-            Whether to say, in decibans, what each column says for the predicted class against the next best.
+            If True, add the evidence of each column for the predicted class against the second best, in decibans.
         keep : sequence of str, default=None
-            The columns of the table that are passed on, such as its key. None: all.
+            Columns of the table to return, such as its key. None: all.
 
         Returns
         -------
         str
-            The statement. It answers the columns that are kept, `predicted`, the probability of each class as
-            `P(class)`, which are those of `predict_proba` to 1e-9, and with `explain` also `against`, the next best
-            class, `decibans`, the log-odds of these two, `decibans of prior` (with the bias) and `decibans of` each
-            column, which add up to them. A row that `predict` would refuse has NULL.
+            The statement. It returns the kept columns, `predicted`, and the probability of each class as `P(class)`,
+            which match `predict_proba` to 1e-9. With `explain` it also returns `against` (the second-best class),
+            `decibans` (the log-odds of the two), `decibans of prior` (including the bias) and `decibans of` each
+            column, which sum to `decibans`. Rows for which `predict` would raise an error have NULL.
 
         Raises
         ------
         UsageError
-            If SQL cannot score a column, such as one of `Text`; it is named.
+            If a column cannot be exported to SQL, such as `Text`; the message names it.
 
         See Also
         --------
-        to_python, to_javascript : Every family.
-        explain : The same explanation, of rows here.
+        to_python, to_javascript : Exports for every family.
+        explain : The same explanation in Python.
 
         Examples
         --------
@@ -1531,60 +1528,60 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> outlook, predicted, [round(p, 3) for p in probabilities]
         ('sunny', 'no', [0.688, 0.312])
         """
-        return to_sql(self._fitted(), table, dialect, explain, keep)
+        return to_sql(self._get_fitted(), table, dialect, explain, keep)
 
-    # --- the fitted state: one value, `fitted_`, that is replaced as a whole
+    # --- fitted state: one value, `fitted_`, replaced as a whole
 
     @property
     def classes_(self) -> LabelArray:
-        """The classes, sorted, of the type that the labels came in."""
-        return self._fitted().classes
+        """Classes, sorted, with the type of the labels."""
+        return self._get_fitted().classes
 
     @property
     def schema_(self) -> Schema:
-        """What each column is taken for, and why; print it. Tuning may have chosen other families than inferred."""
-        return self._fitted().schema
+        """Family of each column and the reason for it, after tuning."""
+        return self._get_fitted().schema
 
     @property
     def tuning_(self) -> Tuning | None:
-        """What was tuned: families, joint blocks and the weight of each block; None for plain Bayes. Print it."""
-        return self._fitted().tuning
+        """Results of tuning: families, joint blocks and the weight of each block. None for plain Bayes."""
+        return self._get_fitted().tuning
 
     @property
     def counts_(self) -> Counts:
-        """All that was counted: a value that can be added, subtracted and scaled."""
-        return self._fitted().counts
+        """Sufficient statistics of the training rows, which can be added, subtracted and scaled."""
+        return self._get_fitted().counts
 
     @property
     def model_(self) -> Model:
-        """The prior and the likelihoods that the counts support."""
-        return self._fitted().model
+        """Prior and likelihoods estimated from the counts."""
+        return self._get_fitted().model
 
     @property
     def shards_(self) -> tuple[str, ...]:
-        """Names of the sets of rows that were learned, the same for the same rows: to see that none was added twice."""
-        return shards_of(self._fitted())
+        """Identifiers of the learned sets of rows, computed from their counts: equal rows have equal identifiers."""
+        return shards_of(self._get_fitted())
 
     @property
     def target_(self) -> str | None:
-        """The name of the column that held the labels; None where they were given apart."""
-        return self._fitted().origin.target
+        """Name of the label column; None if labels were given as an array."""
+        return self._get_fitted().origin.target
 
     @property
     def n_features_in_(self) -> int:
-        """The number of columns."""
+        """Number of columns."""
         return self.schema_.width
 
     @property
     def feature_names_in_(self) -> npt.NDArray[np.object_]:
-        """The names of the columns; an AttributeError where they have none."""
+        """Names of the columns; raises AttributeError if they have none."""
         names = self.schema_.names
         if names is None:
             raise AttributeError("feature_names_in_: the columns have no names")
         return np.array(names, dtype=object)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the training rows."""
+        """Return the state without the training rows, for pickling."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_training"}
 
@@ -1592,11 +1589,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return "fitted_" in vars(self)
 
     def _settings(self) -> Settings:
-        """The parameters as they are now."""
+        """Return the current parameters."""
         return Settings(**{name: getattr(self, name) for name in SETTINGS})
 
-    def _fitted(self) -> Fitted:
-        """What was learned, with the parameters as they are now, which may have been set since."""
+    def _get_fitted(self) -> Fitted:
+        """Return the fitted state with the current parameters, which may have changed since the fit."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
         fitted = self.fitted_
@@ -1605,23 +1602,26 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return fitted
 
     def _become(self, fitted: Fitted, training: tuple[Any, Any, Any] | None = None) -> Self:
-        """Take over what was learned; `training` are the rows, if they are all that was learned."""
+        """Set the fitted state; `training` are the rows, if nothing else was learned."""
         self.fitted_ = fitted
         self._training = training
         return self
 
-    def _training_rows(self) -> tuple[Any, Any, Any] | None:
-        """The rows of the last fit, unless something else was learned since."""
+    def _get_training_rows(self) -> tuple[Any, Any, Any] | None:
+        """Return the rows of the last fit, or None if something else was learned since."""
         return vars(self).get("_training")
 
     def _examples(self, X: Any, y: Any, sample_weight: Any) -> Examples:
-        """Rows with their labels; without X those of the last fit."""
+        """Return rows with their labels; without X, those of the last fit."""
         if X is None:
-            kept = self._training_rows()
+            kept = self._get_training_rows()
             if kept is None:
-                raise UsageError("only the rows of a fit are remembered, and not in a file", remedy="give X and y")
+                raise UsageError(
+                    "the training rows are unavailable: only fit keeps them, and model files do not hold them",
+                    remedy="pass X and y",
+                )
             X, y, sample_weight = kept
-        return fit.open_examples(self._fitted(), X, y, sample_weight)
+        return fit.open_examples(self._get_fitted(), X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -1635,13 +1635,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 def load(path: str | os.PathLike[str]) -> BayesClassifier:
     """Load a classifier from a model file.
 
-    It can do all that it could when it was saved: predict, learn more, forget, be added to others. Only the training
-    rows are not in the file.
+    The loaded classifier can predict, learn more rows, forget rows and be merged. Training rows are not in the file.
 
     Parameters
     ----------
     path : str or path-like
-        A model file (``.dcb``), as written by `BayesClassifier.save` or by the command ``deciban fit``.
+        Model file (``.dcb``), as written by `BayesClassifier.save` or by the command ``deciban fit``.
 
     Returns
     -------
@@ -1651,14 +1650,14 @@ def load(path: str | os.PathLike[str]) -> BayesClassifier:
     Raises
     ------
     ModelFileError
-        If the file is damaged, is no model, or was written by a newer version.
+        If the file is damaged, is not a model, or was written by a newer version.
     OSError
         If the file cannot be read.
 
     See Also
     --------
-    BayesClassifier.save : Write the file.
-    merge : Add up models that were trained apart.
+    BayesClassifier.save : Save a classifier.
+    merge : Merge separately trained classifiers.
 
     Examples
     --------
@@ -1679,19 +1678,19 @@ def merge(
     force: bool = False,
     names: Sequence[str] | None = None,
 ) -> BayesClassifier:
-    """Add up classifiers that were trained apart: the result has learned the rows of all of them.
+    """Merge separately trained classifiers: the result has learned the rows of all of them.
 
-    Nothing that is given is changed. What the first model was tuned to is kept, and is stale until `retune`.
+    The given models are not changed. The tuning of the first model is kept until `retune`.
 
     Parameters
     ----------
     models : sequence of BayesClassifier, bytes, str or path-like
-        Fitted classifiers, the names of model files, or what `count_batches` returns.
+        Fitted classifiers, names of model files, or results of `count_batches`.
     force : bool, default=False
-        Merge models even if they have learned the same rows, which then count twice, predict different columns, or have
-        no column in common.
+        If True, merge models even if they have learned the same rows (which then count twice), predict different
+        columns, or have no column in common.
     names : sequence of str, default=None
-        What error messages call the models; by default the names of their files, or "model 1", "model 2", ...
+        Names of the models for error messages. None: the file names, or "model 1", "model 2", ...
 
     Returns
     -------
@@ -1701,14 +1700,14 @@ def merge(
     Raises
     ------
     DataError
-        If two models have learned the same rows, unless `force`; if their labels are of different types.
+        If two models have learned the same rows (unless `force`), or their labels have different types.
     SchemaError
-        If a column has different families in two models; if they predict different columns or have none in common,
-        unless `force`.
+        If a column has different families in two models, or (unless `force`) they predict different columns or have no
+        column in common.
 
     See Also
     --------
-    BayesClassifier.shard : Count rows as a classifier counts them, to be added to it.
+    BayesClassifier.shard : Count rows with the schema of a classifier.
 
     Examples
     --------
@@ -1723,38 +1722,38 @@ def merge(
     deciban.errors.DataError: model 1 and model 3 have learned the same rows; leave one out, or pass force=True
     """
     if not models or isinstance(models, str):
-        raise UsageError("give the models that are to be merged in a list")
-    called = list(names) if names is not None else [_name_of(model, place) for place, model in enumerate(models)]
-    if len(called) != len(models):
+        raise UsageError("expected a list of models", remedy="give at least one")
+    names_shown = list(names) if names is not None else [_name_of(model, place) for place, model in enumerate(models)]
+    if len(names_shown) != len(models):
         raise UsageError(
-            (Argument("names"), f" has {len(called)} names for {len(models)} models"), remedy="give one for each"
+            (Argument("names"), f" has {len(names_shown)} names for {len(models)} models"), remedy="give one for each"
         )
     kind = type(models[0]) if isinstance(models[0], BayesClassifier) else BayesClassifier
-    parts = [_fitted(model, name) for model, name in zip(models, called, strict=True)]
-    return kind.from_fitted(update.merge(parts, called, force))
+    parts = [_load_fitted(model, name) for model, name in zip(models, names_shown, strict=True)]
+    return kind.from_fitted(update.merge(parts, names_shown, force))
 
 
 def count_batches(batches: Iterable[Any], plan: Plan) -> bytes:
-    """Count rows by a plan, wherever they are: in another process, on another machine.
+    """Count rows with a plan, in any process or machine.
 
     Parameters
     ----------
     batches : iterable of table
-        Rows with their labels, piece by piece: Arrow record batches, data frames, dicts of columns. One is held at a
-        time.
+        Batches of rows with their labels: Arrow record batches, data frames or dicts of columns. One batch is held in
+        memory at a time.
     plan : Plan
-        What is to be counted, as `BayesClassifier.plan` has settled it; it can be pickled.
+        Plan returned by `BayesClassifier.plan`; it can be pickled.
 
     Returns
     -------
     bytes
-        What was counted, a shard: small, whatever the number of rows. `BayesClassifier.fit_shards` takes shards, and so
-        does `merge`; written to a file, it is a model file.
+        A shard: the counts, whose size does not depend on the number of rows. Pass it to `BayesClassifier.fit_shards`
+        or `merge`. Written to a file, it is a model file.
 
     See Also
     --------
-    BayesClassifier.plan : Settle what is counted on a sample.
-    BayesClassifier.fit_shards : Learn from shards.
+    BayesClassifier.plan : Choose the schema on a sample.
+    BayesClassifier.fit_shards : Fit from shards.
 
     Examples
     --------
@@ -1769,10 +1768,10 @@ def count_batches(batches: Iterable[Any], plan: Plan) -> bytes:
     return plan.count(batches)
 
 
-def _fitted(model: BayesClassifier | bytes | str | os.PathLike[str], name: str) -> Fitted:
+def _load_fitted(model: BayesClassifier | bytes | str | os.PathLike[str], name: str) -> Fitted:
     if isinstance(model, bytes):
         return model_file.from_content(model, name)
-    return model._fitted() if isinstance(model, BayesClassifier) else model_file.load(model)
+    return model._get_fitted() if isinstance(model, BayesClassifier) else model_file.load(model)
 
 
 def _name_of(model: Any, place: int) -> str:

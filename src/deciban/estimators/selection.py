@@ -72,7 +72,7 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
         classifier = BayesClassifier() if self.estimator is None else clone(self.estimator)
         classifier.fit(X, y, sample_weight)
         most = None if self.k is None else min(int(self.k), classifier.n_features_in_)
-        self.order_ = classifier._selected_columns(most, X, y, sample_weight)
+        self.order_ = classifier._select_positions(most, X, y, sample_weight)
         self.n_features_in_ = classifier.n_features_in_
         if classifier.schema_.names is not None:
             self.feature_names_in_ = classifier.feature_names_in_

@@ -1,1 +1,1 @@
-"""How well a model does: metrics, folds, leave-one-out, importance, diagnosis, column selection."""
+"""Metrics, cross-validation, leave-one-out, importance, diagnosis and column selection."""

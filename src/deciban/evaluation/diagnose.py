@@ -1,6 +1,7 @@
-"""Diagnosis of the assumptions: which one fails, where, what it costs, and what was or can be done about it.
+"""Diagnosis of the independence and distribution assumptions: which fail, what that costs, and the remedies.
 
-Dependence within the classes is tested by a chi-square with exact moments (`chance_of`), valid in small tables too.
+Dependence within the classes is tested by a chi-square with exact moments (`compute_p_value`), which is valid in small
+tables too.
 """
 
 import shlex
@@ -26,16 +27,17 @@ from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers, sum_at
-from deciban.util.text_tables import align_table, count_noun
+from deciban.util.frames import data_frame
+from deciban.util.text_tables import align_table, count_noun, integer_if_whole
 
-# Levels with fewer rows in a class are put together: with rarer ones the distribution of chi-square is too far off.
+# Levels with fewer rows in a class are merged: with rarer ones, the gamma approximation of chi-square is poor.
 MIN_ROWS_IN_LEVEL = 10.0
 
 
 def group_rare_levels(codes: Codes, size: int, ordered: bool, rows: Rows) -> Codes:
-    """The codes of a column, levels that are rare in a class put together there: neighbors, or the rarest first.
+    """Merge levels that are rare in a class: neighbors if ordered, else the rarest first.
 
-    That looks at one column alone, so it cannot make two of them look dependent.
+    Each column is merged without looking at others, so this cannot make two columns look dependent.
     """
     result = codes.copy()
     for label in range(rows.classes):
@@ -46,7 +48,7 @@ def group_rare_levels(codes: Codes, size: int, ordered: bool, rows: Rows) -> Cod
 
 
 def _make_groups(held: Floats, order: Integers) -> Codes:
-    """A group for each level, of neighbors in this order, each with MIN_ROWS_IN_LEVEL or more."""
+    """Return the group of each level: neighbors in this order, with at least MIN_ROWS_IN_LEVEL rows each."""
     group, last, total = np.zeros(held.size, dtype=np.int32), 0, 0.0
     for level in order:
         if total >= MIN_ROWS_IN_LEVEL:
@@ -57,11 +59,11 @@ def _make_groups(held: Floats, order: Integers) -> Codes:
 
 
 def compute_p_value(counts: Floats) -> float:
-    """The chance of counts (class by level by level) that depend as much, were the columns independent in each class.
+    """Return the p-value of dependence in counts (class by level by level), given the class.
 
-    Pearson's chi-square, added up over classes. Its mean and variance are the exact ones of all tables with the same
-    sums (Haldane 1940, Dawson 1954), which in small tables are not those of the degrees of freedom; the chance is that
-    of the gamma distribution with this mean and variance.
+    The statistic is Pearson's chi-square, summed over classes. Its mean and variance are the exact ones over all tables
+    with the same margins (Haldane 1940, Dawson 1954), which differ from the degrees of freedom in small tables. The
+    p-value is that of the gamma distribution with this mean and variance.
     """
     total = counts.sum(axis=(1, 2))
     by_a, by_b = counts.sum(axis=2), counts.sum(axis=1)
@@ -80,62 +82,74 @@ def compute_p_value(counts: Floats) -> float:
 
 
 def _freedom(held: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """Dawson's v and w of the sums of levels, class by level: how free they are and how uneven."""
+    """Return Dawson's v and w of the margins, class by level."""
     there: Flags = held > 0.0
     levels = there.sum(axis=1)
     inverse = np.divide(1.0, held, out=np.zeros_like(held), where=there).sum(axis=1)
     return (n - levels) * (levels - 1) / (n - 1.0), (n * inverse - levels**2) / (n - 2.0)
 
 
+# Bits per nat.
 BITS = 1.0 / np.log(2.0)
 
 # The tuning that remedies name.
 TUNED = Argument("tune", "auto")
 
-# Findings are reported at this level, whatever the number of things looked at.
+# Family-wise significance level of all tests of dependence.
 SIGNIFICANCE = 0.01
 
-# Columns that are compared with each other, rows that are looked at, and levels a number is cut into.
+# Columns that are compared with each other: 1,770 pairs take about a second.
 MAX_COMPARED = 60
+
+# Rows of a long table that are used.
 MAX_ROWS_DIAGNOSED = 10_000
+
+# Levels that a number is cut into to compare two columns.
 LEVELS_COMPARED = 6
 
-# A column that determines this share of another's entropy, within the classes and without them, may be redundant.
+# A column is redundant if another determines this share of its entropy, with and without the class.
 REDUNDANT = 0.95
 
-# Columns interact if they share at most this part of their information when the class is not known.
+# Columns interact only if their mutual information without the class is at most this share of that within the classes.
 MAX_SHARED_WITHOUT_CLASS = 0.5
 
-# Log-likelihood that chance explains, in nats: a smaller difference between two models is none.
-CHANCE_IN_NATS = 2.0
+# Differences in log-likelihood below this, in nats, are chance.
+MAX_NATS_BY_CHANCE = 2.0
 
-# Sets of three columns that are tested at most, and the levels a number is cut into there.
+# Sets of three columns that are tested. If there are more, only those that corrections use are tested.
 MAX_TRIPLES = 600
+
+# Levels that a number is cut into to compare three columns: the tables have more cells.
 LEVELS_OF_A_TRIPLE = 3
 
-# Sets of columns that corrections ask together, tested where there are too many of three to test all.
+# Sets of columns that corrections use most, tested if there are too many sets of three.
 MAX_CORRECTED_SETS = 24
 
-# Classes with fewer rows are reported.
+# Classes with fewer rows are reported: their distributions are uncertain.
 SMALL_CLASS = 10
+
+# Findings of each kind that the summary prints.
+MAX_FINDINGS = 8
+
+# Remedies of each kind.
+MAX_REMEDIES = 3
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """Columns that depend on each other within the classes: two of them, or three of which no two do.
+    """Columns that depend on each other within the classes: two, or three of which no two are dependent.
 
     columns: their names.
     bits: their conditional mutual information given the class; of three, that of the last with the first two.
-    bits_without_class: their mutual information when the class is not known.
-    p: the chance of as much in any of the pairs that were tested, were all independent.
-    share: how much of the smaller entropy `bits` is; 1 where one column determines the other within the classes.
-    cost: the leave-one-out bits per row that are lost by multiplying their shares instead of counting tuples; 0 where
-        nothing is lost, because the classes depend alike on both, or because there are too few rows of each tuple.
-    rows: the weight of the rows that were looked at.
-    droppable: the column without which nothing is lost, because the other one determines it; None where dropping
-        either of them loses something.
-    block: the family that models them together.
-    places: the positions of the columns; `named`: whether the table has names for its columns.
+    bits_without_class: their mutual information without the class.
+    p: p-value, corrected for the number of tests.
+    share: `bits` as a share of the smaller entropy; 1 if one column determines the other within the classes.
+    cost: leave-one-out bits per row lost by treating them as independent instead of counting tuples; 0 if nothing is
+        lost, because the classes depend on both alike, or because each tuple has too few rows.
+    rows: the weight of the rows used.
+    droppable: the column that the other one determines, so that dropping it loses nothing; None otherwise.
+    block: the family that models them jointly.
+    places: the positions of the columns. named: True if the table has column names.
     """
 
     columns: tuple[str, ...]
@@ -152,44 +166,47 @@ class Dependence:
 
     @property
     def redundant(self) -> bool:
-        """Whether one of the columns can be dropped without a loss."""
+        """True if one of the columns can be dropped without loss."""
         return self.droppable is not None
 
     @property
     def interaction(self) -> bool:
-        """Whether the columns say together what they do not say apart: they depend on each other within the classes,
-        but hardly without them, and counting them together gains more than chance."""
+        """True if the columns are informative only jointly.
+
+        They depend on each other within the classes, but hardly without the class, and counting them jointly gains more
+        than chance.
+        """
         return (
-            self.cost * self.rows > CHANCE_IN_NATS * BITS
+            self.cost * self.rows > MAX_NATS_BY_CHANCE * BITS
             and self.bits_without_class <= MAX_SHARED_WITHOUT_CLASS * self.bits
             and not self.redundant
         )
 
     @property
     def kind(self) -> str:
-        """The word for it: "interaction", "redundant", or "dependent" for neither."""
+        """Kind of dependence: "interaction", "redundant" or "dependent"."""
         return "interaction" if self.interaction else "redundant" if self.redundant else "dependent"
 
     @property
     def block_argument(self) -> Argument:
-        """The argument that models these columns together."""
+        """Argument that models these columns jointly."""
         return Argument("families", {self.columns if self.named else self.places: self.block})
 
     @property
     def python(self) -> str:
-        """The classifier that models these columns together, as Python."""
+        """Python expression of a classifier that models these columns jointly."""
         return f"BayesClassifier({{{self.columns if self.named else self.places!r}: {self.block!r}}})"
 
     @property
     def option(self) -> str | None:
-        """The option of `deciban fit` that models these columns together; None where columns have no names."""
+        """Option of `deciban fit` that models these columns jointly; None if columns have no names."""
         if not self.named:
             return None
         names = ",".join(f'"{name}"' if set(name) & set(',"=') else name for name in self.columns)
         return f"--family {shlex.quote(f'{names}={self.block!r}')}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """Return all fields as plain values."""
         return {
             "columns": list(self.columns),
             "kind": self.kind,
@@ -206,7 +223,7 @@ class Dependence:
 
 @dataclass(frozen=True)
 class Misfit:
-    """A column that is not distributed within a class as its family says; the distance is Kolmogorov's."""
+    """A column whose distribution within a class differs from its family; `distance` is Kolmogorov's."""
 
     column: str
     label: Any
@@ -217,14 +234,16 @@ class Misfit:
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """What is wrong with the assumptions of plain Bayes here, as figures; print it for a summary.
+    """Failed assumptions of plain Bayes on the training rows; print it for a summary.
 
-    before, after: leave-one-out of plain Bayes and of the model as it is (the same where it is not tuned).
+    before, after: leave-one-out of plain Bayes and of the model (the same if it is not tuned).
     dependences: pairs of columns that depend on each other within the classes.
-    triples: three columns that interact, though no two of them depend on each other.
+    triples: sets of three columns that interact, though no two of them depend on each other.
+    misfits: columns that do not follow the distribution of their family.
+    small_classes: classes with few rows.
     weights: the evidence weight of each block.
-    unused: columns that the model does not use: no block that contains them has a weight, no correction asks them.
-    indirect: columns that weigh nothing alone, but count in joint blocks or corrections.
+    unused: columns that the model does not use: they are in no block with a weight and in no correction.
+    indirect: columns without a weight of their own that are used in joint blocks or corrections.
     """
 
     before: LeaveOneOut
@@ -241,24 +260,27 @@ class Diagnosis:
 
     @property
     def interactions(self) -> tuple[Dependence, ...]:
-        """The columns that say together what they do not say apart."""
+        """Dependences of columns that are informative only jointly."""
         return (*(found for found in self.dependences if found.interaction), *self.triples)
 
     @property
     def redundant(self) -> tuple[Dependence, ...]:
+        """Dependences of which one column can be dropped without loss."""
         return tuple(found for found in self.dependences if found.redundant)
 
     @property
     def calibration_before(self) -> Calibration:
+        """Calibration of plain Bayes."""
         return self.before.calibration()
 
     @property
     def calibration_after(self) -> Calibration:
+        """Calibration of the model."""
         return self.after.calibration()
 
     @property
     def saved_bits(self) -> float:
-        """The leave-one-out bits per row that tuning has saved."""
+        """Leave-one-out bits per row that tuning saves."""
         return float((self.before.log_loss - self.after.log_loss) * BITS)
 
     def __repr__(self) -> str:
@@ -268,82 +290,131 @@ class Diagnosis:
         return self.summary()
 
     def summary(self, argument: Callable[[Part], str] = str) -> str:
-        """All findings with their remedies as text; argument: how arguments and families are shown."""
+        """Return all findings and remedies as text; argument: how arguments and families are written."""
         tuned = self.after.given_tuning
-        lines = ["leave-one-out, bits per row    plain" + ("   as tuned (given the tuning)" if tuned else "")]
+        lines = ["leave-one-out               plain" + ("   tuned (given the tuning)" if tuned else "")]
         for name, before, after in (
-            ("log-loss", self.before.log_loss * BITS, self.after.log_loss * BITS),
+            ("log-loss, bits per row", self.before.log_loss * BITS, self.after.log_loss * BITS),
             ("calibration error", self.before.expected_calibration_error, self.after.expected_calibration_error),
             ("accuracy", self.before.accuracy, self.after.accuracy),
         ):
-            lines.append(f"  {name:26}  {before:6.4f}" + (f"   {after:6.4f}" if tuned else ""))
-        lines += ["", *self._dependent(argument)]
+            lines.append(f"  {name:24}  {before:6.4f}" + (f"  {after:6.4f}" if tuned else ""))
+        lines += ["", *self._describe_dependences(argument)]
         if self.misfits:
-            lines += ["", "not as their family says (Kolmogorov distance, and what chance explains):"]
-            for misfit in self.misfits[:8]:
+            lines += ["", "columns that do not follow their family (Kolmogorov distance > largest by chance):"]
+            for misfit in self.misfits[:MAX_FINDINGS]:
                 lines.append(
                     f"  {misfit.column} in {misfit.label}: {misfit.family}  "
                     f"{misfit.distance:.3f} > {misfit.expected:.3f}"
                 )
             lines.append(f"  remedy: another family (Binned, LogNormal, Gamma); {argument(TUNED)} chooses by log-loss")
         if self.small_classes:
-            few = ", ".join(f"{label} ({count_noun(rows, 'row')})" for label, rows in self.small_classes[:8])
+            few = ", ".join(f"{label} ({count_noun(rows, 'row')})" for label, rows in self.small_classes[:MAX_FINDINGS])
             pooled = argument(Argument("family", "Pooled"))
-            lines += ["", f"few rows: {few}", f"  remedy: more rows, stronger smoothing, {pooled} variances"]
-        for told, names in (
-            ("not used by the model", self.unused),
-            ("used only in joint blocks or corrections", self.indirect),
+            lines += [
+                "",
+                f"classes with few rows: {few}",
+                f"  remedy: more rows, stronger smoothing, {pooled} variances",
+            ]
+        for title, names in (
+            ("columns that the model does not use", self.unused),
+            ("columns used only in joint blocks or corrections", self.indirect),
         ):
             if names:
-                lines += ["", f"{told}: {', '.join(names[:8])}" + (" …" if len(names) > 8 else "")]
+                more = " …" if len(names) > MAX_FINDINGS else ""
+                lines += ["", f"{title}: {', '.join(names[:MAX_FINDINGS])}{more}"]
         return "\n".join(lines)
 
-    def _dependent(self, argument: Callable[[Part], str]) -> list[str]:
+    def _describe_dependences(self, argument: Callable[[Part], str]) -> list[str]:
         if not self.pairs_tested:
-            return ["no two columns to compare"]
+            return ["fewer than two columns to compare"]
         tested = count_noun(self.pairs_tested, "pair") + (
             f" and {count_noun(self.triples_tested, 'set')} of three" if self.triples_tested else ""
         )
-        found = [*self.triples, *self.dependences]
-        if not found:
+        dependences = [*self.triples, *self.dependences]
+        if not dependences:
             return [f"no dependence between columns within the classes ({tested} tested)"]
         lines = [f"columns that depend on each other within the classes ({tested} tested):"]
-        table = [("", "mutual bits", "without class", "cost in bits per row", "")]
-        for one in found[:8]:
-            cost = f"{one.cost:.4f}" if one.cost > 0.0 else "none"
-            kind = "" if one.kind == "dependent" else one.kind
-            table.append((_join_names(one.columns), f"{one.bits:.4f}", f"{one.bits_without_class:.4f}", cost, kind))
+        table = [("", "mutual information", "without class", "cost, bits per row", "")]
+        for found in dependences[:MAX_FINDINGS]:
+            cost = f"{found.cost:.4f}" if found.cost > 0.0 else "none"
+            kind = "" if found.kind == "dependent" else found.kind
+            bits = f"{found.bits:.4f}", f"{found.bits_without_class:.4f}"
+            table.append((_join_names(found.columns), *bits, cost, kind))
         lines.append(indent(align_table(table, right=[1, 2, 3]), "  "))
-        if len(found) > 8:
-            lines.append(f"  ({len(found) - 8} more)")
+        if len(dependences) > MAX_FINDINGS:
+            lines.append(f"  ({len(dependences) - MAX_FINDINGS:,} more)")
         return [*lines, *(f"  remedy: {remedy}" for remedy in self.remedies(argument))]
 
     def remedies(self, argument: Callable[[Part], str] = str) -> list[str]:
-        """What was or can be done about columns that depend on each other, a sentence each."""
+        """Return what was or can be done about dependent columns, one sentence each.
+
+        argument: how arguments and families are written.
+        """
         if self.after.given_tuning and self.saved_bits > 0.0:
-            return [f"done: weights, joint blocks and corrections save {self.saved_bits:.4f} bits per row"]
-        found = [
-            f"form a block of {_join_names(one.columns)}, which interact: "
-            f"{one.python if argument is str else argument(one.block_argument)}"
-            for one in self.interactions[:3]
+            return [f"already applied: weights, joint blocks and corrections save {self.saved_bits:.4f} bits per row"]
+        remedies = [
+            f"model {_join_names(found.columns)} jointly, because they interact: "
+            f"{found.python if argument is str else argument(found.block_argument)}"
+            for found in self.interactions[:MAX_REMEDIES]
         ]
         dropped: set[str] = set()
-        for one in self.redundant:
-            kept = next(name for name in one.columns if name != one.droppable)
-            if kept not in dropped and one.droppable is not None and one.droppable not in dropped and len(dropped) < 3:
-                dropped.add(one.droppable)
-                found.append(f"drop {one.droppable}: {kept} determines it, and nothing is lost")
+        for found in self.redundant:
+            kept = next(name for name in found.columns if name != found.droppable)
+            known = kept in dropped or found.droppable is None or found.droppable in dropped
+            if not known and len(dropped) < MAX_REMEDIES:
+                assert found.droppable is not None
+                dropped.add(found.droppable)
+                remedies.append(f"drop {found.droppable}: {kept} determines it, so nothing is lost")
         if self.after.given_tuning:
-            return [*found, "tuned, which saves nothing on these rows; plain Bayes does as well"]
-        if any(one.cost > 0.0 for one in (*self.triples, *self.dependences)):
-            return [*found, f"{argument(TUNED)} weights the columns and corrects for dependence"]
-        return ["none is needed: to multiply their shares loses nothing against counting pairs"]
+            return [*remedies, "tuning saves nothing on these rows; plain Bayes is as good"]
+        if any(found.cost > 0.0 for found in (*self.triples, *self.dependences)):
+            return [*remedies, f"{argument(TUNED)} weights the columns and corrects for dependence"]
+        return ["nothing to do: treating the columns as independent loses nothing compared with counting pairs"]
+
+    def to_frame(self) -> Any:
+        """Return the dependences as a DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            One row per pair or set of three, with the columns ``columns``, ``kind``, ``bits``, ``bits_without_class``,
+            ``p``, ``share``, ``cost`` and ``droppable``.
+        """
+        lines = [found.to_dict() for found in (*self.triples, *self.dependences)]
+        names = ("kind", "bits", "bits_without_class", "p", "share", "cost", "droppable")
+        columns = {"columns": [", ".join(line["columns"]) for line in lines]}
+        return data_frame(columns | {name: [line[name] for line in lines] for name in names})
+
+    def to_dict(self, argument: Callable[[Part], str] = str) -> dict[str, Any]:
+        """Return all findings as plain values; argument: how remedies write arguments and families.
+
+        Returns
+        -------
+        dict
+            Numbers, lists and dicts that can be written as JSON.
+        """
+        metrics = ("accuracy", "log_loss", "expected_calibration_error")
+        return {
+            "plain": {name: getattr(self.before, name) for name in metrics},
+            "tuned": {name: getattr(self.after, name) for name in metrics},
+            "saved_bits": self.saved_bits,
+            "pairs_tested": self.pairs_tested,
+            "triples_tested": self.triples_tested,
+            "dependences": [found.to_dict() for found in (*self.triples, *self.dependences)],
+            "remedies": self.remedies(argument) if self.dependences or self.triples else [],
+            "misfits": [vars(misfit) for misfit in self.misfits],
+            "small_classes": [{"class": label, "rows": integer_if_whole(rows)} for label, rows in self.small_classes],
+            "weights": dict(self.weights),
+            "unused": list(self.unused),
+            "indirect": list(self.indirect),
+        }
 
 
 def diagnose(
     model: Model, before: LeaveOneOut, after: LeaveOneOut, table: Table, labels: Codes, weights: Floats
 ) -> Diagnosis:
-    """Look at rows that a model has learned; `before` and `after` are the leave-one-out of plain Bayes and of it."""
+    """Diagnose a model on training rows; `before`, `after`: leave-one-out of plain Bayes and of the model."""
     rows = Rows.of(table, labels, weights, model.classes.size, MAX_ROWS_DIAGNOSED)
     dependences, tested = find_dependences(rows, model.schema)
     triples, triples_tested = _find_triples(rows, model.schema, dependences, model.corrections)
@@ -366,7 +437,7 @@ def diagnose(
 
 
 def _find_idle_columns(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns that a model does not use, and those it uses only in joint blocks or corrections."""
+    """Return the columns that a model does not use, and those used only in joint blocks or corrections."""
     alone: set[int] = set()
     silent: set[int] = set()
     together: set[int] = set()
@@ -387,8 +458,11 @@ def _find_idle_columns(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class _Coded:
-    """A column in few levels: the code of each row (-1: missing), how many, cuts of numbers, and the codes with levels
-    that are rare in a class put together, by which dependence is tested."""
+    """A column in few levels.
+
+    codes: the level of each row (-1: missing). size: the number of levels. cuts: cuts of a number. groups: the codes
+    with rare levels merged, on which dependence is tested.
+    """
 
     column: int
     codes: Codes
@@ -398,7 +472,7 @@ class _Coded:
 
 
 def _code_columns(rows: Rows, columns: Iterable[int], levels: int) -> list[_Coded]:
-    """The columns that can be cut into few levels, up to as many as are compared."""
+    """Return the columns that can be cut into few levels, at most MAX_COMPARED."""
     found: list[_Coded] = []
     for column in columns:
         if len(found) < MAX_COMPARED and (few := reduce_to_levels(rows, column, levels)) is not None:
@@ -408,14 +482,14 @@ def _code_columns(rows: Rows, columns: Iterable[int], levels: int) -> list[_Code
 
 
 def find_dependences(rows: Rows, schema: Schema) -> tuple[tuple[Dependence, ...], int]:
-    """The pairs of columns that depend on each other given the class, by a test that accounts for their number."""
+    """Return the pairs of columns that depend on each other given the class, and the number of tests."""
     pairs = list(combinations(_code_columns(rows, range(schema.width), LEVELS_COMPARED), 2))
     found = (_measure_dependence(pair, rows, schema, len(pairs)) for pair in pairs)
     return _sort_by_strength(found), len(pairs)
 
 
 def find_interactions(rows: Rows, schema: Schema) -> list[Dependence]:
-    """The pairs, and the sets of three, of columns that say together what they do not say apart."""
+    """Return the pairs and sets of three columns that are informative only jointly."""
     some = rows.some(MAX_ROWS_DIAGNOSED)
     pairs, _ = find_dependences(some, schema)
     return [*(pair for pair in pairs if pair.interaction), *_find_triples(some, schema, pairs, None)[0]]
@@ -424,8 +498,10 @@ def find_interactions(rows: Rows, schema: Schema) -> list[Dependence]:
 def _find_triples(
     rows: Rows, schema: Schema, pairs: Sequence[Dependence], corrections: Corrections | None
 ) -> tuple[tuple[Dependence, ...], int]:
-    """Sets of three columns that interact though no two of them depend on each other: all sets of few columns; of
-    many, those that corrections ask together."""
+    """Return sets of three columns that interact though no two of them are dependent, and the number tested.
+
+    All sets of few columns are tested; of many columns, those that corrections use.
+    """
     coded = {one.column: one for one in _code_columns(rows, range(schema.width), LEVELS_OF_A_TRIPLE)}
     sets: list[tuple[int, ...]] = list(combinations(coded, 3)) if comb(len(coded), 3) <= MAX_TRIPLES else []
     if not sets and corrections is not None:
@@ -451,7 +527,7 @@ def _sort_by_strength(found: Iterable[Dependence | None]) -> tuple[Dependence, .
 
 
 def _measure_dependence(members: Sequence[_Coded], rows: Rows, schema: Schema, tested: int) -> Dependence | None:
-    """How two or three columns depend on each other, as one of so many that are tested; None where they may not."""
+    """Return the dependence of two or three columns, corrected for `tested` tests; None if not significant."""
     *firsts, last = members
     first, size = _combine_codes([one.codes for one in firsts], [one.size for one in firsts])
     groups = firsts[0].groups if len(firsts) == 1 else group_rare_levels(first, size, False, rows)
@@ -472,10 +548,10 @@ def _measure_dependence(members: Sequence[_Coded], rows: Rows, schema: Schema, t
             alone = _measure_loss([(kept.codes, kept.size)], rows, there)
             difference = _rank_differences(kept, dropped, rows, there)
             if difference is None:
-                tells = [together]
-            else:  # a rising or falling function of the other tells nothing more, though rows at a cut may change sides
-                tells = [together, _measure_loss([difference], rows, there)] if difference[1] > 1 else []
-            if all((alone - loss) * weight <= CHANCE_IN_NATS for loss in tells):
+                losses = [together]
+            else:  # a monotonic function of the other column adds nothing, though rows at a cut may change sides
+                losses = [together, _measure_loss([difference], rows, there)] if difference[1] > 1 else []
+            if all((alone - loss) * weight <= MAX_NATS_BY_CHANCE for loss in losses):
                 droppable = schema.column_name(dropped.column)
                 break
     names = tuple(schema.column_name(one.column) for one in members)
@@ -486,8 +562,10 @@ def _measure_dependence(members: Sequence[_Coded], rows: Rows, schema: Schema, t
 
 
 def _rank_differences(kept: _Coded, dropped: _Coded, rows: Rows, there: Integers) -> tuple[Codes, int] | None:
-    """The levels of a column of numbers, each cut by how far the ranks of another one differ from its own, as codes and
-    their number, which is 1 where the ranks are the same; None where they are not both numbers."""
+    """Cut the levels of a number further by how far the ranks of another number differ.
+
+    Returns the codes and their number, which is 1 if the ranks are the same; None if they are not both numbers.
+    """
     if kept.cuts is None or dropped.cuts is None:
         return None
     numbers = np.asarray(rows.table.numbers([kept.column, dropped.column]), dtype=np.float64)[there]
@@ -504,8 +582,7 @@ def _rank_differences(kept: _Coded, dropped: _Coded, rows: Rows, there: Integers
 
 
 def _make_block(members: Sequence[_Coded], rows: Rows) -> JointTable:
-    """A table of the columns together, numbers of many values cut as here, at points of three digits if these will
-    do."""
+    """Return a joint table of these columns; numbers are cut as here, at points of three digits if possible."""
     cuts: list[tuple[float, ...] | None] = []
     for one in members:
         if one.cuts is None or np.unique(rows.table.numbers([one.column])).size <= len(one.cuts) + 2:
@@ -517,13 +594,13 @@ def _make_block(members: Sequence[_Coded], rows: Rows) -> JointTable:
 
 
 def _join_names(names: Iterable[str]) -> str:
-    """Names as in a sentence: a, b and c."""
+    """Join names as in a sentence: a, b and c."""
     *firsts, last = names
     return f"{', '.join(firsts)} and {last}" if firsts else last
 
 
 def _combine_codes(codes: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, int]:
-    """One code for the tuple of several, -1 where one of them is missing, and how many there are."""
+    """Return one code per tuple, -1 if a member is missing, and the number of tuples."""
     found, total = codes[0], sizes[0]
     for more, size in zip(codes[1:], sizes[1:], strict=True):
         found = np.where((found >= 0) & (more >= 0), found * size + more, -1).astype(np.int32)
@@ -532,7 +609,7 @@ def _combine_codes(codes: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes,
 
 
 def _count_pairs(a: Codes, size_a: int, b: Codes, size_b: int, rows: Rows) -> Floats:
-    """Counts of class by level of a by level of b."""
+    """Return the counts of class by level of a by level of b."""
     there = (a >= 0) & (b >= 0)
     place = (rows.labels[there].astype(np.int64) * size_a + a[there]) * size_b + b[there]
     counts = np.bincount(place, rows.weights[there], rows.classes * size_a * size_b)
@@ -540,7 +617,7 @@ def _count_pairs(a: Codes, size_a: int, b: Codes, size_b: int, rows: Rows) -> Fl
 
 
 def _conditional_information(counts: Floats) -> tuple[float, float]:
-    """The mutual information given the class in nats, and the smaller conditional entropy."""
+    """Return the mutual information given the class, in nats, and the smaller conditional entropy."""
     total = counts.sum()
     by_a, by_b, by_class = counts.sum(axis=2), counts.sum(axis=1), counts.sum(axis=(1, 2))
 
@@ -554,8 +631,10 @@ def _conditional_information(counts: Floats) -> tuple[float, float]:
 
 
 def _measure_loss(parts: Sequence[tuple[Codes, int]], rows: Rows, there: Integers) -> float:
-    """The leave-one-out log-loss of some rows, in nats per row, by the product of the shares of the parts (codes, and
-    how many), each smoothed by 1/2."""
+    """Return the leave-one-out log-loss of some rows, in nats per row, with independent parts.
+
+    parts: codes and their number. Shares are smoothed by 1/2.
+    """
     labels, weight = rows.labels[there], rows.weights[there]
     left = np.minimum(weight, 1.0)[:, None]
     own = np.arange(rows.classes) == labels[:, None]
@@ -570,7 +649,7 @@ def _measure_loss(parts: Sequence[tuple[Codes, int]], rows: Rows, there: Integer
 
 
 def _find_misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...]:
-    """The continuous columns whose cells of a class do not follow the distribution that was estimated from them."""
+    """Return the continuous columns that do not follow their estimated distribution within a class."""
     found = []
     for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
         if likelihood.cdf(np.zeros(0), 0, 0) is None:
@@ -578,7 +657,7 @@ def _find_misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit
         cells = np.asarray(group.family.read(rows.table, group.columns), dtype=np.float64)
         varies = np.fmax.reduce(cells, initial=-np.inf) > np.fmin.reduce(cells, initial=np.inf)
         for j, column in enumerate(group.columns):
-            for c, label in enumerate(classes.tolist() if varies[j] else ()):  # a constant column is no evidence
+            for c, label in enumerate(classes.tolist() if varies[j] else ()):  # a constant column has no evidence
                 here = (rows.labels == c) & ~np.isnan(cells[:, j])
                 order = np.argsort(cells[here, j], kind="stable")
                 x, weight = cells[here, j][order], rows.weights[here][order]
@@ -586,7 +665,9 @@ def _find_misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit
                 if total < SMALL_CLASS or (cumulative := likelihood.cdf(x, j, c)) is None:
                     continue
                 distance = _measure_distance(cumulative, weight)
-                expected = 1.035 / np.sqrt(total)  # Lilliefors' bound at 1 %, for parameters found from the same cells
+                expected = 1.035 / np.sqrt(
+                    total
+                )  # Lilliefors' bound at 1%, for parameters estimated from the same cells
                 if distance > expected + 0.5 / total:
                     name = model.schema.column_name(column)
                     found.append(Misfit(name, label, str(group.family), distance, float(expected)))
@@ -594,6 +675,6 @@ def _find_misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit
 
 
 def _measure_distance(cumulated: Floats, weight: Floats) -> float:
-    """The largest difference to the steps of the empirical distribution."""
+    """Return the largest distance from the empirical distribution function."""
     steps = np.concatenate([[0.0], np.cumsum(weight) / weight.sum()])
     return float(max(np.abs(cumulated - steps[:-1]).max(), np.abs(cumulated - steps[1:]).max()))

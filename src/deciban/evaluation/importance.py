@@ -1,4 +1,4 @@
-"""The importance of each column over many rows, and the selection of the columns with most evidence."""
+"""Importance of each column over many rows, and selection of the most informative columns."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from deciban.model.corrections import Bins, Corrections
 from deciban.model.fitted import Fitted
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import Schema
-from deciban.scoring.predict import aligned_table
+from deciban.scoring.predict import align_rows
 from deciban.scoring.simulate import sample_rows
 from deciban.sources.streams import Examples
 from deciban.tables.row_sampling import sample_places
@@ -30,46 +30,50 @@ from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.frames import data_frame
 from deciban.util.text_tables import DECIBANS, align_table, count_noun
 
-# Numbers of evidence (row by column by class) that are looked at; of more rows a sample is taken.
+# Numbers of evidence (row by column by class): 32 MB. Of more rows, a sample is used.
 MAX_NUMBERS_OF_IMPORTANCE = 1 << 22
 
-# Multiplications by which large joint blocks may be shared out.
+# Multiplications for sharing large joint blocks among their columns: a few seconds.
 MAX_SHARING_WORK = 10_000_000_000
 
-# Rows at least and at most, and rows that are drawn from the model where none are given.
+# Rows that are used however expensive they are: the mean of fewer is too noisy.
 MIN_ROWS_OF_IMPORTANCE = 30
-MAX_ROWS_OF_IMPORTANCE = 10_000
-ROWS_DRAWN = 1_000
 
-# Columns that are printed.
+# Rows that are used of a large table.
+MAX_ROWS_OF_IMPORTANCE = 10_000
+
+# Rows sampled from the model if no rows are given.
+SAMPLED_ROWS = 1_000
+
+# Columns that are printed: about a screen.
 MAX_COLUMNS_PRINTED = 30
 
 
 @dataclass(frozen=True, repr=False)
 class Importance:
-    """What each column says over many rows; print it.
+    """Importance of each column over many rows; print it.
 
-    `BayesClassifier.importance` makes it. The columns are in the order of the model; `order` sorts them.
+    `BayesClassifier.importance` returns it. The columns are in the order of the model; `order` sorts them.
 
     Parameters
     ----------
     columns : tuple of str
         The names of the columns.
     decibans : ndarray of shape (n_columns,)
-        The mean size of what each column says for the predicted class against the next best.
+        Mean absolute evidence of each column for the predicted class against the second best.
     bits : ndarray of shape (n_columns,)
-        What the model loses on average of log2 P(true class) where this column alone is missing. Columns that say
-        something only together (exclusive or) each lose all of it; of two copies each loses little. Below 0 where the
-        model does better without the column. Where the true classes are not known, as the posteriors expect it.
+        Mean loss of log2 P(true class) if this column alone is missing. Columns that are informative only jointly
+        (exclusive or) each lose all of it; two copies each lose little. Below 0 if the model is better without the
+        column. If the true classes are unknown, the expected loss by the posteriors.
     rows : int
-        How many rows were looked at.
+        Number of rows used.
     source : str
-        Which rows these are: left out, new, or drawn from the model.
+        Kind of rows: left out, new, or sampled from the model.
 
     See Also
     --------
-    BayesClassifier.explain : The same of single rows.
-    BayesClassifier.select_columns : Columns that together tell most.
+    BayesClassifier.explain : Evidence of each column in single rows.
+    BayesClassifier.select_columns : Columns that are most informative together.
 
     Examples
     --------
@@ -77,7 +81,7 @@ class Importance:
     >>> from deciban import BayesClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> print(BayesClassifier(tune=None).fit(X, y).importance())
-    what each column says in 150 rows left out:
+    importance of each column in 150 rows (left out):
     column             decibans  bits lost
     petal width (cm)      37.26      0.133
     petal length (cm)     36.81      0.056
@@ -93,20 +97,28 @@ class Importance:
 
     @property
     def order(self) -> Integers:
-        """The places of the columns, the most telling first."""
+        """Positions of the columns, the most important first."""
         return np.argsort(-self.decibans, kind="stable")
 
     def to_frame(self) -> Any:
-        """A line for each column, the most telling first.
+        """Return a DataFrame with one row per column, the most important first.
 
         Returns
         -------
-        pandas.DataFrame
+        pandas.DataFrame or polars.DataFrame
             With the columns ``column``, ``decibans`` and ``bits``.
         """
         order = self.order
         names = [self.columns[k] for k in order]
         return data_frame({"column": names, "decibans": self.decibans[order], "bits": self.bits[order]})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the importance of each column, the most important first, as plain values."""
+        columns = [
+            {"column": self.columns[k], "decibans": float(self.decibans[k]), "bits": float(self.bits[k])}
+            for k in self.order.tolist()
+        ]
+        return {"rows": self.rows, "source": self.source, "columns": columns}
 
     def __repr__(self) -> str:
         return str(self)
@@ -118,19 +130,19 @@ class Importance:
             (self.columns[k], f"{self.decibans[k]:.2f}", f"{round(float(self.bits[k]), 3) + 0.0:.3f}")
             for k in order[:MAX_COLUMNS_PRINTED]
         ]
-        rows = f"{count_noun(self.rows, 'row')} {self.source}"
-        text = f"what each column says in {rows}:\n{align_table(lines, right=[1, 2])}"
+        rows = f"{count_noun(self.rows, 'row')} ({self.source})"
+        text = f"importance of each column in {rows}:\n{align_table(lines, right=[1, 2])}"
         more = len(order) - MAX_COLUMNS_PRINTED
         return text + (f"\n… ({more:,} more columns)" if more > 0 else "")
 
 
 def compute_training_importance(fitted: Fitted, examples: Examples) -> Importance:
-    """Of rows that were learned, each scored without itself."""
+    """Compute importance on training rows, each scored without itself."""
     return compute_left_out_importance(fitted, *sample_left_out(fitted, examples, _limit_rows(fitted)))
 
 
 def compute_left_out_importance(fitted: Fitted, table: Table, found: LeaveOneOut) -> Importance:
-    """The same, of rows that were left out already; of many, some of them."""
+    """Compute importance on rows that were already left out; of many rows, on a sample."""
     model = fitted.model
     kept = sample_places(table.rows, _limit_rows(fitted))
     amounts = None
@@ -142,21 +154,24 @@ def compute_left_out_importance(fitted: Fitted, table: Table, found: LeaveOneOut
 
 
 def compute_new_row_importance(fitted: Fitted, X: Any) -> Importance:
-    """Of rows that were not learned, whose classes are not known."""
-    return _compute_unlabeled(fitted, aligned_table(fitted, X), "as they are predicted")
+    """Compute importance on new rows, whose classes are unknown."""
+    return _compute_unlabeled(fitted, align_rows(fitted, X), "new, classes as predicted")
 
 
 def compute_simulated_importance(fitted: Fitted) -> Importance:
-    """Of rows that are drawn from the generative model."""
+    """Compute importance on rows sampled from the generative model."""
     try:
-        rows, _ = sample_rows(fitted, ROWS_DRAWN, 0)
+        rows, _ = sample_rows(fitted, SAMPLED_ROWS, 0)
     except DecibanError as error:
-        raise UsageError(f"importance: no rows are known, and none can be drawn ({error})", remedy="give X") from None
-    return _compute_unlabeled(fitted, aligned_table(fitted, rows), "drawn from the model")
+        raise UsageError(
+            f"importance needs rows: no training rows are in memory, and none can be sampled ({error})",
+            remedy="pass X",
+        ) from None
+    return _compute_unlabeled(fitted, align_rows(fitted, rows), "sampled from the model")
 
 
 def _limit_rows(fitted: Fitted) -> int:
-    """How many rows are looked at: to share out a row of a large joint block takes the cube of its columns."""
+    """Return how many rows to use: sharing a row of a large joint block costs the cube of its columns."""
     schema, classes = fitted.model.schema, max(fitted.classes.size, 1)
     numbers = MAX_NUMBERS_OF_IMPORTANCE // max(schema.width * classes, 1)
     cubes = sum(
@@ -171,7 +186,7 @@ def _limit_rows(fitted: Fitted) -> int:
 
 def _compute_unlabeled(fitted: Fitted, table: Table, source: str) -> Importance:
     if not table.rows:
-        raise DataError("there are no rows", remedy="give at least one, or none at all")
+        raise DataError("the table has no rows", remedy="pass at least one row, or leave X out")
     some = table.take(sample_places(table.rows, _limit_rows(fitted)))
     found = _compute_importance(fitted.model, some, fitted.model.evidence(some), None, np.ones(some.rows), None)
     return replace(found, source=source)
@@ -180,8 +195,11 @@ def _compute_unlabeled(fitted: Fitted, table: Table, source: str) -> Importance:
 def _compute_importance(
     model: Model, table: Table, evidence: Evidence, labels: Codes | None, weights: Floats, amounts: Floats | None
 ) -> Importance:
-    """The mean over rows; `labels` are the true classes, if they are known, and `amounts` how much of each row is in
-    each fold of the corrections, if the rows are left out."""
+    """Average over rows.
+
+    labels: the true classes, if known. amounts: how much of each row is in each fold of the corrections, if the rows
+    are left out.
+    """
     by_column = column_evidence(model, table, evidence)
     values, log_posterior = by_column.values, by_column.log_posterior
     rows, share = np.arange(len(values)), weights / weights.sum()
@@ -196,17 +214,16 @@ def _compute_importance(
     for column, joint in enumerate(_drop_each_column(model, table, evidence, amounts)):
         without = np.maximum(log_normalize(joint, evidence.log_prior, logarithm=True)[0], least)
         gain = log_posterior - without
-        told = (np.exp(log_posterior) * gain).sum(axis=1) if labels is None else gain[rows, labels]
-        bits[column] = share @ told / np.log(2.0)
+        expected = (np.exp(log_posterior) * gain).sum(axis=1) if labels is None else gain[rows, labels]
+        bits[column] = share @ expected / np.log(2.0)
     return Importance(by_column.columns, np.asarray(decibans), bits, len(values), "left out")
 
 
 def _drop_each_column(model: Model, table: Table, evidence: Evidence, amounts: Floats | None) -> Iterator[Floats]:
-    """The log joint of each row, row by class, where one column is missing; for each column.
+    """Yield the log joint of each row, row by class, with each column missing in turn.
 
-    A block of this column alone says nothing then, a joint block what its other columns say, and a table of corrections
-    its mean over the answers that are not known. The joint blocks of rows that are left out lose what they would lose
-    if the rows were new.
+    A block of this column alone then has no evidence, a joint block that of its other columns, and a correction table
+    its mean over the unknown answers. Joint blocks of left-out rows lose as much as those of new rows would.
     """
     schema, known, missing = model.schema, model.adjust_for_missing(table), missing_cells(table)
     scale = np.ones(table.rows) if known is None else known.scale
@@ -252,7 +269,7 @@ def _drop_each_column(model: Model, table: Table, evidence: Evidence, amounts: F
 def _measure_correction_change(
     corrections: Corrections, place: int, bins: Bins, unknown: Flags | None, amounts: Floats | None
 ) -> Floats:
-    """What the corrections of each row change, row by class, where one column more is unknown."""
+    """Return the change in the corrections, row by class, if one more column is unknown."""
     asking = corrections.select_column(place)
     before = np.zeros(bins.shape, dtype=np.bool_) if unknown is None else unknown
     after = before.copy()
@@ -269,14 +286,14 @@ def _measure_correction_change(
 
 
 def _share_block(model: Model, p: int, cells: Any) -> Floats:
-    """What each column has of the evidence of a joint block of many counts: these add up."""
+    """Return each column's share of the evidence of a joint block of counts; the shares add up."""
     shares = model.likelihoods[p].shapley_values(cells)
     assert shares is not None, "a joint block is shared out"
     return shares.values
 
 
 def _score_rest_of_block(model: Model, p: int, cells: Any, place: int, weighted: Floats) -> Floats:
-    """The weighted evidence of a joint block where one of its columns is missing, row by class."""
+    """Return the weighted evidence of a joint block with one column missing, row by class."""
     likelihood, slot = model.likelihoods[p], int(model.schema.block_slots[p][0])
 
     def new(cells: Any) -> Floats:
@@ -290,38 +307,43 @@ def _score_rest_of_block(model: Model, p: int, cells: Any, place: int, weighted:
     return np.where(np.isnan(moved), rest, moved)
 
 
-# More log-likelihood than this is not chance.
+# Log-likelihood, in nats, that a column must add: less may be chance.
 MIN_COLUMN_GAIN = 2.0
 
-# The pairs, and the sets of three columns, that corrections ask together most are tried: as many of each.
+# Pairs, and sets of three, of columns that are tried: those that corrections use most.
 MAX_SETS_TRIED = 12
 
-# Levels that each column of such a set is cut into, by the size of the set, and the smoothing of its table.
+# Levels that each column of such a set is cut into, by the size of the set: 64 cells each.
 LEVELS_BY_SIZE = {2: 8, 3: 4}
+
+# Smoothing of the table of such a set (Jeffreys' prior).
 SET_ALPHA = 0.5
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A column, or columns modeled together, with the evidence of each row, scored without itself."""
+    """A column, or columns modeled jointly, with the evidence of each row, scored without itself."""
 
     columns: tuple[int, ...]
     evidence: Floats
 
 
-def select_columns(rows: Rows, schema: Schema, most: int | None, corrections: Corrections | None = None) -> list[int]:
-    """Columns in the order in which each adds most to the evidence of those before it, their weights learned each time.
+def select_columns(
+    rows: Rows, schema: Schema, max_columns: int | None, corrections: Corrections | None = None
+) -> list[int]:
+    """Return columns in the order in which each adds most to the evidence of those before it.
 
-    Each column is scored alone, by the family the model has for it, and in sets of two and three: the joint blocks of
-    the model, the sets that its corrections ask most, or, in a model without corrections, those that interact by the
-    test of `diagnose`. Without `most`, as long as a column adds more than chance would.
+    The weights are relearned after each column. Columns are scored alone, by the family of the model, and in sets of
+    two and three: the joint blocks of the model, and the sets that its corrections use most or, without corrections,
+    those that interact by the test of `diagnose`. Without `max_columns`, selection stops when a column adds no more
+    than chance would.
     """
     candidates = _list_candidates(rows, schema, corrections)
     chosen: list[int] = []
     used: list[Candidate] = []
     score = np.tile(rows.log_prior, (rows.labels.size, 1))
     columns = {column for candidate in candidates for column in candidate.columns}
-    limit = len(columns) if most is None else min(most, len(columns))
+    limit = len(columns) if max_columns is None else min(max_columns, len(columns))
     while len(chosen) < limit:
         posterior, _ = log_normalize(score, rows.log_prior)
         left = [
@@ -334,7 +356,7 @@ def select_columns(rows: Rows, schema: Schema, most: int | None, corrections: Co
             for candidate in left
         ]
         best = int(np.argmax(gains))
-        if most is None and gains[best] < MIN_COLUMN_GAIN:
+        if max_columns is None and gains[best] < MIN_COLUMN_GAIN:
             break
         chosen += [column for column in left[best].columns if column not in chosen]
         used = [candidate for candidate in candidates if set(candidate.columns) <= set(chosen)]
@@ -345,7 +367,7 @@ def select_columns(rows: Rows, schema: Schema, most: int | None, corrections: Co
 
 
 def _find_corrected_sets(rows: Rows, corrections: Corrections) -> list[tuple[Family, tuple[int, ...]]]:
-    """Tables of the pairs, and of the sets of three columns, that corrections ask most."""
+    """Return joint tables of the pairs and sets of three columns that corrections use most."""
     found: list[tuple[Family, tuple[int, ...]]] = []
     for size, levels in LEVELS_BY_SIZE.items():
         for columns in corrections.top_column_sets(size, MAX_SETS_TRIED):
@@ -357,7 +379,7 @@ def _find_corrected_sets(rows: Rows, corrections: Corrections) -> list[tuple[Fam
 
 
 def _list_candidates(rows: Rows, schema: Schema, corrections: Corrections | None) -> list[Candidate]:
-    """Every column alone, and the sets beside them."""
+    """Return every column alone, and the sets."""
     alone: dict[int, Family] = {}
     sets: list[tuple[Family, tuple[int, ...]]] = []
     if corrections is not None:
@@ -383,7 +405,7 @@ def _list_candidates(rows: Rows, schema: Schema, corrections: Corrections | None
 
 
 def _estimate_gain(evidence: Floats, posterior: Floats, rows: Rows) -> float:
-    """The log-likelihood that this evidence would add with its best weight, to second order."""
+    """Return the log-likelihood that this evidence would add with its best weight, to second order."""
     mean = (posterior * evidence).sum(axis=1)
     slope = float(rows.weights @ (evidence[np.arange(len(mean)), rows.labels] - mean))
     curvature = float(rows.weights @ ((posterior * evidence**2).sum(axis=1) - mean**2))

@@ -1,4 +1,4 @@
-"""Exact leave-one-out: every training row scored by all the others."""
+"""Exact leave-one-out: every training row is scored by a model that has not learned it."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -215,14 +215,14 @@ def leave_one_out(
     given_tuning: bool = False,
     copies: Copies | None = None,
 ) -> LeaveOneOut:
-    """Score the labeled rows of a table that was learned, each without itself; `counts` are those of the model.
+    """Score the labeled rows of a table that was learned, each without itself.
 
-    Of a row at most weight 1 is left out, of copies the weight of all, and its loss counts with its weight. copies: of
-    these rows among all that were learned; None: these are all.
+    counts: those of the model. Of a row at most weight 1 is left out, of copies the weight of all; its loss counts with
+    its weight. copies: copies among all training rows; None if these are all training rows.
     """
     known = np.flatnonzero((labels >= 0) & (weights > 0.0))
     if not known.size:
-        raise DataError("no row has a label and a weight", remedy="give the rows the model has learned")
+        raise DataError("no row has a label and a weight", remedy="pass the rows the model has learned")
     table = table if known.size == labels.size else table.take(known)
     labels, weights = labels[known], weights[known]
     copies = find_copies(table, labels, weights) if copies is None else copies.take(known)
@@ -241,7 +241,7 @@ def leave_one_out(
 
     def batch(span: tuple[int, int]) -> tuple[Floats, Floats, Evidence | None]:
         here = slice(*span)
-        with np.errstate(all="ignore"):  # of rows that were never learned
+        with np.errstate(all="ignore"):  # rows that were never learned give NaN
             values = model.leave_one_out_evidence(counts, table.slice(*span), rows[here], span[0])
             values, capped = model.cap_evidence(values)
         if corrected is not None:
@@ -267,7 +267,7 @@ def leave_one_out(
 
 
 def _leave_out_of_prior(prior: Any, counts: Counts, rows: LeftOutRows) -> Floats:
-    """The log prior of each row, from the classes of the others."""
+    """Return the log prior of each row, from the classes of the other rows."""
     amounts, amount = np.unique(rows.removed, return_inverse=True)
     classes = counts.classes.size
     found = np.empty((amounts.size, classes, classes))

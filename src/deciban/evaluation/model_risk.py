@@ -1,4 +1,4 @@
-"""The risk that a classifier would have if its generative model were true."""
+"""Risk of a classifier if its generative model were true."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,15 +19,22 @@ from deciban.tables.convert import as_table
 
 @dataclass(frozen=True, repr=False)
 class BayesRiskEstimate:
-    """The risk of the best rule if the generative model were true, its interval, and the leave-one-out risk beside it.
+    """Risk of the best rule if the generative model were true, with its interval and the leave-one-out risk.
 
-    `interval` has no width where the risk is exact. `leave_one_out` is None where the training rows are not known.
+    risk: the plug-in estimate.
+    interval: its 95% interval; of width 0 if the risk is exact.
+    leave_one_out: the leave-one-out risk; None if the training rows are not in memory.
+    loss: the costs.
     """
 
     risk: float
     interval: tuple[float, float]
     leave_one_out: float | None
     loss: Loss
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the risks as plain values."""
+        return {"risk": self.risk, "interval": list(self.interval), "leave_one_out": self.leave_one_out}
 
     def __repr__(self) -> str:
         return str(self)
@@ -40,12 +47,12 @@ class BayesRiskEstimate:
 
 
 def model_risk(fitted: Fitted, loss: Loss, n_samples: int, random_state: Any) -> tuple[float, tuple[float, float]]:
-    """The risk of the best decisions if the generative model were true, and its 95 % interval.
+    """Return the risk of the best decisions if the generative model were true, and its 95% interval.
 
-    Exact, with an interval without width, for one column whose distribution is known exactly; else simulated.
+    It is exact, with an interval of width 0, for one column whose distribution is known exactly; else it is simulated.
     """
     if not isinstance(n_samples, int | np.integer) or n_samples < 100:
-        raise UsageError("give at least 100 rows to simulate", parameter=Argument("n_samples", n_samples))
+        raise UsageError("expected at least 100 rows to simulate", parameter=Argument("n_samples", n_samples))
     _ = loss.matrix  # raises if costs vary by row: simulated rows have none
     if (exact := exact_risk(fitted, loss)) is not None:
         return exact, (exact, exact)

@@ -1,6 +1,6 @@
-"""Evaluate a model on labeled rows: new rows, folds of a table, learned rows that are left out.
+"""Evaluation on labeled rows: new rows, cross-validation, leave-one-out of training rows.
 
-Tables are cut into folds that spread each class evenly, the same way each time.
+Folds are stratified by class, and the same each time.
 """
 
 import pickle
@@ -40,27 +40,29 @@ from deciban.util.arrays import Codes, Floats, Integers
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import Advance, progress, stages
 
-# Rows and cells of a file that are held in memory to find copies of rows.
+# Rows of a file that are held in memory to find copies of rows: about a million.
 MAX_ROWS_HELD = 1 << 20
+
+# Cells of a file that are held in memory: 128 MB of numbers.
 MAX_CELLS_HELD = 1 << 24
 
 
 class FoldAssigner:
-    """Deals the rows of each class out in rounds, one to each fold, in an order that is drawn by a hash."""
+    """Assigns the rows of each class to folds in rounds, one per fold, in an order given by a hash."""
 
     def __init__(self, folds: int) -> None:
         self._folds = folds
-        self._dealt: dict[Any, int] = {}
+        self._assigned: dict[Any, int] = {}
 
-    def folds_of(self, labels: Labels) -> Integers:
-        """The fold of each of the next rows; those without a label are in the first."""
+    def assign(self, labels: Labels) -> Integers:
+        """Return the fold of each of the next rows; rows without a label are in the first."""
         folds = np.zeros(labels.codes.size, dtype=np.int64)
         for c, label in enumerate(labels.classes.tolist()):
             rows = np.flatnonzero(labels.codes == c)
             if not rows.size:
                 continue
-            numbers = self._dealt.get(label, 0) + np.arange(rows.size)
-            self._dealt[label] = self._dealt.get(label, 0) + rows.size
+            numbers = self._assigned.get(label, 0) + np.arange(rows.size)
+            self._assigned[label] = self._assigned.get(label, 0) + rows.size
             rounds = numbers // self._folds
             drawn = row_hashes(int(rounds[0]), int(rounds[-1] - rounds[0]) + 1)
             turns = (drawn % np.uint64(self._folds)).astype(np.int64)
@@ -69,7 +71,7 @@ class FoldAssigner:
 
 
 def separate_fold(rows: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
-    """The rows of one of some folds, and all others."""
+    """Return the rows of one fold, and all others."""
     if isinstance(rows, LabeledTable):
         inside = _assign_folds(rows, folds) == fold
         return rows.take(np.flatnonzero(inside)), rows.take(np.flatnonzero(~inside))
@@ -80,23 +82,23 @@ def separate_fold(rows: Examples, folds: int, fold: int) -> tuple[Examples, Exam
 
 
 def hold_in_memory(rows: Examples) -> Examples:
-    """The rows as a table where they are few enough: copies of a row are then seen, wherever they stand."""
+    """Return the rows as a table if they are few enough, so that all copies of a row are found."""
     if isinstance(rows, LabeledTable) or rows.elsewhere or rows.pushdown:
         return rows
     return rows.sample(max(1_000, min(MAX_ROWS_HELD, MAX_CELLS_HELD // max(len(rows.names), 1))))[1]
 
 
 def _assign_folds(rows: LabeledTable, folds: int) -> Integers:
-    """The fold of each row; copies of a row are in one."""
+    """Return the fold of each row; copies of a row are in the same fold."""
     weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
     unit = find_copies(rows.table, rows.labels.codes, weights).units
     first = np.unique(unit, return_index=True)[1]
-    return FoldAssigner(folds).folds_of(Labels(rows.labels.classes, rows.labels.codes[first]))[unit]
+    return FoldAssigner(folds).assign(Labels(rows.labels.classes, rows.labels.codes[first]))[unit]
 
 
 @dataclass(frozen=True)
 class Fold(Source):
-    """The rows of a source that are in one of some folds (`inside`), or all others."""
+    """The rows of a source in one fold (`inside`), or all others."""
 
     stream: Source
     target: str
@@ -117,7 +119,7 @@ class Fold(Source):
     def tables(self) -> Iterator[pa.Table]:
         dealer = FoldAssigner(self.folds)
         for table in self.stream.tables():
-            folds = dealer.folds_of(encode_labels(table[self.target], table.num_rows))
+            folds = dealer.assign(encode_labels(table[self.target], table.num_rows))
             yield table.filter(pa.array((folds == self.fold) == self.inside))
 
     def resolve_types(self, sample: pa.Table) -> tuple["Fold", pa.Table]:
@@ -129,7 +131,7 @@ class Fold(Source):
 
 
 def check_enough_rows(rows: Examples, folds: int) -> None:
-    """Refuse a table in which no class has a row for each fold: then a fold is empty, or all rows are in one."""
+    """Raise a DataError if no class has a row for each fold: a fold would be empty."""
     table_rows, times, most = 0, Counter[Any](), 0
     with rows.locate_errors():
         for piece in rows.pieces():
@@ -144,50 +146,51 @@ def check_enough_rows(rows: Examples, folds: int) -> None:
         if not times:
             raise _make_no_labels_error(rows)
         if times.total() == 1:
-            raise DataError("only one row has a label, and one row cannot be cut into folds", remedy="give more rows")
+            raise DataError("only one row has a label, too few for folds", remedy="pass more rows")
         if most == 1:
-            raise DataError("no class has two rows, one to learn and one to judge", remedy="give more rows")
+            raise DataError("no class has two rows, one to train on and one to test", remedy="pass more rows")
         raise DataError(
             f"no class has more than {most} rows, too few for {folds} folds",
-            remedy=("give more rows, or ", Argument("folds", most)),
+            remedy=("pass more rows, or ", Argument("folds", most)),
         )
 
 
 def _make_no_labels_error(rows: Examples) -> DataError:
     if isinstance(rows, LabeledTable):
-        return DataError("no row has a label and a weight", remedy="give at least one")
+        return DataError("no row has a label and a weight", remedy="pass at least one")
     weight = "" if rows.weight is None else " and a weight"
     return DataError(f"no row has a label{weight}", remedy=f"fill in {rows.target!r}, or name another column")
 
 
-# From rows with labels, which are known classes, to their posteriors and the number of copies among them.
+# Scores rows whose labels are known classes: returns their posteriors and the number of copies among them.
 ScoringFunction = Callable[[Fitted, LabeledTable], tuple[Floats, int]]
 
-# From pieces of rows with labels to what is found of them, which can be pickled.
+# Works on pieces of labeled rows; the result can be pickled.
 PartFunction = Callable[[Fitted, Iterable[LabeledTable]], Any]
 
-NOTHING_TO_COMPARE = "no row has a label and a weight; give at least one to compare with"
+NO_LABELED_ROWS = "no row has a label and a weight; pass at least one labeled row"
 
 
 def evaluate_rows(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluation:
-    """The figures of rows that were not learned."""
+    """Return the metrics of rows that were not learned."""
     return _evaluate_parts(fitted, rows, loss, _score_new_rows)
 
 
 def compute_accuracy(fitted: Fitted, rows: Examples) -> float:
-    """The share of labeled rows whose class is predicted."""
+    """Return the share of labeled rows whose class is predicted."""
     hits = np.array(_map_parts(fitted, rows, _count_hits)).reshape(-1, 2).sum(axis=0)
     if not hits[1] > 0.0:
-        raise DataError(NOTHING_TO_COMPARE)
+        raise DataError(NO_LABELED_ROWS)
     return float(hits[0] / hits[1])
 
 
 def evaluate_and_recognize(
     fitted: Fitted, rows: Examples, loss: Any, observe: Callable[[Table], None]
 ) -> tuple[Evaluation, bool]:
-    """The figures of rows, and whether they are just what was learned: all of it, or rows that were learned at once.
+    """Return the metrics of rows, and True if they are exactly the training rows.
 
-    In one pass, in which `observe` is called with each piece.
+    These are all rows that the model has learned, or a set that it learned at once. The rows are read once; `observe`
+    is called with each piece.
     """
     recount = _Recount(fitted)
 
@@ -202,16 +205,16 @@ def evaluate_and_recognize(
 
 
 def evaluate_left_out(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluation:
-    """The figures of rows that were learned, each left out in its turn, with its copies."""
+    """Return the metrics of training rows, each left out in turn, with its copies."""
     return replace(_evaluate_parts(fitted, hold_in_memory(rows), loss, _score_learned_rows), leave_one_out=True)
 
 
 def cross_validate(
     settings: Settings, rows: Examples, folds: int, loss: Any = None, only: int | None = None
 ) -> Evaluation:
-    """The figures of each fold of a table, by what the other folds teach, added up.
+    """Return the metrics over all folds, each scored by a model fitted on the others.
 
-    only: so many of the folds: one of five is a hold-out of a fifth.
+    only: evaluate only this many folds; one of five is a hold-out of a fifth.
     """
     total: Evaluation | None = None
     evaluated = folds if only is None else only
@@ -238,9 +241,9 @@ def score_left_out(
     model: Model | None = None,
     copies: Copies | None = None,
 ) -> LeaveOneOut:
-    """Leave-one-out of rows that were learned, by the model or by another one of the same counts (the plain one).
+    """Run leave-one-out on training rows, by the model or by another model of the same counts.
 
-    labels: the places of the true classes. copies: of these rows among all that were learned; None: these are all.
+    labels: indices of the true classes. copies: copies among all training rows; None if these are all training rows.
     """
     used = fitted.model if model is None else model
     counts = fitted.counts.select_schema(used.schema)
@@ -249,12 +252,12 @@ def score_left_out(
     return leave_one_out(used, counts, prior, table, labels, weights, threads, tuned, copies)
 
 
-def read_learned_rows(fitted: Fitted, rows: Examples, few: bool = False) -> tuple[Table, Codes, Floats]:
-    """Rows that were learned: their table, the places of their labels among the classes, their weights.
+def read_learned_rows(fitted: Fitted, rows: Examples, sample: bool = False) -> tuple[Table, Codes, Floats]:
+    """Return the table, the class indices and the weights of training rows.
 
-    few: a sample of a long file will do.
+    sample: use a sample of a long file.
     """
-    held = rows.sample()[0] if few and isinstance(rows, LabeledStream) else rows.whole()
+    held = rows.sample()[0] if sample and isinstance(rows, LabeledStream) else rows.whole()
     weights = np.ones(held.table.rows) if held.weights is None else held.weights
     return (
         fitted.counts.schema.table_as_learned(held.table),
@@ -263,29 +266,29 @@ def read_learned_rows(fitted: Fitted, rows: Examples, few: bool = False) -> tupl
     )
 
 
-def sample_left_out(fitted: Fitted, rows: Examples, most: int) -> tuple[Table, LeaveOneOut]:
-    """Some rows that were learned, at most so many, with the columns of the model, and each scored without itself."""
-    table, labels, weights = read_learned_rows(fitted, rows, few=True)
+def sample_left_out(fitted: Fitted, rows: Examples, max_rows: int) -> tuple[Table, LeaveOneOut]:
+    """Sample at most `max_rows` training rows; return their table and leave-one-out."""
+    table, labels, weights = read_learned_rows(fitted, rows, sample=True)
     kept = np.flatnonzero((labels >= 0) & (weights > 0.0))
     size = (1 + len(fitted.model.schema.block_names)) * fitted.classes.size
     table, labels, weights = table.take(kept), labels[kept], weights[kept]
     copies = find_copies(table, labels, weights)
-    drawn = sample_places(kept.size, min(most, MAX_EVIDENCE // size))
+    drawn = sample_places(kept.size, min(max_rows, MAX_EVIDENCE // size))
     some = table.take(drawn)
     found = score_left_out(fitted, some, labels[drawn], weights[drawn], copies=copies.take(drawn))
     return fitted.model.schema.table_as_learned(some), found
 
 
 def diagnose_rows(fitted: Fitted, rows: Examples) -> Diagnosis:
-    """Which assumptions of plain Bayes fail on rows that were learned; of a long file a sample is looked at."""
-    some = read_learned_rows(fitted, rows, few=True)
+    """Diagnose the assumptions of plain Bayes on training rows; of a long file, on a sample."""
+    some = read_learned_rows(fitted, rows, sample=True)
     after = score_left_out(fitted, *some)
     before = after if fitted.tuning is None else score_left_out(fitted, *some, fitted.plain)
     return diagnose(fitted.model, before, after, *some)
 
 
 class _Recount:
-    """Counts rows as a model has counted its own, as long as they may be those."""
+    """Counts rows as the model counted its own, as long as they may be the training rows."""
 
     def __init__(self, fitted: Fitted) -> None:
         self._fitted = fitted
@@ -298,7 +301,7 @@ class _Recount:
         try:
             for more in map_in_threads(lambda batch: count(batch, schema), batches(piece, schema), threads):
                 self._counts = self._counts + more
-        except DecibanError:  # a row that cannot be learned was not
+        except DecibanError:  # a row that cannot be learned has not been learned
             self._counts = None
             return
         if self._counts.rows > self._fitted.counts.rows:
@@ -306,6 +309,7 @@ class _Recount:
 
     @property
     def is_known(self) -> bool:
+        """True if these are all training rows, or a set that was learned at once."""
         if self._counts is None or not self._counts.rows:
             return False
         return identity(self._counts) in (*shards_of(self._fitted), identity(self._fitted.counts))
@@ -321,14 +325,14 @@ def _score_learned_rows(fitted: Fitted, piece: LabeledTable) -> tuple[Floats, in
 
 
 def _evaluate_parts(fitted: Fitted, rows: Examples, loss: Any, posterior: ScoringFunction) -> Evaluation:
-    """The figures of all rows."""
+    """Return the metrics of all rows."""
     return _check_rows_found(
         _add_up(_map_parts(fitted, rows, partial(_evaluate_pieces, loss=loss, posterior=posterior)))
     )
 
 
 def _map_parts(fitted: Fitted, rows: Examples, what: PartFunction) -> list[Any]:
-    """What is found of each part of the rows, where they are; of rows that are here, they are one part."""
+    """Apply a function to each part of the rows, where the parts are; rows in this process are one part."""
     with rows.locate_errors(), progress("evaluating", "rows", rows.expected) as advance:
         if isinstance(rows, LabeledStream) and rows.elsewhere:
             work = _PartWork(fitted, rows.target, rows.weight, what)
@@ -338,7 +342,7 @@ def _map_parts(fitted: Fitted, rows: Examples, what: PartFunction) -> list[Any]:
 
 @dataclass(frozen=True)
 class _PartWork:
-    """What is found of a part of the rows, elsewhere."""
+    """A function applied to a part of the rows, in another process."""
 
     fitted: Fitted
     target: str
@@ -365,12 +369,12 @@ def _add_up(parts: Iterable[Evaluation | None]) -> Evaluation | None:
 
 def _check_rows_found(found: Evaluation | None) -> Evaluation:
     if found is None or not found.weight > 0.0:
-        raise DataError(NOTHING_TO_COMPARE)
+        raise DataError(NO_LABELED_ROWS)
     return found
 
 
 def _count_hits(fitted: Fitted, pieces: Iterable[LabeledTable]) -> tuple[float, float]:
-    """The weight of rows whose class is predicted, and of all that have one."""
+    """Return the weight of correct predictions, and of all labeled rows."""
     right = total = 0.0
     for piece in pieces:
         known = piece.labels.codes >= 0
@@ -384,7 +388,7 @@ def _count_hits(fitted: Fitted, pieces: Iterable[LabeledTable]) -> tuple[float, 
 def _evaluate_pieces(
     fitted: Fitted, pieces: Iterable[LabeledTable], loss: Any, posterior: ScoringFunction
 ) -> Evaluation | None:
-    """The figures of all pieces added up; None where there is none."""
+    """Return the metrics of all pieces together; None without any piece."""
     model = fitted.model
     costs = None if loss is None else loss_for(fitted, loss)
 
@@ -404,7 +408,7 @@ def _evaluate_pieces(
 
 @contextmanager
 def _warn_once(given_before: set[str]) -> Iterator[None]:
-    """Warnings that differ from those `given_before` before by nothing but numbers are not given again."""
+    """Suppress warnings that differ from those `given_before` only in numbers."""
     with warnings.catch_warnings(record=True) as given:
         yield
     for one in given:

@@ -5,12 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from deciban.explain.calculation import signed
+from deciban.explain.calculation import signed as plain_signed
 from deciban.explain.column_values import ColumnValues
 from deciban.report.data import MANY_LINES, MAX_CATEGORIES_SHOWN, OPEN_COLUMNS, ColumnData, ReportData
 from deciban.report.svg import bar_chart, calibration_chart, dot, line_chart, waterfall
 from deciban.util.arrays import Floats, Integers
-from deciban.util.text_tables import count_noun, format_amount, format_class, format_digits, list_names
+from deciban.util.text_tables import (
+    count_noun,
+    format_amount,
+    format_class,
+    format_probability,
+    format_short,
+    list_names,
+)
 from deciban.web.html import Html, details, html_table, note, paragraph, tag, tiles
 from deciban.web.palette import class_colors
 
@@ -33,8 +40,8 @@ def model_section(data: dict[str, Any]) -> list[Html]:
         ("columns", format_amount(model["columns"])),
         ("target", model["target"] or "separate labels"),
     ]
-    lines = [(one["class"], format_amount(one["rows"]), format_digits(one["prior"])) for one in model["classes"]]
-    found = [tiles(sizes), paragraph(model["tuning"])]
+    lines = [(one["class"], format_amount(one["rows"]), format_short(one["prior"])) for one in model["classes"]]
+    found = [tiles(sizes), paragraph(_sentence(model["tuning"]))]
     if model["stale"]:
         found.append(note("The counts have changed since tuning; the weights are out of date."))
     found.append(html_table(("class", "rows", "prior"), lines[:MAX_CLASSES_TABLED], "Classes"))
@@ -45,9 +52,14 @@ def model_section(data: dict[str, Any]) -> list[Html]:
         ("full joint distribution", _count(free["full"]), _count(free["full_per_class"])),
     ]
     found.append(html_table(("free parameters", "total", "per class"), counts, "Number of parameters"))
-    found.append(paragraph(f"Possible combinations of the discrete columns: {_count(free['combinations'])}."))
+    if free["combinations"] not in (1, "1"):
+        found.append(paragraph(f"Possible combinations of the discrete columns: {_count(free['combinations'])}."))
     more = len(lines) - MAX_CLASSES_TABLED
     return [*found, paragraph(f"… and {more} more classes.")] if more > 0 else found
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _count(number: int | str) -> str:
@@ -73,8 +85,8 @@ def quality_section(data: dict[str, Any]) -> list[Html]:
         paragraph(f"Measured on {quality['source']}."),
         tiles((name, value) for name, value in metrics.items() if value),
         paragraph(
-            f"Baseline, always {baseline['class']}: accuracy {baseline['accuracy']:.4f}, "
-            f"log-loss {baseline['log_loss']:.4f}."
+            f"Baseline, always {baseline['class']}: accuracy {format_short(baseline['accuracy'])}, "
+            f"log-loss {format_short(baseline['log_loss'])}."
         ),
         *([] if quality["beats_baseline"] else [note(NO_BETTER)]),
         *_gaps(quality),
@@ -98,7 +110,7 @@ def _unknown_quality(quality: dict[str, Any]) -> list[Html]:
     found = [note(quality["cannot_know"])]
     if (tuning := quality.get("tuning")) is not None:
         left_out = f"Measured during tuning on {format_amount(tuning['rows'])} left-out training rows"
-        metrics = f"accuracy {tuning['accuracy']:.4f}, log-loss {tuning['log_loss']:.4f}"
+        metrics = f"accuracy {format_short(tuning['accuracy'])}, log-loss {format_short(tuning['log_loss'])}"
         found.append(paragraph(f"{left_out}: {metrics}."))
     return found
 
@@ -109,7 +121,8 @@ def _calibration(bins: list[dict[str, Any]]) -> list[Html]:
     lines = [(f"{one['predicted']:.3f}", f"{one['observed']:.3f}", format_amount(one["rows"])) for one in bins]
     intro = (
         "Each point is a group of rows. Horizontal: the mean predicted probability. Vertical: how often the predicted "
-        "class was right. On the line, probabilities match observed frequencies."
+        "class was right, with its 95% interval. On the line, probabilities match frequencies. Hollow points have "
+        "few rows."
     )
     return [
         tag("h3", "Calibration"),
@@ -133,7 +146,12 @@ def _confusions(quality: dict[str, Any]) -> list[Html]:
 
 
 def _metric(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+    return "" if value is None else format_short(value)
+
+
+def signed(decibans: float, digits: int = 1) -> str:
+    """Format evidence with a sign, a true minus included."""
+    return plain_signed(decibans, digits).replace("-", "−")
 
 
 def columns_section(contents: ReportData) -> list[Html]:
@@ -164,7 +182,7 @@ def _matters(importance: dict[str, Any]) -> str:
     """Return the sentence about the rows behind the importance."""
     if not importance["rows"]:
         return "The importance of columns is not known."
-    rows = f"{format_amount(importance['rows'])} rows {importance['source']}"
+    rows = f"{format_amount(importance['rows'])} rows ({importance['source']})"
     return f"Most important first: mean absolute evidence, and bits gained by the column, over {rows}."
 
 
@@ -213,14 +231,14 @@ def decisions_section(data: dict[str, Any]) -> list[Html]:
     rows = [(name, *(f"{cost:g}" for cost in line)) for name, line in costs]
     found = [html_table(("decision / truth", *decisions["classes"]), rows, "Cost of each decision")]
     if (threshold := decisions.get("threshold")) is not None:
-        limit = format_digits(threshold["posterior"])
+        limit = format_probability(threshold["posterior"])
         found.append(paragraph(f"Decide {threshold['class']} if its probability is above {limit}."))
     if "mean_cost" not in decisions:
         return [*found, note("The cost of decisions on new rows cannot be computed without such rows.")]
     cost, least = decisions["mean_cost"], decisions["baseline_cost"]
     summary = (
-        f"On {data['quality']['source']}, least-cost decisions cost {cost:.4f} per row; "
-        f"always deciding {decisions['baseline_decision']}, the best single decision, would cost {least:.4f}."
+        f"On {data['quality']['source']}, least-cost decisions cost {format_short(cost)} per row; "
+        f"always deciding {decisions['baseline_decision']}, the best single decision, would cost {format_short(least)}."
     )
     found.append(paragraph(summary))
     if len(decisions["classes"]) > MAX_CLASSES_TABLED:
@@ -239,7 +257,7 @@ def rows_section(data: dict[str, Any]) -> list[Html]:
 
 
 def _row_card(one: dict[str, Any]) -> Html:
-    chance = format_digits(one["posterior"][one["predicted"]])
+    chance = format_probability(one["posterior"][one["predicted"]])
     inside = [
         tag("h3", one["why"]),
         paragraph(f"Predicted {one['predicted']} with probability {chance}; true class {one['truth']}."),
@@ -337,14 +355,15 @@ def _evidence_chart(column: ColumnData, values: ColumnValues, names: Sequence[st
         title += f", clipped at {MAX_EVIDENCE_DRAWN:.0f}"
     if np.isinf(evidence).any():
         title += ", infinite where a triangle is marked ∞"
-    return line_chart(values.positions, evidence, colors[shown], _limits(evidence), ends, title)
+    label = f"evidence for {names[1]}, decibans" if len(names) == 2 else "evidence, decibans"
+    return line_chart(values.positions, evidence, colors[shown], _limits(evidence), ends, label, title)
 
 
 def _ends(values: ColumnValues) -> tuple[str, str]:
     """Format the first and the last value."""
     if values.dates:
         return values.names[0], values.names[-1]
-    return f"{values.positions[0]:.4g}", f"{values.positions[-1]:.4g}"
+    return format_short(values.positions[0]), format_short(values.positions[-1])
 
 
 def _limits(evidence: Floats) -> tuple[float, float]:
@@ -366,7 +385,7 @@ def _density_chart(column: ColumnData, values: ColumnValues, names: Sequence[str
     if 0.0 < usual < top:
         title += f", clipped at {usual:.3g} below a peak of {top:.3g}"
         top = usual
-    return line_chart(values.positions, density, colors, (0.0, top), _ends(values), title)
+    return line_chart(values.positions, density, colors, (0.0, top), _ends(values), "density", title)
 
 
 def _height_of_most(x: Floats, height: Floats) -> float:

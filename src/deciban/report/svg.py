@@ -7,7 +7,7 @@ import numpy as np
 
 from deciban.explain.calculation import cut_endless, signed
 from deciban.util.arrays import Floats, Integers
-from deciban.util.text_tables import shorten
+from deciban.util.text_tables import format_short, shorten
 from deciban.web.html import Html, tag
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
@@ -16,13 +16,22 @@ DASHES = (None, "6 3", "2 2", "8 3 2 3")
 
 # Size of a line chart in pixels.
 WIDE = 400
-HIGH = 140
+HIGH = 152
 
 # Side of a square chart.
 SQUARE = 260
 
-# Margins: left, right, top, bottom.
-MARGINS = (52, 14, 12, 22)
+# Margins: left, right, top (with the name of the y axis), bottom.
+MARGINS = (52, 14, 24, 22)
+
+# Space below a calibration chart for the name of its x axis.
+AXIS_ROOM = 36
+
+# Bins with fewer rows are drawn hollow: their frequencies are uncertain.
+FEW_ROWS = 20
+
+# Normal quantile of the 95% intervals.
+QUANTILE_95 = 1.96
 
 # Height of a bar with its gap.
 BAR_STEP = 18
@@ -47,9 +56,15 @@ MARK = 5
 
 
 def line_chart(
-    x: Floats, lines: Floats, colors: Sequence[str], limits: tuple[float, float], ends: tuple[str, str], title: str
+    x: Floats,
+    lines: Floats,
+    colors: Sequence[str],
+    limits: tuple[float, float],
+    ends: tuple[str, str],
+    label: str,
+    title: str,
 ) -> Html:
-    """Draw lines (value by line) over x within these limits; `ends` are written below both ends of x.
+    """Draw lines (value by line) over x within these limits; `label` names the y axis, `ends` are the ends of x.
 
     A triangle with the extreme value marks each place where a line is clipped.
     """
@@ -65,12 +80,13 @@ def line_chart(
             parts.append(_triangle(middle, edge, 0, -1 if above else 1, color))
             extreme = float(lines[places, k].max() if above else lines[places, k].min())
             if extreme in (np.nanmax(lines[:, k]), np.nanmin(lines[:, k])):
-                text = signed(extreme) if np.isinf(extreme) else f"{extreme:.3g}"
+                text = signed(extreme) if np.isinf(extreme) else _number_text(extreme)
                 flip = middle > WIDE / 2
                 parts.append(
                     _text(middle + (-MARK - 2 if flip else MARK + 2), edge + (10 if above else -3), text, flip)
                 )
-    parts += [_text(left - 4, up(value) + 4, f"{value:.3g}", end=True) for value in limits]
+    parts += [_text(left - 4, up(value) + 4, _number_text(value), end=True) for value in limits]
+    parts.append(_text(left, 11, label))
     parts.append(_text(left, HIGH - 6, shorten(ends[0], MAX_END_LENGTH)))
     parts.append(_text(WIDE - right, HIGH - 6, shorten(ends[1], MAX_END_LENGTH), end=True))
     return _picture(WIDE, HIGH, title, parts)
@@ -115,19 +131,36 @@ def waterfall(labels: Sequence[str], values: Sequence[float], title: str) -> Htm
 
 
 def calibration_chart(predicted: Floats, observed: Floats, weight: Floats, title: str) -> Html:
-    """Draw observed frequency over predicted probability: a point per bin, its area the number of rows."""
-    left, margin, top, below = MARGINS
+    """Draw observed frequency over predicted probability, with 95% intervals: a point per bin, its area the rows.
+
+    Bins of few rows are hollow.
+    """
+    left, margin, top, _ = MARGINS
+    wide, high = SQUARE, SQUARE + AXIS_ROOM - 22
     low = min(0.5, float(np.min([predicted, observed], initial=0.5)))
-    across, up = _scale(low, 1.0, left, SQUARE - margin), _scale(low, 1.0, SQUARE - below, top)
-    parts = [_zero(across(low), across(1.0), up(low), up(1.0))]
+    across, up = _scale(low, 1.0, left, wide - margin), _scale(low, 1.0, high - AXIS_ROOM, top)
+    parts = [_zero(across(low), across(1.0), up(low), up(1.0)), _zero(left, wide - margin, up(low), up(low))]
     for x, y, rows in zip(predicted.tolist(), observed.tolist(), weight.tolist(), strict=True):
-        radius = round(2.0 + 8.0 * (rows / float(weight.max())) ** 0.5, 1)
-        parts.append(tag("circle", cx=across(x), cy=up(y), r=radius, fill=FOR_COLOR, opacity=0.7))
-    for value, name in ((low, ""), (1.0, "observed")):
-        parts.append(_text(left - 4, up(value) + 4, f"{name} {value:.2g}", end=True))
-    parts.append(_text(across(low), SQUARE - 6, f"{low:.2g}"))
-    parts.append(_text(across(1.0) + 8, SQUARE - 6, "predicted 1", end=True))
-    return _picture(SQUARE, SQUARE, title, parts)
+        radius = round(2.5 + 7.5 * (rows / float(weight.max())) ** 0.5, 1)
+        first, last = (min(max(end, low), 1.0) for end in _wilson_interval(y, rows))
+        parts.append(tag("line", x1=across(x), x2=across(x), y1=up(first), y2=up(last), stroke=FOR_COLOR))
+        hollow = rows < FEW_ROWS
+        fill = "var(--panel)" if hollow else FOR_COLOR
+        parts.append(tag("circle", cx=across(x), cy=up(y), r=radius, fill=fill, stroke=FOR_COLOR))
+    parts.append(_text(4, 11, "observed frequency"))
+    for value in (low, 1.0):
+        parts.append(_text(left - 6, up(value) + 4, f"{value:.2g}", end=True))
+        parts.append(_text(across(value) + (6 if value == 1.0 else -4), high - 20, f"{value:.2g}", value == 1.0))
+    parts.append(_text(wide - margin, high - 5, "predicted probability", end=True))
+    return _picture(wide, high, title, parts)
+
+
+def _wilson_interval(share: float, rows: float) -> tuple[float, float]:
+    """Return Wilson's 95% interval of a share."""
+    squared = QUANTILE_95**2 / rows
+    middle = (share + squared / 2.0) / (1.0 + squared)
+    half = QUANTILE_95 * (share * (1.0 - share) / rows + squared / (4.0 * rows)) ** 0.5 / (1.0 + squared)
+    return middle - half, middle + half
 
 
 def dot(color: str) -> Html:
@@ -149,12 +182,16 @@ def _text(x: float, y: float, text: str, end: bool = False) -> Html:
     return tag("text", text, class_="end" if end else None, x=x, y=y)
 
 
+def _number_text(value: float) -> str:
+    return format_short(value).replace("-", "−")
+
+
 def _label(middle: float, text: str) -> Html:
     return _text(LABEL_ROOM - 6, middle + 4, shorten(text, MAX_LABEL_LENGTH), end=True)
 
 
 def _number(middle: float, value: float) -> Html:
-    return _text(WIDE - 4, middle + 4, signed(value), end=True)
+    return _text(WIDE - 4, middle + 4, signed(value).replace("-", "−"), end=True)
 
 
 def _bar(start: float, end: float, middle: float, value: float) -> Html:

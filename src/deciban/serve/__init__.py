@@ -1,1 +1,1 @@
-"""The service: a model that other programs ask over HTTP, and that learns and forgets while it answers."""
+"""HTTP service: predictions, explanations, decisions and online learning over HTTP."""

@@ -1,4 +1,4 @@
-"""Descriptions of a served model: for programs (classes, columns, tuning, age), and its pages and report."""
+"""Descriptions of a served model: JSON for programs, web pages and the report."""
 
 import time
 from datetime import UTC, datetime
@@ -17,18 +17,18 @@ from deciban.page.build import render_folder_page, render_page
 from deciban.report.data import ReportData, collect_report_data
 from deciban.report.form import form_data
 from deciban.report.report import render_sections
-from deciban.serve.predictions import Reader
+from deciban.serve.predictions import Predictor
 from deciban.serve.service import ServedModel
 from deciban.tables.cells import kind_of
 from deciban.util.text_tables import to_json
 
-# The most levels of a column that are told.
+# Maximum number of levels listed per column.
 MAX_LEVELS_SHOWN = 1_000
 
 
-def described_model(served: ServedModel, reader: Reader) -> dict[str, Any]:
-    """All that is told of a model."""
-    state = reader.state
+def describe_model(served: ServedModel, predictor: Predictor) -> dict[str, Any]:
+    """Return the description of a model: classes, columns, tuning, learning and age."""
+    state = predictor.state
     fitted = state.fitted
     return {
         "model": state.version,
@@ -36,47 +36,47 @@ def described_model(served: ServedModel, reader: Reader) -> dict[str, Any]:
         "name": served.name,
         "target": fitted.origin.target,
         "rows": _whole(float(fitted.counts.class_weight.sum())),
-        "classes": described_classes(reader),
-        "columns": described_columns(fitted),
-        "tuning": described_tuning(fitted),
+        "classes": describe_classes(predictor),
+        "columns": describe_columns(fitted),
+        "tuning": describe_tuning(fitted),
         "learning": None if served.learner is None else to_json(served.learner.status()),
         "loaded_at": datetime.fromtimestamp(state.loaded, UTC).isoformat(timespec="seconds"),
         "age_seconds": max(0.0, time.time() - state.loaded),
     }
 
 
-def described_classes(reader: Reader) -> list[dict[str, Any]]:
-    """Each class, the weight of its rows and its prior."""
-    fitted = reader.state.fitted
+def describe_classes(predictor: Predictor) -> list[dict[str, Any]]:
+    """Return each class with the weight of its rows and its prior."""
+    fitted = predictor.state.fitted
     weights, priors = fitted.counts.class_weight.tolist(), np.exp(fitted.model.log_prior).tolist()
-    triples = zip(reader.labels, weights, priors, strict=True)
+    triples = zip(predictor.labels, weights, priors, strict=True)
     return [{"class": label, "rows": _whole(weight), "prior": prior} for label, weight, prior in triples]
 
 
 def _whole(weight: float) -> float:
-    """A weight of rows, as a whole number if it is one."""
+    """Return a weight as an integer if it is one."""
     return int(weight) if weight.is_integer() else weight
 
 
-def described_columns(fitted: Fitted) -> list[dict[str, Any]]:
-    """Each column: its name, the type it was learned with, its family and why, what it is to people, its levels."""
+def describe_columns(fitted: Fitted) -> list[dict[str, Any]]:
+    """Return each column with its name, type, family, the reason for the family, kind and levels."""
     schema = fitted.schema
     types = schema.types or ("double",) * schema.width
     kinds, levels = kinds_and_levels(fitted)
-    found = []
+    entries = []
     for column, (name, family, why) in enumerate(schema.descriptions()[: schema.width]):
-        one: dict[str, Any] = {"name": name, "type": types[column], "family": family, "why": why}
-        one["kind"] = kinds.get(column, "unused")
+        entry: dict[str, Any] = {"name": name, "type": types[column], "family": family, "why": why}
+        entry["kind"] = kinds.get(column, "unused")
         if column in levels:
             known = levels[column]
-            one["levels"] = [to_json(level) for level in known.slice(0, MAX_LEVELS_SHOWN).to_pylist()]
-            one["level_count"] = len(known)
-        found.append(one)
-    return found
+            entry["levels"] = [to_json(level) for level in known.slice(0, MAX_LEVELS_SHOWN).to_pylist()]
+            entry["level_count"] = len(known)
+        entries.append(entry)
+    return entries
 
 
 def kinds_and_levels(fitted: Fitted) -> tuple[dict[int, str], dict[int, pa.Array]]:
-    """What people enter in each column that has a family, and the values that each column of categories has had."""
+    """Return the kind of input of each modeled column, and the known values of categorical columns."""
     model = fitted.plain
     types = model.schema.types or ("double",) * model.schema.width
     kinds: dict[int, str] = {}
@@ -95,8 +95,8 @@ def kinds_and_levels(fitted: Fitted) -> tuple[dict[int, str], dict[int, pa.Array
     return kinds, levels
 
 
-def described_tuning(fitted: Fitted) -> dict[str, Any]:
-    """Whether weights were learned, from how many rows, and whether the counts have changed since."""
+def describe_tuning(fitted: Fitted) -> dict[str, Any]:
+    """Return the state of the tuning: on how many rows it was done, and whether counts have changed since."""
     tuning = fitted.tuning
     if tuning is None:
         return {"tuned": False, "rows": 0, "stale": False, "accuracy": None, "log_loss": None, "note": ""}
@@ -110,41 +110,41 @@ def described_tuning(fitted: Fitted) -> dict[str, Any]:
     }
 
 
-# What is told in place of figures that need rows.
+# Note in the report instead of metrics that need rows.
 KEEPS_NO_ROWS = (
-    "The service keeps no rows to judge the model by: deciban evaluate MODEL ROWS tells how good its predictions are, "
-    "and deciban report MODEL ROWS has all figures."
+    "The service has no rows to evaluate the model on. Run deciban evaluate MODEL TABLE for metrics, or deciban report "
+    "MODEL TABLE for the full report."
 )
 
 
 @lru_cache(maxsize=256)
 def model_page(name: str) -> tuple[str, str]:
-    """The page of a model, which asks for all that changes, and its Content-Security-Policy."""
+    """Return the page of a model, which loads its data by requests, and its Content-Security-Policy."""
     return render_page(None, service=True, title=name)
 
 
 @lru_cache(maxsize=1)
 def folder_page() -> tuple[str, str]:
-    """The page of a folder, which asks for the names of its models, and its Content-Security-Policy."""
+    """Return the page that lists the models of a folder, and its Content-Security-Policy."""
     return render_folder_page("Models")
 
 
-def report_fragment(reader: Reader, title: str, loss: Loss | None) -> str:
-    """The sections of the report of a model, from its counts alone."""
-    return str(render_sections(_figures(reader, title, loss)))
+def report_fragment(predictor: Predictor, title: str, loss: Loss | None) -> str:
+    """Return the sections of the report of a model, computed from its counts only."""
+    return str(render_sections(_report_data(predictor, title, loss)))
 
 
-def form_of(reader: Reader, title: str, loss: Loss | None) -> dict[str, Any]:
-    """What the page needs to make its form of, and whether it can score rows by itself."""
+def form_json(predictor: Predictor, title: str, loss: Loss | None) -> dict[str, Any]:
+    """Return the data for the input form of the page, and whether the page can score rows itself."""
     try:
-        model_as_json(reader.state.fitted)
+        model_as_json(predictor.state.fitted)
     except DecibanError:
         exportable = False
     else:
         exportable = True
-    found: dict[str, Any] = to_json(form_data(_figures(reader, title, loss), scorer=exportable))
-    return found
+    data: dict[str, Any] = to_json(form_data(_report_data(predictor, title, loss), scorer=exportable))
+    return data
 
 
-def _figures(reader: Reader, title: str, loss: Loss | None) -> ReportData:
-    return collect_report_data(reader.state.fitted, title, loss=loss, keeps_no_rows=KEEPS_NO_ROWS)
+def _report_data(predictor: Predictor, title: str, loss: Loss | None) -> ReportData:
+    return collect_report_data(predictor.state.fitted, title, loss=loss, keeps_no_rows=KEEPS_NO_ROWS)

@@ -22,7 +22,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from deciban.serve.monitor import EstimatedNow, Seen, Watch
+from deciban.serve.monitor import EstimatedPrior, Monitor, RowStatistics
 from deciban.serve.predictions import State
 from deciban.serve.worker_metrics import FOLDER_VARIABLE
 from deciban.tables.table import Table
@@ -59,7 +59,7 @@ LEARNER_COUNTERS = (
 )
 
 
-class Learns(Protocol):
+class LearnerStatus(Protocol):
     """Online learner of a model."""
 
     def status(self) -> Mapping[str, Any]:
@@ -79,13 +79,13 @@ class Served(Protocol):
     def problem(self) -> str | None: ...
 
     @property
-    def learner(self) -> Learns | None: ...
+    def learner(self) -> LearnerStatus | None: ...
 
 
-def labels_of(names: Iterable[object]) -> list[str]:
+def column_labels(names: Iterable[object]) -> list[str]:
     """Return the label of each column, in order.
 
-    >>> labels_of(["age", 3, "x" * 200])[:2], len(labels_of(["x" * 200])[0]), labels_of(map(str, range(500)))[499]
+    >>> column_labels(["age", 3]), len(column_labels(["x" * 200])[0]), column_labels(map(str, range(500)))[499]
     (['age', '3'], 100, 'other')
     """
     return [
@@ -107,11 +107,11 @@ class ClassLabels:
     def of(self, model: str, classes: Sequence[object]) -> list[str]:
         """Return the label of each class of a model, in order."""
         with self._lock:
-            seen = self._seen.setdefault(model, {})
-            for name in classes[: None if len(seen) < MAX_LABELS else 0]:
-                if name not in seen and len(seen) < MAX_LABELS:
-                    seen[name] = shorten(format_class(name), MAX_LABEL_LENGTH)
-            return [seen.get(name, REST_OF_LABELS) for name in classes]
+            found = self._seen.setdefault(model, {})
+            for name in classes[: None if len(found) < MAX_LABELS else 0]:
+                if name not in found and len(found) < MAX_LABELS:
+                    found[name] = shorten(format_class(name), MAX_LABEL_LENGTH)
+            return [found.get(name, REST_OF_LABELS) for name in classes]
 
 
 class ModelCollector(Collector):
@@ -198,7 +198,7 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._children: dict[tuple[Any, ...], Any] = {}
-        self._watch = Watch(self)
+        self._monitor = Monitor(self)
         self._classes = ClassLabels()
         self._prior_labels: dict[str, set[str]] = {}
         self._requests = Histogram(
@@ -209,28 +209,28 @@ class Metrics:
             registry=self._registry,
         )
         self._dropped = self._counter("connections_dropped", "Connections dropped and request heads rejected", "reason")
-        of_model = "model"
-        self._predicted = self._counter("predicted_rows", "Rows predicted or decided", of_model)
-        self._watched = self._counter(
-            "monitored_rows", "Predicted rows included in the metrics below; fewer than all under load", of_model
+        per_model = "model"
+        self._predicted = self._counter("predicted_rows", "Rows predicted or decided", per_model)
+        self._monitored = self._counter(
+            "monitored_rows", "Predicted rows included in the metrics below; fewer than all under load", per_model
         )
-        self._by_class = self._counter("monitored_predictions", "Monitored rows by predicted class", of_model, "class")
-        self._missing = self._counter("missing_cells", "Missing cells in monitored rows", of_model, "column")
+        self._by_class = self._counter("monitored_predictions", "Monitored rows by predicted class", per_model, "class")
+        self._missing = self._counter("missing_cells", "Missing cells in monitored rows", per_model, "column")
         self._unseen = self._counter(
-            "unseen_cells", "Cells in monitored rows with a value not seen in training", of_model, "column"
+            "unseen_cells", "Cells in monitored rows with a value not seen in training", per_model, "column"
         )
-        self._judged = self._counter("outlier_checked_rows", "Monitored rows checked for being outliers", of_model)
+        self._checked = self._counter("outlier_checked_rows", "Monitored rows checked for being outliers", per_model)
         self._outliers = self._counter(
             "outlier_rows",
             "Outliers: rows less likely than 99.9% of rows drawn from the model. Compare their share of "
             "deciban_outlier_checked_rows_total with its usual value",
-            of_model,
+            per_model,
         )
         self._prior = self._gauge(
             "estimated_prior_ratio", "Share of each class estimated from recent rows", "mostrecent", "class"
         )
         self._prior_rows = self._gauge("estimated_prior_rows", "Rows used to estimate the prior", "mostrecent")
-        self._decisions = self._counter("decisions", "Decisions made", of_model)
+        self._decisions = self._counter("decisions", "Decisions made", per_model)
         self._cost = self._gauge(
             "decisions_expected_cost",
             "Sum of the expected costs of all decisions; divide by deciban_decisions_total for the mean",
@@ -273,7 +273,7 @@ class Metrics:
         microsecond per column.
         """
         self._child(self._predicted, name).inc(len(posterior))
-        self._watch.add_rows(name, state, table, posterior, body_bytes)
+        self._monitor.add_rows(name, state, table, posterior, body_bytes)
 
     def observe_decisions(self, name: str, risks: Floats) -> None:
         """Count decisions. risks: the expected cost of each."""
@@ -283,22 +283,22 @@ class Metrics:
 
     # called by the monitor
 
-    def rows_seen(self, model: str, seen: Seen) -> None:
+    def on_rows(self, model: str, found: RowStatistics) -> None:
         """Count what was found in monitored rows."""
-        self._child(self._watched, model).inc(seen.rows)
-        classes = seen.state.fitted.classes.tolist()
+        self._child(self._monitored, model).inc(found.rows)
+        classes = found.state.fitted.classes.tolist()
         known = dict(zip(classes, self._classes.of(model, classes), strict=True))
-        for label, rows in seen.by_class.items():
+        for label, rows in found.by_class.items():
             self._child(self._by_class, model, known.get(label, "other")).inc(rows)
-        columns = labels_of(seen.state.fitted.schema.column_names)
-        for metric, cells in ((self._missing, seen.missing), (self._unseen, seen.unseen)):
+        columns = column_labels(found.state.fitted.schema.column_names)
+        for metric, cells in ((self._missing, found.missing), (self._unseen, found.unseen)):
             for column, number in cells.items():
                 self._child(metric, model, columns[column]).inc(number)
-        if seen.judged:
-            self._child(self._judged, model).inc(seen.judged)
-            self._child(self._outliers, model).inc(seen.outliers)
+        if found.checked:
+            self._child(self._checked, model).inc(found.checked)
+            self._child(self._outliers, model).inc(found.outliers)
 
-    def prior_estimated(self, model: str, found: EstimatedNow) -> None:
+    def on_prior(self, model: str, found: EstimatedPrior) -> None:
         """Set the prior estimated from recent rows."""
         shares: dict[str, float] = {}
         classes = self._classes.of(model, found.classes.tolist())
@@ -327,10 +327,10 @@ class Metrics:
         registry.register(ModelCollector(models, self._classes))
         return generate_latest(registry)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Process all waiting rows now, without waiting for the thread."""
-        self._watch.settle()
+        self._monitor.flush()
 
     def close(self) -> None:
         """Stop the monitoring thread."""
-        self._watch.close()
+        self._monitor.close()

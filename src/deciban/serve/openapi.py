@@ -1,15 +1,15 @@
-"""The description of the service (OpenAPI 3.1), made from the table of routes and the columns of the models."""
+"""OpenAPI 3.1 description of the service, generated from the table of routes and the columns of the models."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from deciban.serve.answers import IGNORED_HEADER
 from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
 from deciban.serve.bodies.checks import MAX_ID_LENGTH
 from deciban.serve.bodies.records import MATRIX_TYPE
 from deciban.serve.describe import kinds_and_levels
-from deciban.serve.predictions import Reader
+from deciban.serve.predictions import Predictor
 from deciban.serve.problems import PROBLEM_JSON
+from deciban.serve.responses import IGNORED_HEADER
 from deciban.serve.service import Service
 from deciban.tables.cells import kind_of
 from deciban.util.text_tables import to_json
@@ -18,7 +18,7 @@ from deciban.util.version import __version__
 if TYPE_CHECKING:
     from deciban.serve.routes import Route
 
-# A part of a description.
+# Part of the description.
 Json = dict[str, Any]
 
 LABEL_SCHEMA: Json = {"type": ["string", "number", "boolean", "null"]}
@@ -137,10 +137,10 @@ COMMON_SCHEMAS: Json = {
 }
 
 
-# The most levels of a column that are given as examples.
+# Maximum number of levels given as examples.
 MAX_EXAMPLES = 20
 
-# What cells of a column may be in JSON, by what it was learned as; each may be null. A flag may be 0 or 1.
+# Schema of the cells of a column, by its type; each cell may be null, and a flag may be 0 or 1.
 CELL_SCHEMAS: dict[str, Json] = {
     "DOUBLE": {"type": ["number", "null"]},
     "BOOLEAN": {"enum": [True, False, 0, 1, None]},
@@ -151,55 +151,56 @@ CELL_SCHEMAS: dict[str, Json] = {
 ANY_CELL: Json = {"type": ["string", "number", "boolean", "null"]}
 DAY_SCHEMA: Json = {"type": ["string", "null"], "format": "date"}
 
-# What is wrong, by status, in the words of the problems that are answered.
-PROBLEMS = {
-    "400": "The request is malformed, or its Host header is.",
-    "401": "There is no token, or a wrong one.",
-    "403": "The token may only read, or the service does not learn.",
-    "404": "There is no such address or model.",
-    "405": "The address has no such method.",
-    "408": "The request came in too slowly.",
-    "413": "There are too many bytes, rows or columns.",
-    "415": "The content type is none that is read.",
-    "421": "The Host header names another host.",
-    "422": "The content is wrong: place, cause and remedy are told.",
-    "503": "The service is busy, starting or ending.",
-    "507": "The model or its journal has reached its bound.",
+# Descriptions of the error statuses.
+STATUS_DESCRIPTIONS = {
+    "400": "Malformed request or Host header.",
+    "401": "Missing or invalid token.",
+    "403": "Permission denied: the token has the role read, or online learning is disabled.",
+    "404": "Unknown path or model.",
+    "405": "Method not allowed.",
+    "408": "The request was not received in time.",
+    "413": "Too many bytes, rows or columns.",
+    "415": "Unsupported content type.",
+    "421": "Unknown name in the Host header.",
+    "422": "Invalid content; see place, cause and remedy.",
+    "503": "The service is overloaded, starting or shutting down.",
+    "507": "The model or its journal has reached its maximum size.",
 }
-ALWAYS = ("400", "401", "403", "404", "405", "408", "413", "421", "503")
+# Statuses that every route can return.
+COMMON_STATUSES = ("400", "401", "403", "404", "405", "408", "413", "421", "503")
 
 
-def description(service: Service, routes: Sequence["Route"]) -> Json:
-    """Return the description of all routes that the service has."""
+def describe_service(service: Service, routes: Sequence["Route"]) -> Json:
+    """Return the description of all routes of the service."""
     folder = service.models.is_folder
     schemas = dict(COMMON_SCHEMAS)
     if folder:
         for model in service.models:
-            if model.reader is not None:
-                schemas[f"Row of {model.name}"] = row_schema(model.reader)
-        row: Json = {"type": ["object", "array"], "description": "A row of the model; see the schemas for its columns."}
+            if model.predictor is not None:
+                schemas[f"Row of {model.name}"] = row_schema(model.predictor)
+        row: Json = {"type": ["object", "array"], "description": "Row of the model; see the schemas for its columns."}
     else:
         served = service.models.get()
-        schemas["Row"] = {} if served is None or served.reader is None else row_schema(served.reader)
+        schemas["Row"] = {} if served is None or served.predictor is None else row_schema(served.predictor)
         row = _reference("Row")
     paths: Json = {}
     for route in routes:
-        if route.summary and (folder or not route.of_folder):
-            below = folder and route.of_model
+        if route.summary and (folder or not route.folder_only):
+            below = folder and route.per_model
             parameters = [*([NAME_PARAMETER] if below else []), *(QUERY[name] for name in route.query)]
             operation = _post(route, row, parameters) if route.method == "POST" else _get(route, parameters)
             paths[f"{'/models/{name}' if below else ''}{route.path}"] = {route.method.lower(): operation}
     title = "deciban: models" if service.models.is_folder else f"deciban: {_title(service)}"
-    found: Json = {
+    document: Json = {
         "openapi": "3.1.0",
         "info": {"title": title, "version": __version__},
         "paths": paths,
         "components": {"schemas": schemas, "responses": _responses()},
     }
     if service.settings.token_file is not None:
-        found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        found["security"] = [{"token": []}]
-    return found
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}]
+    return document
 
 
 def _title(service: Service) -> str:
@@ -207,9 +208,9 @@ def _title(service: Service) -> str:
     return "model" if served is None else served.name
 
 
-def row_schema(reader: Reader) -> Json:
-    """What a row of this model is: an object with a property for each column, or a list where they have no names."""
-    fitted = reader.state.fitted
+def row_schema(predictor: Predictor) -> Json:
+    """Return the schema of a row: an object with a property per column, or an array if columns have no names."""
+    fitted = predictor.state.fitted
     schema = fitted.schema
     kinds, levels = kinds_and_levels(fitted)
     types = schema.types or (MATRIX_TYPE,) * schema.width
@@ -219,31 +220,31 @@ def row_schema(reader: Reader) -> Json:
     if schema.names is None:
         size = {"minItems": schema.width, "maxItems": schema.width}
         return {"type": "array", "prefixItems": cells, "items": False, **size}
-    named = dict(zip(schema.column_names, cells, strict=True))
+    properties = dict(zip(schema.column_names, cells, strict=True))
     return {
         "type": "object",
-        "properties": named,
-        "description": "Cells that are null or not there are missing. Columns that are not here are ignored.",
+        "properties": properties,
+        "description": "Null or absent cells are missing values. Unknown columns are ignored.",
     }
 
 
 def cell_schema(kind: str, learned: str, levels: Any = None) -> Json:
-    """What a cell of such a column is; its levels are examples, for others are taken too."""
+    """Return the schema of a cell. Levels are given as examples, since other values are accepted too."""
     known = DAY_SCHEMA if learned.startswith("date") else CELL_SCHEMAS.get(kind_of(learned), ANY_CELL)
-    found: Json = {**known, "description": kind}
+    schema: Json = {**known, "description": kind}
     if levels is not None:
-        found["examples"] = [to_json(level) for level in levels.slice(0, MAX_EXAMPLES).to_pylist()]
+        schema["examples"] = [to_json(level) for level in levels.slice(0, MAX_EXAMPLES).to_pylist()]
     elif kind == "number":
-        found["examples"] = [1.5]
+        schema["examples"] = [1.5]
     elif kind == "date":
-        found["examples"] = ["2026-01-31"] if known is DAY_SCHEMA else ["2026-01-31T12:30:00Z", "2026-01-31 12:30:00"]
+        schema["examples"] = ["2026-01-31"] if known is DAY_SCHEMA else ["2026-01-31T12:30:00Z", "2026-01-31 12:30:00"]
     elif kind == "time":
-        found["examples"] = ["12:30:00"]
-    return found
+        schema["examples"] = ["12:30:00"]
+    return schema
 
 
 def _post(route: "Route", row: Json, parameters: list[Json]) -> Json:
-    """Return the description of a route to which rows are posted."""
+    """Return the operation of a route that accepts rows."""
     rows: Json = {"type": "array", "items": row}
     form: Json = {
         "type": "object",
@@ -253,7 +254,7 @@ def _post(route: "Route", row: Json, parameters: list[Json]) -> Json:
     if not route.learns:
         form["required"] = ["rows"]
     table = {"schema": {"type": "string", "format": "binary"}}
-    statuses = (*ALWAYS, "415", "422", *(("507",) if route.learns else ()))
+    statuses = (*COMMON_STATUSES, "415", "422", *(("507",) if route.learns else ()))
     return {
         "operationId": route.name,
         "summary": route.summary,
@@ -266,7 +267,7 @@ def _post(route: "Route", row: Json, parameters: list[Json]) -> Json:
             "200": {
                 "description": route.summary,
                 "headers": MODEL_HEADER if route.learns else {**MODEL_HEADER, **IGNORED_COLUMNS},
-                "content": {JSON: {"schema": _reference(route.answer)}, CSV: table, ARROW_STREAM: table},
+                "content": {JSON: {"schema": _reference(route.response)}, CSV: table, ARROW_STREAM: table},
             },
             **_problems(statuses),
         },
@@ -274,18 +275,18 @@ def _post(route: "Route", row: Json, parameters: list[Json]) -> Json:
 
 
 def _get(route: "Route", parameters: list[Json]) -> Json:
-    """Return the description of a route that is read."""
+    """Return the operation of a GET route."""
     text: Json = {"schema": {"type": "string"}}
-    if route.answer in ("html", "text"):
-        content = {"text/html" if route.answer == "html" else "text/plain": text}
+    if route.response in ("html", "text"):
+        content = {"text/html" if route.response == "html" else "text/plain": text}
     else:
-        content = {JSON: {"schema": {"type": "object"} if route.answer == "object" else _reference(route.answer)}}
+        content = {JSON: {"schema": {"type": "object"} if route.response == "object" else _reference(route.response)}}
     responses: Json = {"200": {"description": route.summary, "content": content}}
-    if route.unchanging:
-        responses["304"] = {"description": "The client has it already."}
-    responses |= _problems(ALWAYS)
-    if route.answer == "Ready":
-        responses["503"] = {"description": "Not now.", "content": {**PROBLEM_CONTENT, **content}}
+    if route.cacheable:
+        responses["304"] = {"description": "Not modified."}
+    responses |= _problems(COMMON_STATUSES)
+    if route.response == "Ready":
+        responses["503"] = {"description": "Not ready.", "content": {**PROBLEM_CONTENT, **content}}
     operation = {"operationId": route.name.removesuffix(".json")} if JSON in content else {}
     return {**operation, "summary": route.summary, "parameters": parameters, "responses": responses}
 
@@ -302,23 +303,28 @@ PROBLEM_CONTENT: Json = {PROBLEM_JSON: {"schema": _reference("Problem")}}
 
 
 def _responses() -> Json:
-    return {status: {"description": why, "content": PROBLEM_CONTENT} for status, why in PROBLEMS.items()}
+    return {status: {"description": why, "content": PROBLEM_CONTENT} for status, why in STATUS_DESCRIPTIONS.items()}
 
 
-def _column_parameter(name: str, holds: str) -> Json:
-    told = f"Of CSV and Arrow: the column that holds {holds}."
-    return {"name": name, "in": "query", "schema": {"type": "string"}, "description": told}
+def _column_parameter(name: str, content: str) -> Json:
+    text = f"For CSV and Arrow: name of the column with {content}."
+    return {"name": name, "in": "query", "schema": {"type": "string"}, "description": text}
 
 
-# Parameters of the query, by their names.
+# Query parameters by name.
 QUERY: dict[str, Json] = {
-    "by": {"name": "by", "in": "query", "schema": {"enum": ["column", "block"]}, "description": "What speaks."},
-    "id": _column_parameter("id", "the ids of the rows"),
-    "target": _column_parameter("target", "the labels"),
-    "weight": _column_parameter("weight", "the weights"),
+    "by": {
+        "name": "by",
+        "in": "query",
+        "schema": {"enum": ["column", "block"]},
+        "description": "Unit of the explanation.",
+    },
+    "id": _column_parameter("id", "row ids"),
+    "target": _column_parameter("target", "labels"),
+    "weight": _column_parameter("weight", "weights"),
 }
 
-# What a body may hold besides its rows, by name.
+# Properties of the body besides rows, by name.
 OPTIONS: dict[str, Json] = {
     "ids": {"type": "array", "items": {"type": ["string", "integer"], "minLength": 1, "maxLength": MAX_ID_LENGTH}},
     "labels": {"type": "array", "items": LABEL_SCHEMA},
@@ -335,8 +341,8 @@ NAME_PARAMETER: Json = {
     "in": "path",
     "required": True,
     "schema": {"type": "string"},
-    "description": "The name of the model.",
+    "description": "Name of the model.",
 }
-MODEL_HEADER: Json = {"Deciban-Model": {"description": "The version of the model.", "schema": {"type": "string"}}}
-IGNORED = "Of CSV and Arrow: the columns that the model does not know, percent-encoded, with commas between."
+MODEL_HEADER: Json = {"Deciban-Model": {"description": "Version of the model.", "schema": {"type": "string"}}}
+IGNORED = "For CSV and Arrow: names of ignored columns, percent-encoded and comma-separated."
 IGNORED_COLUMNS: Json = {IGNORED_HEADER: {"description": IGNORED, "schema": {"type": "string"}}}

@@ -1,4 +1,4 @@
-"""Problems (RFC 9457): the status, place, cause and remedy of a request that cannot be answered."""
+"""Problem details (RFC 9457) of failed requests: status, place, cause and remedy."""
 
 import json
 import os
@@ -11,16 +11,16 @@ from deciban.errors import Argument, DecibanError, Message, Place, render_messag
 
 PROBLEM_JSON = "application/problem+json"
 
-# The titles of RFC 9110 that Python has from 3.13 on: the same on every version.
+# Titles of RFC 9110, which Python only has since 3.13.
 TITLES = {413: "Content Too Large", 414: "URI Too Long", 416: "Range Not Satisfiable", 422: "Unprocessable Content"}
 
-# Seconds after which a client that was told 503 may try again.
+# Seconds after which a client may retry after a 503, for the header Retry-After.
 RETRY_AFTER = "1"
 
 
 @dataclass(frozen=True)
 class RowPlace:
-    """A row of a request, and what is behind it: ``rows[3].age``. The row "*" stands for all of them."""
+    """Place of a row in a request and what follows it, such as ``rows[3].age``; row "*" means all rows."""
 
     row: int | str
     rest: str = ""
@@ -29,20 +29,31 @@ class RowPlace:
         return f"rows[{self.row}]{self.rest}"
 
 
-class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem details)
-    """A request that cannot be answered.
+class Problem(Exception):  # noqa: N818 - term of RFC 9457
+    """Request that cannot be fulfilled.
 
-    status: of the answer. cause: what is wrong. place: where it is in the request, such as ``rows[3].age``; empty where
-    it has none. remedy: what to do about it. undone: whether nothing was done, so that who is told 503 may just send it
-    again.
+    Attributes
+    ----------
+    status
+        HTTP status.
+    cause
+        What is wrong.
+    remedy
+        What to do about it.
+    place
+        Place in the request, such as ``rows[3].age``; empty for the whole request.
+    retryable
+        True if nothing was done, so that after a 503 the same request can be sent again.
     """
 
-    def __init__(self, status: int, cause: str, remedy: str, place: str | RowPlace = "", undone: bool = True) -> None:
+    def __init__(
+        self, status: int, cause: str, remedy: str, place: str | RowPlace = "", retryable: bool = True
+    ) -> None:
         super().__init__(cause)
         self.status = status
         self.cause = cause
         self.remedy = remedy
-        self.undone = undone
+        self.retryable = retryable
         self._place = place
 
     @property
@@ -50,14 +61,14 @@ class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem 
         return str(self._place)
 
     def in_request(self, rows: Sequence[int]) -> "Problem":
-        """Return the problem with its place in the request; rows: where each row that it may be about is there."""
+        """Return the problem with the row number of the request; rows: the number of each row there."""
         place = self._place
         if isinstance(place, RowPlace) and isinstance(place.row, int) and place.row < len(rows):
             place = replace(place, row=rows[place.row])
-        return Problem(self.status, self.cause, self.remedy, place, self.undone)
+        return Problem(self.status, self.cause, self.remedy, place, self.retryable)
 
     def to_dict(self) -> dict[str, Any]:
-        """The problem as RFC 9457 writes it, with place, cause and remedy apart.
+        """Return the problem details, with place, cause and remedy as extension members.
 
         >>> Problem(422, "found 'abc', expected a number", "send a number, or null", "rows[0].age").to_dict()["detail"]
         "rows[0].age: found 'abc', expected a number; send a number, or null"
@@ -73,41 +84,43 @@ class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem 
             "remedy": self.remedy,
         }
 
-    def as_bytes(self) -> bytes:
-        """The body of the answer that tells the problem."""
-        told = json.dumps(self.to_dict(), separators=(",", ":"), ensure_ascii=False)
-        return told.encode(errors="backslashreplace") + b"\n"  # half a character as JSON writes it
+    def to_bytes(self) -> bytes:
+        """Return the body of the response."""
+        text = json.dumps(self.to_dict(), separators=(",", ":"), ensure_ascii=False)
+        return text.encode(errors="backslashreplace") + b"\n"  # lone surrogates as JSON escapes
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of this answer, in small letters."""
-        told = {"content-type": PROBLEM_JSON}
-        again = self.status == HTTPStatus.SERVICE_UNAVAILABLE and self.undone
-        return {**told, "retry-after": RETRY_AFTER} if again else told
+        """Headers of the response, in lower case."""
+        headers = {"content-type": PROBLEM_JSON}
+        may_retry = self.status == HTTPStatus.SERVICE_UNAVAILABLE and self.retryable
+        return {**headers, "retry-after": RETRY_AFTER} if may_retry else headers
 
 
-def usual_problem(status: int) -> Problem:
-    """What is told where nothing but the status is known."""
+def default_problem(status: int) -> Problem:
+    """Return the problem for a status without further information."""
     match status:
         case 404:
-            return Problem(404, "there is nothing at this address", "see /openapi.json for what there is", "path")
+            return Problem(404, "not found", "see /openapi.json for the available endpoints", "path")
         case 405:
-            return Problem(405, "this address has no such method", "see the header Allow, or /openapi.json", "method")
+            return Problem(
+                405, "this endpoint does not accept this method", "see the header Allow, or /openapi.json", "method"
+            )
         case 500:
-            return Problem(500, "the service has a fault", "tell whoever runs it, who finds more in its log")
+            return Problem(500, "internal error", "report it to the operator; the log of the service has details")
         case _:
-            return Problem(status, "the request cannot be answered", "see /openapi.json for what can be asked")
+            return Problem(status, "the request failed", "see /openapi.json")
 
 
-def place_of(row: int | str, column: str, named: bool = True) -> RowPlace:
-    """Return where a cell is in a request; columns without names are known by their numbers."""
+def cell_place(row: int | str, column: str, named: bool = True) -> RowPlace:
+    """Return the place of a cell in a request; columns without names are numbered."""
     return RowPlace(row, f".{column}" if named else f"[{column.removeprefix('x')}]")
 
 
-def problem_of(error: DecibanError, first_row: int = 0) -> Problem:
-    """Return the problem of a request whose rows the library rejects.
+def to_problem(error: DecibanError, first_row: int = 0) -> Problem:
+    """Return the problem for rows rejected by the library.
 
-    first_row: the number that the error gives the first row.
+    first_row: the number of the first row in the error.
     """
     return Problem(
         422, render_message(error.cause), remedy_for_clients(error.remedy), _place_in_rows(error.place, first_row)
@@ -117,21 +130,21 @@ def problem_of(error: DecibanError, first_row: int = 0) -> Problem:
 def _place_in_rows(place: Place, first_row: int) -> str | RowPlace:
     row = "*" if place.row is None else place.row - first_row
     if place.column is not None:
-        return place_of(row, place.column)
+        return cell_place(row, place.column)
     return place.source or "" if place.row is None else RowPlace(row)
 
 
 def remedy_for_clients(remedy: Message) -> str:
-    """Return a remedy of the library for a client, who has no arguments and no families to choose."""
+    """Return a remedy for a client, who cannot change Python arguments or families."""
     if isinstance(remedy, tuple) and any(isinstance(part, Argument) for part in remedy):
-        return "correct the cell, or leave it out"
+        return "correct the cell, or omit it"
     return render_message(remedy) or "correct the request"
 
 
-def without_folders(text: str, path: str) -> str:
-    """A message about a file and what lies beside it, with their names alone: where they are is not for clients.
+def strip_folders(text: str, path: str) -> str:
+    """Return a message about a file without the folders in its path, which clients must not see.
 
-    >>> without_folders("/srv/models/a.dcb.journal: the journal is damaged", "/srv/models/a.dcb")
+    >>> strip_folders("/srv/models/a.dcb.journal: the journal is damaged", "/srv/models/a.dcb")
     'a.dcb.journal: the journal is damaged'
     """
     folders = {os.path.dirname(name) for name in (path, os.path.abspath(path), os.path.realpath(path))}

@@ -1,6 +1,6 @@
-"""The table of routes: the application, the access rules, the metrics and the OpenAPI description are made from it.
+"""Table of routes, from which the application, access rules, metrics and OpenAPI description are built.
 
-A new route is one entry of `ROUTES` and one function in `deciban.serve.endpoints`.
+A new route is one entry in `ROUTES` and one function in `deciban.serve.endpoints`.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,100 +11,120 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from deciban.serve import endpoints
-from deciban.serve.answers import json_answer
-from deciban.serve.openapi import description
+from deciban.serve.openapi import describe_service
+from deciban.serve.responses import json_response
 from deciban.serve.service import Service
 
 Endpoint = Callable[[Service, Request], Awaitable[Response]]
 
-# Routes of a model of a folder are below this.
+# Prefix of the routes of a model if a folder is served.
 BELOW_FOLDER = "/models/{name}"
 
 
 @dataclass(frozen=True)
 class Route:
-    """An address of the service.
+    """Route of the service.
 
-    path: by which it is also counted in metrics. endpoint: the function that answers. summary: for OpenAPI; empty:
-    it is not described. answer: the schema of the JSON that is answered, "object" for any, "html" or "text".
-    of_model: whether it belongs to a model, and is below `BELOW_FOLDER` if a folder is served. of_folder: whether it is
-    there, or described, for folders only. learns: whether it needs a token that may learn. is_open: whether it needs no
-    token. about_health: whether it is answered however busy the service is. options, query: what the body may hold
-    besides rows, and parameters of the query. unchanging: whether the answer is the same for one version of the model.
+    Attributes
+    ----------
+    path
+        Path of the route, also its label in metrics.
+    endpoint
+        Function that handles requests.
+    summary
+        Summary for OpenAPI; empty: the route is not documented.
+    response
+        Name of the schema of the JSON response, "object" for any JSON, "html" or "text".
+    per_model
+        True if the route belongs to a model; if a folder is served, it is below `BELOW_FOLDER`.
+    folder_only
+        True if the route exists, or is documented, only if a folder is served.
+    learns
+        True if the route requires a token with the role "learn".
+    is_open
+        True if the route requires no token.
+    is_health_check
+        True if the route is served regardless of load.
+    options, query
+        Properties of the body besides rows, and query parameters.
+    cacheable
+        True if the response only depends on the version of the model.
     """
 
     path: str
     endpoint: Endpoint
     summary: str
-    answer: str
+    response: str
     method: Literal["GET", "POST"] = "GET"
-    of_model: bool = False
-    of_folder: bool = False
+    per_model: bool = False
+    folder_only: bool = False
     learns: bool = False
     is_open: bool = False
-    about_health: bool = False
+    is_health_check: bool = False
     options: tuple[str, ...] = ()
     query: tuple[str, ...] = ()
-    unchanging: bool = False
+    cacheable: bool = False
 
     @property
     def name(self) -> str:
-        """The last part of the path, by which a request is recognized; empty for a page."""
+        """Last segment of the path, by which a request is matched; empty for a page."""
         return last_part(self.path)
 
 
 def last_part(path: str) -> str:
-    """Return the last part of a path, whatever is before it."""
+    """Return the last segment of a path."""
     return path.rstrip("/").rpartition("/")[2]
 
 
-def _rows(path: str, endpoint: Endpoint, summary: str, answer: str, *options: str, by: bool = False) -> Route:
-    """Return a route to which rows are posted."""
+def _rows(path: str, endpoint: Endpoint, summary: str, response: str, *options: str, by: bool = False) -> Route:
+    """Return a route that accepts rows."""
     columns = tuple(name for option, name in (("ids", "id"), ("labels", "target"), ("weights", "weight"))
                     if option in options)  # fmt: skip
     query = ("by", *columns) if by else columns
     learns = "labels" in options
-    return Route(path, endpoint, summary, answer, "POST", of_model=True, learns=learns, options=options, query=query)
+    return Route(path, endpoint, summary, response, "POST", per_model=True, learns=learns, options=options, query=query)
 
 
 async def openapi(service: Service, request: Request) -> Response:
-    """Answer the description of all routes, made from the columns of the models."""
-    return json_answer(await service.in_thread(lambda: description(service, ROUTES)))
+    """Respond with the OpenAPI description of all routes."""
+    return json_response(await service.in_thread(lambda: describe_service(service, ROUTES)))
 
 
 LEARNED = ("ids", "labels", "weights")
 
 ROUTES = (
-    _rows("/predict", endpoints.predict, "The most probable class of each row, and the probability of each",
+    _rows("/predict", endpoints.predict, "Predict the class of each row",
           "Predictions", "ids"),
-    _rows("/explain", endpoints.explain, "Why each row is classified as it is", "Explanations", "ids", by=True),
-    _rows("/decide", endpoints.decide, "The decision of least risk for each row", "Decisions",
+    _rows("/explain", endpoints.explain, "Explain the prediction for each row", "Explanations", "ids", by=True),
+    _rows("/decide", endpoints.decide, "Make the least-cost decision for each row", "Decisions",
           "ids", "costs", "reject"),
-    _rows("/learn", endpoints.learn, "Rows are learned", "Results", *LEARNED),
-    _rows("/forget", endpoints.forget, "Rows are forgotten", "Results", *LEARNED),
-    Route("/model", endpoints.model, "What the model is", "Model", of_model=True),
-    Route("/model/scorer", endpoints.scorer, "The model for programs that score by themselves", "object",
-          of_model=True, unchanging=True),
-    Route("/model/form", endpoints.form, "What the page makes its form of", "object", of_model=True, unchanging=True),
-    Route("/model/report", endpoints.report, "The sections of the report, as HTML", "html",
-          of_model=True, unchanging=True),
-    Route("/", endpoints.page, "The page of a model", "html", of_model=True, of_folder=True, is_open=True),
-    Route("", endpoints.to_page, "", "html", of_model=True, of_folder=True, is_open=True),
-    Route("/models", endpoints.models, "The models that are served", "Models", of_folder=True),
-    Route("/", endpoints.page, "The page", "html", is_open=True),
-    Route("/health/live", endpoints.live, "Whether the process runs", "Live", is_open=True, about_health=True),
-    Route("/health/ready", endpoints.ready, "Whether requests can be answered", "Ready",
-          is_open=True, about_health=True),
-    Route("/metrics", endpoints.metrics, "Metrics for Prometheus", "text", about_health=True),
-    Route("/openapi.json", openapi, "This description", "object"),
+    _rows("/learn", endpoints.learn, "Learn labeled rows", "Results", *LEARNED),
+    _rows("/forget", endpoints.forget, "Forget rows", "Results", *LEARNED),
+    Route("/model", endpoints.model, "Describe the model", "Model", per_model=True),
+    Route("/model/scorer", endpoints.scorer, "Download the model as JSON for client-side scoring", "object",
+          per_model=True, cacheable=True),
+    Route("/model/form", endpoints.form, "Get the data for the input form of the web page", "object",
+          per_model=True, cacheable=True),
+    Route("/model/report", endpoints.report, "Get the sections of the report as an HTML fragment", "html",
+          per_model=True, cacheable=True),
+    Route("/", endpoints.page, "Web page of a model", "html", per_model=True, folder_only=True, is_open=True),
+    Route("", endpoints.redirect_to_page, "", "html", per_model=True, folder_only=True, is_open=True),
+    Route("/models", endpoints.models, "List the models", "Models", folder_only=True),
+    Route("/", endpoints.page, "Web page", "html", is_open=True),
+    Route("/health/live", endpoints.live, "Check that the process is running", "Live",
+          is_open=True, is_health_check=True),
+    Route("/health/ready", endpoints.ready, "Check that the service is ready", "Ready",
+          is_open=True, is_health_check=True),
+    Route("/metrics", endpoints.metrics, "Get metrics in the Prometheus text format", "text", is_health_check=True),
+    Route("/openapi.json", openapi, "Get this OpenAPI description", "object"),
 )  # fmt: skip
 
 BY_NAME = {route.name: route for route in ROUTES}
 
-# The routes of the service that need no token; the page of a model is told by its path.
-OPEN_PATHS = frozenset(route.path for route in ROUTES if route.is_open and not route.of_model)
+# Paths that require no token; the pages of models are matched by a pattern.
+OPEN_PATHS = frozenset(route.path for route in ROUTES if route.is_open and not route.per_model)
 
 
 def find_route(path: str) -> Route | None:
-    """Return the route that a path looks like; None: none of them."""
+    """Return the route that matches the last segment of a path, or None."""
     return BY_NAME.get(last_part(path))

@@ -1,4 +1,4 @@
-"""The service as a process: sockets, signals, workers, and how it ends."""
+"""The service process: sockets, signals, workers and shutdown."""
 
 import contextlib
 import gc
@@ -21,97 +21,107 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from deciban.serve.app import create_guarded_app
-from deciban.serve.connections import guarded_protocol
+from deciban.serve.connections import make_protocol
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
 from deciban.util.text_tables import escape_line
 
-# What workers get their settings from.
+# Environment variable that passes the settings to worker processes.
 SETTINGS_VARIABLE = "DECIBAN_SERVE_SETTINGS"
 
-# Signals at which a service ends in order.
-ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+# Signals that shut down the service gracefully.
+SHUTDOWN_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
-# Connections that wait to be taken.
+# Maximum number of connections waiting to be accepted.
 BACKLOG = 2_048
 
-# Files that a process may have open besides connections.
-OTHER_FILES = 256
+# Files that a process may need besides connections.
+RESERVED_FILES = 256
 
-# Seconds for which a worker may be silent, as it is while it starts on a busy machine, before another takes its place.
-STARTING_SECONDS = 30
+# Seconds a worker may be unresponsive, as it is while it starts on a busy machine, before it is replaced.
+WORKER_STARTUP_SECONDS = 30
 
-# Is called with the address, the names of the models, and of those that cannot be read, when requests are answered.
-Started = Callable[[str, list[str], list[str]], None]
+# Called with the address, the names of all models, and the names of those that cannot be loaded.
+Announce = Callable[[str, list[str], list[str]], None]
 
 log = logging.getLogger("deciban.serve")
 
 
-def serve(settings: ServeSettings, started: Started) -> None:
-    """Serve until a signal comes, and end in order.
+def serve(settings: ServeSettings, announce: Announce) -> None:
+    """Run the service until a signal arrives, then shut down gracefully.
 
-    An OSError where the address cannot be had, a ModelFileError where the model cannot be read.
+    Raises an OSError if the address is not available, and a ModelFileError if the model cannot be loaded.
     """
-    listening = bound_socket(settings.host, settings.port)
+    listening = bind_socket(settings.host, settings.port)
     try:
         _prepare_process(settings)
         service = Service(settings)
         service.open()
         names = [model.name for model in service.models]
-        wrong = [model.name for model in service.models if model.reader is None]
-        tell = partial(started, address_of(listening, settings.host), names, wrong)
+        failed = [model.name for model in service.models if model.predictor is None]
+        announce_start = partial(announce, format_address(listening, settings.host), names, failed)
         if settings.workers > 1:
-            service.close()  # it was opened to see that all can be read: each worker has its own
-            _serve_by_workers(replace(settings, folder=service.models.is_folder), listening, tell)
+            service.close()  # opened only to check that the models can be loaded; each worker loads its own
+            _serve_by_workers(replace(settings, folder=service.models.is_folder), listening, announce_start)
             return
         try:
-            _serve_here(settings, service, listening, tell)
+            _serve_here(settings, service, listening, announce_start)
         finally:
             service.close()
     finally:
         listening.close()
 
 
-def bound_socket(host: str, port: int) -> socket.socket:
-    """A socket at this address; an OSError that names the address where it cannot be had."""
+def bind_socket(host: str, port: int) -> socket.socket:
+    """Return a socket bound to this address; raise an OSError that names the address if that fails."""
     try:
-        family, kind, number, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        found = socket.socket(family, kind, number)
+        family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, number)
         if os.name == "posix":
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            found.bind(place)
+            bound.bind(address)
         except OSError:
-            found.close()
+            bound.close()
             raise
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "there is no such address"
-        remedy = "choose another --port, or end what listens there" if isinstance(error, OSError) else "check --host"
-        raise OSError(f"{host} port {port} cannot be listened at: {reason}; {remedy}") from None
-    found.set_inheritable(True)
-    return found
+        reason = getattr(error, "strerror", None) or "no such address"
+        remedy = (
+            "choose another --port, or stop the program that uses this one"
+            if isinstance(error, OSError)
+            else "check --host"
+        )
+        raise OSError(f"cannot listen on {host} port {port}: {reason}; {remedy}") from None
+    bound.set_inheritable(True)
+    return bound
 
 
-def address_of(listening: socket.socket, host: str) -> str:
-    """The address to open in a browser."""
+def format_address(listening: socket.socket, host: str) -> str:
+    """Return the URL of the service."""
     port = listening.getsockname()[1]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _prepare_process(settings: ServeSettings) -> None:
-    """Log to standard error; and warn nobody of what clients send, each of which would be remembered for ever."""
+    """Set up logging to standard error and disable Python warnings.
+
+    A warning for each malformed value that clients send would be remembered by Python for ever.
+    """
     warnings.simplefilter("ignore")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter("%(asctime)s deciban: %(levelname)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("deciban.serve").setLevel(logging.INFO)
     logging.getLogger("deciban.serve.access").setLevel(logging.INFO if settings.access_log else logging.WARNING)
-    _allow_open_files(settings.connections.max_connections + OTHER_FILES)
+    _allow_open_files(settings.connections.max_connections + RESERVED_FILES)
 
 
 class LineFormatter(logging.Formatter):
-    """One line for each record, whatever names of files and contents of requests are in it; lines of a traceback are
-    indented, so that none looks like a record."""
+    """Formatter that writes one line per record.
+
+    Control characters in file names and request data are escaped. The lines of a traceback are indented, so that none
+    of them can be mistaken for a record.
+    """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name of the standard library
         record.message = escape_line(record.message)
@@ -122,7 +132,7 @@ class LineFormatter(logging.Formatter):
 
 
 def _allow_open_files(files: int) -> None:
-    """Raise the process's limit of open files to what the bound of connections needs, as far as it may."""
+    """Raise the limit on open files of this process to the given number, as far as permitted."""
     if sys.platform != "win32":
         import resource
 
@@ -139,11 +149,11 @@ def _config(app: Any, settings: ServeSettings, **more: Any) -> uvicorn.Config:
         host=settings.host,
         port=settings.port,
         loop="uvloop" if _has_uvloop() else "asyncio",
-        http=guarded_protocol(replace(limits, head_timeout=min(settings.requests.read_timeout, limits.head_timeout))),
+        http=make_protocol(replace(limits, head_timeout=min(settings.requests.read_timeout, limits.head_timeout))),
         ws="none",
         lifespan="on",
         log_config=None,
-        access_log=False,  # the guard has its own, with times
+        access_log=False,  # the middleware has its own access log, with durations
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
@@ -155,14 +165,14 @@ def _config(app: Any, settings: ServeSettings, **more: Any) -> uvicorn.Config:
 
 def _has_uvloop() -> bool:
     try:
-        import uvloop  # noqa: F401 - whether it is there
+        import uvloop  # noqa: F401 - availability check
     except ImportError:
         return False
     return True
 
 
 class DrainingServer(uvicorn.Server):
-    """A server that says that it ends as soon as it is told to, and whose end by a signal is no failure."""
+    """Server that reports not ready as soon as shutdown begins, and exits with code 0 after a signal."""
 
     def __init__(self, config: uvicorn.Config, service: Service, started: Callable[[], None]) -> None:
         super().__init__(config)
@@ -178,12 +188,14 @@ class DrainingServer(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {one: signal.signal(one, self.handle_exit) for one in ENDING_SIGNALS if not _is_ignored(one)}
+        before = {
+            number: signal.signal(number, self.handle_exit) for number in SHUTDOWN_SIGNALS if not _is_ignored(number)
+        }
         try:
             yield
         finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         self._service.draining = True
@@ -195,57 +207,57 @@ def _serve_here(
 ) -> None:
     app = create_guarded_app(service)
     gc.collect()
-    gc.freeze()  # the model stays: it need not be looked at again and again
+    gc.freeze()  # exclude the model from garbage collection
     DrainingServer(_config(app, settings), service, started).run([listening])
 
 
 def _is_ignored(number: int) -> bool:
-    """Whether whoever started the process wants a signal to be ignored, as nohup does SIGHUP."""
+    """Return True if the parent process asked for a signal to be ignored, as nohup does for SIGHUP."""
     return signal.getsignal(number) is signal.SIG_IGN
 
 
 class Workers(Multiprocess):
-    """Processes that answer, started again when they die; SIGHUP ends them, as it ends a service of one process."""
+    """Supervisor of the worker processes: restarts those that die; SIGHUP shuts down the service."""
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
-        ignored = [one for one in ENDING_SIGNALS if _is_ignored(one)]
+        ignored = [number for number in SHUTDOWN_SIGNALS if _is_ignored(number)]
         super().__init__(config, sockets)
-        for one in ignored:
-            signal.signal(one, signal.SIG_IGN)
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
 
     def handle_hup(self) -> None:
         self.handle_term()
 
 
 def _serve_by_workers(settings: ServeSettings, listening: socket.socket, started: Callable[[], None]) -> None:
-    """Other processes answer, each with a model of its own; one that dies is replaced."""
+    """Run the service in worker processes, each with its own copy of the models."""
     os.environ[SETTINGS_VARIABLE] = msgspec.json.encode(settings).decode()
     ready = threading.Thread(target=_call_when_connected, args=(listening.getsockname(), started), daemon=True)
     config = _config("deciban.serve.run:worker_app", settings, factory=True, workers=settings.workers)
-    config.timeout_worker_healthcheck = STARTING_SECONDS
+    config.timeout_worker_healthcheck = WORKER_STARTUP_SECONDS
     supervisor = Workers(config, [listening])
     ready.start()
     supervisor.run()
 
 
 def worker_app() -> Any:
-    """The application of a worker, which has its settings from the environment.
+    """Return the application of a worker process, with settings from the environment.
 
-    It starts also while the model cannot be read, and then refuses requests: one that ended would be started again and
-    again, and nobody would answer.
+    The worker starts even if the model cannot be loaded, and rejects requests until it can. A worker that exited would
+    be restarted in a loop.
     """
     settings = msgspec.json.decode(os.environ[SETTINGS_VARIABLE], type=ServeSettings)
     _prepare_process(settings)
     _end_with_parent()
     service = Service(settings)
-    service.open(patient=True)
+    service.open(allow_failure=True)
     gc.collect()
     gc.freeze()
     return create_guarded_app(service)
 
 
 def _end_with_parent() -> None:
-    """End in order when the process that started this one is gone, however it ended, and at SIGHUP."""
+    """Shut down gracefully on SIGHUP and when the parent process is gone, however it ended."""
     if hasattr(signal, "SIGHUP") and not _is_ignored(signal.SIGHUP):  # a terminal sends it to workers too
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     parent = multiprocessing.parent_process()
@@ -254,7 +266,7 @@ def _end_with_parent() -> None:
 
     def wait() -> None:
         parent.join()
-        log.warning("the process that started this worker is gone; the worker ends")
+        log.warning("the parent process is gone; shutting down this worker")
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=wait, name="deciban-parent", daemon=True).start()

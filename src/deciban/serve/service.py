@@ -1,4 +1,6 @@
-"""The service: its models, read from a file or a folder and replaced as a whole when a file changes, and the
+"""The service and its models.
+
+Models are loaded from a file or a folder, and replaced as a whole when a file changes. The service also has the
 settings, metrics and threads that all requests share.
 """
 
@@ -16,35 +18,35 @@ from deciban.errors import DataError, DecibanError, LossError, ModelFileError, P
 from deciban.model.fitted import Fitted
 from deciban.model.model import posteriors
 from deciban.scoring.predict import loss_for, score_table
-from deciban.serve.bodies.records import table_of_records
+from deciban.serve.bodies.records import records_to_table
 from deciban.serve.metrics import Metrics
 from deciban.serve.online.journal import JournalSpaceError
 from deciban.serve.online.learner import Learner
-from deciban.serve.predictions import Reader, State
-from deciban.serve.problems import Problem, without_folders
+from deciban.serve.predictions import Predictor, State
+from deciban.serve.problems import Problem, strip_folders
 from deciban.serve.settings import LearnSettings, ServeSettings
 from deciban.store.model_file import load, read
 from deciban.util.arrays import CORES
 
-# How the name of a model file ends.
-MODEL_ENDING = ".dcb"
+# Suffix of model files.
+MODEL_SUFFIX = ".dcb"
 
-# Digits of a version: the start of the SHA-256 of the file.
+# Length of a version: the first hex digits of the SHA-256 of the file.
 VERSION_DIGITS = 16
 
-# Seconds that the end of the service waits for a file that is being read: a disk that is gone may never answer.
-READING_PATIENCE = 5.0
+# Seconds to wait on shutdown for a file that is being read: an unavailable disk may never respond.
+MAX_READ_WAIT = 5.0
 
-# What tells that a file has changed: its number on the disk, its size and its time.
+# Values that change when a file does: inode, size and modification time.
 Stamp = tuple[int, int, int]
 
 log = logging.getLogger("deciban.serve")
 
 
 class ServedModel:
-    """A model and what it answers by now. Readers take `reader` once for a request.
+    """Served model and its current state. Requests take `predictor` once, so each uses one version.
 
-    problem: why the file that is there now is not what is served; empty if it is. learner: who changes the model.
+    problem: why the current file is not the served model; empty if it is. learner: online learner of the model.
     """
 
     def __init__(self, name: str, path: str) -> None:
@@ -52,12 +54,12 @@ class ServedModel:
         self.path = path
         self.learner: Learner | None = None
         self._problem = ""
-        self._reader: Reader | None = None
+        self._predictor: Predictor | None = None
         self._stamp: Stamp | None = None
 
     @property
     def problem(self) -> str:
-        """What is wrong with the file; it is logged when it begins and when it ends."""
+        """Problem of the current file; logged when it occurs and when it is resolved."""
         return self._problem
 
     @problem.setter
@@ -65,37 +67,37 @@ class ServedModel:
         if problem and problem != self._problem:
             log.warning("model %s: %s", self.name, problem)
         elif self._problem and not problem:
-            log.info("model %s: the file is read again, nothing is wrong with it any more", self.name)
+            log.info("model %s: the problem with the file is resolved", self.name)
         self._problem = problem
 
     @property
-    def reader(self) -> Reader | None:
-        """What answers requests; None before the first model is there."""
-        return self._reader
+    def predictor(self) -> Predictor | None:
+        """Current predictor; None until a model has been loaded."""
+        return self._predictor
 
     @property
     def state(self) -> State | None:
-        return None if self._reader is None else self._reader.state
+        return None if self._predictor is None else self._predictor.state
 
     def publish(self, state: State) -> None:
-        """Answer by this from now on."""
-        self._reader = Reader(state)
+        """Serve this state from now on."""
+        self._predictor = Predictor(state)
 
     def load(self) -> None:
-        """Read the file and answer by it; an error where it cannot be, and nothing has changed."""
-        stamp = stamp_of(self.path)
-        self.publish(loaded_state(self.path))
+        """Load the file and serve it; raise an error, and change nothing, if that fails."""
+        stamp = file_stamp(self.path)
+        self.publish(load_state(self.path))
         self._stamp, self.problem = stamp, ""
 
     def learn(self, settings: LearnSettings) -> None:
-        """Learn online from now on; an error where that cannot be.
+        """Start online learning; raise an error if that fails.
 
-        Where the disk has no room for the journal, the model answers by its file until there is.
+        If the disk has no room for the journal, the model is served from its file until there is.
         """
         try:
             self.learner = Learner.open(self.path, settings, self.publish)
         except JournalSpaceError:
-            if self.reader is None:
+            if self.predictor is None:
                 self.load()
             raise
         if self.state is not None:
@@ -103,42 +105,42 @@ class ServedModel:
         self.problem = ""
 
     def close(self) -> None:
-        """Learn no more; what was learned is written."""
+        """Stop learning and save what was learned."""
         if self.learner is not None:
             self.learner.close()
 
     def refresh(self) -> bool:
-        """Read the file again if it has changed; whether something did. What goes wrong is reported in `problem`."""
+        """Reload the file if it has changed; return True if anything changed. Errors are kept in `problem`."""
         try:
-            stamp = stamp_of(self.path)
+            stamp = file_stamp(self.path)
         except OSError as error:
-            return self._complain(None, described(error, self.path))
+            return self._set_problem(None, describe_error(error, self.path))
         if stamp == self._stamp:
             return False
         try:
-            state = loaded_state(self.path)
+            state = load_state(self.path)
             before = self.state
             if before is not None:
-                _refuse_another_question(before.fitted, state.fitted, os.path.basename(self.path))
+                _check_compatible(before.fitted, state.fitted, os.path.basename(self.path))
         except Exception as error:
-            _log_fault(error, self.name)
-            return self._complain(stamp, described(error, self.path))
+            _log_unexpected(error, self.name)
+            return self._set_problem(stamp, describe_error(error, self.path))
         self.publish(state)
         self._stamp, self.problem = stamp, ""
         if before is not None and before.version != state.version:
-            log.info("model %s: now answers by version %s, was %s", self.name, state.version, before.version)
+            log.info("model %s: now serving version %s instead of %s", self.name, state.version, before.version)
         return True
 
-    def _complain(self, stamp: Stamp | None, problem: str) -> bool:
+    def _set_problem(self, stamp: Stamp | None, problem: str) -> bool:
         changed = problem != self.problem
         self._stamp, self.problem = stamp, problem
         return changed
 
 
 class Models:
-    """All models that are served, by name: one, or those of a folder, in which they come and go.
+    """Served models by name: a single one, or those of a folder, which come and go with their files.
 
-    problem: what is wrong with the folder; the models that were in it go on.
+    problem: what is wrong with the folder; its models continue to be served.
     """
 
     def __init__(self, settings: ServeSettings) -> None:
@@ -157,44 +159,44 @@ class Models:
         return len(self._models)
 
     def get(self, name: str | None = None) -> ServedModel | None:
-        """The model of this name; None is the only one."""
+        """Return the model of this name, or None; without a name, the single model."""
         return self._models.get(self._only if name is None else name)
 
     @property
     def _only(self) -> str:
-        return name_of(self.settings.path)
+        return model_name(self.settings.path)
 
     @property
     def ready(self) -> bool:
-        """Whether a model can answer."""
-        return any(model.reader is not None for model in self)
+        """True if at least one model can make predictions."""
+        return any(model.predictor is not None for model in self)
 
-    def open(self, *, patient: bool = False) -> None:
-        """Read all models; an error where the only one cannot be read, unless there is time until it can."""
+    def open(self, *, allow_failure: bool = False) -> None:
+        """Load all models; raise an error if the single one cannot be loaded, unless `allow_failure`."""
         if self.is_folder:
             self.refresh()
             return
         model = ServedModel(self._only, self.settings.path)
-        if patient:
+        if allow_failure:
             model.refresh()
         elif self.settings.learning is not None:
             try:
                 model.learn(self.settings.learning)
             except JournalSpaceError as error:
-                model.problem = described(error, model.path)
+                model.problem = describe_error(error, model.path)
         else:
             model.load()
         self._models[model.name] = model
 
     def refresh(self) -> None:
-        """Look at all files once."""
+        """Check all files once."""
         if self.is_folder:
-            there = self._files_there()
-            if there is None:
+            paths = self._list_files()
+            if paths is None:
                 return
-            for name in [name for name in self._models if name not in there]:
+            for name in [name for name in self._models if name not in paths]:
                 self._models.pop(name).close()
-            for name, path in there.items():
+            for name, path in paths.items():
                 if name not in self._models:
                     self._models[name] = ServedModel(name, path)
         for model in self:
@@ -205,37 +207,37 @@ class Models:
             elif model.learner is None:
                 self._try_to_learn(model, self.settings.learning)
 
-    def _files_there(self) -> dict[str, str] | None:
-        """The model files of the folder; None where it is gone, which is told in `problem`."""
-        problem, found = "", None
+    def _list_files(self) -> dict[str, str] | None:
+        """Return the model files of the folder, or None if it is not available; set `problem`."""
+        problem, paths = "", None
         try:
             status = os.stat(self.settings.path)
-            found = model_files(self.settings.path)
-            place = status.st_dev, status.st_ino
-            if not found and self._models and place != self._folder:
-                problem = "another folder is there now, without models; the models that were there go on"
+            paths = model_files(self.settings.path)
+            identity = status.st_dev, status.st_ino
+            if not paths and self._models and identity != self._folder:
+                problem = "the folder was replaced by one without models; the previous models are still served"
             else:
-                self._folder = place
+                self._folder = identity
         except OSError as error:
-            problem = f"the folder of the models cannot be read: {error.strerror or 'unknown error'}"
+            problem = f"cannot read the model folder: {error.strerror or 'unknown error'}"
         if problem and problem != self.problem:
             log.warning(problem)
         elif self.problem and not problem:
-            log.info("the folder of the models is there again")
+            log.info("the model folder is available again")
         self.problem = problem
-        return None if problem else found
+        return None if problem else paths
 
     def _try_to_learn(self, model: ServedModel, settings: LearnSettings) -> None:
-        """Let a model of a folder learn on line; what goes wrong is told in its `problem`, and tried again."""
+        """Start online learning for a model of a folder. Errors are kept in its `problem`, and tried again."""
         try:
             model.learn(settings)
         except Exception as error:
-            if model.problem != (problem := described(error, model.path)):
-                _log_fault(error, model.name)
+            if model.problem != (problem := describe_error(error, model.path)):
+                _log_unexpected(error, model.name)
             model.problem = problem
 
     def watch(self) -> None:
-        """Look at the files again and again, in a thread of its own, until `close`."""
+        """Start a thread that checks the files regularly, until `close`."""
         learns = self.settings.learning is not None
         owned = learns and not self.is_folder and all(model.learner is not None for model in self)
         if owned or self.settings.reload_interval <= 0.0:
@@ -247,87 +249,87 @@ class Models:
         while not self._ended.wait(self.settings.reload_interval):
             try:
                 self.refresh()
-            except Exception:  # of our own making: the next look may go well
-                log.exception("looking at the model files failed")
+            except Exception:  # the next check may succeed
+                log.exception("checking the model files failed")
 
     def close(self) -> None:
-        """End the thread and the learners; what was learned is written."""
+        """Stop the thread and the learners, and save what was learned."""
         self._ended.set()
         if self._thread is not None:
-            self._thread.join(READING_PATIENCE)
+            self._thread.join(MAX_READ_WAIT)
         for model in self:
             model.close()
 
 
-def loaded_state(path: str) -> State:
-    """The state of a model file, whose model is estimated and has scored a row; an error where that cannot be."""
-    found = read(path, os.path.basename(path))
-    state = State(found.fitted, found.sha256[:VERSION_DIGITS], 0, time.time())
+def load_state(path: str) -> State:
+    """Return the state of a model file, estimated and warmed up; raise an error if it cannot be used."""
+    content = read(path, os.path.basename(path))
+    state = State(content.fitted, content.sha256[:VERSION_DIGITS], 0, time.time())
     warm_up(state)
     return state
 
 
-def _refuse_another_question(before: Fitted, after: Fitted, name: str) -> None:
-    """A ModelFileError where a new file answers another question: another target, or none of the classes."""
+def _check_compatible(before: Fitted, after: Fitted, name: str) -> None:
+    """Raise a ModelFileError if a new file has another target, or no class in common with the old one."""
     targets = before.origin.target, after.origin.target
-    remedy = "the model before goes on; put its file back, or restart the service to serve the new one"
+    remedy = "the old model is still served; restore its file, or restart the service to serve the new one"
     if None not in targets and targets[0] != targets[1]:
         raise ModelFileError(
             f"the new model predicts {targets[1]!r}, not {targets[0]!r}", place=Place(name), remedy=remedy
         )
     if not set(before.classes.tolist()) & set(after.classes.tolist()):
-        cause = "the new model has none of the classes of the one before"
+        cause = "the new model has no class in common with the old one"
         raise ModelFileError(cause, place=Place(name), remedy=remedy)
 
 
 def warm_up(state: State) -> None:
-    """Score a row without cells and two with numbers, so that nobody waits for what is compiled or derived."""
+    """Score a few rows, so that no request waits for compilation or derived values."""
     model = state.fitted.model
     blank: Any = {} if model.schema.names is not None else [None] * model.schema.width
     for rows in (1, 2):
-        score_table(model, table_of_records(model.schema, [blank] * rows), posteriors)
+        score_table(model, records_to_table(model.schema, [blank] * rows), posteriors)
 
 
-def stamp_of(path: str) -> Stamp:
-    """What tells that a file has changed."""
+def file_stamp(path: str) -> Stamp:
+    """Return values that change when a file does."""
     status = os.stat(path)
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def name_of(path: str) -> str:
-    """The name of a model: that of its file without the ending."""
-    return os.path.basename(path).removesuffix(MODEL_ENDING)
+def model_name(path: str) -> str:
+    """Return the name of a model: its file name without the suffix."""
+    return os.path.basename(path).removesuffix(MODEL_SUFFIX)
 
 
 def model_files(folder: str) -> dict[str, str]:
-    """The model files in a folder by their names; hidden ones are left out. An OSError where it cannot be read."""
-    found = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(MODEL_ENDING) and entry.is_file())
-    return {name_of(name): os.path.join(folder, name) for name in found if not name.startswith(".")}
+    """Return the model files in a folder by name, except hidden ones; raise an OSError if it cannot be read."""
+    names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(MODEL_SUFFIX) and entry.is_file())
+    return {model_name(name): os.path.join(folder, name) for name in names if not name.startswith(".")}
 
 
-def described(error: BaseException, path: str) -> str:
-    """An error for those who ask whether all is well: without the folder of the file."""
+def describe_error(error: BaseException, path: str) -> str:
+    """Return an error as text for clients, without the folder of the file."""
     if isinstance(error, OSError):
-        return f"the model file cannot be read: {error.strerror or 'unknown error'}"
+        return f"cannot read the model file: {error.strerror or 'unknown error'}"
     if isinstance(error, MemoryError):
-        return "the model file is too large for the memory; the one before goes on"
+        return "not enough memory to load the model file"
     if not isinstance(error, DecibanError):
-        return "the model cannot be used: the service has a fault, of which its log has more"
-    text = without_folders(str(error), path)
-    return text if isinstance(error, ModelFileError) else f"the model cannot be used: {text}"
+        return "cannot use the model: internal error; see the log"
+    text = strip_folders(str(error), path)
+    return text if isinstance(error, ModelFileError) else f"cannot use the model: {text}"
 
 
-def _log_fault(error: Exception, name: str) -> None:
-    """Log an error that nobody has foreseen."""
+def _log_unexpected(error: Exception, name: str) -> None:
+    """Log an unexpected error."""
     if not isinstance(error, DecibanError | OSError | MemoryError):
-        log.error("the model %s cannot be used", name, exc_info=error)
+        log.error("cannot use the model %s", name, exc_info=error)
 
 
 Result = TypeVar("Result")
 
 
 class Service:
-    """A running service. draining: it ends, and is not ready for more."""
+    """Running service. draining: True during shutdown, when it is not ready for more requests."""
 
     def __init__(self, settings: ServeSettings) -> None:
         self.settings = settings
@@ -337,14 +339,14 @@ class Service:
         self.draining = False
         self._threads = ThreadPoolExecutor(max(2, CORES), thread_name_prefix="deciban-work")
 
-    def open(self, *, patient: bool = False) -> None:
-        """Read the models, and watch their files; an error where one that is needed cannot be read.
+    def open(self, *, allow_failure: bool = False) -> None:
+        """Load the models and watch their files; raise an error if a required model cannot be loaded.
 
-        patient: it is no error, requests are refused until the file can be read.
+        allow_failure: do not raise an error; reject requests until the file can be loaded.
         """
-        if self._has_costs and not self.models.is_folder and not patient:
+        if self._has_costs and not self.models.is_folder and not allow_failure:
             self._check_costs()
-        self.models.open(patient=patient)
+        self.models.open(allow_failure=allow_failure)
         self.models.watch()
 
     @property
@@ -352,52 +354,52 @@ class Service:
         return self.loss is not None or self.settings.reject is not None
 
     def _check_costs(self) -> None:
-        """A DataError where the costs of the command do not fit the model; of a folder each request tells."""
-        fitted = load(self.settings.path)  # before a journal is made beside it
+        """Raise a DataError if the default costs do not fit the model. For a folder, each request checks."""
+        fitted = load(self.settings.path)  # before a journal is created
         try:
             loss_for(fitted, self.loss, self.settings.reject)
         except LossError as error:
             where = "--reject" if self.settings.costs is None else self.settings.costs
             raise DataError(error.cause, place=Place(where), remedy=error.remedy, parameter=error.parameter) from None
 
-    def loss_of(self, reader: Reader) -> Loss | None:
-        """What decisions cost by default, for the classes of a model; None where nothing is said of these."""
+    def loss_of(self, predictor: Predictor) -> Loss | None:
+        """Return the default costs for the classes of a model, or None."""
         if not self._has_costs:
             return None
         try:
-            return loss_for(reader.state.fitted, self.loss, self.settings.reject)
+            return loss_for(predictor.state.fitted, self.loss, self.settings.reject)
         except LossError:
             return None
 
     def close(self) -> None:
-        """End all threads; what was learned is written."""
+        """Stop all threads and save what was learned."""
         self._threads.shutdown(wait=True)
         self.metrics.close()
         self.models.close()
 
-    def model(self, name: str | None) -> tuple[ServedModel, Reader]:
-        """The model of this name and what it answers by now; a Problem where there is none."""
+    def model(self, name: str | None) -> tuple[ServedModel, Predictor]:
+        """Return the model of this name and its predictor; raise a Problem if it is not available."""
         served = self.models.get(name)
         if served is None:
-            raise Problem(404, "there is no such model", "see /models for those that there are", "path")
-        if served.reader is None and served.problem:
-            raise Problem(503, "the model file cannot be used", "ask whoever runs it; /health/ready says what is wrong")
-        if served.reader is None:
-            raise Problem(503, "the model cannot be read yet", "try again later; /health/ready says what is wrong")
-        return served, served.reader
+            raise Problem(404, "model not found", "see /models for the available models", "path")
+        if served.predictor is None and served.problem:
+            raise Problem(503, "the model is not available", "ask the operator; see /health/ready")
+        if served.predictor is None:
+            raise Problem(503, "the model is not loaded yet", "try again later; see /health/ready")
+        return served, served.predictor
 
     async def in_thread(self, work: Callable[[], Result]) -> Result:
-        """What `work` gives, worked out beside the event loop, which answers others meanwhile."""
+        """Run `work` in a thread of the pool and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def ready(self) -> dict[str, Any]:
-        """Whether requests can be answered, and what is wrong though they can."""
+        """Return readiness, and non-fatal problems."""
         problems = [{"problem": self.models.problem}] if self.models.problem else []
         problems += [{"model": model.name, "problem": model.problem} for model in self.models if model.problem]
         for model in self.models:
             if model.learner is not None:
-                told = model.learner.status().get("problems", ())
-                problems += [{"model": model.name, "problem": str(problem)} for problem in told]
+                learner_problems = model.learner.status().get("problems", ())
+                problems += [{"model": model.name, "problem": str(problem)} for problem in learner_problems]
         if not len(self.models):
-            problems += [{"problem": "there is no model in the folder"}]
+            problems += [{"problem": "no models in the folder"}]
         return {"ready": self.models.ready and not self.draining, "problems": problems}

@@ -1,7 +1,7 @@
-"""The folder in which worker processes share their metrics.
+"""Folder in which worker processes share their metrics.
 
-prometheus_client decides when it is imported whether metrics are shared, by an environment variable. So whoever starts
-the workers enters `shared_folder` first, and imports `metrics` only in them. Nothing here imports it.
+prometheus_client decides on import, by an environment variable, whether metrics are shared. So the process that starts
+workers enters `create_shared_folder` first, and only the workers import `metrics`. This module does not import it.
 """
 
 import contextlib
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 from deciban.util.shutdown import mark_finished, remove_at_exit
 
-# What prometheus_client looks for.
+# Environment variable read by prometheus_client.
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 
 @contextlib.contextmanager
-def shared_folder() -> Iterator[str]:
-    """A folder that only this user can read, named in the environment that workers inherit; removed in the end."""
+def create_shared_folder() -> Iterator[str]:
+    """Create a private folder, name it in the environment that workers inherit, and remove it at the end."""
     with tempfile.TemporaryDirectory(prefix="deciban-metrics-", ignore_cleanup_errors=True) as folder:
         before = os.environ.get(FOLDER_VARIABLE)
         os.environ[FOLDER_VARIABLE] = folder

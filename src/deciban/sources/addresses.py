@@ -1,4 +1,4 @@
-"""URLs of databases, and texts and arguments of the process without the passwords in them."""
+"""URLs of databases, and passwords hidden in texts and process arguments."""
 
 import re
 import sys
@@ -31,10 +31,11 @@ MIN_SECRET = 4
 
 @dataclass(frozen=True)
 class Address:
-    """Where a database is.
+    """Address of a database.
 
-    url: all of it, which is never shown. shown: without password and options, for messages. secrets: what must not
-    appear in any message.
+    url: the complete URL, never shown.
+    shown: the URL without password and options, for messages.
+    secrets: texts that must not appear in any message.
     """
 
     url: str = field(repr=False)
@@ -43,13 +44,13 @@ class Address:
 
     @classmethod
     def of(cls, url: str) -> "Address":
-        """The address that a URL is; a UsageError, which does not repeat it, where it is none."""
+        """Parse the URL of a database; raise a UsageError, which does not repeat the URL, if it is invalid."""
         found = _parse(url)
         if found is None:
             raise UsageError(
-                "the URL of the database cannot be read",
-                remedy="write it as postgresql://user@host:port/database, and signs such as @ / : % in names and "
-                "passwords as %40 %2F %3A %25",
+                "invalid database URL",
+                remedy="write it as postgresql://user@host:port/database; escape @ / : and % in names and passwords "
+                "as %40, %2F, %3A and %25",
             )
         user = f"{found['user']}@" if found["user"] else ""
         shown = f"postgresql://{user}{found['hosts']}" + (f"/{found['database']}" if found["database"] else "")
@@ -63,26 +64,26 @@ class Address:
         return cls(url, shown, tuple(sorted(long, key=len, reverse=True)))
 
     def hide(self, text: str) -> str:
-        """A text without the passwords of this address."""
+        """Return a text without the passwords of this address."""
         for secret in self.secrets:
             text = text.replace(secret, HIDDEN)
         return mask_passwords(text)
 
 
 def is_address(source: object) -> bool:
-    """Whether it is the URL of a database."""
+    """Return True for the URL of a database."""
     return isinstance(source, str) and source.startswith(SCHEMES)
 
 
 def passwords_in(url: str) -> list[str]:
-    """The passwords that stand in the URL of a database, as they are written there."""
+    """Return the passwords in the URL of a database, as written there."""
     found = _parse(url)
     before_host = _secrets(BEFORE_HOST, url) if found is None else [found["password"] or ""]
     return [text for text in (*before_host, *_secrets(IN_OPTIONS, url)) if text]
 
 
 def mask_passwords(text: str) -> str:
-    """A text in which the passwords of URLs are hidden.
+    """Return a text in which the passwords of URLs are hidden.
 
     >>> mask_passwords("postgresql://ann:s3cret@db/shop?sslpassword=x is not there")
     'postgresql://ann:***@db/shop?sslpassword=*** is not there'
@@ -93,7 +94,7 @@ def mask_passwords(text: str) -> str:
 
 
 def _parse(url: str) -> re.Match[str] | None:
-    """The parts of the URL of a database, if it is one."""
+    """Split the URL of a database into parts; None if it is invalid."""
     found = URL.fullmatch(url)
     plain = found is not None and all(map(HOST.fullmatch, found["hosts"].split(",")))
     return found if plain and NO_ESCAPE.search(url) is None else None
@@ -104,12 +105,12 @@ def _secrets(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 def find_passwords(arguments: Sequence[str]) -> list[str]:
-    """The passwords that stand in URLs among the arguments of a command."""
+    """Return the passwords in URLs among the arguments of a command."""
     return [password for argument in arguments if "://" in argument for password in passwords_in(argument)]
 
 
 def hide_passwords() -> None:
-    """Overwrite passwords in the arguments of this process, where the system (Linux) shows them from its memory."""
+    """Overwrite passwords in the arguments of this process (Linux), so that other users cannot see them."""
     passwords = find_passwords(sys.argv)
     if not passwords or sys.platform != "linux":
         return

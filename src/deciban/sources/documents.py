@@ -1,4 +1,4 @@
-"""Folders of documents as a stream of tables: a row for each document, whatever its encoding."""
+"""Folders of documents as a source, one row per document, in any encoding."""
 
 import codecs
 import os
@@ -46,7 +46,7 @@ COLUMNS = {"folder": pa.string(), "file": pa.string(), "text": pa.large_string()
 
 
 class Item(NamedTuple):
-    """A file, its name in the table, and the folder that it is in."""
+    """File, its name in the table, and its folder."""
 
     path: str
     called: str
@@ -55,7 +55,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Documents(Source):
-    """The documents in a folder; `encoding` is that of text without a byte order mark."""
+    """Documents in a folder. encoding: encoding of text without a byte order mark."""
 
     items: tuple[Item, ...] = ()
     encoding: str | None = None
@@ -85,7 +85,7 @@ class Documents(Source):
         return pa.table({name: pa.array(cells[name], COLUMNS[name]) for name in self.columns})
 
     def _texts(self) -> Iterator[tuple[Item, str]]:
-        """All documents; files that are not text are left out, with a warning."""
+        """Yield all documents; skip files that are not text, with a warning."""
         others: list[str] = []
         for item in self.items:
             with _open_file(item.path) as file:
@@ -98,17 +98,17 @@ class Documents(Source):
                 text = decode(raw, self.encoding)
                 yield item, text_of_html(text) if kind == "html" else text
         if others and len(others) == len(self.items):
-            problem = f"none of its files is text, such as {others[0]}"
+            problem = f"no text files found; for example {others[0]} is not text"
             raise DataError(problem, place=Place(self.name), remedy="save them as text")
         if others:
             count = "1 file is" if len(others) == 1 else f"{len(others):,} files are"
-            warnings.warn(f"{self.name}: {count} no text and left out, such as {others[0]}", stacklevel=2)
+            warnings.warn(f"{self.name}: {count} not text and skipped, for example {others[0]}", stacklevel=2)
 
 
 def documents_in(folder: str, encoding: str | None = None) -> Documents:
-    """The documents in a folder; those in folders that are in it have the name of the first one below it."""
+    """Open the documents in a folder. The column "folder" has the top-level subfolder of each document."""
     if encoding is not None and codec(encoding) is None:
-        raise UsageError((Argument("encoding", encoding), " is not known; try utf-8, utf-16, latin-1 or cp1252"))
+        raise UsageError((Argument("encoding", encoding), " is unknown; try utf-8, utf-16, latin-1 or cp1252"))
     root = os.path.expanduser(folder)
     items = []
     for path in _files_in(root):
@@ -116,18 +116,16 @@ def documents_in(folder: str, encoding: str | None = None) -> Documents:
         first, below, _ = called.partition("/")
         items.append(Item(path, called, first if below else None))
     if not items:
-        raise DataError(
-            "the folder holds no CSV, JSON or Parquet files and no documents", place=Place(folder), remedy="give a file"
-        )
+        raise DataError("no tables and no documents found in the folder", place=Place(folder), remedy="give a file")
     files = tuple(Path(item.path) for item in items)
     return Documents(folder, tuple(COLUMNS), files=files, items=tuple(items), encoding=encoding)
 
 
 def _files_in(root: str) -> list[str]:
-    """The files in a folder and those below it, in the order of their names, without hidden ones and _others."""
+    """Return the files in a folder and its subfolders, sorted, without names that start with . or _."""
 
     def refused(problem: OSError) -> None:
-        raise PermissionError(f"{problem.filename}: you may not read this folder; ask its owner") from None
+        raise PermissionError(f"{problem.filename}: permission denied") from None
 
     found: list[str] = []
     seen: set[str] = set()  # a link may lead back
@@ -154,7 +152,7 @@ def _kind(path: str, start: bytes) -> str:
 
 
 def _readable(path: str) -> str:
-    """A path as text, whatever its bytes are."""
+    """Return a path as valid text."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -162,7 +160,7 @@ def _open_file(path: str) -> Any:
     try:
         return open(path, "rb")
     except PermissionError:
-        raise PermissionError(f"{path}: you may not read this file; ask its owner") from None
+        raise PermissionError(f"{path}: permission denied") from None
 
 
 # Text of bytes in any encoding, and of HTML: undecodable bytes are replaced, and nothing is an error.
@@ -198,7 +196,7 @@ LONG_NUMBER = re.compile(r"&#[0-9]{8,};?")
 
 
 def decode(raw: bytes, encoding: str | None = None) -> str:
-    """The text of these bytes: by their mark, by `encoding`, as UTF-8 or as that of Western Europe; no NUL is in it."""
+    """Decode a document: by its byte order mark, `encoding`, UTF-8, or Windows-1252. NUL bytes are removed."""
     mark = next((mark for mark in ENCODING_MARKS if raw.startswith(mark)), b"")
     known = ENCODING_MARKS.get(mark) or (codec(encoding) if encoding else None)
     for name in (known, "utf-8"):
@@ -211,7 +209,7 @@ def decode(raw: bytes, encoding: str | None = None) -> str:
 
 
 def _clean(text: str) -> str:
-    """Text as Arrow takes it: without halves of characters; and without NUL."""
+    """Remove NUL bytes and lone surrogates from a text."""
     text = text.replace("\0", " ")
     try:
         text.encode()
@@ -222,7 +220,7 @@ def _clean(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def codec(name: str) -> str | None:
-    """What Python calls an encoding of text; None where it knows none."""
+    """Return Python's name of a text encoding; None if it is unknown."""
     try:
         found = codecs.lookup(name.strip("\"' ")).name
         "".encode(found)  # a LookupError where it does not encode text
@@ -232,15 +230,15 @@ def codec(name: str) -> str | None:
 
 
 def text_of_html(markup: str) -> str:
-    """What HTML shows: without scripts and styles, its entities decoded, each block on lines of its own."""
+    """Return the visible text of HTML, without scripts and styles, one line per block."""
     lines = (" ".join(line.split()) for line in "".join(_visible_text(markup)).splitlines())
     return "\n".join(line for line in lines if line)
 
 
 def _visible_text(markup: str) -> Iterator[str]:
-    """The pieces of text between the tags, and ends of lines at blocks.
+    """Yield the text between tags, with line breaks at blocks.
 
-    In time that grows with the length, whatever is not closed: Python's own parser may take minutes for a short page.
+    Takes linear time whatever is not closed: Python's own parser may take minutes for a short page.
     """
     here, unclosed = 0, set[str]()
     while (sign := markup.find("<", here)) >= 0:
@@ -265,7 +263,7 @@ def _visible_text(markup: str) -> Iterator[str]:
 
 
 def _end_of_tag(markup: str, here: int, unclosed: set[str]) -> int:
-    """Where the text goes on behind a tag; `unclosed` are the quotes that are known not to come again."""
+    """Return the position after a tag. unclosed: quotation marks known not to occur again."""
     while (found := WITHIN.search(markup, here)) is not None:
         here = found.end()
         if found[1] is None:
@@ -279,11 +277,11 @@ def _end_of_tag(markup: str, here: int, unclosed: set[str]) -> int:
 
 
 def _after(markup: str, sign: str, here: int) -> int:
-    """The place behind this sign, or the end."""
+    """Return the position after this sign, or the end."""
     found = markup.find(sign, here)
     return len(markup) if found < 0 else found + len(sign)
 
 
 def _entities(text: str) -> str:
-    """Text with its entities decoded; a number that is too long for a character is none."""
+    """Decode the entities of a text; numbers too large for a character are replaced."""
     return unescape(LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text

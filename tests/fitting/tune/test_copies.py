@@ -112,7 +112,7 @@ def test_a_sample_of_rows_is_left_out_with_copies_beyond_it() -> None:
     rows = np.tile(np.arange(300), 3)
     clf = BayesClassifier(tune=None).fit(X[rows], y[rows])
     whole = clf.leave_one_out()
-    _, some = sample_left_out(clf._fitted(), open_examples(None, X[rows], y[rows]), 50)
+    _, some = sample_left_out(clf._get_fitted(), open_examples(None, X[rows], y[rows]), 50)
     assert some.labels.size == 50
     assert some.log_loss == pytest.approx(whole.log_loss, abs=0.2)
     found = {tuple(np.round(row, 12)) for row in whole.posterior.tolist()}

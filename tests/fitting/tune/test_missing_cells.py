@@ -161,7 +161,7 @@ def test_missing_cells_that_were_evidence_stay_evidence_and_are_shown() -> None:
 
 def test_what_is_learned_is_kept_in_files_and_when_more_is_learned(tuned: BayesClassifier) -> None:
     rows = masked(redundant(30, seed=6)[0], 0.5)
-    fitted = from_content(content(tuned._fitted()), "model")
+    fitted = from_content(content(tuned._get_fitted()), "model")
     assert fitted.tuning is not None
     assert fitted.tuning.partial is not None
     again = BayesClassifier().fit(*redundant())
@@ -176,7 +176,7 @@ def test_what_is_learned_is_kept_in_files_and_when_more_is_learned(tuned: BayesC
 
 def test_a_model_without_offsets_of_columns_splits_its_bias_evenly(tuned: BayesClassifier) -> None:
     """As files of before have it: complete rows mean what they meant, and the empty row is the prior."""
-    fitted = tuned._fitted()
+    fitted = tuned._get_fitted()
     old = replace(fitted, tuning=replace(fitted.tuning, partial=None))
     X = redundant(20, seed=8)[0]
     table = old.model.schema.table_as_learned(open_table(X))

@@ -90,7 +90,7 @@ def test_twenty_copies_of_a_column_say_no_more_than_one() -> None:
     assert log_loss(y, plain.predict_proba(np.repeat(test[:, None], 20, axis=1))) > 3.0 * losses[0]
 
 
-@pytest.mark.parametrize("kind", ["top-words", "codes", "numbers"])
+@pytest.mark.parametrize("kind", ["words", "codes", "numbers"])
 def test_xor_is_solved(kind: str) -> None:
     bits = RNG.integers(0, 2, (600, 2))
     y = bits[:, 0] ^ bits[:, 1]

@@ -130,10 +130,10 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         if type(other) is not type(self):
             return NotImplemented
         assert isinstance(other, DropIn)
-        mine, theirs = self._fitted(), other._fitted()
+        mine, theirs = self._get_fitted(), other._get_fitted()
         self._refuse_unlike(other)
         for whole, nothing in ((self, theirs), (other, mine)):
-            if replace(nothing.counts, declared=nothing.declared).leaves_unchanged(whole._fitted().counts):
+            if replace(nothing.counts, declared=nothing.declared).leaves_unchanged(whole._get_fitted().counts):
                 return copy.copy(whole)
         counts = replace(mine.counts, declared=mine.declared) + replace(theirs.counts, declared=theirs.declared)
         both = copy.copy(self)
@@ -159,7 +159,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         ndarray of shape (n_rows,)
             Labels of `classes_`; ties go to the first.
         """
-        learned = self._fitted()
+        learned = self._get_fitted()
         best = self._scored(learned.model, X, most_probable)
         return np.asarray(learned.counts.classes[best])
 
@@ -176,7 +176,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         ndarray of shape (n_rows, n_classes)
             In the order of `classes_`. Where every class has probability 0, the prior.
         """
-        return self._scored(self._fitted().model, X, posteriors)
+        return self._scored(self._get_fitted().model, X, posteriors)
 
     def predict_log_proba(self, X: Any) -> Any:
         """The logarithm of the posterior of each class.
@@ -192,7 +192,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             In the order of `classes_`.
         """
         return self._scored(
-            self._fitted().model, X, lambda joint, prior: log_normalize(joint, prior, logarithm=True)[0]
+            self._get_fitted().model, X, lambda joint, prior: log_normalize(joint, prior, logarithm=True)[0]
         )
 
     def predict_joint_log_proba(self, X: Any) -> Any:
@@ -208,25 +208,25 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         ndarray of shape (n_rows, n_classes)
             In the order of `classes_`.
         """
-        return self._scored(self._fitted().model, X, lambda joint, prior: joint)
+        return self._scored(self._get_fitted().model, X, lambda joint, prior: joint)
 
     @property
     def classes_(self) -> LabelArray:
         """The labels of the classes, sorted."""
-        return self._fitted().counts.classes
+        return self._get_fitted().counts.classes
 
     @property
     def class_count_(self) -> Floats:
         """The weight of the rows of each class."""
-        return self._fitted().counts.class_weight
+        return self._get_fitted().counts.class_weight
 
     @property
     def _statistic(self) -> Any:
-        return self._fitted().counts.statistics[0]
+        return self._get_fitted().counts.statistics[0]
 
     @property
     def _likelihood(self) -> Any:
-        return self._fitted().model.likelihoods[0]
+        return self._get_fitted().model.likelihoods[0]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "learned_" in vars(self)
@@ -254,7 +254,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     # how
 
-    def _fitted(self) -> Learned:
+    def _get_fitted(self) -> Learned:
         try:
             return self.learned_
         except AttributeError:
@@ -325,7 +325,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
                     f"{name} is {value!r} on the left and {theirs[name]!r} on the right; only classifiers with the "
                     f"same parameters can be added"
                 )
-        found, expected = other._fitted().counts.schema.width, self._fitted().counts.schema.width
+        found, expected = other._get_fitted().counts.schema.width, self._get_fitted().counts.schema.width
         if found != expected:
             raise self._other_width(found, expected)
         names, others = (vars(clf).get("feature_names_in_") for clf in (self, other))

@@ -87,12 +87,12 @@ class Discriminant(DropIn):
     @property
     def means_(self) -> Any:
         """The mean of each column in each class."""
-        return self._statistic.mean.astype(self._fitted().dtype)
+        return self._statistic.mean.astype(self._get_fitted().dtype)
 
     @property
     def priors_(self) -> Any:
         """The prior of each class."""
-        return np.exp(self._fitted().log_prior).astype(self._fitted().dtype)
+        return np.exp(self._get_fitted().log_prior).astype(self._get_fitted().dtype)
 
 
 def rows_needed() -> UsageError:
@@ -218,7 +218,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @property
     def _max_components(self) -> int:
-        counts = self._fitted().counts
+        counts = self._get_fitted().counts
         return self.n_components or min(counts.classes.size - 1, counts.schema.width)
 
     @property
@@ -230,7 +230,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """The covariance within classes; with the solver "svd" only if `store_covariance`."""
         if self.solver == "svd" and not self.store_covariance:
             raise AttributeError("covariance_ is kept only with store_covariance=True or another solver")
-        covariance = self._fitted().covariance
+        covariance = self._get_fitted().covariance
         assert covariance is not None
         return covariance
 
@@ -241,7 +241,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _directions(self) -> tuple[Any, Any]:
         """The columns that send rows to the discriminant space, and the share of the between-class variance of each."""
-        learned = self._fitted()
+        learned = self._get_fitted()
         within = learned.within
         values, vectors = np.linalg.eigh(within.matrix)
         white = vectors / np.sqrt(values)
@@ -256,16 +256,16 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def scalings_(self) -> Any:
         """The directions of `transform`, in units in which the covariance within classes is the identity."""
-        return self._directions()[0].astype(self._fitted().dtype)
+        return self._directions()[0].astype(self._get_fitted().dtype)
 
     @property
     def explained_variance_ratio_(self) -> Any:
         """The share of the variance between classes that each direction has."""
-        return self._directions()[1].astype(self._fitted().dtype)
+        return self._directions()[1].astype(self._get_fitted().dtype)
 
     def _linear_form(self) -> tuple[Any, Any]:
         """Slopes and offsets of log P(class | row), up to a term that is the same for every class."""
-        learned = self._fitted()
+        learned = self._get_fitted()
         likelihood = self._likelihood
         white = likelihood.whitened
         slope = np.zeros((learned.counts.classes.size, learned.counts.schema.width))
@@ -278,14 +278,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """The weights of the linear form, about their mean over classes; for two classes those of the log odds."""
         slope, _ = self._linear_form()
         slope = slope[1:] - slope[:1] if len(slope) == 2 else slope - slope.mean(axis=0)
-        return slope.astype(self._fitted().dtype)
+        return slope.astype(self._get_fitted().dtype)
 
     @property
     def intercept_(self) -> Any:
         """The offsets of the linear form, about their mean over classes; for two classes that of the log odds."""
         _, offset = self._linear_form()
         offset = offset[1:] - offset[:1] if len(offset) == 2 else offset - offset.mean()
-        return offset.astype(self._fitted().dtype)
+        return offset.astype(self._get_fitted().dtype)
 
     def decision_function(self, X: Any) -> Any:
         """The log joint of each class about its mean over classes; of two classes, the log odds of the second.
@@ -436,7 +436,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         return list(self._matrices())
 
     def _matrices(self) -> Floats:
-        covariance = self._fitted().covariance
+        covariance = self._get_fitted().covariance
         assert covariance is not None
         return covariance
 

@@ -100,17 +100,17 @@ class GaussianNB(DropIn):
     @property
     def class_count_(self) -> Any:
         """The weight of the rows of each class."""
-        return self._fitted().counts.class_weight.astype(self._fitted().dtype)
+        return self._get_fitted().counts.class_weight.astype(self._get_fitted().dtype)
 
     @property
     def class_prior_(self) -> Any:
         """The prior of each class."""
-        return np.exp(self._fitted().log_prior).astype(self._fitted().dtype)
+        return np.exp(self._get_fitted().log_prior).astype(self._get_fitted().dtype)
 
     @property
     def theta_(self) -> Any:
         """The mean of each column in each class."""
-        return self._statistic.mean.astype(self._fitted().dtype)
+        return self._statistic.mean.astype(self._get_fitted().dtype)
 
     @property
     def epsilon_(self) -> Any:
@@ -120,7 +120,7 @@ class GaussianNB(DropIn):
     @property
     def var_(self) -> Any:
         """The variance of each column in each class."""
-        return self._likelihood.variance.T.astype(self._fitted().dtype)
+        return self._likelihood.variance.T.astype(self._get_fitted().dtype)
 
     @staticmethod
     def _update_mean_variance(n_past: float, mu: Any, var: Any, X: Any, sample_weight: Any = None) -> Any:
@@ -193,7 +193,7 @@ class DiscreteNB(DropIn):
     @property
     def class_log_prior_(self) -> Any:
         """The log prior of each class."""
-        return self._fitted().log_prior
+        return self._get_fitted().log_prior
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -353,7 +353,7 @@ class ComplementNB(DiscreteNB):
     @property
     def class_log_prior_(self) -> Any:
         """The log prior of each class, which does not enter the score."""
-        return super()._log_prior(self._fitted().counts)
+        return super()._log_prior(self._get_fitted().counts)
 
     @property
     def feature_count_(self) -> Any:

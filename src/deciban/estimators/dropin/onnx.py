@@ -133,7 +133,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     if container.target_opset < MIN_OPSET:
         raise UsageError(f"target_opset={container.target_opset}: the drop-in classifiers need {MIN_OPSET} or more")
     classifier: DropIn = operator.raw_operator
-    graph, model, labels = ContainerGraph(scope, container), classifier._fitted().model, _labels(operator)
+    graph, model, labels = ContainerGraph(scope, container), classifier._get_fitted().model, _labels(operator)
     matrix = graph.side_by_side([Tensor(graph, one.full_name).cast(np.float64) for one in operator.inputs])
     if isinstance(classifier, CategoricalNB):
         matrix = graph.where(matrix < 0.0, graph.node("Ceil", matrix), matrix.floor())

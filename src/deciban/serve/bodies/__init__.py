@@ -1,1 +1,1 @@
-"""What requests send: JSON, CSV or Arrow, read strictly, as tables and records."""
+"""Request bodies: JSON, CSV or Arrow, read strictly, as tables and records."""

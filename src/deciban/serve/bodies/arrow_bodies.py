@@ -1,6 +1,7 @@
-"""Arrow streams in the body of a request: none is trusted, each is checked before anything reads it.
+"""Arrow streams in request bodies, validated before any cell is read.
 
-Cells that nothing else can hold are rejected too: dates after the year 9999, unknown time zones, null in dictionaries.
+Cells that JSON could not represent are rejected too: dates after the year 9999, unknown time zones, null in
+dictionaries.
 """
 
 import re
@@ -10,106 +11,122 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.serve.bodies.checks import refuse_columns, refuse_rows
-from deciban.serve.problems import Problem, place_of
+from deciban.serve.bodies.checks import check_column_count, check_row_count
+from deciban.serve.problems import Problem, cell_place
 from deciban.serve.settings import RequestSettings
 from deciban.tables.cells import is_numeric, is_text
 from deciban.tables.table import find_duplicate
 
-# The seconds of the years 1 to 9999, and those that a duration may have; a zone moves a time by a day at most.
-FIRST_SECOND, LAST_SECOND, DAY_SECONDS = -62_135_596_800, 253_402_300_799, 86_400
+# Unix time of the start of year 1, the first that Python's datetime represents.
+FIRST_SECOND = -62_135_596_800
+
+# Unix time of the end of year 9999, the last one.
+LAST_SECOND = 253_402_300_799
+
+# Seconds per day; a time zone shifts a time by at most one day.
+DAY_SECONDS = 86_400
+
+# Maximum number of seconds in a duration, near the limit of milliseconds in 64 bits.
 MAX_DURATION = 9_000_000_000_000
 
+# Ticks per second of each Arrow time unit.
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+# Maximum 64-bit integer.
 MAX_TICKS = (1 << 63) - 1
 
-# A zone that is a distance from universal time.
-DISTANCE = re.compile(r"[+-](0\d|1\d|2[0-3]):?[0-5]\d")
+# Time zone given as an offset from UTC.
+UTC_OFFSET = re.compile(r"[+-](0\d|1\d|2[0-3]):?[0-5]\d")
 
 
-def refuse_wrong_cells(name: str, column: pa.ChunkedArray) -> None:
-    """A Problem that names the first cell of a column that cannot be read."""
+def check_cells(name: str, column: pa.ChunkedArray) -> None:
+    """Raise a Problem that names the first invalid cell of a column."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         for chunk in column.chunks:
             if chunk.dictionary.null_count:
-                remedy = "mark missing cells in the indices"
-                raise Problem(422, "the dictionary of the column holds null", remedy, place_of("*", name))
-            _refuse_far(name, pa.chunked_array([chunk.dictionary]), in_dictionary=True)
+                remedy = "encode missing cells in the indices"
+                raise Problem(422, "the dictionary of the column contains null", remedy, cell_place("*", name))
+            _check_range(name, pa.chunked_array([chunk.dictionary]), in_dictionary=True)
     else:
-        _refuse_far(name, column)
+        _check_range(name, column)
 
 
-def _refuse_far(name: str, cells: pa.ChunkedArray, in_dictionary: bool = False) -> None:
-    """A Problem where a date, a time or a duration is beyond what can be reckoned with, or its zone is not known."""
+def _check_range(name: str, cells: pa.ChunkedArray, in_dictionary: bool = False) -> None:
+    """Raise a Problem if a date, time or duration is out of range, or its time zone is unknown."""
     kind = cells.type
     if pa.types.is_timestamp(kind) and kind.tz is not None and not _is_zone(kind.tz):
-        cause = f"the time zone {kind.tz[:40]!r} is not known"
-        raise Problem(422, cause, "send times in UTC, or in a zone of the tz database", place_of("*", name))
+        cause = f"unknown time zone {kind.tz[:40]!r}"
+        raise Problem(422, cause, "send times in UTC or in a time zone of the tz database", cell_place("*", name))
     bounds = _bounds(kind)
     if bounds is None:
         return
-    least, most, what = bounds
+    minimum, maximum, cause = bounds
     ticks = cells.cast(pa.int32()) if pa.types.is_date32(kind) else cells
     numbers = ticks.cast(pa.int64())
-    outside = pc.or_(pc.less(numbers, least), pc.greater(numbers, most))
+    outside = pc.or_(pc.less(numbers, minimum), pc.greater(numbers, maximum))
     if pc.any(outside).as_py():
         row = "*" if in_dictionary else pc.index(outside, True).as_py()
-        raise Problem(422, what, "correct the cell, or leave it empty", place_of(row, name))
+        raise Problem(422, cause, "correct the cell, or leave it empty", cell_place(row, name))
 
 
 def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
-    """The least and the largest number that a cell may have inside, and what is said of others."""
-    far = "found a date outside of the years 1 to 9999"
+    """Return the minimum and maximum integer value of a cell, and the cause to report for others."""
+    cause = "found a date outside the years 1 to 9999"
     if pa.types.is_date32(kind):
-        return FIRST_SECOND // DAY_SECONDS, LAST_SECOND // DAY_SECONDS, far
+        return FIRST_SECOND // DAY_SECONDS, LAST_SECOND // DAY_SECONDS, cause
     if pa.types.is_date64(kind):
-        return FIRST_SECOND * 1_000, LAST_SECOND * 1_000, far
+        return FIRST_SECOND * 1_000, LAST_SECOND * 1_000, cause
     if pa.types.is_timestamp(kind):
         unit, margin = UNITS[kind.unit], 0 if kind.tz is None else DAY_SECONDS
         first, last = (FIRST_SECOND + margin) * unit, (LAST_SECOND + 1 - margin) * unit - 1
         end = MAX_TICKS - margin * unit
-        return max(first, -end), min(last, end), far
+        return max(first, -end), min(last, end), cause
     if pa.types.is_duration(kind):
-        most = min(MAX_DURATION * UNITS[kind.unit], MAX_TICKS)
-        return -most, most, f"found a duration of more than {MAX_DURATION:,} seconds"
+        limit = min(MAX_DURATION * UNITS[kind.unit], MAX_TICKS)
+        return -limit, limit, f"found a duration of more than {MAX_DURATION:,} seconds"
     return None
 
 
 def _is_zone(name: str) -> bool:
-    if DISTANCE.fullmatch(name):
+    if UTC_OFFSET.fullmatch(name):
         return True
     try:
         ZoneInfo(name)
-    except (ValueError, OSError, KeyError):  # it is none, or the path of something else
+    except (ValueError, OSError, KeyError):  # unknown, or the path of another file
         return False
     return True
 
 
-# What messages call it.
-THE_BODY = "the body"
+# Name of the body in messages.
+BODY_NAME = "the body"
+
+# Remedy for bodies that cannot be read.
 PLAIN_STREAM = "send an Arrow IPC stream without compression"
 
-# The kinds of messages in a stream that hold columns.
-DICTIONARY_MESSAGE, RECORD_MESSAGE = 2, 3
+# Type of messages with a dictionary, in the Arrow format.
+DICTIONARY_MESSAGE = 2
+
+# Type of messages with a batch of rows.
+RECORD_MESSAGE = 3
 
 
-def table_of_arrow(body: bytes, settings: RequestSettings) -> pa.Table:
-    """The table of a stream; a Problem where it is damaged or too large, or has what JSON could not have."""
+def read_arrow(body: bytes, settings: RequestSettings) -> pa.Table:
+    """Return the table of a stream; raise a Problem if it is damaged, too large or has unsupported types."""
     try:
-        _refuse_compressed(body, settings)
+        _check_uncompressed(body, settings)
         with pa.ipc.open_stream(body) as reader:
-            refuse_columns(len(reader.schema), settings)
+            check_column_count(len(reader.schema), settings)
             _check_schema(reader.schema)
             batches, rows = [], 0
             for batch in reader:
                 rows += batch.num_rows
-                refuse_rows(rows, settings)
+                check_row_count(rows, settings)
                 batches.append(batch)
             table = pa.Table.from_batches(batches, reader.schema)
         table.validate(full=True)
         for name, column in zip(table.column_names, table.columns, strict=True):
-            refuse_wrong_cells(name, column)
+            check_cells(name, column)
         return table
     except Problem:
         raise
@@ -123,24 +140,24 @@ def table_of_arrow(body: bytes, settings: RequestSettings) -> pa.Table:
         OverflowError,
         struct.error,
     ) as error:
-        told = str(error).splitlines()[0][:120] if str(error) else "it is damaged"
-        raise Problem(422, f"this is no Arrow stream ({told})", PLAIN_STREAM, THE_BODY) from None
+        reason = str(error).splitlines()[0][:120] if str(error) else "damaged"
+        raise Problem(422, f"invalid Arrow stream ({reason})", PLAIN_STREAM, BODY_NAME) from None
 
 
 def _check_schema(schema: pa.Schema) -> None:
     if (twice := find_duplicate(schema.names)) is not None:
-        raise Problem(422, f"column {twice!r} is there more than once", "give every column its own name", THE_BODY)
-    for one in schema:
-        kind = one.type.value_type if pa.types.is_dictionary(one.type) else one.type
+        raise Problem(422, f"duplicate column {twice!r}", "send each column once", BODY_NAME)
+    for column in schema:
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if pa.types.is_interval(kind) or not (is_text(kind) or is_numeric(kind)):
-            remedy = "send numbers, text, true and false, dates or times"
-            raise Problem(422, f"the column has the type {str(one.type)[:60]}", remedy, f"rows[*].{one.name}")
+            remedy = "send numbers, text, booleans, dates or times"
+            raise Problem(422, f"unsupported type {str(column.type)[:60]}", remedy, f"rows[*].{column.name}")
 
 
-def _refuse_compressed(body: bytes, settings: RequestSettings) -> None:
-    """A Problem where columns are compressed, of which a few bytes can become gigabytes, or say that they are endless.
+def _check_uncompressed(body: bytes, settings: RequestSettings) -> None:
+    """Raise a Problem if columns are compressed: a few bytes could expand to gigabytes.
 
-    The messages are checked by Arrow before they are looked at here.
+    Arrow validates the messages before they are inspected here.
     """
     for message in pa.ipc.MessageReader.open_stream(pa.BufferReader(body)):
         metadata = message.metadata.to_pybytes()
@@ -153,13 +170,13 @@ def _refuse_compressed(body: bytes, settings: RequestSettings) -> None:
             records = _inside(metadata, records, 1)
         length = _field(metadata, records, 0)
         if length is not None:
-            refuse_rows(struct.unpack_from("<q", metadata, length)[0], settings)
+            check_row_count(struct.unpack_from("<q", metadata, length)[0], settings)
         if _field(metadata, records, 3) is not None:
-            raise Problem(422, "the columns are compressed", PLAIN_STREAM, THE_BODY)
+            raise Problem(422, "compressed columns are not supported", PLAIN_STREAM, BODY_NAME)
 
 
 def _field(metadata: bytes, table: int, number: int) -> int | None:
-    """Where a field of a table of FlatBuffers is; None where it has its default."""
+    """Return the offset of a field in a FlatBuffers table; None if it has its default."""
     fields = table - struct.unpack_from("<i", metadata, table)[0]
     size = struct.unpack_from("<H", metadata, fields)[0]
     at = 4 + 2 * number
@@ -168,8 +185,8 @@ def _field(metadata: bytes, table: int, number: int) -> int | None:
 
 
 def _inside(metadata: bytes, table: int, number: int) -> int:
-    """Where the table is that a field refers to."""
+    """Return the offset of the table that a field refers to."""
     at = _field(metadata, table, number)
     if at is None:
-        raise ValueError("a message has no columns")
+        raise ValueError("message without columns")
     return int(at + struct.unpack_from("<I", metadata, at)[0])

@@ -1,1 +1,1 @@
-"""Online learning: one thread writes to a journal beside the model file, everybody reads the state it publishes."""
+"""Online learning: the learner, its journal and the model file."""

@@ -1,10 +1,10 @@
-"""The journal: what was learned online since the model file was written, in an SQLite database beside it.
+"""Journal of online changes since the model file was written: an SQLite database next to it.
 
-A change is committed, and with it on the disk, before anybody is told of it. The model file is a snapshot: which
-changes are in it is known by the hash of its content, which is committed before the file takes its place. So whatever
-ends the process, the file and the changes behind it are all that was acknowledged.
+A change is committed, and thus on disk, before it is acknowledged. The model file is a snapshot. The journal records by
+the hash of its content which changes it includes, and commits that before the file is replaced. So however the process
+ends, the file and the changes after it are exactly what was acknowledged.
 
-The journal is kept small: what the model file has is dropped, and of the rest the oldest beyond a bound.
+The journal is kept small: changes included in the model file are dropped, and so are the oldest rows beyond a limit.
 """
 
 import errno
@@ -22,15 +22,15 @@ from deciban.errors import ModelFileError, Place
 
 
 @dataclass
-class Numbers:
-    """Where learning on line stands.
+class Counters:
+    """Persistent counters of the online learner.
 
-    sequence: the number of the last change. decay: the logarithm, to base 2, of what is left of a row that was learned
-    when the journal began. learned, untuned: rows learned since the last decay and the last tuning. weight_ever: the
-    weight of all rows that were ever learned or forgotten, decayed like them: sums of weights may be wrong by a tiny
-    share of it. tunings: how often the model was tuned since the journal began. clock: seconds of service so far.
-    kept, pending: how many rows have an id, and wait for a label; pending_bytes: of the latter. unverified: how many
-    rows were forgotten without an id, of which nobody knows whether they were those of some id.
+    sequence: number of the last change. decay: logarithm (base 2) of the remaining weight of a row learned when the
+    journal was created. learned, untuned: rows learned since the last decay step and since the last tuning.
+    weight_ever: weight of all rows ever learned or forgotten, decayed; sums of weights may be off by a tiny share of
+    it. tunings: number of retunes since the journal was created. clock: uptime in seconds, over all runs. kept,
+    pending: number of retained rows with an id, and of rows waiting for a label; pending_bytes: size of the latter.
+    unverified: number of rows forgotten without an id, which may have been learned with one.
     """
 
     sequence: int = 0
@@ -45,34 +45,42 @@ class Numbers:
     pending_bytes: int = 0
     unverified: int = 0
 
-    def left_of(self, weight: float, decay: float) -> float:
-        """What is left of a weight that was learned when the decay was `decay`."""
+    def decay_weight(self, weight: float, decay: float) -> float:
+        """Return the remaining weight of a row learned when the decay was `decay`."""
         return weight if decay == self.decay else float(weight * 2.0 ** (self.decay - decay))
 
-    def packed(self) -> str:
-        """As text for the journal."""
+    def pack(self) -> str:
+        """Return the counters as JSON text."""
         return msgspec.json.encode(self).decode()
 
 
-def unpacked(text: str) -> Numbers:
-    """What `Numbers.packed` wrote."""
-    return msgspec.json.decode(text, type=Numbers)
+def unpack_counters(text: str) -> Counters:
+    """Return counters from the text of `Counters.pack`."""
+    return msgspec.json.decode(text, type=Counters)
 
 
-# "dcbj", and the form of the tables.
-APPLICATION, FORM = 0x6463626A, 2
+# Application id of journals in SQLite: "dcbj".
+APPLICATION_ID = 0x6463626A
 
-# How a database of SQLite begins: bytes of its header, of which these are the first.
-HEAD, SQLITE_START = 100, b"SQLite format 3\0"
+# Version of the tables.
+FORMAT_VERSION = 2
 
-# Bytes of the log of SQLite that are not given back after a checkpoint.
+# Size of the header of an SQLite database.
+HEADER_BYTES = 100
+
+# First bytes of that header.
+SQLITE_START = b"SQLite format 3\0"
+
+# Size to which the write-ahead log is truncated after a checkpoint.
 MAX_LOG_BYTES = 8 << 20
 
-# Seconds to wait for a process that is just ending.
-LOCK_PATIENCE = 1.0
+# Seconds to wait for a process that is shutting down.
+LOCK_TIMEOUT = 1.0
 
-# What SQLite and the system say where there is no room, or no answer, on the disk.
+# SQLite errors of a full or failing disk.
 NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR")
+
+# System errors of a full or failing disk.
 NO_ROOM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 JOURNAL_TABLES = """
@@ -92,72 +100,72 @@ CREATE INDEX pending_by_age ON pending (kept);
 
 
 class JournalSpaceError(ModelFileError):
-    """A journal that cannot be opened because the disk is full or fails: in contrast to all else, this may pass."""
+    """Journal that cannot be opened because the disk is full or failing, which may be temporary."""
 
 
-def opened(path: str, model: str, numbers: Numbers, model_hash: str, classes: str) -> sqlite3.Connection:
-    """The database at `path`, which nobody else has open; an error where that cannot be.
+def open_database(path: str, model: str, counters: Counters, model_hash: str, classes: str) -> sqlite3.Connection:
+    """Open the database at `path` for this process only; raise an error if that fails.
 
-    model: the path of the model file, for errors. numbers, model_hash, classes: what a new one starts with.
+    model: path of the model file, for errors. counters, model_hash, classes: initial content of a new journal.
     """
     try:
-        _look(path)
-        if not os.path.exists(path):  # rows are nobody else's business, whoever may read the model
+        _check_file(path)
+        if not os.path.exists(path):  # rows are private, even if others can read the model
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        connection = sqlite3.connect(path, timeout=LOCK_PATIENCE, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(path, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
     except (sqlite3.Error, OSError) as problem:
-        raise _unusable(path, model, problem) from None
+        raise _make_open_error(path, model, problem) from None
     try:
         _lock(connection)
         if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            _create(connection, numbers, model_hash, classes)
+            _create(connection, counters, model_hash, classes)
         _check(connection)
     except (sqlite3.Error, OSError) as problem:
         connection.close()
-        raise _unusable(path, model, problem) from None
+        raise _make_open_error(path, model, problem) from None
     return connection
 
 
-def damaged(path: str, problem: object) -> ModelFileError:
-    """The error for a journal whose content cannot be."""
-    remedy = "restore it from a copy, or move it away: what was learned since the model file was written is lost then"
+def make_damage_error(path: str, problem: object) -> ModelFileError:
+    """Return the error for a damaged journal."""
+    remedy = "restore it from a backup, or move it away and lose the changes since the last snapshot"
     return ModelFileError(f"the journal is damaged ({problem})", place=Place(path), remedy=remedy)
 
 
-def _unusable(path: str, model: str, problem: sqlite3.Error | OSError) -> ModelFileError:
-    """The error for a journal that cannot be opened."""
+def _make_open_error(path: str, model: str, problem: sqlite3.Error | OSError) -> ModelFileError:
+    """Return the error for a journal that cannot be opened."""
     if isinstance(problem, sqlite3.Error) and not isinstance(problem, sqlite3.OperationalError):
-        return damaged(path, problem)
+        return make_damage_error(path, problem)
     if isinstance(problem, sqlite3.Error) and "locked" in str(problem):
-        cause, remedy = "another process learns on line with this model", "stop that one, or serve a copy"
+        cause, remedy = "the model is in use by another process", "stop it, or serve a copy"
         return ModelFileError(cause, place=Place(model), remedy=remedy)
     reason = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
     name, number = getattr(problem, "sqlite_errorname", ""), getattr(problem, "errno", None)
     if name.startswith(NO_ROOM) or number in NO_ROOM_ERRORS:
-        remedy = "nothing is learned until the disk has room; predictions go on"
-        return JournalSpaceError(f"the journal cannot be written ({reason})", place=Place(path), remedy=remedy)
-    remedy = "give the service a folder it may write to"
-    return ModelFileError(f"the journal cannot be opened ({reason})", place=Place(path), remedy=remedy)
+        remedy = "free disk space; until then only predictions are available"
+        return JournalSpaceError(f"cannot write the journal ({reason})", place=Place(path), remedy=remedy)
+    remedy = "make the folder of the model writable for the service"
+    return ModelFileError(f"cannot open the journal ({reason})", place=Place(path), remedy=remedy)
 
 
-def _look(path: str) -> None:
-    """A DatabaseError where there is something else than a journal, before SQLite could change it."""
-    if not _size(path) or _size(f"{path}-wal"):  # what is in the latter is only known to SQLite
+def _check_file(path: str) -> None:
+    """Raise a DatabaseError if the file is not a journal, before SQLite can change it."""
+    if not _size(path) or _size(f"{path}-wal"):  # only SQLite can read the latter
         return
     with open(path, "rb") as file:
-        head = file.read(HEAD)
-    if head[: len(SQLITE_START)] != SQLITE_START or len(head) < HEAD:
-        raise sqlite3.DatabaseError("it is no database")
+        head = file.read(HEADER_BYTES)
+    if head[: len(SQLITE_START)] != SQLITE_START or len(head) < HEADER_BYTES:
+        raise sqlite3.DatabaseError("not a database")
     if not any(head[60:64] + head[68:72]) and _size(path) == int.from_bytes(head[16:18], "big"):
-        return  # a database of one page, without tables: its creation was interrupted, as by a full disk
-    _check_form(int.from_bytes(head[68:72], "big"), int.from_bytes(head[60:64], "big"))
+        return  # one page without tables: its creation was interrupted, e.g. by a full disk
+    _check_format(int.from_bytes(head[68:72], "big"), int.from_bytes(head[60:64], "big"))
 
 
-def _check_form(application: int, form: int) -> None:
-    if application != APPLICATION:
-        raise sqlite3.DatabaseError("it is no journal of deciban")
-    if form != FORM:
-        raise sqlite3.DatabaseError(f"it has form {form}, and this deciban reads form {FORM}")
+def _check_format(application: int, version: int) -> None:
+    if application != APPLICATION_ID:
+        raise sqlite3.DatabaseError("not a deciban journal")
+    if version != FORMAT_VERSION:
+        raise sqlite3.DatabaseError(f"it has format version {version}, expected {FORMAT_VERSION}")
 
 
 def _size(path: str) -> int:
@@ -165,10 +173,9 @@ def _size(path: str) -> int:
 
 
 def _lock(connection: sqlite3.Connection) -> None:
-    """Open the database for this process alone, every commit on the disk when it returns.
+    """Lock the database for this process, and make every commit durable.
 
-    Exclusive mode comes first: without it SQLite makes a file for the index of its log, for which a full disk has no
-    room.
+    Exclusive mode comes first: without it SQLite creates a file for the index of its log, which fails on a full disk.
     """
     connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
     new = not connection.execute("PRAGMA page_count").fetchone()[0]
@@ -179,33 +186,39 @@ def _lock(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def _create(connection: sqlite3.Connection, numbers: Numbers, model_hash: str, classes: str) -> None:
+def _create(connection: sqlite3.Connection, counters: Counters, model_hash: str, classes: str) -> None:
     connection.executescript(
-        f"BEGIN; {JOURNAL_TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORM};"
+        f"BEGIN; {JOURNAL_TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT_VERSION};"
     )
-    connection.execute("INSERT INTO state VALUES (?, ?, ?)", (token_hex(4), numbers.packed(), classes))
-    connection.execute("INSERT INTO snapshots VALUES (?, 0, ?)", (model_hash, numbers.packed()))
+    connection.execute("INSERT INTO state VALUES (?, ?, ?)", (token_hex(4), counters.pack(), classes))
+    connection.execute("INSERT INTO snapshots VALUES (?, 0, ?)", (model_hash, counters.pack()))
     connection.execute("COMMIT")
 
 
 def _check(connection: sqlite3.Connection) -> None:
-    """A DatabaseError where the database is damaged, or something else than a journal."""
+    """Raise a DatabaseError if the database is damaged or not a journal."""
     names = ("application_id", "user_version")
-    _check_form(*(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names))
-    told = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if told != "ok":
-        raise sqlite3.DatabaseError(" ".join(told.split()))
+    _check_format(*(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names))
+    result = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if result != "ok":
+        raise sqlite3.DatabaseError(" ".join(result.split()))
 
 
-# Kinds of changes.
-LEARN, FORGET, DECAY = 1, 2, 3
+# Change that learns a row.
+LEARN = 1
+
+# Change that forgets a row.
+FORGET = 2
+
+# Change that decays all counts.
+DECAY = 3
 
 
 class Change(NamedTuple):
-    """A change, as it is replayed: record and label as JSON.
+    """Change to replay; record and label as JSON.
 
-    batch: the number of the first of those that were applied together. row: the number by which the row was learned
-    that is forgotten; None where nobody knows.
+    batch: number of the first change applied together with this one. row: number of the change that learned a forgotten
+    row; None if unknown.
     """
 
     sequence: int
@@ -217,8 +230,8 @@ class Change(NamedTuple):
     weight: float
 
 
-class KeptRow(NamedTuple):
-    """A row that was learned with an id: its number, label (as JSON), weight, and the decay when it was learned."""
+class RetainedRow(NamedTuple):
+    """Row learned with an id: its sequence number, label (as JSON), weight, and the decay at that time."""
 
     sequence: int
     label: str
@@ -228,7 +241,7 @@ class KeptRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Journal:
-    """The database, which this process alone has open. name: tells the journals of two models apart."""
+    """Open journal, locked by this process. name: identifies the journal."""
 
     path: str
     connection: sqlite3.Connection
@@ -236,53 +249,52 @@ class Journal:
 
     @classmethod
     def open(cls, path: str, model: str, model_hash: str, weight: float, classes: Sequence[Any]) -> "Journal":
-        """The journal at `path`, made if there is none; a ModelFileError where it cannot be used with this model.
+        """Open or create the journal; raise a ModelFileError if it does not belong to this model.
 
-        model: the path of the model file. weight: of all its rows. classes: its labels, as JSON has them.
+        model: path of the model file. weight: of all its rows. classes: its labels as JSON values.
         """
-        connection = opened(path, model, Numbers(weight_ever=weight), model_hash, as_json(list(classes)))
+        connection = open_database(path, model, Counters(weight_ever=weight), model_hash, as_json(list(classes)))
         try:
             name = connection.execute("SELECT name FROM state").fetchone()[0]
             journal = cls(path, connection, name)
             known = journal.snapshot(model_hash) is not None
-            _ = journal.numbers(), journal.classes()
+            _ = journal.counters(), journal.classes()
         except (sqlite3.Error, TypeError, msgspec.DecodeError) as problem:  # TypeError: a row is missing
             connection.close()
-            raise damaged(path, problem) from problem
+            raise make_damage_error(path, problem) from problem
         if not known:
             connection.close()
             raise ModelFileError(
-                f"the journal belongs to another model than {os.path.basename(model)} has now",
+                f"the journal does not belong to the current content of {os.path.basename(model)}",
                 place=Place(path),
-                remedy="restore the model file that it was written for, or move the journal away",
+                remedy="restore the matching model file, or move the journal away",
             )
         return journal
 
-    def limit(self, most: int) -> None:
-        """Let the database become no larger than so many bytes; what would make it larger is refused as by a full
-        disk."""
+    def set_max_bytes(self, max_bytes: int) -> None:
+        """Limit the size of the database; beyond it, writes fail as on a full disk."""
         size = self.connection.execute("PRAGMA page_size").fetchone()[0]
-        self.connection.execute(f"PRAGMA max_page_count = {most // size}").fetchall()
+        self.connection.execute(f"PRAGMA max_page_count = {max_bytes // size}").fetchall()
 
     def close(self) -> None:
         self.connection.close()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """While it lasts, what is written is not there yet; at its end it is on the disk, or nothing of it is."""
+        """Run a transaction: at its end, all changes are on disk, or none."""
         self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield
             self.connection.execute("COMMIT")
         except BaseException:
-            if self.connection.in_transaction:  # SQLite may have ended it
+            if self.connection.in_transaction:  # SQLite may have rolled it back
                 with suppress(sqlite3.Error):
                     self.connection.execute("ROLLBACK")
             raise
 
     @contextmanager
-    def part(self) -> Iterator[None]:
-        """A part of a transaction that is undone alone where it fails."""
+    def savepoint(self) -> Iterator[None]:
+        """Run a part of a transaction that is rolled back alone if it fails."""
         self.connection.execute("SAVEPOINT part")
         try:
             yield
@@ -293,31 +305,31 @@ class Journal:
             raise
         self.connection.execute("RELEASE part")
 
-    # Where learning stands.
+    # Counters and snapshots.
 
-    def numbers(self) -> Numbers:
-        return unpacked(self._one("SELECT numbers FROM state")[0])
+    def counters(self) -> Counters:
+        return unpack_counters(self._one("SELECT numbers FROM state")[0])
 
     def classes(self) -> list[Any]:
-        """All labels that were ever classes, as JSON has them."""
+        """Return all labels that have ever been classes, as JSON values."""
         return msgspec.json.decode(self._one("SELECT classes FROM state")[0], type=list[Any])
 
-    def save(self, numbers: Numbers) -> None:
-        self.connection.execute("UPDATE state SET numbers = ?", (numbers.packed(),))
+    def save(self, counters: Counters) -> None:
+        self.connection.execute("UPDATE state SET numbers = ?", (counters.pack(),))
 
     def save_classes(self, classes: Sequence[Any]) -> None:
         self.connection.execute("UPDATE state SET classes = ?", (as_json(list(classes)),))
 
-    def snapshot(self, model_hash: str) -> Numbers | None:
-        """Where learning stood when the model of this hash was written; None for a model it does not know."""
+    def snapshot(self, model_hash: str) -> Counters | None:
+        """Return the counters at the time when the model with this hash was written; None for an unknown model."""
         found = self._one("SELECT numbers FROM snapshots WHERE hash = ?", model_hash)
-        return None if found is None else unpacked(found[0])
+        return None if found is None else unpack_counters(found[0])
 
-    def add_snapshot(self, model_hash: str, numbers: Numbers) -> None:
-        """Commit that the model of this hash has all changes up to here."""
+    def add_snapshot(self, model_hash: str, counters: Counters) -> None:
+        """Commit that the model with this hash includes all changes up to these counters."""
         with self.transaction():
             self.connection.execute(
-                "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (model_hash, numbers.sequence, numbers.packed())
+                "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (model_hash, counters.sequence, counters.pack())
             )
 
     # Changes.
@@ -337,7 +349,7 @@ class Journal:
         self._change(sequence, batch, FORGET, None, record, label, weight)
 
     def forget_row(self, sequence: int, batch: int, row: int, weight: float) -> None:
-        """Forget the row that was learned as change `row`, of which `weight` is left."""
+        """Forget the row learned as change `row`, with its remaining weight."""
         self._change(sequence, batch, FORGET, row, None, None, weight)
         self.connection.execute("UPDATE rows SET id = NULL, forgotten = ? WHERE sequence = ?", (sequence, row))
 
@@ -357,40 +369,41 @@ class Journal:
 
     # Rows with an id.
 
-    def row(self, row_id: str) -> KeptRow | None:
+    def row(self, row_id: str) -> RetainedRow | None:
         found = self._one("SELECT sequence, label, weight, decay FROM rows WHERE id = ?", row_id)
-        return None if found is None else KeptRow._make(found)
+        return None if found is None else RetainedRow._make(found)
 
     def record(self, sequence: int) -> str:
-        """The record of a row that is kept, as JSON."""
+        """Return the record of a retained row, as JSON."""
         found: str = self._one("SELECT record FROM rows WHERE sequence = ?", sequence)[0]
         return found
 
-    def newest_rows(self, most: int) -> list[tuple[str, str, float, float]]:
-        """Record, label, weight and decay of the rows that were learned last and are kept."""
+    def newest_rows(self, max_rows: int) -> list[tuple[str, str, float, float]]:
+        """Return record, label, weight and decay of the most recently learned retained rows."""
         return self.connection.execute(
-            "SELECT record, label, weight, decay FROM rows WHERE id IS NOT NULL ORDER BY sequence DESC LIMIT ?", (most,)
+            "SELECT record, label, weight, decay FROM rows WHERE id IS NOT NULL ORDER BY sequence DESC LIMIT ?",
+            (max_rows,),
         ).fetchall()
 
-    # Rows without a label yet.
+    # Rows waiting for a label.
 
-    def keep_pending(self, row_id: str, clock: float, record: str) -> bool:
-        """Whether the row is kept: one that waits by the same id, or is learned by it, stays as it is."""
+    def add_pending(self, row_id: str, clock: float, record: str) -> bool:
+        """Retain a row until it is labeled; return False if its id is already pending or learned."""
         if self.row(row_id) is not None:
             return False
         query = "INSERT OR IGNORE INTO pending VALUES (?, ?, ?)"
         return self.connection.execute(query, (row_id, clock, record)).rowcount > 0
 
-    def pending(self, row_id: str) -> str | None:
-        """The record of a row that waits for its label, as JSON."""
+    def read_pending(self, row_id: str) -> str | None:
+        """Return the record of a row waiting for its label, as JSON."""
         found = self._one("SELECT record FROM pending WHERE id = ?", row_id)
         return None if found is None else found[0]
 
     def drop_pending(self, row_id: str) -> int:
-        """Drop a row that waits for its label; its bytes, or 0 where there is none."""
-        found = self.pending(row_id)
+        """Drop a row waiting for its label; return its size, or 0 if it was not found."""
+        found = self.read_pending(row_id)
         self.connection.execute("DELETE FROM pending WHERE id = ?", (row_id,))
-        return 0 if found is None else pending_bytes(row_id, found)
+        return 0 if found is None else measure_pending(row_id, found)
 
     def _change(self, *fields: int | float | str | None) -> None:
         self.connection.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", fields)
@@ -400,72 +413,74 @@ class Journal:
 
 
 def as_json(value: Any) -> str:
-    """A value as the journal writes it."""
+    """Return a value as JSON text."""
     return msgspec.json.encode(value).decode()
 
 
-def pending_bytes(row_id: str, record: str) -> int:
-    """What a row that waits for its label takes."""
+def measure_pending(row_id: str, record: str) -> int:
+    """Return the size of a row waiting for its label."""
     return len(row_id.encode()) + len(record.encode())
 
 
-# Rows that are dropped in one transaction, so that nobody waits long for it.
-DROPPED_AT_ONCE = 2_000
+# Maximum number of rows dropped per transaction, so that requests do not wait long.
+MAX_DROPPED_ROWS = 2_000
 
-# Pages that are given back to the system at once.
-PAGES_AT_ONCE = 2_000
+# Maximum number of pages released at a time, for the same reason.
+MAX_RELEASED_PAGES = 2_000
 
 
-def used_bytes(journal: Journal) -> int:
-    """What the journal holds, without free pages."""
+def measure_used(journal: Journal) -> int:
+    """Return the size of the journal without free pages."""
     names = ("page_count", "freelist_count", "page_size")
     pages, free, size = (journal.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
     return int((pages - free) * size)
 
 
-def shorten(journal: Journal, model_hash: str, sequence: int) -> Iterator[None]:
-    """Drop the changes that the model file of this hash has, bit by bit; rows that have an id stay."""
+def drop_saved_changes(journal: Journal, model_hash: str, sequence: int) -> Iterator[None]:
+    """Drop the changes included in the model file with this hash, step by step; rows with ids stay."""
     with journal.transaction():
         journal.connection.execute("DELETE FROM snapshots WHERE hash != ?", (model_hash,))
     yield
     for table, column in (("changes", "sequence"), ("rows", "forgotten")):
         while True:
             with journal.transaction():
-                dropped = _drop(journal, table, column, f"{column} <= ?", (sequence,), DROPPED_AT_ONCE)
+                dropped = _drop(journal, table, column, f"{column} <= ?", (sequence,), MAX_DROPPED_ROWS)
             yield
-            if dropped < DROPPED_AT_ONCE:
+            if dropped < MAX_DROPPED_ROWS:
                 break
 
 
-def drop_oldest_rows(journal: Journal, most: int, sequence: int) -> int:
-    """Drop the oldest rows that have an id, which the model file has with all changes up to here; how many it were."""
-    return _drop(journal, "rows", "sequence", "id IS NOT NULL AND sequence <= ?", (sequence,), most)
+def drop_oldest_rows(journal: Journal, max_rows: int, sequence: int) -> int:
+    """Drop the oldest rows with ids that are included in the model file; return their number."""
+    return _drop(journal, "rows", "sequence", "id IS NOT NULL AND sequence <= ?", (sequence,), max_rows)
 
 
 def drop_oldest_pending(journal: Journal, rows: int, size: int = 0, before: float = float("inf")) -> tuple[int, int]:
-    """Drop the rows that have waited longest for a label, of those kept before this time: so many, and so many bytes.
-    How many it were, and their bytes."""
+    """Drop the oldest rows waiting for a label, until both limits are met; return their number and size.
+
+    rows, size: minimum number and bytes to drop. before: only drop rows older than this time.
+    """
     dropped, freed = list[tuple[str]](), 0
     waiting = journal.connection.execute("SELECT id, record FROM pending WHERE kept < ? ORDER BY kept", (before,))
     for row_id, record in waiting:
         if len(dropped) >= rows and freed >= size:
             break
         dropped.append((row_id,))
-        freed += pending_bytes(row_id, record)
+        freed += measure_pending(row_id, record)
     waiting.close()
     journal.connection.executemany("DELETE FROM pending WHERE id = ?", dropped)
     return len(dropped), freed
 
 
-def give_back(journal: Journal) -> Iterator[None]:
-    """Give free pages back to the system, bit by bit."""
+def release_pages(journal: Journal) -> Iterator[None]:
+    """Return free pages to the file system, step by step."""
     while journal.connection.execute("PRAGMA freelist_count").fetchone()[0]:
-        # executescript: execute would give back one page and stop, there being no rows to fetch
-        journal.connection.executescript(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})")
+        # executescript: execute would stop after one page, for lack of rows to fetch
+        journal.connection.executescript(f"PRAGMA incremental_vacuum({MAX_RELEASED_PAGES})")
         yield
     journal.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-def _drop(journal: Journal, table: str, key: str, where: str, values: tuple[float, ...], most: int) -> int:
+def _drop(journal: Journal, table: str, key: str, where: str, values: tuple[float, ...], max_rows: int) -> int:
     query = f"DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM {table} WHERE {where} ORDER BY {key} LIMIT ?)"
-    return journal.connection.execute(query, (*values, most)).rowcount
+    return journal.connection.execute(query, (*values, max_rows)).rowcount
