@@ -14,7 +14,7 @@ from hypothesis import example, given, settings, strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import Text, kernels
-from deciban.families.text.tokens import CASED, COMPOSED, Tokens, build_folding, fold_text, view_texts
+from deciban.families.text.tokens import MAX_CASED, MAX_COMPOSED, Tokens, build_folding, fold_text, view_texts
 from deciban.kernels.text_arrays import CharacterRules, LabeledTexts, Texts, WordIndex, WordSpans
 from deciban.statistics.vocabulary import Vocabulary
 from deciban.statistics.words import count_by_class
@@ -70,9 +70,9 @@ def test_every_character_of_unicode_between_letters(analyzer: str, options: dict
 
 
 def test_where_letters_have_no_capital_form_and_no_accents() -> None:
-    for point in range(CASED, sys.maxunicode + 1):
+    for point in range(MAX_CASED, sys.maxunicode + 1):
         assert chr(point).lower() == chr(point)
-        assert point < COMPOSED or fold_text(chr(point), False, True) == chr(point)
+        assert point < MAX_COMPOSED or fold_text(chr(point), False, True) == chr(point)
 
 
 SPECIAL = "aAzZ09__  \t\nÀéßẞİıſΣσςΑ\u0301\u0307\u0345\u00ad\u200d'.:’·-Åǅﬁﷺ한각가①½²١१中日ｶﾞＡ👍\u3000\x1c\x85\0"
@@ -207,7 +207,7 @@ def test_words_do_not_depend_on_how_much_room_there_is_at_first(
     monkeypatch.setattr(WordIndex, "empty", classmethod(lambda cls, size: small))
     tiny = [np.zeros(8, dtype=kind) for kind in (np.uint8, np.int64, np.int64)]
     monkeypatch.setattr(
-        "deciban.families.text.tokens.room", lambda size, words: WordSpans(*(array.copy() for array in tiny))
+        "deciban.families.text.tokens.allocate_spans", lambda size, words: WordSpans(*(array.copy() for array in tiny))
     )
     found = learned(tokens, texts)
     assert found[0].array.equals(expected[0].array)
