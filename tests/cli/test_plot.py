@@ -30,6 +30,7 @@ def ready(model: str) -> str:
         ["--kind", "decision", "--column", "age"],
         ["--kind", "decision", "--column", "age", "--costs", "costs.csv", "--prior", "no=0.9,yes=0.1"],
         ["--kind", "decision", "--column", "age", "--boundary", "40"],
+        ["new.csv", "--kind", "decision", "--column", "age"],
         ["new.csv", "--kind", "reliability"],
         ["new.csv", "--kind", "coverage", "--reject", "0.2"],
         ["new.csv", "--kind", "cost", "--costs", "costs.csv"],
@@ -83,8 +84,8 @@ def test_rows_that_were_learned_are_left_out_and_that_is_said(deciban: Deciban, 
         (["new.csv", "--kind", "evidence", "--row", "999", "-o", "p.png"], 2, "the table has fewer rows"),
         (["new.csv", "--kind", "reliability", "--target", "sort", "-o", "p.png"], 3, "'sort'"),
         (["--kind", "decision", "--column", "age", "--prior", "many", "-o", "p.png"], 2, "--prior many"),
-        (["--kind", "nomogram", "-o", "nowhere/p.png"], 5, "there is no folder"),
-        (["--kind", "decision", "--column", "age", "--costs", "none.csv", "-o", "p.png"], 5, "there is no such file"),
+        (["--kind", "nomogram", "-o", "nowhere/p.png"], 5, "the folder nowhere does not exist"),
+        (["--kind", "decision", "--column", "age", "--costs", "none.csv", "-o", "p.png"], 5, "none.csv: no such file"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(
