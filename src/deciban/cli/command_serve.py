@@ -16,12 +16,12 @@ from deciban.util.text_tables import count_noun, escape_line
 
 @click.command(epilog="""\b
 Examples:
-  deciban serve wine.dcb                                     http://127.0.0.1:8000, with a web page
-  deciban serve wine.dcb --learn                             with online learning
-  deciban serve models/ --port 9000                          all models in a folder, at /models/NAME/
-  deciban serve wine.dcb --host 0.0.0.0 --token-file tokens  for other machines
+  deciban serve wine.dcb              at http://127.0.0.1:8000, with a web page
+  deciban serve wine.dcb --learn      with online learning
+  deciban serve models/ --port 9000   all models in a folder, at /models/NAME/
+  deciban serve wine.dcb --host 0.0.0.0 --token-file tokens
 \b
-  curl -H 'Content-Type: application/json' -d '[{"alcohol": 13.2}]' http://127.0.0.1:8000/predict
+  curl --json '[{"alcohol": 13.2}]' http://127.0.0.1:8000/predict
 """)  # fmt: skip
 @click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=complete_files)
 @click.option(
@@ -36,6 +36,7 @@ Examples:
     type=click.IntRange(0, 65_535),
     default=ServeSettings.port,
     show_default=True,
+    metavar="PORT",
     help="Port to listen on; 0 picks a free one.",
 )
 @click.option(
@@ -101,6 +102,7 @@ Examples:
     type=click.IntRange(1, 256),
     default=ServeSettings.workers,
     show_default=True,
+    metavar="N",
     help="Number of worker processes; must be 1 with --learn.",
 )
 @click.option(
@@ -116,6 +118,7 @@ Examples:
     type=click.IntRange(1),
     default=RequestSettings.max_rows,
     show_default=True,
+    metavar="N",
     help="Maximum number of rows per request.",
 )
 @click.option(
@@ -123,6 +126,7 @@ Examples:
     type=click.IntRange(1),
     default=RequestSettings.max_columns,
     show_default=True,
+    metavar="N",
     help="Maximum number of columns per request.",
 )
 @click.option(
@@ -154,6 +158,7 @@ Examples:
     type=click.IntRange(1),
     default=ConnectionSettings.max_connections,
     show_default=True,
+    metavar="N",
     help="Maximum number of open connections per worker.",
 )
 @click.option(
@@ -161,6 +166,7 @@ Examples:
     type=click.IntRange(1),
     default=ConnectionSettings.max_connections_per_address,
     show_default=True,
+    metavar="N",
     help="Maximum number of open connections per client address.",
 )
 @click.option("--access-log", is_flag=True, help="Log each request to standard error.")

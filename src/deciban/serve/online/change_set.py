@@ -82,17 +82,11 @@ class ClassLabels:
         if converted is None:
             found = JSON_KINDS.get(type(label), type(label).__name__)
             expected = LABEL_TYPE_NAMES.get(self.kind, "text")
-            raise Problem(
-                422,
-                f"expected {expected} as the label, found {found}",
-                "send labels of the type of the classes",
-                position,
-            )
+            cause = f"expected {expected} as the label, found {found}"
+            raise Problem(422, cause, "send labels of the type of the classes", position)
         if converted not in self.known and (not self.new or self.declared or self.kind == "?"):
-            cause = f"unknown class {str(converted)[:80]!r}; known classes: {list_names(list(self.known), 6)}"
-            remedy = (
-                "correct the label" if self.declared else "correct the label, or start the service with --new-classes"
-            )
+            cause = f"unknown class {str(converted)[:80]!r}, expected one of {list_names(list(self.known), 6)}"
+            remedy = "correct the label" if self.declared else "correct it, or start the service with --new-classes"
             raise Problem(422, cause, remedy, position)
         if converted not in self.known and len(self.known) >= self.max_classes:
             cause = f"unknown class {str(converted)[:80]!r}, and the maximum of {self.max_classes:,} classes is reached"
