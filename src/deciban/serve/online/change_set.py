@@ -191,14 +191,14 @@ def count_rows(fitted: Fitted, rows: Sequence[Row], now: Counters, labels: Class
     Rows of several requests may have cells of different types in a column (a number, and text that reads as one), which
     a table cannot represent. Rows of each type are then counted separately.
     """
-    weighed = [row._replace(weight=now.decay_weight(row.weight, row.decay)) for row in rows]
-    there = [row for row in weighed if row.weight > 0.0]
-    if not there:
+    decayed = [row._replace(weight=now.decay_weight(row.weight, row.decay)) for row in rows]
+    weighted = [row for row in decayed if row.weight > 0.0]
+    if not weighted:
         return None
     try:
-        return _count_table(fitted, there, labels)
+        return _count_table(fitted, weighted, labels)
     except Problem:
-        if len(parts := group_by_types(there, lambda row: row.record)) == 1:
+        if len(parts := group_by_types(weighted, lambda row: row.record)) == 1:
             raise
     return add_up((_count_table(fitted, part, labels) for part in parts), Counts.empty(fitted.counts.schema))
 
