@@ -133,7 +133,7 @@ def test_files_with_columns_in_another_order_are_united_by_name(deciban: Deciban
     assert lines[4].startswith(",Ulm,yes")
     parquet.write_table(pa.table({"age": [1.0]}), "k.parquet")
     answer = deciban("predict", model, "a.csv", "k.parquet")
-    assert (answer.code, "several kinds (csv, parquet)" in answer.err) == (2, True)
+    assert (answer.code, "different formats (csv, parquet)" in answer.err) == (2, True)
 
 
 def test_cells_of_a_megabyte_and_newlines_in_quotes_come_through(deciban: Deciban) -> None:

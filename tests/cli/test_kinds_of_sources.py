@@ -33,7 +33,7 @@ def test_things_that_are_no_table(deciban: Deciban, model: str) -> None:
         ("a.xlsx", 3, "a.xlsx: this is a zip archive or a spreadsheet"),
         ("a.db", 3, "a.db: this is an SQLite database"),
         (model, 3, "m.dcb: this is a deciban model, not a table"),
-        ("empty", 3, "empty: the folder holds no CSV, JSON or Parquet files"),
+        ("empty", 3, "empty: no tables and no documents found in the folder"),
         ("/dev/null", 3, "/dev/null: the file is empty"),
         ("no.csv", 5, "no.csv: file not found"),
         ("no*.csv", 5, "no*.csv: no file matches"),

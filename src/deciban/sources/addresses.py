@@ -10,8 +10,8 @@ from deciban.errors import UsageError
 
 SCHEMES = ("postgresql://", "postgres://")
 
-# A URL as libpq reads it; several hosts have commas between them. An @ behind the hosts would be the end of a password
-# that holds signs which are not escaped.
+# A URL as libpq parses it; several hosts are separated by commas. An @ after the hosts would end a password with
+# unescaped characters.
 URL = re.compile(
     r"postgres(?:ql)?://(?:(?P<user>[^/?#:@]*)(?::(?P<password>[^/?#@]*))?@)?"
     r"(?P<hosts>[^/?#@]*)(?:/(?P<database>[^?#@]*))?(?:\?(?P<options>(?:\w+=[^#&]*&?)*))?"
@@ -19,13 +19,13 @@ URL = re.compile(
 HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?")
 NO_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
-# Where passwords stand in whatever looks like a URL; before the last @, for one that is not escaped may hold any sign.
+# Passwords in anything that looks like a URL, up to the last @: an unescaped password may contain any character.
 BEFORE_HOST = re.compile(r"(?P<before>\b\w+://[^\s/?#:@]*:)(?P<secret>\S+)(?=@)")
 IN_OPTIONS = re.compile(r"(?P<before>\b(?:ssl)?password=)(?P<secret>[^&\s'\"]+)", re.IGNORECASE)
 
 HIDDEN = "***"
 
-# Characters of a secret that is hidden wherever it stands: shorter texts are in messages by chance.
+# Minimum length of a secret that is hidden everywhere: shorter texts occur in messages by chance.
 MIN_SECRET = 4
 
 
@@ -59,7 +59,7 @@ class Address:
             found["user"],
             found["database"],
             *found["hosts"].split(","),
-        }  # nobody would understand a message without these
+        }  # messages need these names
         long = (secret for secret in secrets - names if len(secret) >= MIN_SECRET)
         return cls(url, shown, tuple(sorted(long, key=len, reverse=True)))
 
@@ -123,5 +123,5 @@ def hide_passwords() -> None:
         for secret in (password.encode(errors="surrogateescape") for password in passwords):
             shown = shown.replace(secret, b"*" * len(secret))
         ctypes.memmove(first, shown, len(shown))
-    except (OSError, ValueError):  # a system that shows them from elsewhere
+    except (OSError, ValueError):  # the system does not expose them this way
         return

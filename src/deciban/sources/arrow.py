@@ -18,7 +18,7 @@ from deciban.sources.source import ColumnType, Source, SqlRows, Types, duplicate
 from deciban.tables.cells import ARROW, CellFormat, as_whole, is_text, kind_of, plain_type
 from deciban.tables.table import find_duplicate
 
-# What columns are converted to that are to be of another type than they are, and are no text.
+# Arrow types for conversions of columns that are not text.
 AS_ARROW = {**ARROW, "VARCHAR": pa.string(), "TIME": pa.time64("us")}
 
 
@@ -46,22 +46,22 @@ class BatchSource(Source):
     """Rows that arrive as Arrow batches; columns with another wanted type are converted here.
 
     batches: provider of the batches.
-    told: columns whose types are known before rows are read; None if all are.
+    declared: columns whose types are known before rows are read; None if all are.
     """
 
     batches: Batches = field(repr=False, compare=False)
-    told: frozenset[str] | None = None
+    declared: frozenset[str] | None = None
 
     @property
     def typed(self) -> bool:
-        return self.told is None or self.told.issuperset(self.names)
+        return self.declared is None or self.declared.issuperset(self.names)
 
     def resolve_types(self, sample: pa.Table) -> tuple["BatchSource", pa.Table]:
         """Convert numbers of unknown type to integers if all of a sample are whole."""
-        if self.told is None:
+        if self.declared is None:
             return self, sample
         names = sample.column_names
-        cells = [sample[name] if name in self.told else as_whole(sample[name]) for name in names]
+        cells = [sample[name] if name in self.declared else as_whole(sample[name]) for name in names]
         return self, pa.Table.from_arrays(cells, names=names)
 
     def tables(self) -> Iterator[pa.Table]:
@@ -98,7 +98,7 @@ class BatchSource(Source):
 
 
 def distinct_names(names: Iterable[str], place: str) -> list[str]:
-    """Return the names of columns; raise an error if there are no columns, or a duplicate name."""
+    """Return the names of columns; raise an error for no columns or a duplicate name."""
     found = list(names)
     if not found:
         raise UsageError("the query has no columns", place=Place(place), remedy="select at least one column")
@@ -113,7 +113,7 @@ def types_of(kinds: Mapping[str, pa.DataType]) -> dict[str, ColumnType]:
     return {name: ColumnType(kind_of(kind) or kind, called=kind) for name, kind in names.items()}
 
 
-# Arrow's types that DuckDB gives back as they are, and what it calls them.
+# Arrow types that DuckDB returns unchanged, and its names for them.
 PLAIN_TYPES = {
     "string": "VARCHAR",
     "double": "DOUBLE",
@@ -157,11 +157,13 @@ class Footer(NamedTuple):
     schemas: tuple[pa.Schema, ...] = ()
 
 
-def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str], told: Collection[str]) -> DuckDbSource:
-    """Open Parquet files, with columns matched by name. told: columns whose type the user gives."""
+def open_parquet(
+    name: str, paths: Sequence[Path], called: Mapping[str, str], overridden: Collection[str]
+) -> DuckDbSource:
+    """Open Parquet files, with columns matched by name. overridden: columns whose type the user gives."""
     found = footer(paths)
-    refuse_other_types([called.get(str(path), str(path)) for path in paths], found.schemas, told)
-    reads = _reads(paths, found.schemas, told)
+    refuse_other_types([called.get(str(path), str(path)) for path in paths], found.schemas, overridden)
+    reads = _reads(paths, found.schemas, overridden)
     types = dict(found.types or {})
     for k, read in enumerate(reads if found.types is None else ()):
         own = column_types(f"SELECT * FROM {read.table}", name, called)
@@ -173,11 +175,11 @@ def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str], to
     )  # fmt: skip
 
 
-def _reads(paths: Sequence[Path], schemas: Sequence[pa.Schema], told: Collection[str]) -> list[ParquetRead]:
-    """Group files for DuckDB: all together, except those in which a column of `told` has another type."""
+def _reads(paths: Sequence[Path], schemas: Sequence[pa.Schema], overridden: Collection[str]) -> list[ParquetRead]:
+    """Group files for DuckDB: all together, except those in which a column of `overridden` has another type."""
     alike: dict[tuple[str, ...], list[Path]] = {}
     for path, schema in zip(paths, schemas or [pa.schema([])] * len(paths), strict=True):
-        kinds = (union_kind(schema.field(name).type) for name in sorted(told) if name in schema.names)
+        kinds = (union_kind(schema.field(name).type) for name in sorted(overridden) if name in schema.names)
         alike.setdefault(tuple(kinds), []).append(path)
     return [ParquetRead(tuple(files)) for files in alike.values()]
 
@@ -190,7 +192,7 @@ def footer(paths: Sequence[Path]) -> Footer:
         held = [parquet.read_metadata(path) for path in paths]
         schemas = [one.schema.to_arrow_schema() for one in held]
     except (pa.ArrowException, OSError, UnicodeDecodeError):
-        return Footer()  # DuckDB can tell what is wrong
+        return Footer()  # DuckDB reports the error
     rows = sum(one.num_rows for one in held)
     size = sum(one.row_group(k).total_byte_size for one in held for k in range(one.num_row_groups))
     names, kinds = schemas[0].names, [str(kind) for kind in schemas[0].types]
@@ -205,8 +207,8 @@ def _in_named_folders(paths: Sequence[Path]) -> bool:
     return any("=" in folder for path in paths for folder in path.absolute().parts[:-1])
 
 
-def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told: Collection[str]) -> None:
-    """Raise a DataError if a column has incompatible types in two files. told: columns exempt from this.
+def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], overridden: Collection[str]) -> None:
+    """Raise a DataError if a column has incompatible types in two files. overridden: columns exempt from this.
 
     Types that can be merged without loss are compatible, for example all types of numbers.
     """
@@ -214,7 +216,7 @@ def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told:
     for name, schema in zip(names, schemas, strict=False):
         for column, kind in zip(schema.names, schema.types, strict=True):
             other, before = known.setdefault(column, (name, kind)) if not pa.types.is_null(kind) else (name, kind)
-            if column not in told and union_kind(before) != union_kind(kind):
+            if column not in overridden and union_kind(before) != union_kind(kind):
                 raise DataError(
                     f"column {column!r} is {plain_type(kind)}, but {plain_type(before)} in {other}",
                     place=Place(name),
@@ -234,7 +236,7 @@ def union_kind(kind: pa.DataType) -> str:
     return f"{kind_of(str(plain)) or plain}{zone}"
 
 
-# Gives the batches with these columns, each time from the first row on.
+# Function that returns the batches with these columns, each time from the first row.
 ReadBatches = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
 
 
@@ -278,12 +280,12 @@ def open_arrow_stream(data: Any) -> BatchSource:
 
 
 def open_arrow_files(
-    name: str, paths: Sequence[Path], kind: str, called: Mapping[str, str], told: Collection[str]
+    name: str, paths: Sequence[Path], kind: str, called: Mapping[str, str], overridden: Collection[str]
 ) -> BatchSource:
     """Open Arrow files, Arrow streams or ORC files, with columns matched by name."""
     files = {str(path): called.get(str(path), str(path)) for path in paths}
     schemas = [_schema_of(path, kind, shown) for path, shown in files.items()]
-    refuse_other_types(list(files.values()), schemas, told)
+    refuse_other_types(list(files.values()), schemas, overridden)
     united = _unite_schemas(schemas)
 
     def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:

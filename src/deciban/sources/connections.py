@@ -25,15 +25,15 @@ from deciban.sources.arrow import Answer, BatchSource, distinct_names, types_of
 from deciban.sources.duckdb import translate_errors
 from deciban.sources.source import ColumnType
 
-# What the driver puts before the words of libpq, and libpq before the words of the server.
+# Prefixes that the driver adds to libpq's message, and libpq to the server's.
 DRIVER_WORDS = re.compile(r"^(?:[A-Z_]+: )?(?:\[libpq\] )?(?:Failed to connect: )?")
 SERVER_WORDS = re.compile(r"(?:failed|\[PGRES_FATAL_ERROR\]|query|COPY|'): *[^\W\d_]+: +(.*)")
 HINT = re.compile(r"^HINT: +(.*)$", re.MULTILINE)
 
-# The words of libpq for a server that is gone, where nothing else tells.
+# Messages of libpq for a lost connection without an error code.
 GONE = re.compile("closed the connection|terminating connection|could not receive data|SYSCALL error")
 
-# What to do about errors of these states, or of all that begin so. The kinds of errors: see `_kind`.
+# Remedies by SQLSTATE, or by its first two characters. For error classes see `_kind`.
 REMEDIES: dict[str, Message] = {
     "42P01": "check the name of the table (it is case-sensitive)",
     "42703": "check the names of the columns (they are case-sensitive)",
@@ -128,7 +128,7 @@ def _is_gone(connection: Any, text: str) -> bool:
     return status == "unknown" or GONE.search(text) is not None
 
 
-# Arrow's types of columns, by the classes of their cells; numbers are doubles unless a cursor says otherwise.
+# Arrow types by Python class. Numbers are doubles unless the cursor declares another type.
 TYPES_OF_CLASSES: dict[type, pa.DataType] = {
     bool: pa.bool_(),
     int: pa.float64(),
@@ -143,7 +143,7 @@ TYPES_OF_CLASSES: dict[type, pa.DataType] = {
     dt.timedelta: pa.duration("us"),
 }
 
-# Types of PostgreSQL, by the numbers that cursors of its drivers have for them.
+# Arrow types by PostgreSQL's type OIDs, which its drivers report.
 TYPES_OF_OIDS: dict[int, pa.DataType] = {
     16: pa.bool_(),
     20: pa.int64(),
@@ -163,17 +163,17 @@ TYPES_OF_OIDS: dict[int, pa.DataType] = {
 }
 POSTGRES_DRIVERS = ("psycopg", "psycopg2", "pg8000")
 
-# Whole numbers below this are doubles too, exactly.
+# Integers below this are exact as doubles.
 EXACT = 2**53
 
 UNCONVERTED = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
-def declared_type(code: Any, driver: str) -> pa.DataType | None:
+def read_type_code(code: Any, driver: str) -> pa.DataType | None:
     """Return the type that a cursor declares for a column; None if it declares none."""
     if driver in POSTGRES_DRIVERS and isinstance(code, int):
         return TYPES_OF_OIDS.get(code)
-    if isinstance(code, type):  # as drivers of ODBC say it
+    if isinstance(code, type):  # ODBC drivers declare Python classes
         return pa.int64() if code is int else _type_of_class(code)
     return None
 
@@ -205,7 +205,7 @@ class Look:
 
     @property
     def type(self) -> pa.DataType | None:
-        """Common type of all cells; None if there is no type that can be learned."""
+        """Common type of all cells; None if no supported type fits."""
         if self.empty:
             return pa.null()
         if self._long and self._classes == {int}:
@@ -282,15 +282,17 @@ def _fits(cell: Any, kind: pa.DataType) -> bool:
     return True
 
 
-# Rows that are fetched at a time, and the first rows, which show what columns are.
+# Rows fetched at a time.
 FETCHED_ROWS = 4096
+
+# First rows, from which the types of columns are inferred.
 SHOWN_ROWS = 5 * FETCHED_ROWS
 
-# Drivers whose cursors hold all rows in memory unless they have a name.
+# Drivers whose unnamed cursors load all rows into memory.
 NAMED_CURSORS = ("psycopg", "psycopg2")
 _numbers = count(1)
 
-# Drivers whose cursors are connections of their own, which see neither uncommitted rows nor temporary tables.
+# Drivers whose cursors are separate connections, which see neither uncommitted rows nor temporary tables.
 DUCKDB_DRIVERS = ("duckdb", "_duckdb")
 
 
@@ -367,19 +369,19 @@ def open_connection(connection: Any, query: str, name: str) -> BatchSource:
 def _of_rows(connection: Any, cursor: Any, query: str, name: str) -> BatchSource:
     """Open a query that returns rows. Types that the cursor does not declare are found in the first rows."""
     pieces = _fetch_rows(connection, cursor, name)
-    first = next(pieces)  # some drivers describe the columns only then
+    first = next(pieces)  # some drivers describe the columns only after a fetch
     names = distinct_names(_names_of(cursor), name)
-    codes = zip(names, (declared_type(column[1], driver_of(connection)) for column in cursor.description), strict=True)
-    told = {column: kind for column, kind in codes if kind is not None}
-    looks = _looks(names, frozenset(told), chain([first], pieces))
-    found = {column: told.get(column, looks[column].type) for column in names}
+    codes = zip(names, (read_type_code(column[1], driver_of(connection)) for column in cursor.description), strict=True)
+    declared = {column: kind for column, kind in codes if kind is not None}
+    looks = _looks(names, frozenset(declared), chain([first], pieces))
+    found = {column: declared.get(column, looks[column].type) for column in names}
     arrow = {column: kind for column, kind in found.items() if kind is not None}
     known, unknown = types_of(arrow), {column: ColumnType("", called=looks[column].called) for column in names}
     types = {column: known.get(column, unknown[column]) for column in names}
-    return BatchSource(name, tuple(types), RowQuery(connection, query, arrow), frozenset(told), types=types)
+    return BatchSource(name, tuple(types), RowQuery(connection, query, arrow), frozenset(declared), types=types)
 
 
-def _looks(names: Sequence[str], told: frozenset[str], pieces: Iterable[list[Any]]) -> dict[str, Look]:
+def _looks(names: Sequence[str], declared: frozenset[str], pieces: Iterable[list[Any]]) -> dict[str, Look]:
     """Collect the types in the first rows, until each column without a declared type has a value."""
     looks = {name: Look() for name in names}
     seen = 0
@@ -387,8 +389,8 @@ def _looks(names: Sequence[str], told: frozenset[str], pieces: Iterable[list[Any
         for name, cells in zip(names, zip(*rows, strict=True), strict=False):
             looks[name].add(cells)
         seen += len(rows)
-        unknown = any(look.empty for name, look in looks.items() if name not in told)
-        if len(told) == len(names) or (seen >= SHOWN_ROWS and not unknown):
+        unknown = any(look.empty for name, look in looks.items() if name not in declared)
+        if len(declared) == len(names) or (seen >= SHOWN_ROWS and not unknown):
             break
     return looks
 
@@ -415,7 +417,7 @@ def _execute(connection: Any, query: str, place: str) -> Iterator[Any]:
                 cursor.execute(query)
         yield cursor
     finally:
-        with suppress(Exception):  # of a server that is gone
+        with suppress(Exception):  # the connection may be lost
             cursor.close()
 
 
@@ -458,7 +460,7 @@ def _refuse_other_columns(place: str, known: Mapping[str, object], now: Sequence
         raise DataError(what, place=Place(place), remedy="scan it again")
 
 
-# Rows of a batch.
+# Rows per batch.
 BATCH_OF_ROWS = 1 << 14
 
 
@@ -503,5 +505,5 @@ def _relation_of(table: Any) -> Any:
     backend = table.get_backend()
     if backend.name != "duckdb":
         return None
-    table.limit(0).to_pyarrow()  # by which tables in memory become known to DuckDB
+    table.limit(0).to_pyarrow()  # registers in-memory tables with DuckDB
     return backend.con.sql(backend.compile(table))

@@ -41,11 +41,13 @@ from deciban.tables.cells import (
 from deciban.tables.table import map_columns
 from deciban.util.arrays import Bytes, Flags, Integers
 
-# Bytes of a long line, and of the longest that is read: a longer one would take gigabytes of memory.
+# Length in bytes from which DuckDB may lose a line when it reads in parallel.
 LONG_LINE = 1 << 23
+
+# Maximum length: longer lines would take gigabytes of memory.
 MAX_LINE_LENGTH = 1 << 26
 
-# Bytes that are looked at together.
+# Bytes scanned at a time.
 QUOTE_BLOCK = 1 << 20
 
 QUOTE, FEED, BACK = b'"\n\r'
@@ -107,9 +109,9 @@ def _blocks(path: Path) -> Iterator[bytes]:
 def quotes_of(blocks: Iterable[bytes], delimiter: str) -> Quotes:
     """Scan the quotes of a CSV file given as blocks."""
     beside_cell = np.zeros(256, dtype=np.bool_)
-    beside_cell[[QUOTE, FEED, BACK, delimiter.encode()[-1]]] = True  # a quote, too, is next to one that is doubled
+    beside_cell[[QUOTE, FEED, BACK, delimiter.encode()[-1]]] = True  # a doubled quote is next to another one
     opened, with_breaks, plain = False, False, True
-    longest, line = 0, 0  # bytes of the longest line, and of the last one so far
+    longest, line = 0, 0  # lengths of the longest and of the current line
     size, nul = 0, -1
     before = b"\n"
     for block in blocks:
@@ -137,7 +139,7 @@ def _are_plain(data: Bytes, quotes: Integers, opened: bool, beside_cell: Flags) 
     """
     here = quotes + 1
     opening, closing = here[int(opened) :: 2], here[1 - int(opened) :: 2]
-    if data[0] == QUOTE and not opened:  # it closed a cell, or was the first of two
+    if data[0] == QUOTE and not opened:  # it closed a cell, or is the first of a doubled quote
         closing = np.concatenate([[0], closing])
     if closing.size and closing[-1] == data.size - 1:
         closing = closing[:-1]
@@ -151,7 +153,7 @@ def _are_plain(data: Bytes, quotes: Integers, opened: bool, beside_cell: Flags) 
 def _breaks_within(data: Bytes, opened: bool) -> bool:
     """Return True if there are line breaks within quotes. opened: True if the first byte is within quotes."""
     inside, breaks = _bits(data == QUOTE), _bits((data == FEED) | (data == BACK))
-    for k in range(6):  # every quote turns all bits behind it in the same 64
+    for k in range(6):  # each quote flips all following bits of its 64
         inside ^= inside << np.uint64(1 << k)
     turned = np.bitwise_xor.accumulate(inside >> np.uint64(63)) ^ np.uint64(opened)
     inside ^= np.uint64(0) - np.concatenate([[np.uint64(opened)], turned[:-1]])
@@ -218,7 +220,7 @@ class LineEnds:
     def __init__(self, delimiter: str | None) -> None:
         self._opening = re.compile("(?!)" if delimiter is None else rf'(?<=[\r\n{re.escape(delimiter)}])"')
         self._quoted = False
-        self._before = "\n"  # what stood before the piece: a quote opens only at the start of a cell
+        self._before = "\n"  # last character of the previous piece: quotes open only at the start of a cell
         self._held = ""
 
     def unify(self, text: str, final: bool = False) -> str:
@@ -231,7 +233,7 @@ class LineEnds:
             if self._quoted:
                 match = INSIDE.match(kept, at)
                 stop = match.end() if match else at
-                found.append(kept[at : stop + 1])  # with the quote that closes it
+                found.append(kept[at : stop + 1])  # including the closing quote
                 self._quoted = stop == len(kept)
             else:
                 opening = self._opening.search(kept, at)
@@ -243,14 +245,16 @@ class LineEnds:
         return "".join(found)
 
 
-# Cells that are missing, besides empty ones.
+# Words for missing cells, besides empty cells.
 MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 
-# The rows that the types of columns are first read off from; fewer where there are many columns.
+# First rows, from which the types of columns are inferred.
 TYPED_ROWS = 20_000
+
+# Maximum number of their cells: wide tables have fewer rows.
 TYPED_CELLS = 1 << 22
 
-# The size of files in which rows may be longer than two megabytes: DuckDB holds as much of them as it can.
+# Maximum size of files with rows longer than 2 MB: DuckDB keeps as much of them in memory as it can.
 LONG_LINE_FILES = 1 << 30
 
 
@@ -565,7 +569,7 @@ class CsvSource(Source):
         return self._on_one_thread(quotes.long_lines) if alone else self
 
     def _on_one_thread(self, long_lines: bool) -> "CsvSource":
-        memory = 2e-6 * self._size if long_lines else 0.0  # as much of the file as DuckDB can hold
+        memory = 2e-6 * self._size if long_lines else 0.0  # DuckDB may keep the whole file in memory
         source = self._with_reads(one_thread=True, long_lines=long_lines or self.reads[0].long_lines)
         return replace(source, more_memory=max(self.more_memory, memory))
 

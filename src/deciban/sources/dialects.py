@@ -15,7 +15,7 @@ from deciban.errors import Argument, UsageError
 from deciban.tables.cells import DAY_MICROSECONDS, SECOND_MICROSECONDS, is_text, plain_type
 from deciban.util.arrays import TOO_LARGE
 
-# Kinds of types that a column of a table may have.
+# Kinds of column types.
 TypeKind = Literal["flag", "number", "date", "time", "text"]
 
 BACKSLASH = "\\"
@@ -60,7 +60,7 @@ class Dialect:
     max_factored = 32
     advice = ""
 
-    # names and values
+    # Names and values
 
     def identifier(self, name: str) -> str:
         """Return a quoted name; raise a UsageError if the engine does not support it."""
@@ -124,7 +124,7 @@ class Dialect:
         """Return a table of the elements of an array (level) and consecutive integers from `first` (place)."""
         return f"(SELECT unnest({array}) AS level, unnest(range({first}, {first + size})) AS place) AS {table}"
 
-    # cells as numbers and as values
+    # Cells as numbers and as values
 
     def as_number(self, sql: str, kind: pa.DataType) -> str | None:
         """Return cells of this Arrow type as doubles, as `as_numbers` converts them; None if SQL cannot."""
@@ -189,7 +189,7 @@ class Dialect:
     def _days(self, date: str) -> str:
         return f"CASE WHEN isfinite({date}) THEN {date} - DATE '1970-01-01' END"
 
-    # the types of cells that are known to the engine alone
+    # Types known only to the engine
 
     def is_of(self, cell: str, *kinds: TypeKind) -> str:
         """Return a condition: the column has a type of one of these kinds. Engines evaluate it once."""
@@ -206,7 +206,7 @@ class Dialect:
         """
         return f"CAST(error({self.literal(message)}) AS {kind})"
 
-    # arithmetic
+    # Arithmetic
 
     def is_whole(self, number: str) -> str:
         """Return a condition: a double has no fraction."""
@@ -253,7 +253,7 @@ class Dialect:
         """Return some of the bits of a 64-bit integer, as an array index."""
         return f"(({word} >> {shift}) & {mask})"
 
-    # rows
+    # Rows
 
     def whole_row(self, table: str) -> str:
         """Return all cells of a row as one value."""
@@ -313,7 +313,7 @@ class PostgresDialect(Dialect):
         return f'(CAST({text} AS text) COLLATE "C")'
 
     def flag(self, cell: str) -> str:
-        """Return a flag or number as a double, by its text: there is no cast from boolean to double."""
+        """Return a flag or number as a double, by its text: booleans cannot be cast to double."""
         text = f"CAST({cell} AS text)"
         return f"CASE {text} WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE CAST({text} AS float8) END"
 
@@ -348,7 +348,7 @@ class PostgresDialect(Dialect):
         made = super().scale(number, exponent)
         if exponent >= 0:
             return made
-        least = self.number(2.0 ** (-1075 - exponent))  # what is no larger becomes 0
+        least = self.number(2.0 ** (-1075 - exponent))  # smaller numbers become 0
         return f"CASE WHEN abs({number}) > {least} THEN {made} ELSE {number} * 0 END"
 
     def product(self, one: str, other: str) -> str:
@@ -399,7 +399,7 @@ class SparkDialect(Dialect):
         "time": "time($|[^s])|interval",
         "text": "string|char|varchar",
     }
-    max_factored = 16  # thirty columns take more than the gigabyte that a driver has by default
+    max_factored = 16  # thirty columns need more than a driver's default memory of 1 GB
     advice = "; SET spark.sql.subexpressionElimination.enabled = false before: it takes long to look for any"
 
     def identifier(self, name: str) -> str:
@@ -493,7 +493,7 @@ def _spell_nonfinite(value: float) -> str:
 
 DUCKDB, POSTGRES, SPARK = Dialect(), PostgresDialect(), SparkDialect()
 
-# The dialects by the names that users give.
+# Dialects by their public names.
 DIALECTS: dict[str, Dialect] = {"duckdb": DUCKDB, "postgres": POSTGRES, "spark": SPARK}
 
 

@@ -16,11 +16,13 @@ import pyarrow as pa
 from deciban.errors import Argument, DataError, Place, UsageError
 from deciban.sources.source import Source
 
-# A piece of a stream has no more documents, and not much more text, than these.
+# Maximum number of documents in a piece.
 DOCUMENT_ROWS = 1 << 12
+
+# Size of a piece in characters from which the next one begins.
 DOCUMENT_BYTES = 1 << 23
 
-# Kinds of files by the ends of their names; other files are classified by their first bytes.
+# Kinds of files by extension; other files are classified by their first bytes.
 DOCUMENT_KINDS = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
     **dict.fromkeys((".txt", ".text", ".md", ".markdown", ".rst", ".tex", ".log", ".org", ".adoc"), "text"),
@@ -124,12 +126,12 @@ def documents_in(folder: str, encoding: str | None = None) -> Documents:
 def _files_in(root: str) -> list[str]:
     """Return the files in a folder and its subfolders, sorted, without names that start with . or _."""
 
-    def refused(problem: OSError) -> None:
+    def raise_denied(problem: OSError) -> None:
         raise PermissionError(f"{problem.filename}: permission denied") from None
 
     found: list[str] = []
-    seen: set[str] = set()  # a link may lead back
-    for folder, folders, names in os.walk(root, onerror=refused, followlinks=True):
+    seen: set[str] = set()  # links may form a cycle
+    for folder, folders, names in os.walk(root, onerror=raise_denied, followlinks=True):
         real = os.path.realpath(folder)
         folders[:] = [] if real in seen else sorted(name for name in folders if not name.startswith((".", "_")))
         if real in seen:
@@ -163,9 +165,9 @@ def _open_file(path: str) -> Any:
         raise PermissionError(f"{path}: permission denied") from None
 
 
-# Text of bytes in any encoding, and of HTML: undecodable bytes are replaced, and nothing is an error.
+# Decoding of text in any encoding, and of HTML. Invalid bytes are replaced; nothing raises.
 
-# The marks of encodings at the beginning of a text, the longer ones first.
+# Byte order marks, longer ones first.
 ENCODING_MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -174,14 +176,16 @@ ENCODING_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 
-# What text of Western Europe is that is not UTF-8.
+# Fallback for text that is not UTF-8.
 WESTERN = "cp1252"
 
-# Encodings that are in truth larger than their names say, and those that are no encodings of a text.
+# Encodings replaced by their supersets, as browsers do.
 LARGER = {"ascii": "utf-8", "iso8859-1": WESTERN, "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949"}
+
+# Codecs of Python that do not encode text.
 NO_TEXT_CODECS = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "unicode-escape", "raw-unicode-escape")
 
-# Elements of HTML that words do not reach across; all others stand within a line.
+# HTML elements that separate words; all others are inline.
 BLOCK = re.compile(
     "address|article|aside|blockquote|body|br|button|caption|center|dd|details|dialog|dir|div|dl|dt|fieldset|figcaption|"
     "figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|input|legend|li|main|menu|nav|noscript|ol|"
@@ -189,7 +193,7 @@ BLOCK = re.compile(
 )
 SILENT = ("script", "style")
 
-# What may come within a tag: its end, or a value in quotes.
+# Next item within a tag: its end, or a quoted value.
 WITHIN = re.compile(r"""=\s*(["'])|>""")
 TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 LONG_NUMBER = re.compile(r"&#[0-9]{8,};?")
@@ -203,7 +207,7 @@ def decode(raw: bytes, encoding: str | None = None) -> str:
         if name is not None:
             try:
                 return _clean(raw.decode("utf-8-sig" if name == "utf-8" else name))
-            except ValueError:  # so are all errors of decoding
+            except ValueError:  # includes decoding errors
                 pass
     return _clean(raw.removeprefix(codecs.BOM_UTF8).decode(ENCODING_MARKS.get(mark, WESTERN), "replace"))
 
@@ -223,7 +227,7 @@ def codec(name: str) -> str | None:
     """Return Python's name of a text encoding; None if it is unknown."""
     try:
         found = codecs.lookup(name.strip("\"' ")).name
-        "".encode(found)  # a LookupError where it does not encode text
+        "".encode(found)  # raises a LookupError for codecs that do not encode text
     except (LookupError, ValueError, TypeError, ImportError):
         return None
     return None if found in NO_TEXT_CODECS else LARGER.get(found, found)
@@ -253,7 +257,7 @@ def _visible_text(markup: str) -> Iterator[str]:
                 end = re.compile(f"</{name}", re.IGNORECASE).search(markup, here)
                 here = len(markup) if end is None else end.start()
         elif markup.startswith("<!--", sign):
-            here = _after(markup, "-->", sign + 2)  # <!--> is a whole one
+            here = _after(markup, "-->", sign + 2)  # <!--> is a complete comment
         elif markup.startswith(("<!", "<?", "</"), sign):
             here = _after(markup, ">", sign)
         else:

@@ -39,22 +39,22 @@ if TYPE_CHECKING:
     import duckdb
 
 
-# Megabytes that DuckDB may take, and one more for each column.
+# Memory limit of DuckDB in megabytes, plus one per column.
 DUCKDB_MEMORY = 128
 
-# Megabytes that it sets aside for each open file of JSON, however short the file is.
+# Megabytes that DuckDB reserves per open JSON file of any size.
 JSON_FILE_MEMORY = 34
 
 LINE = re.compile(r"CSV Error on Line: (\d+)")
 FILE = re.compile(r"^\s*file = (.+)$", re.MULTILINE)
 CELLS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 CONVERTED = re.compile(r'converting column "(.*?)"\. Could not convert string "(.*?)" to \'(\w+)\'', re.DOTALL)
-CONTENT = re.compile(r"^Original Line:\s*(.*)$", re.MULTILINE)  # a line that ends with CR LF begins with LF there
+CONTENT = re.compile(r"^Original Line:\s*(.*)$", re.MULTILINE)  # after CR LF the line starts with LF
 JSON_LINE = re.compile(r'in file "(.*?)",(?: at byte \d+)? in line (\d+): (.*)', re.DOTALL)
 LINE_SIZE_ERROR = re.compile(r"Maximum line size of (\d+)")
 NOTHING: Mapping[str, str] = {}
 
-# The kinds of files that queries cannot read, by the ends of their names, and what to do.
+# File types that queries cannot read, by extension, with a remedy.
 _BY_CONNECTION = (
     "open it with duckdb.connect, and pass the connection with ",
     Argument("table"),
@@ -96,14 +96,15 @@ def connect(columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
     }
     with raise_interrupts():
         connection = duckdb.connect(config=config)
-        connection.execute("SET disable_parquet_prefetching = true")  # of all columns of a group of rows, at once
+        connection.execute("SET disable_parquet_prefetching = true")  # it would load all columns of a row group at once
     return connection
 
 
-# DuckDBs that wait for their next question, the last used last, and how many there may be: starting one takes 10 to 20
-# ms, which is more than a short file takes to read.
+# Idle connections, most recently used last. Starting one takes 10 to 20 ms, longer than reading a short file.
 _IDLE: list[tuple[tuple[Any, ...], "duckdb.DuckDBPyConnection"]] = []
 _IDLE_LOCK = Lock()
+
+# Maximum number of idle connections.
 MAX_IDLE = 4
 
 
@@ -112,7 +113,7 @@ def borrow_connection(
     columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
 ) -> Iterator["duckdb.DuckDBPyConnection"]:
     """Lend a pooled DuckDB for queries that leave no state; see `connect`. It is closed after an error."""
-    columns = -(-columns // 64) * 64  # so that tables of similar widths share one
+    columns = -(-columns // 64) * 64  # tables of similar width share a connection
     wanted = (columns, parsing, more_memory)
     with _IDLE_LOCK:
         place = next((k for k, (configuration, _) in enumerate(_IDLE) if configuration == wanted), None)
@@ -138,7 +139,7 @@ def close_idle(kept: int = 0) -> None:
         connection.close()
 
 
-if hasattr(os, "register_at_fork"):  # the threads of a DuckDB are not in a forked process, which would wait for them
+if hasattr(os, "register_at_fork"):  # a forked process would wait for threads it lacks
     os.register_at_fork(before=close_idle)
 
 
@@ -200,7 +201,7 @@ def column_types(
 ) -> dict[str, str]:
     """Return the names and types of the columns of a query. name: name of its source in messages."""
     with borrow_connection(more_memory=more_memory) as connection, translate_errors(name, called=called):
-        if len(connection.extract_statements(query)) != 1:  # before any of them is run
+        if len(connection.extract_statements(query)) != 1:  # checked before any of them runs
             raise UsageError("found several statements", place=Place(name), remedy="give one query")
         relation = connection.sql(query)
         names, types = relation.columns, [str(kind) for kind in relation.types]
@@ -221,7 +222,7 @@ def translate_errors(
         raise
     except OSError as problem:
         if problem.errno is not None or isinstance(problem, FileNotFoundError | PermissionError):
-            raise  # of the system
+            raise  # a system error
         raise as_user_error(name, header, called, str(problem)) from None
     except Exception as problem:
         if isinstance(problem, RuntimeError) and "conversion error" in str(problem):
@@ -245,7 +246,7 @@ def raise_interrupts() -> Iterator[None]:
 
 def as_user_error(name: str, header: Mapping[str, str], called: Mapping[str, str], text: str) -> Exception:
     """Return the error to raise for an error message of DuckDB."""
-    for path in sorted(called, key=len, reverse=True):  # one may begin as another does
+    for path in sorted(called, key=len, reverse=True):  # longest first: one may be a prefix of another
         text = text.replace(path, called[path])
     if found := re.search(r"Permission denied|Cannot open file", text):
         return PermissionError(f"{name}: cannot read the file ({found[0].lower()}); check its permissions")
@@ -256,7 +257,7 @@ def as_user_error(name: str, header: Mapping[str, str], called: Mapping[str, str
     if found := LINE.search(text):
         return _csv_error(name, header, text, found)
     if found := JSON_LINE.search(text):
-        line = int(found[2]) - ("Malformed" in text)  # counts one too many there
+        line = int(found[2]) - ("Malformed" in text)  # DuckDB counts one line too many here
         message = f"invalid line of JSON ({_first_line(found[3])})"
         return DataError(message, place=Place(f"{name}, line {line}"), remedy="correct it")
     place = Place(name)
@@ -326,10 +327,10 @@ def _truncate(text: str, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-# Rows that DuckDB holds at least, read and handed out.
+# Rows that DuckDB keeps in memory at least.
 HELD_ROWS = 8 * VECTOR_ROWS
 
-# Megabytes that DuckDB may take besides, to count; beyond them it writes to a temporary file.
+# Additional megabytes for counting; beyond them DuckDB spills to disk.
 COUNTING_MEMORY = 256
 
 
@@ -433,7 +434,7 @@ class DuckDbSource(Source):
         return self.rows
 
     def head(self, rows: int) -> pa.Table:
-        if not self.files or any(one.wanted for one in self.types.values()):  # planned, and cast, in another way
+        if not self.files or any(one.wanted for one in self.types.values()):  # a LIMIT would change the plan
             return super().head(rows)
         with self._engine().answer(f"SELECT * FROM ({self._query}) LIMIT {int(rows)}", self._piece_rows) as reader:
             return reader.read_all().rename_columns(list(self.names))
@@ -486,7 +487,7 @@ class RelationSource(Source):
 
 def rows_of_relation(relation: Any, name: str, columns: Mapping[str, str]) -> SqlRows:
     """Return the rows of a relation as DuckDB has them. columns: type to cast each column to, or empty."""
-    called = f"deciban_{uuid4().hex}"  # by statements alone: a table of this name would be counted in its place
+    called = f"deciban_{uuid4().hex}"  # unique: an existing table of this name would be used instead
 
     def ask(query: str) -> pa.Table:
         with translate_errors(name):

@@ -22,7 +22,7 @@ from deciban.sources.sniff import FileFormat
 from deciban.sources.source import ColumnType, Types
 from deciban.tables.table import NO_COLUMN
 
-# What columns of JSON are read as. DuckDB takes positive numbers beside negative ones for huge ones, Arrow's decimals.
+# Types for columns of JSON. DuckDB infers HUGEINT (decimals in Arrow) for mixed positive and negative integers.
 JSON_TYPES = {"JSON": "VARCHAR", '"NULL"': "VARCHAR", "HUGEINT": "BIGINT"}
 
 
@@ -35,7 +35,7 @@ class JsonRead:
     columns: tuple[tuple[str, str], ...] = ()
 
     def select(self, names: Sequence[str], types: Types) -> str:
-        records = ", records=true" if self.columns == ((NO_COLUMN, "VARCHAR"),) else ""  # {} would be a value
+        records = ", records=true" if self.columns == ((NO_COLUMN, "VARCHAR"),) else ""  # else {} would be a value
         return select_typed(self._call(f"columns={record_of(self.columns)}{records}"), names, types)
 
     def describe(self) -> str:

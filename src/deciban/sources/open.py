@@ -37,7 +37,7 @@ from deciban.tables.cells import TYPES, CellHabits
 from deciban.tables.convert import as_table
 from deciban.tables.table import Frame, Table
 
-# What marks the folder of a table whose files are not all of its rows, what it is called, and how to read it.
+# Table formats whose files may contain deleted rows: marker in the folder, name, and remedy.
 VERSIONED_TABLES = {
     "_delta_log": (
         "Delta Lake",
@@ -52,10 +52,10 @@ VERSIONED_TABLES = {
     ".hoodie": ("Apache Hudi", "read it with Spark, and pass the DataFrame"),
 }
 
-# How URLs begin that are not files of this machine, and where they are.
+# Scheme of a URL.
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
-# A folder is read as the files of one of these kinds in it; one that holds none but .txt is a folder of documents.
+# A folder is read as files of the first of these kinds found in it; with only .txt files it is a folder of documents.
 ENDINGS = {
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".feather", ".arrows"),
@@ -66,7 +66,7 @@ ENDINGS = {
 TABLES = tuple(ending for endings in ENDINGS.values() for ending in endings if ending != ".txt")
 
 
-# What is taken for a database, by what its class can do: a table in memory may have a column of such a name.
+# Methods that identify connections and Ibis tables; checked on the class, because a table may have such a column.
 CONNECTION = "cursor"
 IBIS = "to_pyarrow_batches"
 
@@ -159,7 +159,7 @@ def open_rows(data: Any, types: Mapping[str, str], habit: CellHabits | None = No
     types: known Arrow types of columns.
     habit: cell formats that a model has learned from CSV files.
     """
-    named = len(types) > 1 and isinstance(data, list | tuple)  # of one column, each text may be a row
+    named = len(types) > 1 and isinstance(data, list | tuple)  # with one column, each text may be a row
     rows = find_rows(data, files=named and all(isinstance(one, str) and os.path.isfile(one) for one in data))
     return rows.as_learned(types, habit) if isinstance(rows, Source) else as_table(rows)
 
@@ -184,7 +184,7 @@ def scan(
     thousands: str = "",
     date_format: str = "",
 ) -> Source:
-    """Open files, a query or a table of a database for reading in pieces.
+    r"""Open files, a query or a table of a database for reading in pieces.
 
     `fit`, `predict` and all other methods that take rows accept the result instead of a table. They read it piece by
     piece, so that memory does not grow with its size. They also accept file names directly. Use this function to set
@@ -246,7 +246,7 @@ def scan(
     >>> from deciban import scan
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "days.csv"
-    ...     _ = path.write_text("day;code;rain\\n01.02.2026;7;2,5\\n02.02.2026;8;-\\n")
+    ...     _ = path.write_text("day;code;rain\n01.02.2026;7;2,5\n02.02.2026;8;-\n")
     ...     rows = scan(path, types={"code": "text"}, date_format="%d.%m.%Y")
     ...     print(rows.names, rows.table().to_pylist()[0])
     ('day', 'code', 'rain') {'day': datetime.date(2026, 2, 1), 'code': '7', 'rain': 2.5}
@@ -273,7 +273,7 @@ def _open(kind: Kind, source: Any, options: ScanOptions, query: str | None = Non
         if any(one.startswith(SCHEMES) for one in given):
             raise UsageError("only one source can be read if it is a database", remedy="give its URL alone")
         if (folder := _folder_of_documents(given)) is not None:
-            from deciban.sources.documents import documents_in  # tables do not need it
+            from deciban.sources.documents import documents_in  # imported only for documents
 
             tables = ("types", "missing", "delimiter", "header", "thousands", "date_format")
             options.refuse(tables, name, "tables, not to documents")
@@ -342,7 +342,9 @@ def _of_connection(connection: Any, query: str | None, table: str | None) -> Sou
     from deciban.sources.connections import open_connection
 
     name = "the query" if table is None else table
-    text = query if query is not None else f"SELECT * FROM {DUCKDB.quote_table(table or '')}"  # as most engines quote
+    text = (
+        query if query is not None else f"SELECT * FROM {DUCKDB.quote_table(table or '')}"
+    )  # most engines quote like DuckDB
     return open_connection(connection, text, name)
 
 
@@ -441,7 +443,7 @@ def _open_files(name: str, given: Sequence[str], options: ScanOptions) -> Source
     paths: list[Path] = []
     forms: list[FileFormat] = []
     kept: list[Any] = []
-    called: dict[str, str] = {}  # what the user calls a file that is read elsewhere
+    called: dict[str, str] = {}  # names of spooled files in messages
     for file in given:
         if file == STANDARD_INPUT or not Path(file).is_file():
             kept.append(spool(file))
@@ -463,13 +465,13 @@ def _open_files(name: str, given: Sequence[str], options: ScanOptions) -> Source
             f"the files have different formats ({kinds})", place=Place(name), remedy="read files of one format"
         )
     opened: Source
-    told = {*(options.types or ()), *options.ignore}
+    overridden = {*(options.types or ()), *options.ignore}
     if forms[0].kind == "parquet":
-        opened = open_parquet(name, paths, called, told)
+        opened = open_parquet(name, paths, called, overridden)
     elif forms[0].kind == "json":
         opened = open_json(name, paths, forms, called)
     elif forms[0].kind != "csv":
-        opened = open_arrow_files(name, paths, forms[0].kind, called, told)
+        opened = open_arrow_files(name, paths, forms[0].kind, called, overridden)
     else:
         habit = CellHabits(thousands=options.thousands, date_format=options.date_format)
         opened = open_csv(name, paths, forms, called, options.missing, habit)

@@ -30,7 +30,7 @@ from deciban.util.progress import Advance
 
 T = TypeVar("T")
 
-# Seconds after which one looks for signals: libraries change how they are handled, so that they do not end a wait.
+# Seconds between checks for signals: libraries may install handlers that do not end a wait.
 LOOK = 0.2
 
 
@@ -55,10 +55,10 @@ def wait_for_result(future: "Future[T]") -> T:
     return future.result()
 
 
-# Bytes of a batch that the driver hands over, about.
+# Approximate size of a batch in bytes.
 BATCH_BYTES = 4 << 20
 
-# Seconds for a statement that was cancelled to end.
+# Seconds to wait for a cancelled statement.
 CANCEL_SECONDS = 5.0
 
 
@@ -83,13 +83,13 @@ def connect(address: Address, sibling: Any = None) -> Iterator[Any]:
         connection = wait_for_result(connecting)
     except dbapi.Error as problem:
         raise connection_error(address, str(problem)) from None
-    except BaseException:  # an interrupt: what is opened later is closed then
+    except BaseException:  # an interrupt: close the connection once it is open
         connecting.add_done_callback(_close_opened)
         raise
     try:
         yield connection
     finally:
-        with suppress(Exception):  # the server may be gone
+        with suppress(Exception):  # the connection may be lost
             connection.close()
 
 
@@ -119,7 +119,7 @@ class Statement:
                 with suppress(Exception):
                     self._cursor.adbc_cancel()
             if not wait([self._running], timeout=CANCEL_SECONDS).done:
-                return  # the network is silent: what is still used cannot be closed
+                return  # no response: the cursor is still in use
         with suppress(Exception):
             self._cursor.close()
 
@@ -142,7 +142,7 @@ class Statement:
     def reader(self, text: str) -> pa.RecordBatchReader:
         """Start a query and return a reader of its result."""
         self._wait(lambda: self._cursor.execute(text))
-        results = getattr(self._cursor, "_results", None)  # whose errors have a state, which Arrow's lose
+        results = getattr(self._cursor, "_results", None)  # its errors keep the SQLSTATE
         return getattr(results, "reader", None) or self._cursor.fetch_record_batch()
 
     def batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -174,10 +174,10 @@ class Statement:
             return wait_for_result(future)
 
 
-# Infinite dates, and those that Arrow cannot hold, are missing: as numbers of days they would be others.
+# Infinite dates, and dates beyond Arrow's range, are missing: as numbers of days they would be wrong.
 DATES = "CASE WHEN {0} BETWEEN '4713-01-01 BC' AND '290000-01-01' THEN {0} END"
 
-# PostgreSQL's types that are read, how, and what they are then in DuckDB's names. A decimal number would come as text.
+# Supported types of PostgreSQL: the expression to read them, and DuckDB's name of the result. Decimals would be text.
 READ = {
     "bool": ("{0}", "BOOLEAN"),
     "int2": ("{0}", "SMALLINT"),
@@ -196,14 +196,13 @@ READ = {
     "char": ("{0}::text", "VARCHAR"),
 }
 
-# Categories of types that are read as text: strings of any kind, enums, addresses of networks, bits.
+# Type categories read as text: strings, enums, network addresses, bits.
 TEXT_CATEGORIES = frozenset("SEIV")
 
-# What columns are read as that are to be something else.
+# PostgreSQL types for columns with another wanted type.
 AS_TYPES = {"VARCHAR": "text", "DOUBLE": "float8", "BOOLEAN": "boolean", "TIMESTAMP": "timestamp", "TIME": "time"}
 
-# The names and categories of types, behind domains the types that these are made of; a row for each column even where
-# the query has none.
+# Names and categories of types, with domains resolved; one row per column even if the query has no rows.
 TYPES_OF_COLUMNS = """
 WITH RECURSIVE found(place, called, type) AS (
     SELECT columns.place, format_type(columns.type, NULL), columns.type
@@ -228,7 +227,7 @@ class PostgresType(ColumnType):
         column = f"q.{POSTGRES.identifier(name)}"
         if self.kind == self.own:
             return self.read.format(column)
-        if self.kind == "VARCHAR":  # as the server writes it: a number on the way would lose digits
+        if self.kind == "VARCHAR":  # as the server writes it: a cast to a number would lose digits
             return f"{column}::text"
         made = self.read.format(column) if self.own else column
         return f"CAST({made}{'::int' if self.own == 'BOOLEAN' else ''} AS {AS_TYPES[self.kind]})"
@@ -249,8 +248,8 @@ def _type_of(row: Mapping[str, str]) -> PostgresType:
 
 BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
-# How rows are read: as UTF-8, and each time in the same order, which several processes, or a scan that joins in where
-# another one is, would not keep. A moment that is held is not ended for doing nothing; a query ends with its reader.
+# Rows are read as UTF-8 and always in the same order, so without parallel or synchronized scans. A held snapshot does
+# not time out, and a query ends with its client.
 SESSION_SETTINGS = {
     "client_encoding": "UTF8",
     "synchronize_seqscans": "off",
@@ -259,7 +258,7 @@ SESSION_SETTINGS = {
     "client_connection_check_interval": "2s",
 }
 
-# Those that the server knows; on Windows it cannot see that a reader is gone.
+# Only settings that the server supports; on Windows it cannot detect a lost client.
 SET_THEM = f"""
 SELECT set_config(name, wanted, true)
 FROM (VALUES {", ".join(f"('{name}', '{value}')" for name, value in SESSION_SETTINGS.items())}) AS asked(name, wanted)
@@ -279,7 +278,7 @@ class Held(NamedTuple):
 class Snapshots:
     """Snapshots of a database: a new one for each pass, unless one is held."""
 
-    own = True  # its connections may be cut off
+    own = True  # its connections may be closed at any time
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -461,17 +460,19 @@ def open_postgres(connections: Connections, where: str, query: str | None, table
     source = f"({query}\n)" if table is None else POSTGRES.quote_table(table)
     with connections.acquire(name) as connection, Statement(connection, name, connections.own) as statement:
         if query is not None:
-            distinct_names(statement.schema(query).names, name)  # of one statement, and a whole one
+            distinct_names(statement.schema(query).names, name)  # checks for one complete statement
         types = describe_columns(statement, source, name)
     return PostgresSource(name, tuple(types), source, connections, types=types)
 
 
-# The temporary table.
+# Name of the temporary table.
 WRITTEN_ROWS = "deciban_rows"
 
-# How long others that use the table are waited for: at first, when the rows themselves may be read from it, and in the
-# end, when the work is done.
-FIRST_WAIT, LAST_WAIT = "10s", "10min"
+# Lock timeout at the start, when this query itself may read from the table.
+FIRST_WAIT = "10s"
+
+# Lock timeout at the end, when the work is done.
+LAST_WAIT = "10min"
 
 
 @contextmanager

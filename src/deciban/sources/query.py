@@ -26,14 +26,14 @@ from deciban.tables.cells import text_type
 
 SQL = "sql:"
 
-# The endings of CSV files that DuckDB knows in place of tables.
+# Extensions of CSV files that DuckDB accepts as tables.
 CSV_IN_SQL = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst")
 
-# Text and names in SQL; a table there.
+# Quoted texts and names in SQL, and file names.
 IN_QUOTES = re.compile(r"""\$\$(.*?)\$\$|'(?:[^']|'')*'|"(?:[^"]|"")*"|[\w/]+\.[\w.]+""", re.DOTALL)
 NAME_IN_SQL = re.compile(rb"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[\w.]+""")
 
-# The rows of a CSV file in a query that show whether what DuckDB takes for booleans is words.
+# Rows of a CSV file examined to decide if DuckDB's booleans are words.
 FLAG_ROWS = 20_000
 
 
@@ -75,7 +75,7 @@ def _keep_words(query: str) -> str:
     with (
         borrow_connection() as connection,
         suppress(query_error()),
-    ):  # DuckDB says what is wrong when the query is described
+    ):  # errors are raised when the query is described
         ((parsed,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
         for table in sorted(_tables_in(json.loads(parsed)), key=lambda table: -table["query_location"]):
             name = ".".join(filter(None, (table["schema_name"], table["table_name"])))

@@ -14,10 +14,10 @@ import pyarrow as pa
 from deciban.errors import Argument, DataError, Place, UsageError
 from deciban.tables.table import find_duplicate
 
-# How much of a file is looked at; a header has to end before.
+# Bytes examined at the start of a file; the header must end before.
 SNIFF_BYTES = 1 << 20
 
-# The kinds of files that have types, by how they begin.
+# Magic bytes of typed file formats.
 TYPED_KINDS = {
     b"PAR1": "parquet",
     b"ARROW1\0\0": "arrow",
@@ -59,10 +59,10 @@ class FileFormat:
     delimiter: str = ","
     decimal: str = "."
     header: tuple[str, ...] = ()
-    named: bool = True  # whether its first row is the header
+    named: bool = True  # True if the first row is the header
     skipped: int = 0  # blank lines before the header
     mixed_ends: bool = False
-    row_bytes: float | None = None  # of a row on average; of a CSV only where the whole file is not shorter
+    row_bytes: float | None = None  # average size of a row, if known
 
 
 def sniff(
@@ -83,7 +83,7 @@ def sniff(
     for magic, kind in TYPED_KINDS.items():
         if start.startswith(magic):
             return FileFormat(kind)
-    if start.startswith(b"ORC") and end == b"ORC":  # a header may begin so too
+    if start.startswith(b"ORC") and end == b"ORC":  # a CSV header may start with ORC too
         return FileFormat("orc")
     if start[8:12] == b"DUCK":
         raise DataError(
@@ -162,7 +162,7 @@ def _csv(
     skipped = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
     lines = io.StringIO(body, newline="")
     if delimiter is None:
-        delimiter = max(DELIMITERS, key=lambda mark: len(next(_records(lines, mark), ())))  # the first of equals
+        delimiter = max(DELIMITERS, key=lambda mark: len(next(_records(lines, mark), ())))  # ties: the first one
     rows = list(islice(_records(lines, delimiter), 200))
     if not rows or (len(rows[0]) == 1 and '"' in rows[0][0]):
         raise DataError("invalid header", place=Place(called), remedy="check for an unclosed quote")
@@ -178,7 +178,7 @@ def _csv(
     comma = delimiter != "," and any(map(DECIMAL_COMMA.fullmatch, cells))
     point = any(re.fullmatch(r"\s*[-+]?\d+\.\d+\s*", cell) for cell in cells)
     ends: float = body.count("\n") or body.count("\r")
-    if any("\n" in cell or "\r" in cell for cell in cells):  # about as many as if all were like these
+    if any("\n" in cell or "\r" in cell for cell in cells):  # estimated from these rows
         ends = max(len(body) * len(rows) / sum(len(cell) + 3 for row in rows for cell in row), 1.0)
     return FileFormat(
         kind="csv",

@@ -25,7 +25,7 @@ from deciban.tables.table import Frame
 from deciban.util.arrays import Integers
 from deciban.util.progress import Advance
 
-# Returns what is made of the rows of a part of a source, wherever that is; it can be pickled.
+# Function that processes one part of the rows and returns bytes; it must be picklable.
 Work = Callable[[Iterable[pa.Table]], bytes]
 
 
@@ -286,15 +286,19 @@ def duplicate_column_error(column: str, source: str | None = None) -> DataError:
     return DataError(message, place=Place(source), remedy="give each column a unique name")
 
 
-# Rows, bytes and cells of one piece of a stream, at most.
+# Maximum number of rows in a piece.
 STREAM_ROWS = 3 << 13
+
+# Maximum size of a piece in bytes.
 STREAM_BYTES = 12 << 20
+
+# Maximum number of cells in a piece.
 STREAM_CELLS = 1 << 21
 
-# Rows that DuckDB handles together.
+# Rows in one vector of DuckDB.
 VECTOR_ROWS = 2048
 
-# The first rows of a stream, which show how long its rows are.
+# First rows, from which the size of rows is estimated.
 MEASURED_ROWS = 1024
 
 
@@ -302,7 +306,7 @@ def rows_of_piece(row_bytes: float, columns: int) -> int:
     """Return the number of rows per piece. row_bytes: size of a row, 0 if unknown."""
     few = int(STREAM_BYTES / max(row_bytes, 1.0))
     rows = min(STREAM_ROWS, max(256, min(few, STREAM_CELLS // max(columns, 1))))
-    return rows - rows % VECTOR_ROWS if rows > VECTOR_ROWS else rows  # as DuckDB has them: nothing is copied
+    return rows - rows % VECTOR_ROWS if rows > VECTOR_ROWS else rows  # whole vectors are not copied
 
 
 def in_pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -> Iterator[pa.Table]:
@@ -316,7 +320,7 @@ def in_pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -
         rows += batch.num_rows
         if rows < size:
             continue
-        table = pa.Table.from_batches(held)  # not after every batch: of many short ones, that would take the square
+        table = pa.Table.from_batches(held)  # not after every batch: that would take quadratic time
         while table.num_rows >= size:
             empty = False
             yield table.slice(0, size).combine_chunks()

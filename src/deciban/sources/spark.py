@@ -21,24 +21,26 @@ from deciban.tables.row_sampling import LONG_ROWS, rows_that_fit
 from deciban.tables.table import find_duplicate, map_columns
 from deciban.util.progress import Advance
 
-# What a task answers: the number of its part of the rows, and what it made of them or the error that stopped it.
+# Result of a task: partition number, and the result or the error.
 ANSWER = pa.schema([("part", pa.int32()), ("content", pa.binary()), ("error", pa.binary())])
 ANSWER_IN_SPARK = "part int, content binary, error binary"
 
-# Where so large a share of the rows are different from all others, they are sampled by a hash of each alone.
+# If at least this share of the rows is distinct, they are sampled by their hash alone.
 MOSTLY_DIFFERENT = 0.9
 
-# How many more rows have a low hash than are wanted, lest there be too few by chance.
+# Factor for the number of rows with a low hash, so that there are enough.
 MORE_BY_CHANCE = 1.1
 
-# Batches of Spark, which are short, that are handed on as one table.
+# Minimum number of rows in a table of merged batches: Spark's batches are short.
 ROWS_TOGETHER = 1 << 16
 
-# The collation by which texts are equal only if they are the same.
+# Binary collation: only identical texts are equal.
 BYTEWISE = "UTF8_BINARY"
 
-# Types of Spark that no family reads, and Spark's names for the types of what is added to rows.
+# Unsupported types of Spark (prefixes of their names).
 UNREADABLE_IN_SPARK = ("array", "map", "struct", "binary", "variant", "void", "interval", "day", "year", "geo", "udt")
+
+# Spark's types for added columns, by Arrow type.
 ADDED_TYPES = {
     "int8": "byte",
     "int16": "short",
@@ -90,7 +92,7 @@ class SparkRows(Source):
 
         hashed = _find_unused_name("hash", self.names)
         cells = [functions.col(SPARK.quote_name(name)) for name in self.names]
-        holes = [cell.isNull() for cell in cells]  # a hash passes over missing cells, wherever they are
+        holes = [cell.isNull() for cell in cells]  # a hash skips missing cells
         drawn = self._selected.withColumn(hashed, functions.xxhash64(*cells, *holes))
         with translate_spark_errors():
             rows, different = drawn.agg(functions.count("*"), functions.approx_count_distinct(hashed)).first()
@@ -117,7 +119,7 @@ class SparkRows(Source):
     def sql(self) -> Iterator[SqlRows]:
         """Return the rows in Spark SQL; executors do not need this package."""
         session, view = self.frame.sparkSession, f"deciban_{uuid4().hex}"
-        _number_columns(self._selected).createOrReplaceTempView(view)  # no name of the user's stands in a statement
+        _number_columns(self._selected).createOrReplaceTempView(view)  # statements contain no user names
         try:
             columns = {name: self._bytewise(name, f"c{k}") for k, name in enumerate(self.names)}
             yield SqlRows.of(SPARK, SPARK.identifier(view), columns, partial(_answer, session))
@@ -126,7 +128,9 @@ class SparkRows(Source):
 
     def _bytewise(self, name: str, column: str) -> str:
         """Return a column in SQL with binary collation."""
-        collation = getattr(self.frame.schema[name].dataType, "collation", BYTEWISE)  # of texts, since Spark 4
+        collation = getattr(
+            self.frame.schema[name].dataType, "collation", BYTEWISE
+        )  # texts have collations since Spark 4
         return column if collation == BYTEWISE else f"collate({column}, '{BYTEWISE}')"
 
     def add_columns(self, work: Callable[[pa.Table], pa.Table]) -> Any:
@@ -161,7 +165,7 @@ class WorkOnPart:
         part, content, error = part_number(), None, None
         try:
             content = self.work(_merge_batches(batches, self.names))
-        except DecibanError as problem:  # of the rows: to try again would not help
+        except DecibanError as problem:  # caused by the rows: a retry would not help
             error = pickle.dumps(problem.about(source=f"the Spark table, part {part}"))
         yield pa.RecordBatch.from_pylist([{"part": part, "content": content, "error": error}], ANSWER)
 
@@ -268,7 +272,7 @@ def _as_spark_has(table: pa.Table) -> pa.Table:
 
 def _some_of_each(drawn: Any, hashed: str, names: Iterable[str], share: float) -> Any:
     """Return a share of the rows if many are equal: for each hash its share, rounded by a second hash."""
-    from pyspark.sql import functions as F  # noqa: N812 - as all who use Spark call it
+    from pyspark.sql import functions as F  # noqa: N812 - Spark's convention
 
     lot = F.shiftrightunsigned(F.xxhash64(hashed, F.lit(1)), 11) / F.lit(2.0**53)
     times = _find_unused_name("times", names)

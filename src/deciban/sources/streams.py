@@ -18,7 +18,7 @@ from deciban.tables.labels import LabelArray, Labels, encode_labels
 from deciban.tables.table import Frame
 from deciban.util.progress import progress
 
-# The rows that are looked at before all are read, to see what cannot be meant.
+# First rows, examined for obvious mistakes before all rows are read.
 FIRST_ROWS = 1_000
 
 
@@ -53,7 +53,7 @@ class LabeledStream:
             if y == sample_weight:
                 raise UsageError(f"column {y!r} cannot be both the target and the weight", remedy="name another column")
             if pushdown:
-                stream.sql()  # refuses rows that no engine has
+                stream.sql()  # raises if the rows are not in a database
         named = [name for name in stream.row_names if name not in (y, sample_weight)]
         return cls(stream.with_label_as_written(y).without(named), y, sample_weight, pushdown=pushdown)
 
@@ -145,7 +145,7 @@ class LabeledStream:
             yield
 
 
-# Rows with labels, to learn from or to evaluate a model on: in memory, or read again for every pass.
+# Labeled rows for learning or evaluation: in memory, or read again for every pass.
 Examples = LabeledTable | LabeledStream
 
 

@@ -11,11 +11,13 @@ from typing import Any
 from deciban.errors import DataError, Place
 from deciban.util import shutdown
 
-# Bytes of a pipe that are copied at a time, and the share of the disk for temporary files that is left free.
+# Bytes copied at a time.
 COPIED_BYTES = 1 << 20
+
+# Share of the disk that is left free.
 MIN_FREE_SPACE = 0.02
 
-# What the user calls standard input.
+# Name for standard input.
 STANDARD_INPUT = "-"
 
 
@@ -32,7 +34,7 @@ class Temporary:
 
 def create_temporary() -> Temporary:
     """Create a temporary file: without a directory entry if the system supports that, else removed at exit."""
-    file: Any = tempfile.TemporaryFile(prefix="deciban-")  # noqa: SIM115 - open as long as it is needed
+    file: Any = tempfile.TemporaryFile(prefix="deciban-")  # noqa: SIM115 - kept open
     name = f"/proc/self/fd/{file.fileno()}"
     if os.path.exists(name):
         return Temporary(file, name)
@@ -63,7 +65,7 @@ def _copy_to_file(source: Any, name: str) -> Temporary:
     """Copy a stream to a temporary file."""
     try:
         endless = stat.S_ISCHR(os.fstat(source.fileno()).st_mode) and not source.isatty()
-    except (OSError, ValueError, AttributeError):  # a test, or a program, has put something else in its place
+    except (OSError, ValueError, AttributeError):  # standard input was replaced by another object
         endless = False
     if endless and source.read(1):  # /dev/null is empty
         cause = "this is an endless device"

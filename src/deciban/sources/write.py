@@ -28,7 +28,7 @@ from deciban.util import shutdown
 
 Write = Callable[[pa.Table], None]
 
-# What becomes of a table of a database that is there already.
+# What to do if the database table exists.
 IfExists = Literal["fail", "replace", "append"]
 
 FileKind = Literal["csv", "tsv", "json", "parquet"]
@@ -41,8 +41,8 @@ WRITTEN_KINDS: dict[str, FileKind] = {
     ".parquet": "parquet",
 }
 
-# A spreadsheet takes text that starts like this for a formula, behind blanks and line breaks too, which it may drop; a
-# number may start with a sign. The wide signs are those of East Asian keyboards.
+# Spreadsheets run text that starts like this as a formula, also after blanks and line breaks. Numbers may start with a
+# sign. The wide characters are those of East Asian keyboards.
 BLANK = r"[\x00-\x20\x7f\x{85}\x{a0}\x{200b}\x{2028}\x{2029}\x{3000}\x{feff}]"
 FORMULA = rf"(?s)^{BLANK}*[=@＝＠]|^[\t\r]|^{BLANK}*[+\-＋－]."
 NUMBER_IN_SHEETS = rf"^{BLANK}*([+\-]?[.,]?[0-9][0-9.,]*([eE][+\-]?[0-9]+)?|[+\-](?i:inf|infinity)){BLANK}*$"
@@ -88,7 +88,7 @@ def _status_of(stream: Any) -> os.stat_result | None:
 @contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file that replaces the old one when it is complete and synced; until then the old one is kept."""
-    target = Path(os.path.realpath(path))  # a link stays a link
+    target = Path(os.path.realpath(path))  # keep symbolic links
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give a file name")
     if target.exists() and not target.is_file():
@@ -100,7 +100,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             raise
         return
     remove_leftovers(target.parent)
-    beside = target.with_name(f".{target.name[:40]}.{os.urandom(6).hex()}.part")  # no other thread has it
+    beside = target.with_name(f".{target.name[:40]}.{os.urandom(6).hex()}.part")  # unique per thread
     shutdown.remove_at_exit(str(beside))
     try:
         with open(beside, "xb") as file:
@@ -110,7 +110,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if sys.platform != "win32":  # while it is locked, so that nobody sweeps it away
+            if sys.platform != "win32":  # while it is locked, so that no other process removes it
                 os.replace(beside, target)
         if sys.platform == "win32":
             os.replace(beside, target)
@@ -121,7 +121,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         _add_path(problem, path)
         raise
     shutdown.mark_finished(str(beside), os.fspath(path))
-    with suppress(OSError):  # that the new name outlives a power failure, where the system can do that
+    with suppress(OSError):  # make the rename durable, if the system supports it
         folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -155,7 +155,7 @@ def open_writer(
                 (Argument("table"), " applies to databases"),
                 remedy="give a URL such as postgresql://user@host/database",
             )
-        from deciban.sources.postgres import write_to_table  # files do not need it
+        from deciban.sources.postgres import write_to_table  # imported only for databases
 
         with write_to_table(os.fspath(path), table, if_exists) as write:
             yield write
@@ -195,13 +195,13 @@ def to_stream(file: Any, kind: str, *, safe: bool = True) -> Iterator[Write]:
     except BaseException:
         if writer is not None:
             with suppress(Exception):
-                writer.close()  # while the file is open: later it would complain of that
+                writer.close()  # must happen while the file is open
         raise
     if writer is not None:
         writer.close()
 
 
-class _csv:  # noqa: N801 - a maker like the others
+class _csv:  # noqa: N801 - called like a function
     """Writer of CSV; only cells that need quotes have them."""
 
     def __init__(self, file: Any, schema: pa.Schema, kind: str) -> None:
@@ -219,7 +219,7 @@ class _csv:  # noqa: N801 - a maker like the others
             self._file.write(self._lines(table, special))
             return
         options = arrow_csv.WriteOptions(include_header=False, delimiter=self._sign, quoting_style="none")
-        arrow_csv.write_csv(table.combine_chunks(), self._file, options)  # of an empty chunk it would make NUL bytes
+        arrow_csv.write_csv(table.combine_chunks(), self._file, options)  # an empty chunk would be written as NUL bytes
 
     def _lines(self, table: pa.Table, special: str) -> pa.Buffer:
         """Return all rows as text. Arrow would quote every text, not only those that need it."""
@@ -248,7 +248,7 @@ def _parquet(file: Any, schema: pa.Schema, kind: str) -> Any:
     return parquet.ParquetWriter(file, schema)
 
 
-class _json:  # noqa: N801 - a maker like the others
+class _json:  # noqa: N801 - called like a function
     """Writer of JSON lines; numbers that JSON lacks are null."""
 
     def __init__(self, file: Any, schema: pa.Schema, kind: str) -> None:
@@ -279,7 +279,7 @@ def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Convert lists and structs to JSON text, and all text to one type."""
     import json
 
-    if str(plain_type(column.type)) == "string":  # of pandas and polars too
+    if str(plain_type(column.type)) == "string":  # also from pandas and polars
         return column.cast(pa.string())
     if pa.types.is_nested(column.type):
         cells = [None if cell is None else json.dumps(cell, default=str) for cell in column.to_pylist()]
@@ -299,17 +299,17 @@ def _escape_cells(cells: Any) -> Any:
     return pc.if_else(formula, pc.binary_join_element_wise("'", cells, ""), cells)
 
 
-# Files that a process which was killed has left half written: the next one that writes into the folder removes them.
-# A file is locked as long as it is written, and the lock ends with its process: one that is free belongs to nobody.
+# Partially written files of killed processes are removed by the next process that writes to the folder. A file is
+# locked while it is written, and the lock ends with the process: an unlocked file has no owner.
 
-# What the files that are written beside others are called.
+# Names of partially written files.
 PART_NAME = re.compile(r"\..*\.[0-9a-f]{12}\.part", re.DOTALL)
 
-# Seconds: one that is younger may not be locked yet.
+# Seconds: a younger file may not be locked yet.
 YOUNG = 5.0
 
 
-if sys.platform == "win32":  # where an open file cannot be removed
+if sys.platform == "win32":  # open files cannot be removed there
 
     def lock(file: Any) -> None:
         """Do nothing: Windows does not need the lock."""
