@@ -134,7 +134,7 @@ def test_texts_are_read_and_all_else_is_counted(postgres: Postgres) -> None:
     )
     source = scan(postgres.url, table=stored(postgres, table))
     clf = BayesClassifier({"note": Text()}, tune=None)
-    with pytest.warns(UserWarning, match="pushdown=True: this column is read, for SQL cannot count it: 'note'") as told:
+    with pytest.warns(UserWarning, match="pushdown=True: SQL cannot count 'note'; this column is read instead") as told:
         clf.fit(source, "label", pushdown=True)
     assert told[0].filename == __file__
     assert_same_typed_counts(clf.counts_, BayesClassifier({"note": Text()}, tune=None).fit(table, "label").counts_)

@@ -47,9 +47,9 @@ def test_a_query_is_learned_judged_explained_and_forgotten(deciban: Deciban, url
     assert said.code == 0
     assert "m.dcb: 400 rows, 2 classes, 2 columns" in said.out
     again = f"deciban evaluate m.dcb {url} --query '{query}'"
-    assert f"how good it is: {again}" in said.out
+    assert f"to evaluate it: {again}" in said.out
     found = json.loads(deciban("evaluate", "m.dcb", url, "--query", query, "--json").out)
-    assert found["how"].startswith("rows that the model has learned, each left out in turn")
+    assert found["method"].startswith("training rows, exact leave-one-out")
     folds = deciban("evaluate", url, "--query", query, "-t", "churn", "--folds", "3", "--tune", "none")
     assert folds.code == 0
     assert "row 3" in deciban("explain", "m.dcb", url, "--query", query, "--row", "3").out
@@ -132,7 +132,7 @@ def test_a_server_that_cannot_be_reached_is_a_fault_of_input(deciban: Deciban, p
     assert said.code == 5
     assert "postgresql://ann@127.0.0.1:1/db: cannot connect:" in said.err
     assert "s3cretword" not in said.err
-    assert "a password in an argument can be seen in the list of processes" in said.err
+    assert "a password in an argument is visible in the process list" in said.err
 
 
 @pytest.mark.parametrize(

@@ -171,3 +171,12 @@ def test_an_example_runs_as_a_program_and_reads_a_file_of_ones_own(tmp_path: Pat
     assert "1,000 training stories, 400 test stories, 5 sections" in done.stdout
     assert "best possible" not in done.stdout
     assert (tmp_path / "news_sections.png").exists()
+
+
+def test_the_page_of_pictures_shows_every_display(run: Runs) -> None:
+    displays, _ = run("displays")
+    page = (ROOT / "docs" / "pictures.md").read_text()
+    assert set(re.findall(r"\]\(gallery/(\w+)\.png\)", page)) == set(displays)
+    for name in displays:
+        assert (run.folder / f"{name}.png").stat().st_size > 1000
+        assert (GALLERY / f"{name}.png").stat().st_size < MAX_AMOUNT

@@ -596,7 +596,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         -------
         self : BayesClassifier
         """
-        self.fitted_ = update.retune(self._get_fitted(), X, y, sample_weight, learned=already_learned)
+        self.fitted_ = update.retune(self._get_fitted(), X, y, sample_weight, already_learned=already_learned)
         return self
 
     def shard(
