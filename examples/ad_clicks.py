@@ -1,13 +1,13 @@
-"""How probable is a click, now? One in a hundred, and it drifts: a model that learns as it goes and slowly forgets.
+"""Click-through rates that drift: a model that learns online and slowly forgets.
 
     python examples/ad_clicks.py [--output FOLDER]
 
-Data: a simulator (`impressions`, below). Real logs of clicks are rarely given away; and here the true probability of
-every click is known, so that a model is measured by what it loses against the truth. Every third batch the oldest ad
-goes and a new one comes, and a sale nearly trebles the clicks for a while.
+Data: a simulator (`impressions`, below), because click logs are rarely published. The simulator knows the true
+probability of every click, so each model is compared with the best possible prediction. Every third batch, the oldest
+ad is replaced by a new one, and a sale nearly triples the clicks for a while.
 
-The reader learns: `partial_fit`, `decay` and `with_prior` on a stream, values never seen, how to check probabilities of
-rare events (in groups, claimed against happened), and what a row costs in time.
+Shown here: `partial_fit`, `decay` and `with_prior` on a stream; unknown categories; calibration of rare events; time
+per row.
 """
 
 import time
@@ -18,31 +18,41 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MultipleLocator
+from matplotlib.ticker import FixedLocator, MultipleLocator, NullLocator
 
 from deciban import BayesClassifier, Categorical, Poisson
 
 GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
-BATCHES, BATCH, FIRST = 150, 3000, 20  # batches, impressions in each, batches before predictions begin
-KEPT = 0.95  # what is left of all counts when another batch has come: about twenty batches are remembered
-SALE = (80, 115)  # from this batch to that
-SPREADS = {"ad": 0.7, "site": 0.6, "device": 0.3, "place": 0.5, "hour": 0.2}  # deviations of effects on the log-odds
+BATCHES = 150
+BATCH = 3000  # impressions in each batch
+FIRST = 20  # training batches before the first prediction
+KEPT = 0.95  # factor for all counts after each batch: about twenty batches are remembered
+SALE = (80, 115)  # first and last batch of the sale
+SPREADS = {
+    "ad": 0.7,
+    "site": 0.6,
+    "device": 0.3,
+    "place": 0.5,
+    "hour": 0.2,
+}  # standard deviations of the effects on the log-odds
 COLUMNS = dict.fromkeys(SPREADS, Categorical()) | {"times seen": Poisson(alpha=1)}
-RECENT = 5  # batches, whose share of clicks is taken for the prior of today
-ONCE, NEVER_FORGETS, FORGETS = "learned once", "learns, never forgets", "learns and forgets slowly"
-PRIOR_OF_TODAY = "the same, prior of today"
-WAYS = {ONCE: "#7f7f7f", NEVER_FORGETS: "#D55E00", FORGETS: "#56B4E9", PRIOR_OF_TODAY: "#0072B2"}
+RECENT = 5  # batches whose click-through rate is the current prior
+ONCE = "trained once"
+NEVER_FORGETS = "online, no decay"
+FORGETS = "online, with decay"
+CURRENT_PRIOR = "online, with decay, current prior"
+MODELS = {ONCE: "#7f7f7f", NEVER_FORGETS: "#D55E00", FORGETS: "#56B4E9", CURRENT_PRIOR: "#0072B2"}
 Batch = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]
 
 
 def impressions(
     base: float = -5.0, ads: int = 60, replaced: int = 3, sites: int = 40, sale: float = 1.0, seed: int = 0
 ) -> Iterator[Batch]:
-    """Batches of impressions, with clicks and their true probabilities, whose log-odds are a sum of effects."""
+    """Yield batches of impressions, clicks and their true probabilities. The log-odds are a sum of effects."""
     rng = np.random.default_rng(seed)
     sizes = {"ad": ads + BATCHES // replaced, "site": sites, "device": 3, "place": 3, "hour": 24}
     effects = {column: rng.normal(0, spread, sizes[column]) for column, spread in SPREADS.items()}
-    visited = 1 / np.arange(1, sites + 1)  # few sites have most visitors
+    visited = 1 / np.arange(1, sites + 1)  # a few sites have most of the visitors
     for number in range(BATCHES):
         rows = {column: rng.integers(size, size=BATCH) for column, size in sizes.items()}
         rows["ad"] = number // replaced + rng.integers(ads, size=BATCH)
@@ -53,34 +63,34 @@ def impressions(
         yield rows, rng.random(BATCH) < truth, truth
 
 
-def stream() -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, dict[str, float]]:
-    """P(click) by each way before the batch was learned, clicks, true probabilities, and microseconds a row."""
-    models = {way: BayesClassifier(COLUMNS, tune=None) for way in (ONCE, NEVER_FORGETS, FORGETS)}
-    said: dict[str, list[np.ndarray]] = {way: [] for way in WAYS}
+def run_stream() -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, dict[str, float]]:
+    """Return P(click) by each model before it learned the batch, clicks, true probabilities, microseconds per row."""
+    models = {name: BayesClassifier(COLUMNS, tune=None) for name in (ONCE, NEVER_FORGETS, FORGETS)}
+    predicted: dict[str, list[np.ndarray]] = {name: [] for name in MODELS}
     clicks, truths, spent = [], [], {"predict": 0.0, "learn": 0.0}
     for number, (rows, clicked, truth) in enumerate(impressions()):
         clicks.append(clicked)
         truths.append(truth)
         if number >= FIRST:
             recent = np.mean(clicks[-1 - RECENT : -1])
-            of_today = models[FORGETS].with_prior({False: 1 - recent, True: recent})
+            with_current_prior = models[FORGETS].with_prior({False: 1 - recent, True: recent})
             begun = time.perf_counter()
-            for way, clf in (*models.items(), (PRIOR_OF_TODAY, of_today)):
-                said[way].append(clf.predict_proba(rows)[:, 1])
-            spent["predict"] += (time.perf_counter() - begun) / len(WAYS)
+            for name, clf in (*models.items(), (CURRENT_PRIOR, with_current_prior)):
+                predicted[name].append(clf.predict_proba(rows)[:, 1])
+            spent["predict"] += (time.perf_counter() - begun) / len(MODELS)
         begun = time.perf_counter()
-        for way, clf in models.items():
-            if number < FIRST or way != ONCE:
+        for name, clf in models.items():
+            if number < FIRST or name != ONCE:
                 clf.partial_fit(rows, clicked)
         models[FORGETS].decay(KEPT)
         spent["learn"] += (time.perf_counter() - begun) / 2 if number >= FIRST else 0.0
     microseconds = {what: 1e6 * seconds / (BATCH * (BATCHES - FIRST)) for what, seconds in spent.items()}
-    joined = {way: np.concatenate(parts) for way, parts in said.items()}
+    joined = {name: np.concatenate(parts) for name, parts in predicted.items()}
     return joined, np.concatenate(clicks[FIRST:]), np.concatenate(truths[FIRST:]), microseconds
 
 
 def log_loss(probability: np.ndarray, truth: np.ndarray) -> float:
-    """The expected log-loss of claims, clicks being as probable as they truly are."""
+    """Return the expected log loss of predictions, given the true probabilities."""
     return float(-(truth * np.log(probability) + (1 - truth) * np.log1p(-probability)).mean())
 
 
@@ -88,45 +98,62 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=GALLERY)
     output = parser.parse_args(arguments).output
-    said, clicks, truth, microseconds = stream()
+    predicted, clicks, truth, microseconds = run_stream()
     least, share = log_loss(truth, truth), log_loss(np.full(len(truth), clicks.mean()), truth)
-    print(f"{len(clicks):,} impressions predicted, then learned; {clicks.sum():,} clicks ({clicks.mean():.2%}).")
-    print(f"{'':34}  clicks foreseen  of what can be known")
-    known = {way: (share - log_loss(p, truth)) / (share - least) for way, p in said.items()}
-    for way, p in said.items():
-        print(f"{way:34}  {p.sum():15,.0f}  {known[way]:20.0%}")
-    print("in batches, a row takes " + ", ".join(f"{took:.2f} µs to {what}" for what, took in microseconds.items()))
-    best = said[PRIOR_OF_TODAY]
+    print(f"{len(clicks):,} impressions, each predicted before it was learned;", end=" ")
+    print(f"{clicks.sum():,} clicks ({clicks.mean():.2%}).")
+    print(f"{'':34}  predicted clicks  share of possible gain")
+    known = {name: (share - log_loss(p, truth)) / (share - least) for name, p in predicted.items()}
+    for name, p in predicted.items():
+        print(f"{name:34}  {p.sum():16,.0f}  {known[name]:22.0%}")
+    print("time per row, in batches: " + ", ".join(f"{took:.2f} µs to {what}" for what, took in microseconds.items()))
+    best = predicted[CURRENT_PRIOR]
     groups = [(best[rows].mean(), clicks[rows].mean()) for rows in np.array_split(np.argsort(best), 10)]
-    print("tenths of the impressions, claimed and clicked: " + ", ".join(f"{p:.2%} {k:.2%}" for p, k in groups))
-    draw(said, clicks, np.array(groups), output / "ad_clicks.png")
-    return {"known": known, "clicks": clicks.sum(), "said": {way: p.sum() for way, p in said.items()}, "groups": groups}
+    print("predicted and observed click-through rate, by tenths of the impressions:")
+    print("  predicted " + " ".join(f"{p:6.2%}" for p, _ in groups))
+    print("  observed  " + " ".join(f"{k:6.2%}" for _, k in groups))
+    draw(predicted, clicks, np.array(groups), output / "ad_clicks.png")
+    return {
+        "known": known,
+        "clicks": clicks.sum(),
+        "predicted": {name: p.sum() for name, p in predicted.items()},
+        "groups": groups,
+    }
 
 
-def draw(said: dict[str, np.ndarray], clicks: np.ndarray, groups: np.ndarray, picture: Path) -> None:
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    over_time, reliability = figure.subplots(1, 2, width_ratios=(2, 1))
+def draw(predicted: dict[str, np.ndarray], clicks: np.ndarray, groups: np.ndarray, picture: Path) -> None:
+    """Draw the click-through rate over time, and the calibration of the best model."""
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    over_time, calibration = figure.subplots(1, 2, width_ratios=(2, 1))
     batch = np.arange(FIRST, BATCHES)
-    over_time.scatter(batch, clicks.reshape(-1, BATCH).mean(axis=1), s=8, color="0.75", label="clicked")
-    for way, color in WAYS.items():
-        over_time.plot(batch, said[way].reshape(-1, BATCH).mean(axis=1), color=color, label=way)
+    over_time.scatter(batch, clicks.reshape(-1, BATCH).mean(axis=1), s=8, color="0.75", label="observed")
+    for name, color in MODELS.items():
+        over_time.plot(batch, predicted[name].reshape(-1, BATCH).mean(axis=1), color=color, label=name)
     over_time.axvspan(*SALE, color="0.95", zorder=0)
-    over_time.text(SALE[0] + 1, 0.001, "sale", color="0.4")
-    over_time.set(xlabel=f"batch of {BATCH:,} impressions", ylabel="share of clicks", ylim=(0, None))
+    over_time.text(SALE[0] + 1, 0.0003, "sale", color="0.4", fontsize="small")
+    over_time.set(xlabel=f"batch of {BATCH:,} impressions (the first {FIRST} are training data)", xlim=(FIRST, BATCHES),
+                  ylabel="click-through rate", ylim=(0, None))  # fmt: skip
     over_time.yaxis.set_major_locator(MultipleLocator(0.005))
-    over_time.set_title("The share of clicks, foreseen and found", loc="left")
+    over_time.set_title("Click-through rate: predicted and observed", loc="left")
     over_time.legend(frameon=False, fontsize="small", loc="upper left")
     ends = [0.8 * groups.min(), 1.25 * groups.max()]
-    reliability.plot(ends, ends, color="0.8")
-    reliability.plot(groups[:, 0], groups[:, 1], "o", color="#0072B2")
-    reliability.set(xscale="log", yscale="log", xlabel="claimed (tenths of the rows)", ylabel="clicked")
-    reliability.set_title("Claimed and found", loc="left")
-    for axes in (over_time, reliability):
-        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.1%}")
+    calibration.plot(ends, ends, color="0.6", linestyle="--", linewidth=0.8)
+    look = {"transform": calibration.transAxes, "ha": "right", "color": "0.4", "fontsize": "small"}
+    calibration.text(0.97, 0.03, "dashed: perfect calibration", **look)
+    error = 1.96 * np.sqrt(groups[:, 1] * (1 - groups[:, 1]) / (len(clicks) / len(groups)))
+    calibration.errorbar(groups[:, 0], groups[:, 1], error, fmt="o", color="#0072B2", markersize=4, elinewidth=1)
+    calibration.set(xscale="log", yscale="log", xlabel="predicted (log scale)",
+                    ylabel="observed, 95% interval")  # fmt: skip
+    calibration.set_title("Calibration by tenths", loc="left")
+    over_time.yaxis.set_major_formatter(lambda share, _: f"{share:.1%}")
+    for axis in (calibration.xaxis, calibration.yaxis):
+        axis.set_major_locator(FixedLocator([0.001, 0.003, 0.01, 0.03]))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
+    for axes in (over_time, calibration):
         axes.spines[["top", "right"]].set_visible(False)
-    reliability.xaxis.set_major_formatter(lambda share, _: f"{share:.1%}")
     picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=110)
+    figure.savefig(picture, dpi=100)
 
 
 if __name__ == "__main__":

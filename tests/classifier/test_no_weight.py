@@ -109,5 +109,5 @@ def test_fit_still_wants_a_label_and_a_weight() -> None:
         BayesClassifier().partial_fit([[1.0], [2.0]], [None, None])
     with pytest.raises(DataError, match="every weight is zero"):
         BayesClassifier().fit(DAYS, "play", ZEROS)
-    with pytest.raises(DataError, match="no row is left"):
+    with pytest.raises(DataError, match="no rows would be left"):
         BayesClassifier().fit(DAYS, "play").decay(0.0)

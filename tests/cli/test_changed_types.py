@@ -66,7 +66,7 @@ def test_missing_cells_of_text_in_parquet_are_missing(deciban: Deciban, codes: s
     pq.write_table(pa.table({"level": pa.nulls(3, pa.string()), "size": [1.0, 2.0, 3.0]}), "new.parquet")
     answer = deciban("predict", codes, "new.parquet")
     assert answer.code == 0
-    assert "3 cells were missing: level (3)" in answer.err
+    assert "3 missing cells: level (3)" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_a_time_of_a_day_is_no_fault_among_dates(deciban: Deciban, codes: str) -
     days = "sql: select timestamp '2024-01-02' as day union all select timestamp '2024-01-02 10:00'"
     answer = deciban("predict", codes, days)
     assert answer.code == 0
-    assert "1 cell held values never seen: day" in answer.err
+    assert "1 cell with unseen values: day" in answer.err
 
 
 def test_a_number_that_is_no_flag_is_a_level_never_seen(deciban: Deciban, codes: str) -> None:
     answer = deciban("predict", codes, lines({"flag": 0.5}))
     assert answer.code == 0
-    assert "1 cell held values never seen: flag" in answer.err
+    assert "1 cell with unseen values: flag" in answer.err

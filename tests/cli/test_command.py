@@ -28,6 +28,14 @@ def test_help_is_there_with_examples_for_every_command(deciban: Deciban) -> None
             assert option in answer.out
 
 
+def test_help_fits_into_80_columns(monkeypatch: pytest.MonkeyPatch, deciban: Deciban) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = deciban("--help").out
+    for name, command in app.commands.items():
+        assert re.search(rf"^  {name} +{re.escape(str(command.short_help))}$", listed, re.MULTILINE)
+        assert [line for line in deciban(name, "--help").out.splitlines() if len(line) > 80] == []
+
+
 def test_help_imports_nothing_heavy() -> None:
     """So that it answers at once."""
     names = [[name, "--help"] for name in app.commands] + [["--help"], ["--version"]]
@@ -48,7 +56,7 @@ def test_the_version_and_usage(deciban: Deciban) -> None:
         assert (answer.code, "--help" in answer.err) == (2, True)
     answer = deciban()
     assert (answer.code, answer.out) == (2, deciban("--help").out)
-    assert answer.err == "deciban: error: give a command, such as demo (see deciban --help)\n"
+    assert answer.err == "deciban: error: no command given; try deciban demo (see deciban --help)\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -69,7 +69,7 @@ def test_bytes_that_are_no_text_far_in_the_file_name_their_line(deciban: Deciban
     Path("a.csv").write_bytes((TEXT + "40,Ulm,yes\n" * 120_000 + "40,Zürich,yes\n").encode("latin-1"))
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert answer.code == 3
-    assert "a.csv, line 120202: this is not UTF-8 text" in answer.err
+    assert "a.csv, line 120202: invalid UTF-8" in answer.err
     assert deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--encoding", "latin-1").code == 0
 
 
@@ -80,18 +80,18 @@ BROKEN = {
     "far short row": (with_line("40,Ulm", 30_001, [HEADER, *rows(30_005)]), ["line 30001", "found 2 cells"]),
     "open quote": (with_line('40,"Ulm,yes', 51), ["line 51", "quote", "close it", '40,"Ulm,yes']),
     "far open quote": (with_line('40,"Ulm,yes', 30_001, [HEADER, *rows(30_005)]), ["line 30001", "quote"]),
-    "open quote in the header": (TEXT.replace("town", '"town', 1), ["header", "quote not closed"]),
+    "open quote in the header": (TEXT.replace("town", '"town', 1), ["header", "unclosed quote"]),
     "name twice": (TEXT.replace("town", "age", 1), ["line 1", "'age'", "duplicate column"]),
-    "CR among LF": (TEXT.replace("\n", "\r", 50), ["end", "one kind of end"]),
+    "CR among LF": (TEXT.replace("\n", "\r", 50), ["end", "one kind of line end"]),
     "only NUL bytes": ("a\0b\0,\0" * 200, ["NUL", "encoding"]),
-    "nothing": ("", ["empty", "header and rows"]),
+    "nothing": ("", ["empty", "header and at least one row"]),
     "only newlines": ("\n\n\n", ["empty"]),
     "a zip": ("PK\3\4xx", ["zip archive or a spreadsheet", "CSV"]),
     "a pickle": (pickle.dumps([1]), ["pickle"]),
     "an old pickle": (pickle.dumps([1], 2), ["pickle"]),
-    "cut gzip": (gzip.compress(table(3000).encode())[:5000], ["cannot be decompressed"]),
-    "damaged gzip": (gzip.compress(TEXT.encode())[:-6] + b"\0" * 6, ["cannot be decompressed"]),
-    "cut Parquet": (b"PAR1xxxxxxxxxxxxxxxxxxxx", ["Parquet file is damaged or cut off"]),
+    "cut gzip": (gzip.compress(table(3000).encode())[:5000], ["cannot decompress the file"]),
+    "damaged gzip": (gzip.compress(TEXT.encode())[:-6] + b"\0" * 6, ["cannot decompress the file"]),
+    "cut Parquet": (b"PAR1xxxxxxxxxxxxxxxxxxxx", ["Parquet file is damaged or truncated"]),
     "far inf": (with_line("inf,Ulm,yes", 150), ["column 'age', row 149", "found inf"]),
     "1e400": (with_line("1e400,Ulm,yes", 150), ["column 'age', row 149", "found inf"]),
 }
@@ -133,7 +133,7 @@ def test_files_with_columns_in_another_order_are_united_by_name(deciban: Deciban
     assert lines[4].startswith(",Ulm,yes")
     parquet.write_table(pa.table({"age": [1.0]}), "k.parquet")
     answer = deciban("predict", model, "a.csv", "k.parquet")
-    assert (answer.code, "several kinds (csv, parquet)" in answer.err) == (2, True)
+    assert (answer.code, "different formats (csv, parquet)" in answer.err) == (2, True)
 
 
 def test_cells_of_a_megabyte_and_newlines_in_quotes_come_through(deciban: Deciban) -> None:

@@ -47,9 +47,9 @@ def test_a_query_is_learned_judged_explained_and_forgotten(deciban: Deciban, url
     assert said.code == 0
     assert "m.dcb: 400 rows, 2 classes, 2 columns" in said.out
     again = f"deciban evaluate m.dcb {url} --query '{query}'"
-    assert f"how good it is: {again}" in said.out
+    assert f"to evaluate it: {again}" in said.out
     found = json.loads(deciban("evaluate", "m.dcb", url, "--query", query, "--json").out)
-    assert found["how"].startswith("rows that the model has learned, each left out in turn")
+    assert found["method"].startswith("training rows, exact leave-one-out")
     folds = deciban("evaluate", url, "--query", query, "-t", "churn", "--folds", "3", "--tune", "none")
     assert folds.code == 0
     assert "row 3" in deciban("explain", "m.dcb", url, "--query", query, "--row", "3").out
@@ -70,7 +70,7 @@ def test_predictions_are_written_into_a_table(deciban: Deciban, url: str, name: 
     said = deciban("predict", fitted, url, "--table", name, "--into", f"{name}_scores")
     assert said.code == 2
     assert f'relation "{name}_scores" already exists; ' in said.err
-    assert "write another table, or choose --if-exists replace or --if-exists append" in said.err
+    assert "write to another table, or choose --if-exists replace or --if-exists append" in said.err
     few = ("--query", f"select * from {name} limit 5", "--keep", "id")
     assert deciban("predict", fitted, url, *few, "--into", f"{name}_scores", "--if-exists", "append").code == 0
     assert scan(url, table=f"{name}_scores").table().num_rows == 405
@@ -94,8 +94,8 @@ def test_rows_go_from_files_to_databases_and_back(deciban: Deciban, url: str, na
     ("arguments", "problem"),
     [
         (["fit", "URL", "-t", "churn", "-o", "n.dcb"], "give --query 'select ...', or --table schema.table"),
-        (["fit", "a.csv", "--query", "select 1", "-t", "y", "-o", "n.dcb"], "--query and --table are for databases"),
-        (["fit", "URL", "a.csv", "-t", "y", "-o", "n.dcb"], "a database is read alone"),
+        (["fit", "a.csv", "--query", "select 1", "-t", "y", "-o", "n.dcb"], "--query and --table apply to databases"),
+        (["fit", "URL", "a.csv", "-t", "y", "-o", "n.dcb"], "only one source can be read if it is a database"),
         (["predict", "m.dcb", "URL", "--query", "select 1 as x", "-o", "URL"], "name the table to write with --into"),
         (["predict", "m.dcb", "a.csv", "--into", "t"], "--into is a table of a database; give its URL with --output"),
         (["predict", "m.dcb", "URL", "--table", "t", "--if-exists", "replace"], "--if-exists applies to a table"),
@@ -132,7 +132,7 @@ def test_a_server_that_cannot_be_reached_is_a_fault_of_input(deciban: Deciban, p
     assert said.code == 5
     assert "postgresql://ann@127.0.0.1:1/db: cannot connect:" in said.err
     assert "s3cretword" not in said.err
-    assert "a password in an argument can be seen in the list of processes" in said.err
+    assert "a password in an argument is visible in the process list" in said.err
 
 
 @pytest.mark.parametrize(

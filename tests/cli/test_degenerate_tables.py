@@ -98,6 +98,6 @@ def test_an_internal_error_is_not_blamed_on_the_model_file(
     said = deciban("inspect", model)
     assert said.code == 1
     assert said.err == (
-        "deciban: error: this is an internal error of deciban (TypeError: isinstance() argument 2 cannot be a "
-        "parameterized generic); please report it, with what --debug prints\n"
+        "deciban: error: internal error (TypeError: isinstance() argument 2 cannot be a "
+        "parameterized generic); please report it with the output of --debug\n"
     )

@@ -8,8 +8,8 @@ import pytest
 from deciban import load
 from tests.support.command import HEADER, Deciban, rows, table
 
-LEARNED = "rows that the model has learned, each left out in turn: leave-one-out, exact"
-NEW = "rows that are taken as new"
+LEARNED = "training rows, exact leave-one-out"
+NEW = "new rows"
 
 
 def how(deciban: Deciban, *arguments: str) -> str:
@@ -23,8 +23,8 @@ def test_rows_that_were_learned_are_left_out_in_turn(deciban: Deciban, model: st
     assert answer.out.splitlines()[0] == LEARNED
     found = json.loads(deciban("evaluate", model, "base.csv", "--json").out)
     asked_for = json.loads(deciban("evaluate", model, "base.csv", "--leave-one-out", "--json").out)
-    as_new = found.pop("as_if_new")
-    assert {**found, "how": ""} == {**asked_for, "how": ""}
+    as_new = found.pop("not_left_out")
+    assert {**found, "method": ""} == {**asked_for, "method": ""}
     assert as_new["log_loss"] < found["log_loss"]
     clf = load(model)
     assert as_new["accuracy"] == pytest.approx(clf.score("base.csv", "kind"))
@@ -60,8 +60,8 @@ def test_rows_that_have_faded_are_taken_as_new_with_a_warning(deciban: Deciban, 
     load(model).decay(0.5).save("faded.dcb")
     answer = deciban("evaluate", "faded.dcb", "base.csv")
     assert answer.code == 0
-    assert answer.out.splitlines()[0] == "rows that the model has learned, taken as new"
-    assert "flatter" in answer.err
+    assert answer.out.splitlines()[0] == "training rows, not left out"
+    assert "too optimistic" in answer.err
 
 
 def test_json_counts_rows_in_whole_numbers(deciban: Deciban, model: str) -> None:

@@ -71,5 +71,5 @@ def test_the_command_shows_estimates(deciban: Deciban, model: str) -> None:
     assert f"P(class)  {1 - found[1]['estimate']:.6g}" in shown
     told = deciban("inspect", model).out
     assert "P(Ulm)" not in told
-    assert "free parameters, prior included" in told
+    assert "free parameters, including the prior" in told
     assert json.loads(deciban("inspect", model, "--json").out)["parameters"]["naive"] > 4

@@ -63,7 +63,7 @@ def test_a_statement_says_what_the_model_says(deciban: Deciban, model: str) -> N
 
 def test_bytes_are_not_printed_as_text(deciban: Deciban, model: str) -> None:
     answer = deciban("export", model, "--to", "onnx", "--json")
-    assert (answer.code, "name a file with --output" in answer.err) == (2, True)
+    assert (answer.code, "name it with --output" in answer.err) == (2, True)
 
 
 def test_standard_output_has_the_same_bytes(deciban: Deciban, model: str) -> None:
@@ -81,13 +81,13 @@ def test_programs_get_json(deciban: Deciban, model: str) -> None:
 def test_faults_are_told_in_one_line(deciban: Deciban, model: str) -> None:
     Path("no.dcb").write_text("no model")
     for arguments, code, words in (
-        ((model, "--to", "js", "-o", model), 2, "the output is an input"),
-        ((model, "--to", "js", "-o", "no/m.mjs"), 5, "there is no folder no"),
+        ((model, "--to", "js", "-o", model), 2, "output and input are the same file"),
+        ((model, "--to", "js", "-o", "no/m.mjs"), 5, "the folder no does not exist"),
         ((model, "--to", "cobol"), 2, "'cobol' is not"),
         ((model,), 2, "--to"),
-        ((model, "--to", "sql"), 2, "name it with --table"),
+        ((model, "--to", "sql"), 2, "use --table"),
         ((model, "--to", "sql", "--table", "t", "--dialect", "oracle"), 2, "'oracle' is not"),
-        ((model, "--to", "js", "--table", "t"), 2, "leave out --table"),
+        ((model, "--to", "js", "--table", "t"), 2, "require --to sql"),
         (("no.dcb", "--to", "js"), 4, "no.dcb"),
         (("not.dcb", "--to", "js"), 5, "not.dcb"),
     ):

@@ -32,10 +32,10 @@ def test_things_that_are_no_table(deciban: Deciban, model: str) -> None:
     for source, code, words in (
         ("a.xlsx", 3, "a.xlsx: this is a zip archive or a spreadsheet"),
         ("a.db", 3, "a.db: this is an SQLite database"),
-        (model, 3, "m.dcb: this is a model, not a table"),
-        ("empty", 3, "empty: the folder holds no CSV, JSON or Parquet files"),
+        (model, 3, "m.dcb: this is a deciban model, not a table"),
+        ("empty", 3, "empty: no tables and no documents found in the folder"),
         ("/dev/null", 3, "/dev/null: the file is empty"),
-        ("no.csv", 5, "no.csv: there is no such file"),
+        ("no.csv", 5, "no.csv: file not found"),
         ("no*.csv", 5, "no*.csv: no file matches"),
         ("header.csv", 3, "nothing to learn from"),
     ):
@@ -124,7 +124,7 @@ def test_categories_and_damage_of_parquet(deciban: Deciban, model: str) -> None:
         Path("b.parquet").write_bytes(damaged)
         answer = deciban("predict", model, "b.parquet")
         assert answer.code == 3
-        assert "b.parquet: the Parquet file is damaged or cut off" in answer.err
+        assert "b.parquet: the Parquet file is damaged or truncated" in answer.err
 
 
 def test_lines_of_json(deciban: Deciban, model: str) -> None:
@@ -163,13 +163,13 @@ def test_a_broken_line_of_json_is_named(before: int, broken: str, deciban: Decib
     Path("a.jsonl").write_text("\n".join([*lines, broken, *JSON]) + "\n")
     answer = deciban("predict", model, "a.jsonl")
     assert answer.code == 3
-    assert f"a.jsonl, line {before + 1}: this is not a line of JSON" in answer.err
+    assert f"a.jsonl, line {before + 1}: invalid line of JSON" in answer.err
 
 
 @pytest.mark.parametrize(
     ("query", "code", "words"),
     [
-        ("", 2, "holds no query"),
+        ("", 2, "contains no query"),
         ("selekt 1", 2, "the query: syntax error"),
         ("select * from nope", 2, "nope does not exist"),
         ("select * from 'nope.csv'", 3, "nope.csv"),

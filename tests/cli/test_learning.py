@@ -54,8 +54,10 @@ def test_columns_that_are_missing_or_new_are_told(deciban: Deciban, model: str) 
     Path("more.csv").write_text(table(50, seed=5).replace("age,town", "aeg,town"))
     answer = deciban("learn", model, "more.csv", "--output", "x.dcb")
     assert answer.code == 0
-    assert "warning: more.csv has no 'age': taken as missing" in answer.err
-    assert "warning: more.csv has 'aeg', new to the model: learned too; --ignore leaves a column out" in answer.err
+    assert "warning: more.csv has no 'age': treated as missing" in answer.err
+    assert (
+        "warning: more.csv has 'aeg', new to the model: learned too; use --ignore to leave a column out" in answer.err
+    )
     assert "more.csv has no 'age'" in deciban("evaluate", model, "more.csv").err
     Path("good.csv").write_text(table(50, seed=5))
     assert deciban("learn", model, "good.csv", "--output", "x.dcb").err == ""
@@ -65,7 +67,7 @@ def test_new_classes_are_told(deciban: Deciban, model: str) -> None:
     """A slip in a label would else become a class without a word."""
     Path("more.csv").write_text(f"{HEADER}\n40,Ulm,yse\n50,Bern,yes\n41,Ulm,yse\n60,Bern,perhaps\n")
     answer = deciban("learn", model, "more.csv", "--output", "x.dcb")
-    warning = "more.csv has classes that are new to the model: 'perhaps' (1 row), 'yse' (2 rows, perhaps 'yes')"
+    warning = "more.csv has classes new to the model: 'perhaps' (1 row), 'yse' (2 rows, perhaps 'yes')"
     assert (answer.code, warning in answer.err) == (0, True), answer.err
     Path("good.csv").write_text(f"{HEADER}\n40,Ulm,no\n")
     assert deciban("learn", model, "good.csv", "--output", "x.dcb").err == ""
@@ -111,7 +113,7 @@ def test_forgetting_needs_every_column_that_was_learned(deciban: Deciban, model:
     assert Path(model).read_bytes() == before
     answer = deciban("forget", model, "sql: select *, 7 as reason from 'few.csv'")
     assert "10 rows forgotten; now 190 rows" in answer.out
-    assert "warning: the query has 'reason', new to the model: left out" in answer.err
+    assert "warning: the query has 'reason', new to the model: ignored" in answer.err
 
 
 def test_models_that_do_not_fit_together_are_both_named(deciban: Deciban, model: str) -> None:
@@ -148,7 +150,7 @@ def test_the_command_counts_in_the_engine(deciban: Deciban) -> None:
     refused = deciban("fit", "table.csv", "-t", "label", "-o", "x.dcb", "--pushdown")
     assert (
         refused.code,
-        "table.csv: --pushdown: cells of a CSV file are read here; leave --pushdown out" in refused.err,
+        "table.csv: --pushdown: CSV files cannot be counted by SQL; leave --pushdown out" in refused.err,
     ) == (2, True)
 
 

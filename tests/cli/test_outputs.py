@@ -24,7 +24,7 @@ OBEYED = set("\x00\x07\x1b\x7f\x9b\u202e\u2066")
 def test_the_output_is_checked_before_any_work(deciban: Deciban) -> None:
     """The table is not even there."""
     os.mkdir("folder")
-    for path, words in (("no/m.dcb", "no/m.dcb: there is no folder no"), ("folder", "folder: this is a folder")):
+    for path, words in (("no/m.dcb", "no/m.dcb: the folder no does not exist"), ("folder", "folder: this is a folder")):
         answer = deciban("fit", "not-there.csv", "-t", "kind", "-o", path)
         assert (answer.code, words in answer.err) == (5, True)
 
@@ -47,10 +47,10 @@ def test_what_can_be_known_is_checked_before_the_table_is_read(
         ([*fit, "long.csv", "--family", "aeg=Gaussian"], "there is no column 'aeg'; did you mean 'age'", 2),
         ([*fit, "long.csv", "--family", "town,kind=JointTable"], "there is no column 'kind'", 2),
         ([*fit, "long.csv", "--weight", "w"], "no column 'w'", 3),
-        ([*predict, "-", "-o", "x.txt"], "x.txt: the name does not say what to write", 2),
+        ([*predict, "-", "-o", "x.txt"], "x.txt: unknown file type", 2),
         ([*predict, "long.csv", "--keep", "id", "-o", "x.csv"], "--keep id: there is no such column", 2),
         ([*decide, "-", "--costs", "costs.csv", "-o", "x.csv"], "costs.csv", 3),
-        ([*decide, "-", "--costs", "not.csv", "-o", "x.csv"], "not.csv: there is no such file", 5),
+        ([*decide, "-", "--costs", "not.csv", "-o", "x.csv"], "not.csv: no such file", 5),
         (["evaluate", model, "-", "--costs", "costs.csv"], "costs.csv", 3),
     ):  # fmt: skip
         answer = deciban(*command)
@@ -85,10 +85,16 @@ def test_files_without_permission_are_refused(
 
     try:
         for command, words in (
-            (("fit", "base.csv", "-t", "kind", "-o", "mine.dcb"), b"mine.dcb: you may not write this file"),
-            (("fit", "base.csv", "-t", "kind", "-o", "new.dcb"), b"new.dcb: you may not write into the folder ."),
-            (("fit", "not-there.csv", "-t", "kind", "-o", "old.dcb"), b"old.dcb: you may not write into the folder ."),
-            (("predict", model, "secret.csv"), b"secret.csv: you may not read this file"),
+            (("fit", "base.csv", "-t", "kind", "-o", "mine.dcb"), b"mine.dcb: permission denied"),
+            (
+                ("fit", "base.csv", "-t", "kind", "-o", "new.dcb"),
+                b"new.dcb: permission denied to write in the folder .",
+            ),
+            (
+                ("fit", "not-there.csv", "-t", "kind", "-o", "old.dcb"),
+                b"old.dcb: permission denied to write in the folder .",
+            ),
+            (("predict", model, "secret.csv"), b"secret.csv: permission denied"),
         ):
             code, err = as_nobody(*command)
             assert (code, words in err) == (5, True), err
@@ -127,7 +133,7 @@ def test_an_input_is_never_the_output(deciban: Deciban, model: str, monkeypatch:
         with open("base.csv") as file:
             monkeypatch.setattr(sys, "stdin", file)
             answer = deciban(*command)
-        assert (answer.code, "the output is an input" in answer.err) == (2, True), command
+        assert (answer.code, "output and input are the same file" in answer.err) == (2, True), command
     assert {name: Path(name).read_bytes() for name in before} == before
     assert deciban("predict", model, "sql: select *, 'other.csv' as name from 'base.csv'", "-o", "other.csv").code == 0
 
@@ -136,7 +142,7 @@ def test_what_is_read_is_not_appended_to(deciban: Deciban, model: str, monkeypat
     with open("base.csv", "a") as file:
         monkeypatch.setattr(sys, "stdout", file)
         answer = deciban("predict", model, "base.csv")
-    assert (answer.code, "standard output: the output is an input" in answer.err) == (2, True)
+    assert (answer.code, "standard output: output and input are the same file" in answer.err) == (2, True)
     assert Path("base.csv").read_text() == table()
 
 
@@ -152,7 +158,7 @@ def test_a_model_replaces_only_a_model(deciban: Deciban, model: str) -> None:
         ["merge", model],
     ):
         answer = deciban(*command, "--output", "notes.txt")
-        assert (answer.code, "notes.txt: there is such a file, and it is no model" in answer.err) == (2, True)
+        assert (answer.code, "notes.txt: this file exists and is not a model" in answer.err) == (2, True)
         assert Path("notes.txt").read_text() == "mine"
     for path, more in ((model, ()), ("empty.dcb", ()), ("notes.txt", ("--force",))):
         assert deciban("fit", "base.csv", "-t", "kind", "-o", path, "--tune", "none", *more).code == 0

@@ -32,7 +32,7 @@ def test_bad_input_has_one_line_and_writes_nothing(deciban: Deciban, model: str)
     for arguments, code, text in (
         ((), 2, "--output"),
         (("nothing.dcb", "-o", "page.html"), 5, "nothing.dcb"),
-        ((model, "-o", "no/folder/page.html"), 5, "there is no folder"),
+        ((model, "-o", "no/folder/page.html"), 5, "the folder no/folder does not exist"),
         ((model, "-o", model), 2, model),
     ):
         answer = deciban("playground", *arguments)
@@ -45,5 +45,5 @@ def test_a_model_too_large_for_a_page_is_told_of(deciban: Deciban, model: str, m
     monkeypatch.setattr("deciban.page.build.MAX_BYTES_OF_A_MODEL", 10)
     answer = deciban("playground", model, "-o", "page.html")
     assert answer.code == 0
-    assert "cannot be in a page" in answer.err
+    assert "the page cannot contain this model" in answer.err
     assert "too much for a page" in Path("page.html").read_text(encoding="utf-8")

@@ -83,8 +83,8 @@ def test_rows_that_were_learned_are_left_out_and_that_is_said(deciban: Deciban, 
         (["new.csv", "--kind", "evidence", "--row", "999", "-o", "p.png"], 2, "the table has fewer rows"),
         (["new.csv", "--kind", "reliability", "--target", "sort", "-o", "p.png"], 3, "'sort'"),
         (["--kind", "decision", "--column", "age", "--prior", "many", "-o", "p.png"], 2, "--prior many"),
-        (["--kind", "nomogram", "-o", "nowhere/p.png"], 5, "there is no folder"),
-        (["--kind", "decision", "--column", "age", "--costs", "none.csv", "-o", "p.png"], 5, "there is no such file"),
+        (["--kind", "nomogram", "-o", "nowhere/p.png"], 5, "the folder nowhere does not exist"),
+        (["--kind", "decision", "--column", "age", "--costs", "none.csv", "-o", "p.png"], 5, "none.csv: no such file"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(
@@ -105,5 +105,5 @@ def test_an_input_is_never_overwritten(deciban: Deciban, ready: str) -> None:
     os.link("new.csv", "new.png")
     answer = deciban("plot", ready, "new.csv", "--kind", "evidence", "-o", "new.png")
     assert answer.code == 2
-    assert "the output is an input" in answer.err
+    assert "output and input are the same file" in answer.err
     assert Path("new.csv").read_text() == table(120, seed=5)

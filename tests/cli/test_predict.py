@@ -43,7 +43,7 @@ def test_columns_to_keep(deciban: Deciban, model: str) -> None:
     assert deciban("predict", model, "base.csv", "--keep", "town").out.startswith("town,predicted,probability\n")
     assert deciban("predict", model, "base.csv", "--keep", "").out.startswith("predicted,probability\n")
     answer = deciban("predict", model, "base.csv", "--keep", "city")
-    assert (answer.code, "there are age, town, kind" in answer.err) == (2, True)
+    assert (answer.code, "the columns are age, town, kind" in answer.err) == (2, True)
     answer = deciban("predict", model, "base.csv", "-o", "p.xls")
     assert (answer.code, ".parquet" in answer.err) == (2, True)
 

@@ -32,7 +32,7 @@ def test_bad_input_has_one_line_and_writes_nothing(deciban: Deciban, model: str)
         ((model,), 2, "give --output"),
         ((model, "new.csv", "-o", "r.html"), 3, "no column"),
         (("nothing.dcb", "-o", "r.html"), 5, "nothing.dcb"),
-        ((model, "-o", "no/folder/r.html"), 5, "there is no folder"),
+        ((model, "-o", "no/folder/r.html"), 5, "the folder no/folder does not exist"),
         ((model, "base.csv", "--costs", "none.csv", "-o", "r.html"), 5, "none.csv"),
         ((model, "-o", model), 2, model),
         ((model, "base.csv", "--costs", "costs.csv", "-o", "costs.csv"), 2, "costs.csv"),

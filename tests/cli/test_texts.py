@@ -35,7 +35,7 @@ def test_the_words_of_each_class(mail: str, deciban: Deciban) -> None:
 def test_words_of_a_class_or_column_that_is_not_there(mail: str, deciban: Deciban) -> None:
     answer = deciban("top-words", mail, "--class", "eggs")
     assert (answer.code, answer.out) == (2, "")
-    assert "there are ham, spam" in answer.err
+    assert "the classes are ham, spam" in answer.err
     answer = deciban("top-words", mail, "--column", "subject")
     assert answer.code == 2
     assert "subject" in answer.err

@@ -72,7 +72,7 @@ def test_the_tour(deciban: Deciban) -> None:
 def test_the_tables_of_the_tour_overwrite_nothing(deciban: Deciban) -> None:
     Path("costs.csv").write_text("mine")
     answer = deciban("demo", "--files", ".")
-    assert (answer.code, "costs.csv: there is such a file already, and it is another one" in answer.err) == (5, True)
+    assert (answer.code, "costs.csv: a different file with this name exists" in answer.err) == (5, True)
     assert (os.listdir(), Path("costs.csv").read_text()) == (["costs.csv"], "mine")
     assert deciban("demo", "--files", "tour").code == 0
     Path("tour/cancer.csv").unlink()

@@ -8,8 +8,8 @@ from tests.support.command import HEADER, Deciban, rows
 
 NEW = f"{HEADER}\n41.5,Ulm,yes\n,Wien,no\n39.0,Wien,no\n,,yes\nnan,Graz,yes\n"
 NOTE = (
-    "deciban: note: 4 cells were missing: age (3), town (1); 2 cells held values never seen: town (2, such as 'Wien'), "
-    "which is no evidence\n"
+    "deciban: note: 4 missing cells: age (3), town (1); 2 cells with unseen values: town (2, such as 'Wien'); "
+    "these are ignored\n"
 )
 
 
@@ -24,11 +24,11 @@ def test_nothing_is_said_where_every_cell_is_known(deciban: Deciban, model: str)
     Path("new.csv").write_text("\n".join([HEADER, *rows(5, seed=3)]) + "\n")
     assert deciban("predict", model, "new.csv").err == ""
     Path("new.csv").write_text(f"{HEADER}\n41.5,,yes\n")
-    assert "1 cell was missing: town (1), which" in deciban("predict", model, "new.csv").err
+    assert "1 missing cell: town (1); these are ignored" in deciban("predict", model, "new.csv").err
 
 
 def test_columns_that_are_not_there_are_told_as_such_and_not_counted(deciban: Deciban, model: str) -> None:
     Path("new.csv").write_text("town\nUlm\nWien\n")
     answer = deciban("predict", model, "new.csv")
-    assert "new.csv has no 'age': taken as missing" in answer.err
-    assert "note: 1 cell held values never seen: town (1, such as 'Wien')" in answer.err
+    assert "new.csv has no 'age': treated as missing" in answer.err
+    assert "note: 1 cell with unseen values: town (1, such as 'Wien')" in answer.err

@@ -68,10 +68,10 @@ def test_pairs_and_marked_negation_help_most_where_there_is_a_negation(run: Runs
 
 def test_likes_are_foreseen_for_newcomers_and_films_that_nobody_has_rated(run: Runs) -> None:
     found, printed = run("recommendation")
-    assert found["right"] > found["others"] + 0.05 > found["figures"].baseline["accuracy"] + 0.05
+    assert found["right"] > found["others"] + 0.05 > found["metrics"].baseline["accuracy"] + 0.05
     assert found["new user"] > 0.7
     assert found["unseen"] > 0.7
-    assert found["figures"].expected_calibration_error < 0.03
+    assert found["metrics"].expected_calibration_error < 0.03
     assert re.search(r"others liked it = missing +\+0\.00", printed)
 
 
@@ -90,7 +90,7 @@ def test_clicks_are_foreseen_best_by_a_model_that_follows_the_drift(run: Runs) -
     found, _ = run("ad_clicks")
     once, never_forgets, forgets, prior_of_today = found["known"].values()
     assert once < never_forgets < forgets < prior_of_today < 1
-    foreseen = list(found["said"].values())[-1]
+    foreseen = list(found["predicted"].values())[-1]
     assert foreseen == pytest.approx(found["clicks"], rel=0.1)
     claimed, clicked = np.array(found["groups"]).T
     assert np.all(np.diff(clicked) > 0)
@@ -106,18 +106,19 @@ def test_the_simulated_clicks_are_as_probable_as_the_simulator_says() -> None:
 def test_a_second_test_in_doubt_costs_least_and_is_worth_less_than_hoped(run: Runs) -> None:
     found, printed = run("diagnosis")
     costs = found["costs"]
-    assert min(costs, key=costs.__getitem__) == "second test if in doubt"
-    assert costs["first look, least expected cost"] < costs["first look, the more probable"] < costs["send all home"]
+    assert min(costs, key=costs.__getitem__) == "second test if uncertain"
+    assert costs["first test, minimum expected cost"] < costs["first test, more probable class"]
+    assert costs["first test, more probable class"] < costs["send all home"]
     assert costs["operate on all"] == pytest.approx(9.9)
     assert costs["send all home"] == pytest.approx(2.0)
     assert 0.01 < found["after one"] < found["found"] < found["hoped"]
-    assert "Of 10,000 people 100 are ill" in printed
+    assert "Of 10,000 people, 100 are ill" in printed
 
 
 def test_news_are_sorted_nearly_as_well_as_can_be(run: Runs) -> None:
     found, _ = run("news_sections")
-    assert found["figures"].baseline["accuracy"] + 0.5 < found["figures"].accuracy
-    assert found["best"] - 0.05 < found["figures"].accuracy <= found["best"]
+    assert found["metrics"].baseline["accuracy"] + 0.5 < found["metrics"].accuracy
+    assert found["best"] - 0.05 < found["metrics"].accuracy <= found["best"]
 
 
 def test_outliers_are_found_and_the_mix_of_kinds_is_estimated(run: Runs) -> None:
@@ -125,7 +126,7 @@ def test_outliers_are_found_and_the_mix_of_kinds_is_estimated(run: Runs) -> None
     assert found["found"] > 0.9
     assert found["alarms"] < 0.02
     shares = found["shares"]
-    assert (shares["estimated"] - shares["true"]).abs().max() < 0.03 < (shares["learned"] - shares["true"]).abs().max()
+    assert (shares["estimated"] - shares["true"]).abs().max() < 0.03 < (shares["training"] - shares["true"]).abs().max()
     costs = list(found["costs"].values())
     assert costs[-1] < costs[-2] < costs[-3] < min(costs[:3])
 
@@ -167,6 +168,15 @@ def test_an_example_runs_as_a_program_and_reads_a_file_of_ones_own(tmp_path: Pat
     stories.rename(columns={"section": "desk"}).to_parquet(tmp_path / "stories.parquet")
     command = [sys.executable, "examples/news_sections.py", str(tmp_path / "stories.parquet"), "--section", "desk"]
     done = subprocess.run([*command, "--output", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "1000 stories learned, 400 others sorted into 5 sections" in done.stdout
-    assert "any reader" not in done.stdout
+    assert "1,000 training stories, 400 test stories, 5 sections" in done.stdout
+    assert "best possible" not in done.stdout
     assert (tmp_path / "news_sections.png").exists()
+
+
+def test_the_page_of_pictures_shows_every_display(run: Runs) -> None:
+    displays, _ = run("displays")
+    page = (ROOT / "docs" / "pictures.md").read_text()
+    assert set(re.findall(r"\]\(gallery/(\w+)\.png\)", page)) == set(displays)
+    for name in displays:
+        assert (run.folder / f"{name}.png").stat().st_size > 1000
+        assert (GALLERY / f"{name}.png").stat().st_size < MAX_AMOUNT

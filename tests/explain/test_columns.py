@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer
 from deciban import BayesClassifier, JointGaussian, JointTable, Pooled, UsageError
 from deciban.explain.columns import compute_column_evidence
 from deciban.explain.explanation import Explanation
-from deciban.scoring.predict import aligned_table
+from deciban.scoring.predict import align_rows
 from deciban.testing import take_rows
 from tests import textbook
 from tests.laws.cases import CASES, Case
@@ -126,7 +126,7 @@ def test_columns_add_up_where_each_row_is_left_out(columns: Any) -> None:
     X = (rng.normal(y[:, None], 1.0, (60, 3)) * 1.5).round()
     clf = BayesClassifier(columns, tune=None if columns else "auto").fit(X, y)
     found = clf.leave_one_out()
-    table = aligned_table(clf.fitted_, X)
+    table = align_rows(clf.fitted_, X)
     said = compute_column_evidence(clf.model_, table, found.evidence)
     np.testing.assert_array_equal(np.isfinite(said.log_joint), np.isfinite(found.log_joint))
     here = np.isfinite(found.log_joint)

@@ -53,27 +53,27 @@ def test_every_option_is_told() -> None:
 
 def test_bounds_have_the_defaults_that_are_told() -> None:
     told = {}
-    for names, defaults in re.findall(r"^\| (`--[^|]*) \| ([\d, ]+) \|", section("Bounds"), re.MULTILINE):
+    for names, defaults in re.findall(r"^\| (`--[^|]*) \| ([\d, ]+) \|", section("Limits"), re.MULTILINE):
         told.update(zip(re.findall(r"--[a-z-]+", names), map(float, defaults.split(", ")), strict=True))
     assert len(told) == 8
     assert told == {name: float(options()[name].default) for name in told}
 
 
 def test_bounds_of_learning_are_those_that_are_told() -> None:
-    text, settings = section("Learning on line"), LearnSettings()
+    text, settings = section("Online learning"), LearnSettings()
     for number in (settings.max_retained_rows, settings.max_pending, settings.max_queued_rows, settings.snapshot_every):
         assert f"{number:,}" in text
-    assert f"each {settings.decay_every:,} learned rows" in text
+    assert f"every {settings.decay_every:,} learned rows" in text
     assert settings.max_journal_bytes == settings.max_model_bytes == 1 << 30
     assert text.count("1 GiB") == 2
     assert settings.snapshot_seconds == 300.0
     assert "five minutes" in text
     assert settings.pending_seconds == 7 * 86_400.0
-    assert text.count("7 days of service") == 2
+    assert text.count("7 days of uptime") == 2
 
 
 def test_every_status_is_told() -> None:
-    assert set(STATUS_DESCRIPTIONS) | {"500"} <= set(re.findall(r"\b[45]\d\d\b", section("Requests and answers")))
+    assert set(STATUS_DESCRIPTIONS) | {"500"} <= set(re.findall(r"\b[45]\d\d\b", section("Requests and responses")))
 
 
 def test_every_figure_is_told_and_every_one_told_is_there(models: Path, tmp_path: Path) -> None:

@@ -576,7 +576,7 @@ def test_a_model_file_that_may_not_be_written_is_told_with_a_remedy(
     def refusing(path: str) -> int:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(durable_model, "owned", refusing)
+    monkeypatch.setattr(durable_model, "lock_model", refusing)
     with pytest.raises(
         ModelFileError, match=r"model\.dcb: cannot write the file \(Permission denied\); grant write access"
     ):

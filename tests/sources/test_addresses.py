@@ -45,10 +45,10 @@ def test_what_is_shown_of_a_url_has_neither_password_nor_options(url: str, shown
 )
 def test_a_url_that_cannot_be_read_is_not_repeated(url: str) -> None:
     """A part of the password could be taken for a host or a port, and would be shown as such."""
-    with pytest.raises(UsageError, match="cannot be read; write it as postgresql://") as caught:
+    with pytest.raises(UsageError, match="invalid database URL; write it as postgresql://") as caught:
         Address.of(url)
     assert "sec" not in str(caught.value)
-    assert "sec" not in mask_passwords(f"{url}: there is no such file")
+    assert "sec" not in mask_passwords(f"{url}: file not found")
     assert find_passwords(["fit", url])
 
 

@@ -60,14 +60,16 @@ def test_numbers_are_of_one_type_in_all_pieces(sqlite: sqlite3.Connection) -> No
 
 def test_a_cell_of_another_type_is_named(sqlite: sqlite3.Connection) -> None:
     fill(sqlite, "a, y", [(k, 0) if k != 70 else ("seventy", 1) for k in range(100)])
-    with pytest.raises(DataError, match=r"column 'a', row 71: found 'seventy', and the column is double; cast it"):
+    with pytest.raises(DataError, match=r"column 'a', row 71: found 'seventy', expected double; cast it"):
         BayesClassifier(tune=None).fit(scan(sqlite, table="t"), "y")
 
 
 def test_a_long_number_behind_short_ones_is_not_rounded(sqlite: sqlite3.Connection) -> None:
     """The first rows make the column one of doubles, and two long codes could become the same one."""
     fill(sqlite, "id, y", [(2**60 if k == 60 else 2**60 + 1 if k == 70 else k, k % 2) for k in range(100)])
-    with pytest.raises(DataError, match=r"column 'id', row 71: found 1152921504606846977, which no double is; cast it"):
+    with pytest.raises(
+        DataError, match=r"column 'id', row 71: found 1152921504606846977, which a double cannot represent; cast it"
+    ):
         BayesClassifier(tune=None).fit(sqlite, "y", table="t")
     codes = scan(sqlite, query="SELECT CAST(id AS TEXT) AS id FROM t").table()["id"].to_pylist()
     assert (codes[60], codes[70]) == (str(2**60), str(2**60 + 1))
@@ -87,9 +89,9 @@ def test_duckdb_is_asked_in_the_transaction_of_the_user() -> None:
 
 def test_columns_of_several_kinds_are_refused_unless_they_are_text(sqlite: sqlite3.Connection) -> None:
     fill(sqlite, "a, b, y", [(k if k % 2 else f"n{k}", b"x", k % 2) for k in range(40)])
-    with pytest.raises(DataError, match="the query: column 'a' is int and str, which is neither a number, a text nor"):
+    with pytest.raises(DataError, match="the query: column 'a' has the unsupported type int and str; "):
         BayesClassifier(tune=None).fit(sqlite, "y", query="SELECT a, y FROM t")
-    with pytest.raises(DataError, match="column 'b' is bytes, which is neither"):
+    with pytest.raises(DataError, match="column 'b' has the unsupported type bytes"):
         BayesClassifier(tune=None).fit(scan(sqlite, query="SELECT * FROM t", ignore=["a"]), "y")
     text = scan(sqlite, query="SELECT * FROM t", types={"a": "text"}, ignore=["b"]).table()
     assert text["a"].to_pylist()[:3] == ["n0", "1", "n2"]
@@ -168,7 +170,7 @@ def test_rows_of_psycopg_do_not_fill_the_memory(postgres: Postgres) -> None:
 
 
 def test_errors_of_the_driver_are_ours_with_theirs_as_the_cause(postgres: Postgres, sqlite: sqlite3.Connection) -> None:
-    with pytest.raises(DataError, match="the query: no such table: nowhere; correct") as caught:
+    with pytest.raises(DataError, match="the query: no such table: nowhere; fix") as caught:
         scan(sqlite, query="SELECT * FROM nowhere")
     assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
     with postgres.connect() as connection:
@@ -177,11 +179,11 @@ def test_errors_of_the_driver_are_ours_with_theirs_as_the_cause(postgres: Postgr
         assert isinstance(caught.value.__cause__, psycopg.errors.UndefinedTable)
         connection.autocommit = False
         late = scan(connection, query="SELECT 1 / (100 - g) AS a FROM generate_series(1, 200) AS g")
-        with pytest.raises(DataError, match="division by zero; correct the rows"):
+        with pytest.raises(DataError, match="division by zero; fix the rows"):
             late.table()
     with duckdb.connect() as connection, pytest.raises(DataError, match="Table with name nowhere does not exist"):
         scan(connection, query="SELECT * FROM nowhere")
-    with pytest.raises(UsageError, match="the query: it gives no columns"):
+    with pytest.raises(UsageError, match="the query: the query has no columns"):
         scan(sqlite, query="CREATE TABLE t (a)")
     with pytest.raises(DataError, match="duplicate column 'a'"):
         scan(sqlite, query="SELECT 1 AS a, 2 AS a")
@@ -194,7 +196,7 @@ def test_a_connection_that_breaks_amid_the_rows_is_one_error(postgres: Postgres)
     tables = rows.tables()
     next(tables)
     postgres.execute(f"SELECT pg_terminate_backend({connection.info.backend_pid})")
-    with pytest.raises(ConnectionError, match="the query: the server went away"):
+    with pytest.raises(ConnectionError, match="the query: lost the connection to the server"):
         list(tables)
     with pytest.raises(OSError, match="the query"):
         clf.fit(rows, "y")
@@ -223,7 +225,7 @@ def test_columns_that_change_between_two_passes_are_named(sqlite: sqlite3.Connec
     fill(sqlite, "a, b, y", [(k, k, k % 2) for k in range(20)])
     rows = scan(sqlite, query="SELECT * FROM t")
     sqlite.execute("ALTER TABLE t DROP COLUMN b")
-    with pytest.raises(DataError, match="the query: it has no column 'b' any more since it was looked at; scan"):
+    with pytest.raises(DataError, match="the query: column 'b' no longer exists; scan"):
         BayesClassifier(tune=None).fit(rows, "y")
     dbapi = pytest.importorskip("adbc_driver_duckdb.dbapi")
     with dbapi.connect() as connection:
@@ -232,7 +234,7 @@ def test_columns_that_change_between_two_passes_are_named(sqlite: sqlite3.Connec
         rows = scan(connection, table="t")
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE t DROP COLUMN b")
-        with pytest.raises(DataError, match="it has no column 'b' any more"):
+        with pytest.raises(DataError, match="column 'b' no longer exists"):
             rows.table()
 
 
@@ -242,7 +244,9 @@ def test_ibis_tables_are_read_as_they_are() -> None:
     rows = scan(table.filter(table.a > 1.5).mutate(c=table.a * 2), ignore=["a"])
     assert rows.table().to_pylist() == [{"b": None, "y": 1, "c": 4.0}, {"b": "y", "y": 0, "c": 6.0}]
     assert scan(table, types={"a": "text"}).table()["a"].to_pylist() == ["1", "2", "3"]
-    with pytest.raises(UsageError, match="a table of Ibis is read as it is; leave query= and table= out"):
+    with pytest.raises(
+        UsageError, match="an Ibis table cannot be combined with a query or a table name; leave query= and table= out"
+    ):
         scan(table, query="select 1")
     with pytest.raises(UsageError, match="no column 'z'; the columns are a, b, y"):
         scan(table, ignore=["z"])
@@ -261,7 +265,7 @@ def test_tables_in_memory_are_no_databases() -> None:
 
 
 def test_a_connection_needs_a_query(sqlite: sqlite3.Connection) -> None:
-    with pytest.raises(UsageError, match="which rows of the database are meant is not said"):
+    with pytest.raises(UsageError, match="no query or table given for the database"):
         BayesClassifier().fit(sqlite, "y")
     hostile = 'x"; drop table t; --'
     fill(sqlite, "a, y", [(1, 0), (2, 1)])

@@ -91,7 +91,7 @@ def test_no_document_is_lost_for_its_encoding(raw: bytes, text: str, tmp_path: P
 def test_an_encoding_may_be_given(tmp_path: Path) -> None:
     corpus(tmp_path, {"a/1.txt": "да".encode("koi8-r")})
     assert scan(tmp_path, encoding="koi8-r").table()["text"].to_pylist() == ["да"]
-    with pytest.raises(UsageError, match="encoding='nonsense' is not known"):
+    with pytest.raises(UsageError, match="encoding='nonsense' is unknown"):
         scan(tmp_path, encoding="nonsense")
 
 
@@ -101,17 +101,17 @@ def test_pages_are_read_as_they_are_shown(tmp_path: Path) -> None:
 
 def test_what_is_no_text_is_left_out_with_a_word(tmp_path: Path) -> None:
     corpus(tmp_path, {"a/1.txt": "x", "a/photo": PNG, "b/2.docx": b"PK\x03\x04rest", "b/3.txt": b"\0\0\0"})
-    with pytest.warns(UserWarning, match=r"2 files are no text and left out, such as a/photo"):
+    with pytest.warns(UserWarning, match=r"2 files are not text and skipped, for example a/photo"):
         found = rows(tmp_path)
     assert [row["file"] for row in found] == ["a/1.txt", "b/3.txt"]
 
 
 def test_a_folder_without_any_text_is_refused(tmp_path: Path) -> None:
     corpus(tmp_path, {"a/photo": PNG, "b/photo": PNG})
-    with pytest.raises(DataError, match=r"none of its files is text, such as a/photo; save them as text"):
+    with pytest.raises(DataError, match=r"no text files found; for example a/photo is not text; save them as text"):
         rows(tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"holds no CSV, JSON or Parquet files and no documents; give a file"):
+    with pytest.raises(DataError, match=r"no tables and no documents found in the folder; give a file"):
         scan(tmp_path / "empty")
 
 
@@ -170,19 +170,22 @@ def test_of_long_documents_fewer_are_drawn(tmp_path: Path, monkeypatch: pytest.M
     ids=lambda options: next(iter(options)),
 )
 def test_options_of_tables_are_refused(letters: Path, options: dict[str, object]) -> None:
-    with pytest.raises(UsageError, match=f"letters: {next(iter(options))}= is for tables, and these are documents"):
+    with pytest.raises(UsageError, match=f"letters: {next(iter(options))}= applies to tables, not to documents"):
         scan(letters, **options)  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_meant_is_refused(letters: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="a folder of documents is read alone; give the one folder that holds all"):
+    with pytest.raises(
+        UsageError,
+        match="a folder of documents cannot be combined with other inputs; give one folder that contains all documents",
+    ):
         scan([str(letters / "spam"), str(letters / "ham")])
     with pytest.raises(UsageError, match="no column 'subject'; the columns are folder, file, text"):
         scan(letters, ignore=["subject"])
     corpus(tmp_path, {"1.eml": "Subject: a\n\nb\n"})
-    with pytest.raises(DataError, match=r"1.eml: this is mail, which is not read; read it with Python's mailbox"):
+    with pytest.raises(DataError, match=r"1.eml: mail files are not supported; read it with Python's mailbox"):
         scan(tmp_path / "1.eml")
-    with pytest.raises(FileNotFoundError, match="there is no such file"):
+    with pytest.raises(FileNotFoundError, match="file not found"):
         scan("nowhere.txt")
 
 
@@ -193,7 +196,7 @@ def test_a_file_that_may_not_be_read_is_named(letters: Path, monkeypatch: pytest
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr("deciban.sources.documents.open", refuse, raising=False)
-    with pytest.raises(PermissionError, match=r"ham/deeper/00.txt: you may not read this file; ask its owner"):
+    with pytest.raises(PermissionError, match=r"ham/deeper/00.txt: permission denied"):
         rows(letters)
 
 
@@ -264,4 +267,4 @@ def test_the_commands_take_a_corpus(letters: Path, tmp_path: Path, capfd: pytest
     deciban("learn", model, str(letters), "--force")
     deciban("forget", model, str(letters))
     assert run(["fit", str(letters), "-t", "folder", "-o", model, "--delimiter", ";"]) == 2
-    assert "delimiter is for tables, and these are documents" in capfd.readouterr().err
+    assert "delimiter applies to tables, not to documents" in capfd.readouterr().err

@@ -64,7 +64,9 @@ def test_files_are_written_into_a_database_with_their_types(postgres: Postgres, 
 def test_a_table_that_is_there_is_kept_replaced_or_continued(postgres: Postgres) -> None:
     name = new_name()
     assert CLF.predict_to(postgres.url, TABLE.slice(0, 10), table=name) == 10
-    with pytest.raises(UsageError, match=rf'^{name} \(.*\): relation "{name}" already exists; write another table, or'):
+    with pytest.raises(
+        UsageError, match=rf'^{name} \(.*\): relation "{name}" already exists; write to another table, or'
+    ):
         CLF.predict_to(postgres.url, TABLE.slice(0, 20), table=name)
     assert content(postgres, name).num_rows == 10
     CLF.predict_to(postgres.url, TABLE.slice(10, 20), table=name, if_exists="append")
@@ -129,14 +131,14 @@ def test_what_is_read_is_not_replaced(postgres: Postgres, monkeypatch: pytest.Mo
     monkeypatch.setattr(write_module, "FIRST_WAIT", "200ms")
     name = stored(postgres, TABLE)
     for rows in (scan(postgres.url, table=name), scan(postgres.url, query=f"select * from {name} where visits > 0")):
-        with pytest.raises(TimeoutError, match="canceling statement due to lock timeout; somebody uses the table, and"):
+        with pytest.raises(TimeoutError, match="canceling statement due to lock timeout; the table is in use, "):
             CLF.predict_to(postgres.url, rows, table=name, if_exists="replace")
     assert content(postgres, name) == TABLE
 
 
 def test_what_the_server_refuses_is_known_before_the_first_row_is_written(postgres: Postgres) -> None:
     rest = iter([TABLE] * 5)
-    with pytest.raises(UsageError, match='schema "nowhere" does not exist; make it first'):
+    with pytest.raises(UsageError, match='schema "nowhere" does not exist; create it first'):
         write_all(postgres, "nowhere.scores", rest)
     assert len(list(rest)) == 4
 
@@ -176,9 +178,9 @@ def test_names_that_the_server_would_cut_off_are_refused(postgres: Postgres) -> 
 
 
 def test_a_table_is_named_for_a_database_and_for_nothing_else(postgres: Postgres, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="which table of the database to write is not said; give table="):
+    with pytest.raises(UsageError, match="no table of the database given; give table="):
         CLF.predict_to(postgres.url, TABLE)
-    with pytest.raises(UsageError, match="table= is for databases; give the URL of one"):
+    with pytest.raises(UsageError, match="table= applies to databases; give a URL"):
         CLF.predict_to(tmp_path / "a.csv", TABLE, table="scores")
     assert CLF.decide_to(tmp_path / "a.csv", TABLE, reject=0.3) == 2_000
 

@@ -151,14 +151,14 @@ def test_sums_that_no_rows_have_are_refused(family: Any, tmp_path: Path) -> None
     header, arrays = taken_apart(content(clf))
     at = ("counts", "statistics", 0)
     for name, low in (("second", -9), ("first", 9), *((name, 10**6) for name in ("present", "first", "second"))):
-        refused(tmp_path, put_together(changed(header, (*at, name, "low"), low), arrays), "cannot be a model")
+        refused(tmp_path, put_together(changed(header, (*at, name, "low"), low), arrays), "invalid model file")
     digits = [(start, size) for kind, start, size in arrays_of(header) if kind == "int32"]
     for k, (start, size) in enumerate(digits):
         end = start + 4 * size
         some = np.frombuffer(arrays[start:end], np.int32)
         for other in [0 * some, *([-some] if k != 1 else [])]:
             data = put_together(header, arrays[:start] + other.astype(np.int32).tobytes() + arrays[end:])
-            refused(tmp_path, data, "cannot be a model")
+            refused(tmp_path, data, "invalid model file")
 
 
 @ignoring_overflow

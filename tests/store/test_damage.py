@@ -125,7 +125,7 @@ def test_large_files_are_refused_at_once(tmp_path: Path) -> None:
         paths.append(written(tmp_path, put_together(many), f"{name}.dcb"))
     messages = refused_at_once(paths)
     assert "10,000,002 lists" in messages[-2]
-    assert "values, more than a model has" in messages[-1]
+    assert "values, more than a model can have" in messages[-1]
 
 
 def test_small_headers_cannot_ask_for_long_work(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_small_headers_cannot_ask_for_long_work(tmp_path: Path) -> None:
     bad_checksum = [written(tmp_path, put_together(one, arrays)[:-1] + b"?", f"{n}.dcb") for n, one in texts.items()]
     messages = dict(zip(texts, refused_at_once(bad_checksum), strict=True))
     for name in ("many", "huge", "long", "zero"):
-        assert "an array has the shape [" in messages[name], messages[name]
+        assert "an array has the invalid shape [" in messages[name], messages[name]
     assert "a number of 4,290 digits" in messages["digits"]
     assert "nested too deeply" in messages["deep"]
 

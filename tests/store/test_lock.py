@@ -32,9 +32,9 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 # Reads a number, and some time later replaces the file by one with the next number: what learning does, in short.
 CHANGE = """
 import os, sys, time
-from deciban.store.lock import changing
+from deciban.store.lock import lock_for_change
 for turn in range(5):
-    with changing("number", lambda words: None):
+    with lock_for_change("number", lambda words: None):
         number = int(open("number").read())
         time.sleep(0.005)
         name = f"{os.getpid()}.part"
@@ -66,7 +66,7 @@ def test_the_second_waits_says_so_and_sees_what_the_first_wrote(model: str, capf
     timer.start()
     assert run(["learn", model, "one.csv"]) == 0
     timer.join()
-    said = f"note: {model}: another command, or a service that learns, has this model; waiting for it"
+    said = f"note: {model}: the model is locked by another command or service; waiting"
     assert said in capfd.readouterr().err
     assert load(model).counts_.rows == 60
 
@@ -79,8 +79,8 @@ def test_the_second_does_not_wait_for_ever(model: str, capfd: pytest.CaptureFixt
             for wait in ("0.2", "0"):
                 assert run([*command, "--wait", wait]) == 5
                 said = capfd.readouterr().err
-                assert "the model is locked by another command, or by a service that learns; try again" in said
-                assert ("waiting for it" in said) == (wait != "0")
+                assert "the model is locked by another command or service; try again" in said
+                assert ("; waiting" in said) == (wait != "0")
         Path("copy.dcb").write_bytes(before)
         for command in (["fit", "one.csv", "-t", "kind"], ["merge", "copy.dcb"]):
             assert run([*command, "--output", model]) == 2
@@ -98,7 +98,7 @@ def test_where_files_cannot_be_locked_that_is_said(
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     assert run(["learn", model, "one.csv"]) == 0
-    assert "files cannot be locked here" in capfd.readouterr().err
+    assert "locks are not supported here" in capfd.readouterr().err
 
 
 def test_a_model_with_a_journal_is_not_changed_by_commands(model: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -76,5 +76,5 @@ def test_buckets_that_are_none(tmp_path: Path) -> None:
 def test_words_whose_beginnings_overflow_are_refused() -> None:
     """Their differences wrap around to positive numbers."""
     starts = np.array([0, 2**63 - 1, -(2**63), -1, 5])
-    with pytest.raises(ValueError, match="no length"):
+    with pytest.raises(ValueError, match="negative length"):
         _check_words(Vocabulary(np.zeros(5, dtype=np.uint8), starts), 0)

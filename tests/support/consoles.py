@@ -44,7 +44,7 @@ class Console:
         """Run a command, and fail if it prints something else than this."""
         if command.startswith("cd "):
             self.folder = (self.folder / command.removeprefix("cd ")).resolve()
-        elif command == "kill -9 %1":
+        elif command == "kill -KILL %1":
             self._end(signal.SIGKILL)
         elif command == "kill %1":
             self._end(signal.SIGTERM)

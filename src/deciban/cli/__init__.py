@@ -1,4 +1,4 @@
-"""The command `deciban`. Nothing heavy is imported before a command needs it: --help answers at once."""
+"""The command `deciban`. Heavy packages are imported only when a command needs them, so that --help is fast."""
 
 import os
 import sys
@@ -26,31 +26,29 @@ from deciban.sources.addresses import find_passwords
 from deciban.util import shutdown
 from deciban.util.version import __version__
 
-# What the exit codes mean: 0 fine, 2 usage, 3 data, 4 model file, 5 input and output, 130 interrupted, 143 terminated,
-# 129 hung up; 1 is an internal error.
+# Exit codes of errors. Others are 0 success, 1 internal error, 129 hung up, 130 interrupted, 143 terminated.
 CODES = {UsageError: 2, DataError: 3, ModelFileError: 4, DecibanError: 3, OSError: 5, MemoryError: 3}
 
 PASSWORD_SEEN = (
-    "a password in an argument can be seen in the list of processes, and stays in the history of the shell; "
-    "give it by PGPASSWORD, or in ~/.pgpass"
+    "a password in an argument is visible in the process list and in the shell history; put it in PGPASSWORD or "
+    "~/.pgpass"
 )
 
 EPILOG = """\b
 Examples:
-  deciban demo                                             a tour that needs no data
-  deciban fit wine.csv --target kind --output wine.dcb     learn a table
-  deciban predict wine.dcb new.csv --output predicted.csv  classify rows
-  deciban explain wine.dcb new.csv                         why, in decibans
-  deciban evaluate wine.csv --target kind --folds 5        how good it is
-  deciban bayes --prior 0.05 --sensitivity 0.9 --false-positive 0.08
+  deciban demo
+  deciban evaluate wine.csv --target kind
+  deciban fit wine.csv --target kind --output wine.dcb
+  deciban predict wine.dcb new.csv --output predicted.csv
+  deciban explain wine.dcb new.csv
 \b
-Exit codes: 0 fine, 2 usage, 3 data, 4 model file, 5 input or output, 130 interrupted,
-143 terminated.
+Exit codes: 0 success, 1 internal error, 2 usage, 3 data, 4 model file,
+5 input or output, 130 interrupted, 143 terminated.
 """
 
 
 class App(click.Group):
-    """The group of commands, in the order in which people need them."""
+    """Group of commands, listed in the order of use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -59,7 +57,7 @@ class App(click.Group):
         try:
             result = super().invoke(ctx)
             flush()
-        except BrokenPipeError:  # whoever read the output has seen enough
+        except BrokenPipeError:  # the reader of the output closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
         return result
@@ -69,15 +67,15 @@ class App(click.Group):
     cls=App,
     epilog=EPILOG,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
 )
 @click.version_option(__version__, message="deciban %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
-    """A Bayes classifier for the table people really have: probabilities you can believe, decisions you can defend."""
+    """Fit, evaluate, explain and serve Bayes classifiers for tables and texts."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-        raise click.UsageError("give a command, such as demo", context)
+        raise click.UsageError("no command given; try deciban demo", context)
 
 
 for command in (
@@ -88,13 +86,13 @@ for command in (
 
 
 def main() -> None:
-    """Run the command line and exit with its code; `deciban.__main__` catches signals before it imports this."""
+    """Run the command line and exit with its code. `deciban.__main__` catches signals before it imports this."""
     output.prepare_streams()
     shutdown.leave(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit code of one command; every error is one line."""
+    """Run one command and return its exit code. Every error is printed as one line."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, *rest, **more: notify("warning", describe_warning(message))
@@ -103,7 +101,7 @@ def run(arguments: Sequence[str]) -> int:
         try:
             result = app.main(list(arguments), prog_name="deciban", standalone_mode=False)
             if output.ClosedOutput.lost and not shutdown.written:
-                raise OSError("standard output is closed, and what was to be said is lost; give --output, or open it")
+                raise OSError("standard output is closed and the output is lost; use --output")
             return result if isinstance(result, int) else 0
         except click.exceptions.Exit as done:
             return done.exit_code
@@ -124,20 +122,20 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def describe_internal_error(problem: Exception) -> str:
-    """An error that deciban did not raise on purpose, in one line."""
+    """Return the message for an error that deciban did not raise on purpose, in one line."""
     text = " ".join(str(problem).split())
     return (
-        f"this is an internal error of deciban ({type(problem).__name__}{': ' if text else ''}{text}); "
-        "please report it, with what --debug prints"
+        f"internal error ({type(problem).__name__}{': ' if text else ''}{text}); please report it with the output of "
+        "--debug"
     )
 
 
 def describe(problem: BaseException) -> str:
-    """An error in one line."""
+    """Return the message of an error in one line."""
     if isinstance(problem, OSError) and problem.strerror:
         return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
     if isinstance(problem, MemoryError):
-        return "there is not enough memory for this"
+        return "not enough memory"
     if isinstance(problem, DecibanError):
         return describe_error(problem)
     return " ".join(str(problem).split()) or type(problem).__name__

@@ -1,4 +1,4 @@
-"""demo, completion, bayes: commands that need no data."""
+"""The commands demo, completion and bayes, which need no data."""
 
 import os
 import shlex
@@ -9,25 +9,26 @@ from typing import Any
 
 import click
 
-from deciban.cli.options import common_options, complete_files, split_pair
+from deciban.cli.options import command, common_options, complete_files, split_pair
 from deciban.cli.output import echo, echo_heading, echo_json
 from deciban.util import shutdown
 
 DAY = "outlook,temperature,humidity,wind\nsunny,cool,high,strong\n"
-PATIENTS = (0, 40, 100, 135, 146, 300, 363, 500)  # kept back from learning; some are hard to tell
+# Rows of the cancer table that are held out. Some of them are hard to classify.
+PATIENTS = (0, 40, 100, 135, 146, 300, 363, 500)
 COSTS = ",benign,malignant\nbenign,0,100\nmalignant,1,0\n"
 
 WEATHER = (
     (
-        "Fourteen days, and whether tennis was played. Counting them is all the learning there is.",
+        "Fourteen days of weather, and whether tennis was played. Fitting plain Bayes is counting.",
         "fit weather.csv --target play --output weather.dcb --tune none --alpha 0",
     ),
     (
-        "Will it be played on a sunny, cool, humid, windy day? Prior times likelihoods, step by step.",
+        "Will tennis be played on a sunny, cool, humid, windy day? Prior times likelihoods, step by step.",
         "explain weather.dcb tomorrow.csv --steps",
     ),
     (
-        "Counts add: two halves of the table, learned apart, are the model of the whole.",
+        "Counts add up: models of two halves of the table, merged, are the model of the whole table.",
         "fit spring.csv --target play --output spring.dcb --tune none --alpha 0",
     ),
     (None, "fit autumn.csv --target play --output autumn.dcb --tune none --alpha 0"),
@@ -35,34 +36,34 @@ WEATHER = (
 )
 CANCER = (
     (
-        "A real table: 561 tumours of the breast, thirty measurements each (Wisconsin, 1995; 8 are kept back).\n"
-        "First, how good can it be? Each fifth of the rows is judged by the other four.",
+        "Real data: 561 breast tumors with thirty measurements each (Wisconsin, 1995; 8 rows are held out).\n"
+        "First, 5-fold cross-validation.",
         "evaluate cancer.csv --target diagnosis --folds 5 --costs costs.csv",
     ),
     (
-        "Learn most of it. What each column is, is found by itself, and can be overruled with --family.",
+        "Fit a model. The family of each column is chosen automatically; --family overrides it.",
         "fit cancer.csv --target diagnosis --output cancer.dcb",
     ),
     (
-        "Classify patients that it has not seen.",
+        "Predict the held-out patients.",
         "predict cancer.dcb patients.csv --probabilities --keep patient",
     ),
     (
-        "Why? The evidence of each measurement, in decibans: 10 are ten to one.",
+        "Explain a prediction: the evidence of each measurement, in decibans (10 decibans are odds of ten to one).",
         "explain cancer.dcb patients.csv --row 1",
     ),
     (
-        "To overlook a cancer costs a hundred times what a needless examination costs (costs.csv), and a second look\n"
-        "costs half an examination. The decision of least expected cost:",
+        "Missing a cancer costs 100 times as much as an unnecessary examination (costs.csv), and asking for a second\n"
+        "opinion (reject) costs half an examination. The decisions with the lowest expected cost:",
         "decide cancer.dcb patients.csv --costs costs.csv --reject 0.5 --keep patient",
     ),
 )
 
 
-@click.command(epilog="""\b
+@command(short_help="Take a tour that needs no data", epilog="""\b
 Examples:
   deciban demo
-  deciban demo --files          write the tables of the tour into the folder deciban-demo, to play with
+  deciban demo --files
 """)  # fmt: skip
 @click.option(
     "--files",
@@ -70,11 +71,12 @@ Examples:
     is_flag=False,
     flag_value="deciban-demo",
     metavar="[FOLDER]",
-    help="Only write the tables of the tour into this folder, deciban-demo unless given; no file is overwritten.",
+    help="Only write the tables of the tour into this folder (deciban-demo if no name is given). Existing files are "
+    "not overwritten.",
 )
 @common_options
 def demo(files: str | None, as_json: bool) -> None:
-    """A guided tour that needs no data: the weather step by step, then a real table from file to decision."""
+    """Run a tour of deciban: a small example step by step, then real data from a file to decisions."""
     if files is not None:
         names = write_tables(Path(files))
         return echo_json({"folder": files, "files": names}) if as_json else echo("\n".join(names))
@@ -100,7 +102,7 @@ def demo(files: str | None, as_json: bool) -> None:
     if as_json:
         return echo_json(tour)
     echo()
-    echo("The tables of this tour: deciban demo --files. What else there is: deciban --help.")
+    echo("To write the tables of this tour, run deciban demo --files. For all commands, run deciban --help.")
     return None
 
 
@@ -111,13 +113,13 @@ def _run(arguments: list[str]) -> None:
 
 
 def write_tables(folder: Path) -> list[str]:
-    """Write the tables of the tour; their paths. Files that are there already and are others are refused."""
+    """Write the tables of the tour and return their paths. Existing files with other content raise an error."""
     from deciban.sources.write import replace_file
 
     tables = {folder / name: text.encode() for name, text in make_tables().items()}
     for path, content in tables.items():
         if path.exists() and (not path.is_file() or path.read_bytes() != content):
-            raise FileExistsError(f"{path}: there is such a file already, and it is another one; give another folder")
+            raise FileExistsError(f"{path}: a different file with this name exists; choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
     for path, content in tables.items():
         if not path.exists():
@@ -127,7 +129,7 @@ def write_tables(folder: Path) -> list[str]:
 
 
 def make_tables() -> dict[str, str]:
-    """The names of the files of the tour and what they hold."""
+    """Return the files of the tour: their names and contents."""
     from sklearn.datasets import load_breast_cancer
 
     from deciban.datasets import weather
@@ -158,14 +160,14 @@ def _join_lines(*lines: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-@click.command(epilog="""\b
+@command(short_help="Print a shell completion script", epilog="""\b
 Example:
   eval "$(deciban completion bash)"
 """)  # fmt: skip
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @common_options
 def completion(shell: str, as_json: bool) -> None:
-    """Print what SHELL needs to complete commands, options and files."""
+    """Print a script that completes commands, options and file names in SHELL."""
     from click.shell_completion import get_completion_class
 
     from deciban.cli import app
@@ -175,7 +177,7 @@ def completion(shell: str, as_json: bool) -> None:
     source = kind(app, {}, "deciban", "_DECIBAN_COMPLETE").source()
     source = source.replace(
         "complete -o nosort", "complete -o nosort -o bashdefault -o default"
-    )  # else no file is found
+    )  # otherwise bash completes no file names
     if as_json:
         echo_json({"shell": shell, "script": source})
     else:
@@ -183,7 +185,7 @@ def completion(shell: str, as_json: bool) -> None:
 
 
 def parse_number(text: str) -> float:
-    """0.9 of "0.9", "90%" or "90 %"; a ValueError where it is none of them."""
+    """Parse a number or a percentage: "0.9" and "90%" are 0.9. Raise a ValueError for anything else."""
     if not text.rstrip().endswith("%"):
         return float(text)
     try:
@@ -192,45 +194,68 @@ def parse_number(text: str) -> float:
         raise ValueError(text) from None
 
 
-@click.command(epilog="""\b
+@command(short_help="Apply Bayes' theorem to test results", epilog="""\b
 Examples:
   deciban bayes --prior 5% --sensitivity 90% --false-positive 8%
-  deciban bayes --prior 0.05 --sensitivity 0.9 --specificity 0.92 --results positive,positive,negative
-  deciban bayes --prior ill=0.05,well=0.95 --likelihood ill=0.9,well=0.08 --likelihood ill=0.2,well=0.1
+  deciban bayes --prior 0.05 --sensitivity 0.9 --specificity 0.92 \\
+      --results positive,positive,negative
+  deciban bayes --prior ill=0.05,well=0.95 --likelihood ill=0.9,well=0.08
 """)  # fmt: skip
 @click.option(
-    "--prior", required=True, help="The probability before: of the first hypothesis, or of all: 'a=0.2,b=0.8'."
+    "--prior",
+    required=True,
+    metavar="PRIOR",
+    help="Prior probability of the first hypothesis, or of all: 'a=0.2,b=0.8'.",
 )
-@click.option("--sensitivity", multiple=True, help="P(positive | yes) of a test; one for each, or one for all.")
-@click.option("--false-positive", multiple=True, help="P(positive | no) of a test.")
-@click.option("--specificity", multiple=True, help="P(negative | no), instead of --false-positive.")
 @click.option(
-    "--results", metavar="LIST", help="Of several tests in a row: positive,negative,…; all positive unless given."
+    "--sensitivity",
+    multiple=True,
+    metavar="P",
+    help="P(positive | ill) of a test. Repeat it for tests with different values.",
+)
+@click.option("--false-positive", multiple=True, metavar="P", help="P(positive | well) of a test.")
+@click.option("--specificity", multiple=True, metavar="P", help="P(negative | well), instead of --false-positive.")
+@click.option(
+    "--results",
+    metavar="LIST",
+    show_default="positive",
+    help="Results of several tests in a row: positive,negative,…",
 )
 @click.option(
     "--likelihood",
     multiple=True,
     metavar="LIST",
-    help="Of any evidence, under each hypothesis: 'a=0.9,b=0.1', or '0.9,0.1'; may be a density; may be repeated.",
+    help="Likelihood of any other evidence under each hypothesis: 'a=0.9,b=0.1' or '0.9,0.1'. Repeatable.",
 )
-@click.option("--density", is_flag=True, help="The numbers of --likelihood are densities: tell no natural frequencies.")
-@click.option("--names", help="Of the two hypotheses: ill,well for tests, A,B for other evidence unless given.")
-@click.option("--population", type=click.IntRange(1), help="Of how many people to speak; found by itself unless given.")
+@click.option("--density", is_flag=True, help="--likelihood gives densities: show no natural frequencies.")
+@click.option(
+    "--names", metavar="A,B", show_default="ill,well for tests, A,B otherwise", help="Names of the hypotheses."
+)
+@click.option(
+    "--population",
+    type=click.IntRange(1),
+    metavar="N",
+    show_default="chosen automatically",
+    help="Population size for natural frequencies.",
+)
 @common_options
 def bayes(prior: str, as_json: bool, names: str | None, population: int | None, **options: Any) -> None:
-    """Bayes' theorem: what to believe after a test, or several in a row, in natural frequencies too."""  # fmt: skip
+    """Compute posterior probabilities after one or more tests, or any other evidence.
+
+    The result is also shown in natural frequencies.
+    """
     from deciban.decisions.theorem import bayes as theorem
 
     tests = _parse_tests(options)
     evidence = [*tests, *(_parse_numbers(text, "--likelihood") for text in options["likelihood"])]
     if not evidence:
-        raise click.UsageError("give the evidence: --sensitivity and --false-positive, or --likelihood")
+        raise click.UsageError("no evidence; give --sensitivity and --false-positive, or --likelihood")
     if options["density"] and not options["likelihood"]:
-        raise click.UsageError("--density is for --likelihood; the rates of a test are probabilities")
+        raise click.UsageError("--density applies to --likelihood; the rates of a test are probabilities")
     names = names or ("ill,well" if tests else "A,B")
     hypotheses = tuple(name.strip() for name in names.split(","))
     if len(hypotheses) != 2:
-        raise click.UsageError(f"--names {names}: give two names with a comma between")
+        raise click.UsageError(f"--names {names}: expected two names separated by a comma")
     believed: Any = _parse_numbers(prior, "--prior") if "=" in prior else _parse_probability(prior, "--prior")
     shown = [theorem(believed, evidence[0], hypotheses, density=options["density"] and not tests)]
     for place, likelihoods in enumerate(evidence[1:], start=1):
@@ -247,7 +272,7 @@ def bayes(prior: str, as_json: bool, names: str | None, population: int | None, 
 
 
 def _parse_tests(options: dict[str, Any]) -> list[tuple[float, float]]:
-    """The likelihoods of each test under both hypotheses, given its result."""
+    """Return the likelihoods of each test result under both hypotheses."""
     sensitivity, alarms, specificity = (
         [_parse_share(text, f"--{name.replace('_', '-')}") for text in options[name]]
         for name in ("sensitivity", "false_positive", "specificity")
@@ -256,15 +281,17 @@ def _parse_tests(options: dict[str, Any]) -> list[tuple[float, float]]:
     if not sensitivity and not alarms:
         return []
     if not sensitivity or not alarms:
-        raise click.UsageError("a test has a --sensitivity and a --false-positive rate (or a --specificity); give both")
+        raise click.UsageError("a test needs both --sensitivity and --false-positive (or --specificity)")
     results = [text.strip() for text in (options["results"] or "").split(",") if text.strip()]
     tests = max(len(sensitivity), len(alarms), len(results), 1)
     results = results or ["positive"] * tests
     sensitivity, alarms = (each * tests if len(each) == 1 else each for each in (sensitivity, alarms))
     if not len(sensitivity) == len(alarms) == len(results) == tests:
-        raise click.UsageError("give as many --sensitivity, --false-positive and --results as there are tests, or one")
-    if strange := [result for result in results if result not in ("positive", "negative", "+", "-")]:
-        raise click.UsageError(f"--results {strange[0]}: a result is positive or negative")
+        raise click.UsageError(
+            "--sensitivity, --false-positive and --results need one value for each test, or one for all"
+        )
+    if invalid := [result for result in results if result not in ("positive", "negative", "+", "-")]:
+        raise click.UsageError(f"--results {invalid[0]}: expected positive or negative")
     return [
         (hit, alarm) if result in ("positive", "+") else (1.0 - hit, 1.0 - alarm)
         for hit, alarm, result in zip(sensitivity, alarms, results, strict=True)
@@ -275,12 +302,12 @@ def _parse_probability(text: str, option: str) -> float:
     try:
         return parse_number(text)
     except ValueError:
-        raise click.UsageError(f"{option} {text}: give a probability, such as 0.9 or 90%") from None
+        raise click.UsageError(f"{option} {text}: expected a probability, such as 0.9 or 90%") from None
 
 
 def _parse_share(text: str, option: str) -> float:
     if not 0.0 <= (share := _parse_probability(text, option)) <= 1.0:
-        raise click.UsageError(f"{option} {text}: a probability is between 0 and 1, or 0% and 100%")
+        raise click.UsageError(f"{option} {text}: expected a probability between 0 and 1, or 0% and 100%")
     return share
 
 

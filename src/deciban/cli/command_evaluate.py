@@ -1,4 +1,4 @@
-"""evaluate, diagnose, inspect: how good a model is, where it fails, and what is in its file."""
+"""The commands evaluate, diagnose and inspect."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -8,11 +8,13 @@ import click
 from deciban.cli.fit_notes import RETUNE, describe_tuning, note_missing_words
 from deciban.cli.messages import as_option
 from deciban.cli.options import (
+    COSTS,
     MODEL,
     TABLE,
     TARGET,
     TUNE,
     ReadOptions,
+    command,
     common_options,
     complete_files,
     input_options,
@@ -23,7 +25,7 @@ from deciban.cli.options import (
     warn_missing_columns,
 )
 from deciban.cli.output import echo, echo_heading, echo_json, format_columns, notify
-from deciban.util.text_tables import align_table, format_amount, format_class, integer_if_whole
+from deciban.util.text_tables import align_table, count_noun, format_amount, format_class, integer_if_whole
 
 if TYPE_CHECKING:
     from deciban.evaluation.metrics import Evaluation
@@ -31,44 +33,44 @@ if TYPE_CHECKING:
     from deciban.sources.streams import LabeledStream
 
 
-@click.command(epilog="""\b
+@command(short_help="Measure accuracy, calibration and costs", epilog="""\b
 Examples:
-  deciban evaluate wine.csv --target kind --folds 5        from the table alone, each row judged by the others
-  deciban evaluate wine.csv --target kind --hold-out 0.2   a fifth of the rows judged by the rest
-  deciban evaluate wine.dcb new.csv                        a model on new rows
-  deciban evaluate wine.dcb wine.csv                       on rows that it has learned: each left out in turn, exactly
-  deciban evaluate cancer.dcb new.csv --costs costs.csv    what its decisions cost
+  deciban evaluate wine.csv --target kind
+  deciban evaluate wine.csv --target kind --hold-out 0.2
+  deciban evaluate wine.dcb new.csv
+  deciban evaluate cancer.dcb new.csv --costs costs.csv
 """)  # fmt: skip
 @click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...", shell_complete=complete_files)
-@click.option("--target", "-t", metavar="COLUMN", help="The column with the classes.")
-@click.option("--weight", metavar="COLUMN", help="The column with the weight of each row, of a table without a model.")
+@click.option("--target", "-t", metavar="COLUMN", show_default="as in the model", help="Column with the class.")
+@click.option("--weight", metavar="COLUMN", help="Column with the weight of each row (only without a model).")
 @click.option(
     "--folds",
     type=click.IntRange(2),
-    help="Judge each of so many parts of the table by the others; 5 for a table without a model.",
+    metavar="N",
+    show_default="5 without a model",
+    help="Number of cross-validation folds.",
 )
 @click.option(
     "--hold-out",
     type=click.FloatRange(0.0, 0.5, min_open=True),
-    help="Judge this share of the rows by the rest, rounded to one part of so many: 1/2, 1/3, 1/4, …",
+    metavar="SHARE",
+    help="Instead of cross-validation, hold out this share of the rows; rounded to 1/2, 1/3, 1/4, …",
 )
 @click.option(
     "--leave-one-out",
     is_flag=True,
-    help="The rows are some of those that the model has "
-    "learned: leave each out in turn. All that were learned at once are known as such without it.",
+    help="Leave out each row in turn. TABLE is a part of the training rows. Not needed for the whole training table.",
 )
-@click.option(
-    "--costs",
-    metavar="FILE",
-    shell_complete=complete_files,
-    help="What each decision costs when each class is true; see deciban decide.",
-)
+@COSTS
 @TUNE
 @input_options
 @common_options
 def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: ReadOptions, **options: Any) -> None:
-    """Say how often the predictions are right and how far the probabilities can be believed."""  # fmt: skip
+    """Measure how accurate the predictions are and how well the probabilities are calibrated.
+
+    Without a model, the table is cross-validated. With a model, its predictions for the table are evaluated. If the
+    table is the one that the model was fitted on, each row is left out in turn.
+    """
     from deciban.cli.command_predict import load_costs, locate_cost_errors
     from deciban.evaluation.validation import cross_validate, evaluate_left_out
     from deciban.model.fitted import Settings
@@ -78,9 +80,9 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
     if first_is_model and len(sources) == 1:
         raise click.UsageError("give the table too: deciban evaluate MODEL TABLE")
     if options["leave_one_out"] and from_scratch:
-        raise click.UsageError("--leave-one-out is for a model and the rows that it has learned; see --folds")
+        raise click.UsageError("--leave-one-out needs a model and its training rows; without a model, use --folds")
     if first_is_model and (options["tune"] is not None or options["weight"] is not None):
-        raise click.UsageError("--tune and --weight are for a table without a model, which knows its own")
+        raise click.UsageError("--tune and --weight cannot be used with a model; the model file contains them")
     fitted = load_model(sources[0]) if first_is_model else None
     loss = load_costs(options["costs"], None if from_scratch else fitted)
     scan = open_table(sources[1:] if first_is_model else sources, read)
@@ -92,37 +94,40 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
 
         note_missing_words(scan, target)
         if target is None:
-            raise click.UsageError("give --target, the column with the classes")
+            raise click.UsageError("give --target, the column with the class")
         rows = LabeledStream.of(scan, target, options["weight"])
-    as_new = None
+    not_left_out = None
     if from_scratch or fitted is None:
         share = options["hold_out"]
         folds = max(2, round(1 / share)) if share is not None else options["folds"] or 5
-        how = f"a hold-out of 1/{folds}" if share is not None else f"{folds} folds"
+        method = f"hold-out of 1/{folds}" if share is not None else f"{folds}-fold cross-validation"
         with locate_cost_errors(options["costs"]):
             settings = Settings(tune=parse_tuning(options["tune"])) if fitted is None else fitted.settings
             found = cross_validate(settings, rows, folds, loss, only=1 if share is not None else None)
     elif options["leave_one_out"]:
-        how, found = _describe_left_out(fitted), evaluate_left_out(fitted, rows, loss)
+        method, found = _describe_left_out(fitted), evaluate_left_out(fitted, rows, loss)
     else:
         with rows.locate_errors():
-            how, found, as_new = _evaluate_model(fitted, rows, loss)
+            method, found, not_left_out = _evaluate_model(fitted, rows, loss)
     if as_json:
-        learned = {} if as_new is None else {"as_if_new": as_new.to_dict()}
-        return echo_json({"how": how, **found.to_dict(), **learned})
-    echo_heading(how)
+        more = {} if not_left_out is None else {"not_left_out": not_left_out.to_dict()}
+        return echo_json({"method": method, **found.to_dict(), **more})
+    echo_heading(method)
     echo(str(found).replace("to_dict()", "--json"))
-    if as_new is not None:
-        figures = f"accuracy {as_new.accuracy:.4f}, log-loss {as_new.log_loss:.4f}"
+    if not_left_out is not None:
+        metrics = f"accuracy {not_left_out.accuracy:.4f}, log-loss {not_left_out.log_loss:.4f}"
         echo()
-        echo(f"The model has learned these rows: taken as new ones they would have {figures}.")
+        echo(f"These are the training rows. Without leaving them out: {metrics}.")
     return None
 
 
 def _evaluate_model(
     fitted: "Fitted", rows: "LabeledStream", loss: Any
 ) -> tuple[str, "Evaluation", "Evaluation | None"]:
-    """How rows were evaluated, and the figures; if the model has learned them, also those as if they were new rows."""
+    """Evaluate a model on rows.
+
+    Returns the method and the evaluation. For training rows there is also the evaluation without leaving them out.
+    """
     from deciban.cli.command_predict import count_unknown_cells
     from deciban.errors import DataError
     from deciban.evaluation.validation import evaluate_and_recognize, evaluate_left_out
@@ -130,31 +135,31 @@ def _evaluate_model(
     with count_unknown_cells(fitted) as observe:
         found, learned = evaluate_and_recognize(fitted, rows, loss, observe)
     if not learned:
-        return "rows that are taken as new", found, None
+        return "new rows", found, None
     try:
         left_out = evaluate_left_out(fitted, rows, loss)
-    except DataError:  # some of what was learned has faded since
-        notify("warning", "the model has learned these rows: the figures flatter it; --folds judges by other rows")
-        return "rows that the model has learned, taken as new", found, None
-    return f"rows that the model has learned, each left out in turn: {_describe_left_out(fitted)}", left_out, found
+    except DataError:  # the training rows have decayed since
+        notify("warning", "the model was fitted on these rows, so the metrics are too optimistic; use --folds")
+        return "training rows, not left out", found, None
+    return f"training rows, {_describe_left_out(fitted)}", left_out, found
 
 
 def _describe_left_out(fitted: "Fitted") -> str:
-    return "leave-one-out, exact" + (" (given the tuning)" if fitted.is_tuned else "")
+    return "exact leave-one-out" + (" (given the tuning)" if fitted.is_tuned else "")
 
 
 def _is_model(path: str) -> bool:
     from deciban.store.layout import is_model
 
     if os.path.exists(path) and not os.path.isfile(path):
-        return False  # of a pipe nothing can be read twice
+        return False  # a pipe can be read only once
     try:
         return is_model(path)
     except OSError:
         return path.endswith(".dcb")
 
 
-@click.command(epilog="""\b
+@command(short_help="Check the assumptions of a model", epilog="""\b
 Example:
   deciban diagnose wine.dcb wine.csv
 """)  # fmt: skip
@@ -166,7 +171,10 @@ Example:
 def diagnose(
     model: str, table: tuple[str, ...], target: str | None, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
-    """Say where the assumptions of MODEL fail on the rows it has learned, what that costs, and the remedy."""
+    """Check which assumptions of MODEL fail on its training rows.
+
+    Shows dependent columns, poorly fitting families, their effect on the log-loss, and remedies.
+    """
     from deciban.evaluation.validation import diagnose_rows
 
     fitted = load_model(model)
@@ -179,16 +187,16 @@ def diagnose(
     return None
 
 
-@click.command(epilog="""\b
+@command(short_help="Show the contents of a model file", epilog="""\b
 Examples:
   deciban inspect wine.dcb
   deciban inspect wine.dcb --estimates
 """)  # fmt: skip
 @MODEL
-@click.option("--estimates", is_flag=True, help="Show what was estimated too: means, variances, P(value | class), …")
+@click.option("--estimates", is_flag=True, help="Show estimates too: means, variances, P(value | class), …")
 @common_options
 def inspect(model: str, estimates: bool, as_json: bool) -> None:
-    """Say what is in a model file: what it has learned, from how many rows, and how it was tuned."""
+    """Show the rows, classes, columns, families and tuning of a model file."""
     from deciban.cli.command_fit import describe_size
     from deciban.explain.estimates import Estimates, ParameterCount
     from deciban.store.model_file import shards_of
@@ -200,8 +208,8 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
     echo_heading(f"{model}: {describe_size(fitted)}")
     shards = shards_of(fitted)
     shown = ", ".join(shard[:12] for shard in shards[:4]) + (", …" if len(shards) > 4 else "")
-    echo(f"{os.path.getsize(model):,} bytes; sets of rows: {len(shards)} ({shown})")
-    echo(f"labels: {fitted.origin.target or 'given apart'}")
+    echo(f"{os.path.getsize(model):,} bytes; {count_noun(len(shards), 'shard')} ({shown})")
+    echo(f"target: {fitted.origin.target or 'not named'}")
     echo()
     counts = fitted.counts
     rows = list(zip(counts.classes.tolist(), counts.class_weight.tolist(), strict=True))
@@ -214,13 +222,13 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
     echo(format_columns(fitted))
     if fitted.tuning is not None:
         echo()
-        echo(describe_tuning(fitted) + (f"; the counts have changed since: {RETUNE}" if fitted.tuning.stale else ""))
+        echo(describe_tuning(fitted) + (f"; the rows have changed since; {RETUNE}" if fitted.tuning.stale else ""))
         echo(fitted.tuning.weights_table)
         if fitted.tuning.corrections is not None:
             echo()
             echo(fitted.tuning.corrections_table)
     echo()
-    echo("free parameters, prior included")
+    echo("free parameters, including the prior")
     echo(ParameterCount.from_counts(fitted.counts, fitted.plain, fitted.model))
     if estimates:
         echo()
@@ -229,7 +237,7 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
 
 
 def describe_model(fitted: "Fitted") -> dict[str, Any]:
-    """What a classifier has learned, for programs."""
+    """Describe a model as a dictionary."""
     from deciban.explain.estimates import ParameterCount
     from deciban.store.model_file import shards_of
     from deciban.util.version import __version__

@@ -1,4 +1,4 @@
-"""export: a model as a program of its own, in JavaScript or Python, as an ONNX model, or as a statement of SQL."""
+"""The command export: a model as JavaScript, Python, ONNX or SQL."""
 
 import sys
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deciban.cli.options import MODEL, common_options, complete_files, load_model
+from deciban.cli.options import MODEL, command, common_options, complete_files, load_model
 from deciban.cli.output import check_output, echo, echo_json
 from deciban.errors import UsageError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Query:
-    """What a statement of SQL is asked for: the table, whose SQL it is, whether it explains, what it passes on."""
+    """Options of an export to SQL."""
 
     table: str | None
     dialect: str | None
@@ -50,7 +50,7 @@ def _to_sql(fitted: "Fitted", query: Query) -> str:
     return to_sql(fitted, query.table or "", query.dialect or "duckdb", query.explain, query.keep or None)
 
 
-# What a model can be written as; these are no texts.
+# Formats that are binary.
 BYTES = ("onnx",)
 TARGETS: dict[str, Callable[["Fitted", Query], str | bytes]] = {
     "js": _to_javascript,
@@ -61,40 +61,47 @@ TARGETS: dict[str, Callable[["Fitted", Query], str | bytes]] = {
 
 
 def _check_query(to: str, query: Query) -> None:
-    """A UsageError where a statement has no table, or what is no statement has one."""
+    """Raise a UsageError if an export to SQL has no table, or another export has options of SQL."""
     if to == "sql" and not query.table:
-        raise UsageError("--to sql needs the table that is to be scored; name it with --table")
+        raise UsageError("--to sql needs the name of the table to score; use --table")
     if to != "sql" and query != Query(None, None, False, ()):
-        raise UsageError(f"--to {to} is no statement of SQL; leave out --table, --dialect, --explain and --keep")
+        raise UsageError(f"--table, --dialect, --explain and --keep require --to sql, not --to {to}")
 
 
-@click.command(epilog="""\b
+@command(short_help="Export a model to JavaScript, Python, ONNX or SQL", epilog="""\b
 Examples:
   deciban export wine.dcb --to js --output wine.mjs
-  node --input-type=module -e "import { predictProba } from './wine.mjs'; console.log(predictProba({ alcohol: 13.2 }))"
   deciban export wine.dcb --to python --output wine.py
   echo '{"alcohol": 13.2}' | python wine.py
   deciban export wine.dcb --to onnx --output wine.onnx
-  deciban export wine.dcb --to sql --table cellar.wines --dialect postgres --keep id --output scores.sql
+  deciban export wine.dcb --to sql --table wines --output scores.sql
 """)  # fmt: skip
 @MODEL
 @click.option(
     "--to",
     required=True,
     type=click.Choice(tuple(TARGETS)),
-    help="js: a module for browsers and Node (.mjs). python: a file that needs the standard library alone (.py). "
-    "onnx: a model for onnxruntime (.onnx). sql: a SELECT that scores a table where it is (.sql).",
+    help="js: module for browsers and Node. python: file that needs only the standard library. onnx: model for "
+    "onnxruntime. sql: SELECT that scores a table in place.",
 )
-@click.option("--table", metavar="NAME", help="With --to sql: the table to score, such as cellar.wines.")
-@click.option("--dialect", type=click.Choice(("duckdb", "postgres", "spark")), help="With --to sql: whose SQL; duckdb.")
-@click.option("--explain", is_flag=True, help="With --to sql: also what each column says, in decibans.")
-@click.option("--keep", multiple=True, metavar="COLUMN", help="With --to sql: a column to pass on; all unless given.")
+@click.option("--table", metavar="NAME", help="With --to sql: table to score, e.g. cellar.wines.")
+@click.option(
+    "--dialect",
+    type=click.Choice(("duckdb", "postgres", "spark")),
+    show_default="duckdb",
+    help="With --to sql: SQL dialect.",
+)
+@click.option("--explain", is_flag=True, help="With --to sql: add the evidence of each column, in decibans.")
+@click.option(
+    "--keep", multiple=True, metavar="COLUMN", show_default="all", help="With --to sql: column to keep. Repeatable."
+)
 @click.option(
     "--output",
     "-o",
     metavar="FILE",
     shell_complete=complete_files,
-    help="The file to write, such as wine.mjs, wine.py, wine.onnx or scores.sql; standard output unless given.",
+    show_default="standard output",
+    help="File to write, e.g. wine.mjs, wine.py, wine.onnx or scores.sql.",
 )
 @common_options
 def export(
@@ -107,12 +114,12 @@ def export(
     output: str | None,
     as_json: bool,
 ) -> None:
-    """Write a model as a program of its own, for onnxruntime, or as SQL; it gives the same probabilities."""
+    """Export MODEL as a standalone program that computes the same probabilities."""
     check_output(output, (model,))
     query = Query(table, dialect, explain, keep)
     _check_query(to, query)
     if to in BYTES and output is None and (as_json or sys.stdout.isatty()):
-        raise UsageError(f"--to {to} writes bytes that are no text; name a file with --output")
+        raise UsageError(f"--to {to} writes a binary file; name it with --output")
     from deciban.sources.write import replace_file
 
     source = TARGETS[to](load_model(model), query)

@@ -1,4 +1,4 @@
-"""fit, learn, forget, merge: the commands that make and change model files."""
+"""The commands fit, learn, forget and merge, which write model files."""
 
 import os
 import shlex
@@ -17,6 +17,7 @@ from deciban.cli.options import (
     TARGET,
     TUNE,
     ReadOptions,
+    command,
     common_options,
     complete_files,
     input_options,
@@ -42,7 +43,7 @@ from deciban.cli.output import (
     format_columns,
     notify,
 )
-from deciban.store.lock import DEFAULT_WAIT, changing
+from deciban.store.lock import DEFAULT_WAIT, lock_for_change
 from deciban.util.text_tables import count_noun
 
 if TYPE_CHECKING:
@@ -55,77 +56,82 @@ WAIT = click.option(
     "--wait",
     type=click.FloatRange(0.0),
     default=DEFAULT_WAIT,
-    show_default=True,
     metavar="SECONDS",
-    help="How long to wait for another command that changes the model.",
+    help="Time to wait for another command that is changing the model.",
 )
 MODEL_OUTPUT = click.option(
-    "--output", "-o", metavar="FILE", shell_complete=complete_files, help="The model file to write, such as wine.dcb."
+    "--output",
+    "-o",
+    metavar="FILE",
+    shell_complete=complete_files,
+    show_default="change MODEL in place",
+    help="Model file to write.",
 )
 
 
-@click.command(
+@command(
+    short_help="Fit a model to a table",
     epilog="""\b
 Examples:
   deciban fit wine.csv --target kind --output wine.dcb
   deciban fit 'sales/*.parquet' -t churn -o churn.dcb --ignore customer_id
-  deciban fit "sql: select * from 'a.csv' join 'b.parquet' using (id)" -t bought -o bought.dcb
+  deciban fit "sql: select * from 'a.csv' join 'b.parquet' using (id)" \\
+      -t bought -o bought.dcb
+  deciban fit postgresql://ann@db.example.com/shop --table orders \\
+      -t returned -o returns.dcb
+  zcat big.csv.gz | deciban fit - -t kind -o big.dcb
   deciban fit letters/ -t folder -o letters.dcb
-  deciban fit postgresql://ann@db.example.com/shop --query 'select * from orders' -t returned -o returns.dcb
-  zcat big.csv.gz | deciban fit - -t kind -o big.dcb --family "height,weight=JointGaussian"
-"""
+""",
 )
 @TABLE
-@click.option("--target", "-t", required=True, metavar="COLUMN", help="The column with the classes.")
+@click.option("--target", "-t", required=True, metavar="COLUMN", help="Column with the class.")
 @click.option(
     "--output",
     "-o",
     required=True,
     metavar="FILE",
     shell_complete=complete_files,
-    help="The model file to write, such as wine.dcb.",
+    help="Model file to write, e.g. wine.dcb.",
 )
-@click.option("--weight", metavar="COLUMN", help="The column with the weight (the number of repetitions) of each row.")
+@click.option("--weight", metavar="COLUMN", help="Column with the weight (number of repetitions) of each row.")
 @click.option(
     "--family",
     multiple=True,
     metavar="COLUMN=FAMILY",
-    help="What a column is, or several together: age=gaussian, 'size=Binned(bins=32)', 'a,b=JointGaussian'; a name "
-    "with a comma in double quotes; may be repeated.",
+    show_default="inferred",
+    help="Family of a column, or of several together: age=gaussian, 'size=Binned(bins=32)', 'a,b=JointGaussian'. "
+    "Repeatable.",
 )
 @click.option(
     "--prior",
     default="empirical",
     metavar="PRIOR",
-    show_default=True,
     help="empirical, smoothed, uniform, or probabilities: 'ill=0.01,well=0.99'.",
 )
-@click.option("--alpha", type=float, default=1.0, show_default=True, help="Added to every count of a category.")
+@click.option("--alpha", type=float, default=1.0, metavar="NUMBER", help="Smoothing: added to every category count.")
 @click.option(
     "--unseen",
     type=click.Choice(["ignore", "smooth", "error"]),
     default="ignore",
-    show_default=True,
-    help="What a category never seen is worth.",
+    help="How to treat a category not seen in training.",
 )
 @TUNE
-@click.option("--threads", type=click.IntRange(1), help="How many threads count; all cores unless given.")
+@click.option("--threads", type=click.IntRange(1), metavar="N", show_default="all cores", help="Number of threads.")
 @PUSHDOWN
-@click.option("--force", is_flag=True, help="Write the model also where there is a file that is no model.")
+@click.option("--force", is_flag=True, help="Overwrite FILE even if it is not a model.")
 @input_options
 @common_options
 def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: ReadOptions, **options: Any) -> None:
-    """Learn TABLE and write a model file.
+    """Fit a model to TABLE and write it to a file.
 
-    TABLE is a file (CSV, JSON lines, Parquet, Arrow, ORC; also compressed), several files, a glob, a folder, - for
-    standard input, or "sql: select ...". It need not fit into memory. A folder of documents is
-    a table whose target is "folder", the name of the folder that a document is in. A PostgreSQL database is given by
-    its URL, and its rows by --query or --table; passwords belong into PGPASSWORD or ~/.pgpass.
-    """  # fmt: skip
+    The table need not fit into memory. In a folder of documents, each document is a row, and the name of its folder is
+    the column "folder". For a PostgreSQL database, choose the rows with --query or --table, and put the password in
+    PGPASSWORD or ~/.pgpass.
+    """
     if options["force"]:
         check_output(output, table)
     else:
-        check_model_output(output, table, "give another name, or --force to replace it")
+        check_model_output(output, table, "choose another name, or use --force to overwrite it")
     check_no_service(output)
     from deciban.fitting import fit
     from deciban.model.fitted import Settings
@@ -139,7 +145,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
         threads=options["threads"],
         tune=parse_tuning(options["tune"]),
     )
-    settings.check()  # before a table is opened, which may be long or come by standard input
+    settings.check()  # before the table is opened, which may be slow
     again = table_arguments(table, read)
     scan = open_table(table, read, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
@@ -153,19 +159,19 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
 
         return echo_json({"model": output, **describe_model(fitted)})
     echo_heading(f"{output}: {describe_size(fitted)}")
-    echo(format_columns(fitted, most=12, more=f"deciban inspect {output}"))
+    echo(format_columns(fitted, max_columns=12, more=f"deciban inspect {output}"))
     echo()
     tuning = fitted.tuning
     if tuning is not None and options["prior"] != "empirical":
-        echo(replace(tuning, accuracy=None).summary)  # that is with the shares of the classes in the table
+        echo(replace(tuning, accuracy=None).summary)  # the metrics are for the empirical prior
     else:
         echo(describe_tuning(fitted))
     if tuning is None or tuning.accuracy is None or options["prior"] != "empirical":
-        echo(f"how good it is: {shlex.join(['deciban', 'evaluate', output, *again])}")
+        echo(f"to evaluate it: {shlex.join(['deciban', 'evaluate', output, *again])}")
     return None
 
 
-@click.command(epilog="""\b
+@command(short_help="Add rows to a model", epilog="""\b
 Examples:
   deciban learn wine.dcb more.csv
   deciban learn wine.dcb more.csv --output newer.dcb --retune
@@ -175,15 +181,18 @@ Examples:
 @TARGET
 @MODEL_OUTPUT
 @PUSHDOWN
-@click.option("--retune", is_flag=True, help="Learn weights and corrections anew from these rows.")
-@click.option("--force", is_flag=True, help="Also rows that the model has learned already.")
+@click.option("--retune", is_flag=True, help="Tune again on these rows.")
+@click.option("--force", is_flag=True, help="Learn rows even if the model has already learned them.")
 @WAIT
 @input_options
 @common_options
 def learn(
     model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
-    """Add the rows of TABLE to MODEL (or write the result to --output)."""
+    """Add the rows of TABLE to MODEL.
+
+    The counts are exactly those of a fit to all rows. Use --retune to also update the tuning.
+    """
     with _lock_model(model, output, table, options["wait"]):
         from deciban.fitting import update
         from deciban.store.model_file import save
@@ -193,18 +202,18 @@ def learn(
         rows = open_labeled(fitted, scan, options["target"])
         warn_missing_columns(fitted, scan)
         note_missing_words(scan, rows.target)
-        warn_new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
+        warn_new_columns(fitted, rows, scan.name, "learned too; use --ignore to leave a column out")
         with rows.locate_errors():
             shard = update.shard(fitted, scan, rows.target, rows.weight, options["pushdown"])
             learned = update.merge([fitted, shard], [model, scan.name], options["force"])
             if options["retune"]:
                 learned = update.retune(learned, rows.stream, rows.target, rows.weight)
         save(output or model, learned)
-    warn_new_classes(fitted, shard, scan.name, "; `deciban forget` takes the rows back")
+    warn_new_classes(fitted, shard, scan.name, "; to undo, use deciban forget")
     _echo_change(output or model, learned, f"{count_noun(shard.counts.rows, 'row')} learned", as_json)
 
 
-@click.command(epilog="""\b
+@command(short_help="Remove rows from a model", epilog="""\b
 Example:
   deciban forget wine.dcb withdrawn.csv
 """)  # fmt: skip
@@ -219,7 +228,10 @@ Example:
 def forget(
     model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
-    """Subtract the rows of TABLE from MODEL, as if they had never been learned."""
+    """Subtract the rows of TABLE from MODEL, as if they had never been learned.
+
+    All columns of the model must be in the table.
+    """
     with _lock_model(model, output, table, options["wait"]):
         from deciban.fitting import update
         from deciban.store.model_file import save
@@ -228,19 +240,19 @@ def forget(
         before = fitted.counts.rows
         scan = open_table(table, read, output or model)
         rows = open_labeled(fitted, scan, options["target"])
-        warn_new_columns(fitted, rows, scan.name, "left out")
+        warn_new_columns(fitted, rows, scan.name, "ignored")
         fitted = update.forget(fitted, rows.stream, rows.target, rows.weight, options["pushdown"])
         save(output or model, fitted)
     _echo_change(output or model, fitted, f"{count_noun(before - fitted.counts.rows, 'row')} forgotten", as_json)
 
 
-@click.command(epilog="""\b
+@command(short_help="Combine models fitted on different rows", epilog="""\b
 Example:
   deciban merge monday.dcb tuesday.dcb --output week.dcb
 """)  # fmt: skip
 @click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False))
 @click.option(
-    "--output", "-o", required=True, metavar="FILE", shell_complete=complete_files, help="The model file to write."
+    "--output", "-o", required=True, metavar="FILE", shell_complete=complete_files, help="Model file to write."
 )
 @click.option(
     "--force",
@@ -249,7 +261,10 @@ Example:
 )
 @common_options
 def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
-    """Add up MODELS that were trained apart into the one that was trained on all their rows."""
+    """Combine MODELS that were fitted on different rows.
+
+    The counts are exactly those of one fit to all rows. The tuning is not updated; see deciban learn --retune.
+    """
     check_model_output(output, models)
     check_no_service(output)
     from deciban.fitting import update
@@ -265,7 +280,7 @@ def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> N
 
 @contextmanager
 def _lock_model(model: str, output: str | None, table: tuple[str, ...], wait: float) -> Iterator[None]:
-    """While it lasts, nobody else changes the model, if it is to be replaced; what can be checked first, is."""
+    """Check the output and, if the model is changed in place, lock it meanwhile."""
     if output is None:
         check_output(model, table)
     else:
@@ -273,13 +288,14 @@ def _lock_model(model: str, output: str | None, table: tuple[str, ...], wait: fl
     in_place = output is None or (os.path.exists(output) and os.path.exists(model) and os.path.samefile(output, model))
     if not in_place and output is not None:
         check_no_service(output)
-    with changing(model, partial(notify, "note"), wait) if in_place else nullcontext():
+    with lock_for_change(model, partial(notify, "note"), wait) if in_place else nullcontext():
         if in_place:
             check_no_journal(model)
         yield
 
 
 def describe_size(fitted: "Fitted") -> str:
+    """Describe the number of rows, classes and columns of a model."""
     counts = fitted.counts
     parts = [
         count_noun(counts.rows, "row"),
@@ -287,17 +303,17 @@ def describe_size(fitted: "Fitted") -> str:
         count_noun(counts.schema.width, "column"),
     ]
     if counts.unlabeled:
-        parts.append(f"{count_noun(counts.unlabeled, 'row')} without a label left out")
+        parts.append(f"{count_noun(counts.unlabeled, 'row')} without a label ignored")
     return ", ".join(parts)
 
 
-def _echo_change(path: str, fitted: "Fitted", what: str, as_json: bool) -> None:
+def _echo_change(path: str, fitted: "Fitted", change: str, as_json: bool) -> None:
     warn_about_model(fitted)
     if as_json:
         from deciban.cli.command_evaluate import describe_model
 
         return echo_json({"model": path, **describe_model(fitted)})
-    echo_heading(f"{path}: {what}; now {describe_size(fitted)}")
+    echo_heading(f"{path}: {change}; now {describe_size(fitted)}")
     if fitted.tuning is not None and fitted.tuning.stale and fitted.tuning.rows:
-        echo(f"the weights of the evidence are those of before; {RETUNE}")
+        echo(f"the tuning is unchanged; {RETUNE}")
     return None

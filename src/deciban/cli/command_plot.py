@@ -7,9 +7,11 @@ import click
 
 from deciban.cli.command_predict import count_unknown_cells, find_class, load_costs
 from deciban.cli.options import (
+    COSTS,
     MODEL,
     TARGET,
     ReadOptions,
+    command,
     common_options,
     complete_files,
     input_options,
@@ -47,43 +49,40 @@ OPTIONS_OF_KINDS = {
 SPELLINGS = {"label": "--class", "x_axis": "--x-axis"}
 
 
-@click.command(epilog="""\b
+@command(short_help="Draw a picture of a model or its predictions", epilog="""\b
 Examples:
-  deciban plot cancer.dcb patients.csv --kind evidence --row 3 --output why.png
-  deciban plot cancer.dcb --kind nomogram --output nomogram.pdf
-  deciban plot cancer.dcb --kind column --column worst_area --output area.svg
-  deciban plot cancer.dcb --kind decision --column worst_area --costs costs.csv --output decision.png
-  deciban plot cancer.dcb new.csv --kind reliability --output reliability.png
+  deciban plot cancer.dcb patients.csv --kind evidence --row 3 -o why.png
+  deciban plot cancer.dcb --kind nomogram -o nomogram.pdf
+  deciban plot cancer.dcb --kind column --column worst_area -o area.svg
+  deciban plot cancer.dcb --kind decision --column worst_area -o area.png
+  deciban plot cancer.dcb new.csv --kind reliability -o reliability.png
 \b
-These kinds need only MODEL: nomogram, column, pair, decision. `evidence` also needs TABLE.
-The other kinds need TABLE with the target column: reliability, coverage, cost, dependence, learning.
-`decision` draws the rows of TABLE as points, if TABLE is given.
+These kinds need only MODEL: nomogram, column, pair, decision.
+evidence needs rows. These kinds need rows with the target column:
+reliability, coverage, cost, dependence, learning.
+decision draws the rows of TABLE as points, if TABLE is given.
 """)  # fmt: skip
 @MODEL
 @click.argument("table", nargs=-1, shell_complete=complete_files)
-@click.option("--kind", type=click.Choice(PICTURE_KINDS), required=True, help="The kind of picture.")
+@click.option("--kind", type=click.Choice(PICTURE_KINDS), required=True, metavar="KIND", help="Kind of picture: "
+              f"{', '.join(PICTURE_KINDS)}.")  # fmt: skip
 @click.option(
     "--output", "-o", metavar="FILE", required=True, shell_complete=complete_files, help="A .png, .svg or .pdf file."
 )
-@click.option("--row", type=click.IntRange(1), help="The row to draw, counted from 1.  [default: 1]")
-@click.option("--column", multiple=True, metavar="COLUMN", help="The column to draw. Repeat it for a second column "
+@click.option("--row", type=click.IntRange(1), metavar="N", show_default="1", help="Row to draw, counted from 1.")
+@click.option("--column", multiple=True, metavar="COLUMN", help="Column to draw. Repeat it for a second column "
               "(pair, decision) or for several (nomogram).")  # fmt: skip
-@click.option("--class", "label", metavar="CLASS", help="The class to explain.")
-@click.option("--against", metavar="CLASS", help="The class to compare with.  [default: the most probable other "
-              "class, or all others in a nomogram]")  # fmt: skip
+@click.option("--class", "label", metavar="CLASS", help="Class to explain.")
+@click.option("--against", metavar="CLASS", show_default="the most probable other class; in a nomogram all others",
+              help="Class to compare with.")  # fmt: skip
 @TARGET
-@click.option(
-    "--costs",
-    metavar="FILE",
-    shell_complete=complete_files,
-    help="Cost matrix: the cost of each decision for each true class. See deciban decide.",
-)
+@COSTS
 @click.option("--reject", type=float, metavar="COST", help="Mark the result of rejecting rows at this cost (coverage).")
-@click.option("--prior", metavar="PRIOR", help="Other priors: 'ill=0.01,well=0.99', uniform, …")
-@click.option("--boundary", type=float, multiple=True, help="Draw this decision boundary instead of the best one. Can "
-              "be repeated.")  # fmt: skip
-@click.option("--x-axis", type=click.Choice(["threshold", "prior"]), help="The horizontal axis of a cost picture.  "
-              "[default: threshold]")  # fmt: skip
+@click.option("--prior", metavar="PRIOR", help="Other priors: uniform, or 'ill=0.01,well=0.99'.")
+@click.option("--boundary", type=float, multiple=True, metavar="NUMBER", help="Decision boundary to draw instead of "
+              "the best one. Repeatable.")  # fmt: skip
+@click.option("--x-axis", type=click.Choice(["threshold", "prior"]), show_default="threshold",
+              help="Horizontal axis of a cost picture.")  # fmt: skip
 @click.option("--bars", is_flag=True, help="Draw dependence as bars instead of a matrix.")
 @input_options
 @common_options
@@ -133,11 +132,11 @@ def _make_classifier(fitted: "Fitted") -> Any:
 
 def _draw_evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import EvidenceDisplay
-    from deciban.scoring.predict import opened_rows
+    from deciban.scoring.predict import open_for_model
     from deciban.sources.source import Source
 
     assert scan is not None, "checked before"
-    source, row = opened_rows(fitted, scan), (options["row"] or 1) - 1
+    source, row = open_for_model(fitted, scan), (options["row"] or 1) - 1
     assert isinstance(source, Source), "a scan is one"
     with scan.locate_errors():
         one = source.at([row])

@@ -1,4 +1,4 @@
-"""predict, explain, decide, top-words, sample: what a model says of rows, and of words."""
+"""The commands predict, explain, decide, top-words and sample."""
 
 import os
 import shutil
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deciban.cli.options import (
+    COSTS,
     MODEL,
     TABLE,
     ReadOptions,
+    command,
     common_options,
     complete_files,
-    describe_missing,
+    except_informative,
     input_options,
     load_model,
     open_table,
@@ -41,18 +43,25 @@ TABLE_OUTPUT = click.option(
     "-o",
     metavar="FILE",
     shell_complete=complete_files,
-    help="A .csv, .jsonl or .parquet file; standard output (CSV, or JSON lines with --json) unless given. With --into, "
-    "the URL of a database.",
+    show_default="standard output",
+    help="File to write: .csv, .jsonl or .parquet. With --into, the URL of a database.",
 )
-KEEP = click.option("--keep", metavar="COLUMNS", help="Which columns of the table to write too, such as 'id,name' (a "
-                    "name with a comma in double quotes); all unless given, '' for none.")  # fmt: skip
-INTO = click.option("--into", metavar="NAME", help="Write into this table of a database, such as sales.scores: that of "
-                    "TABLE, or of --output postgresql://...; all rows, or none.")  # fmt: skip
+KEEP = click.option(
+    "--keep",
+    metavar="COLUMNS",
+    show_default="all",
+    help="Columns of the table to write, e.g. 'id,name'; '' for none.",
+)
+INTO = click.option(
+    "--into",
+    metavar="NAME",
+    help="Write to this database table, e.g. sales.scores, in one transaction. The database is that of TABLE, or "
+    "--output postgresql://...",
+)
 IF_EXISTS = click.option(
     "--if-exists",
     type=click.Choice(["fail", "replace", "append"]),
     default="fail",
-    show_default=True,
     help="With --into: what to do if the table already exists.",
 )
 NO_ESCAPE = click.option(
@@ -60,11 +69,12 @@ NO_ESCAPE = click.option(
 )
 
 
-@click.command(epilog="""\b
+@command(short_help="Predict the class of each row", epilog="""\b
 Examples:
   deciban predict wine.dcb new.csv --output predicted.csv
   deciban predict wine.dcb new.parquet --probabilities --keep id | head
-  deciban predict churn.dcb postgresql://ann@db.example.com/shop --table customers --into sales.scores
+  deciban predict churn.dcb postgresql://ann@db.example.com/shop \\
+      --table customers --into sales.scores
 """)  # fmt: skip
 @MODEL
 @TABLE
@@ -79,7 +89,10 @@ Examples:
 def predict(
     model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
-    """Write the rows of TABLE with their most probable class and its probability."""
+    """Predict the class of each row of TABLE.
+
+    The output has the columns of the table, the most probable class ("predicted") and its probability.
+    """
     output = _choose_output(output, table, options)
     check_table_output(output, (model, *table))
     from deciban.scoring.predict import predict_batches
@@ -95,25 +108,20 @@ def predict(
         _write_tables(output, tables, scan.names, as_json, options)
 
 
-@click.command(epilog="""\b
+@command(short_help="Choose the decision with the lowest expected cost", epilog="""\b
 Examples:
   deciban decide cancer.dcb new.csv --costs costs.csv
-  deciban decide cancer.dcb new.csv --costs costs.csv --reject 0.4 --output decided.csv
+  deciban decide cancer.dcb new.csv --costs costs.csv --reject 0.4
 \b
-costs.csv names the true classes in its first line and the decisions in its first column:
+costs.csv has a column for each true class and a row for each decision:
   ,benign,malignant
   benign,0,100
   malignant,1,0
 """)  # fmt: skip
 @MODEL
 @TABLE
-@click.option(
-    "--costs",
-    metavar="FILE",
-    shell_complete=complete_files,
-    help="What each decision (line) costs when each class (column) is true.",
-)
-@click.option("--reject", type=float, metavar="COST", help="What it costs to leave a row undecided.")
+@COSTS
+@click.option("--reject", type=float, metavar="COST", help="Allow leaving a row undecided, at this cost.")
 @TABLE_OUTPUT
 @INTO
 @IF_EXISTS
@@ -124,7 +132,11 @@ costs.csv names the true classes in its first line and the decisions in its firs
 def decide(
     model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
-    """Write the rows of TABLE with the decision that costs least, its risk and the next best one."""
+    """Choose the decision with the lowest expected cost for each row of TABLE.
+
+    The output has the columns of the table, the decision, its expected cost ("risk") and the second-best decision.
+    Without --costs, every error costs 1.
+    """
     output = _choose_output(output, table, options)
     check_table_output(output, (model, *table, *filter(None, [options["costs"]])))
     from deciban.scoring.predict import decide_batches
@@ -134,7 +146,7 @@ def decide(
     scan = open_table(table, read, output)
     warn_missing_columns(fitted, scan)
     if loss is not None:
-        _check_costs(options["costs"], loss, "neither a number nor a column of the table", scan.names)
+        _check_costs(options["costs"], loss, "is neither a number nor a column of the table", scan.names)
     kind = _output_format(output, as_json)
     with count_unknown_cells(fitted) as observe:
         tables = decide_batches(fitted, scan, loss, reject=options["reject"], observe=observe, output_format=kind)
@@ -143,40 +155,43 @@ def decide(
 
 @contextmanager
 def count_unknown_cells(fitted: "Fitted") -> Iterator[Callable[["Table"], None]]:
-    """Afterwards, say how many of the cells were missing or held values never seen."""
+    """Count missing and unseen cells, and print a note about them at the end."""
     from deciban.scoring.outliers import UnknownCells
 
     found = UnknownCells(fitted.model)
     yield found.add
     if str(found):
         flush()
-        notify("note", f"{found}, {describe_missing(fitted, found.missing)}")
+        notify("note", f"{found}; these are ignored{except_informative(fitted, found.missing)}")
 
 
 def load_costs(path: str | None, fitted: "Fitted | None" = None, *, of_columns: bool = False) -> Any:
-    """The costs in a file: they fit the classes of the model, if there is one; they may be names `of_columns`."""
+    """Read costs from a file and check them against the classes of the model, if there is one.
+
+    of_columns: costs may be names of columns.
+    """
     from deciban.decisions.loss import Loss
 
     if path is None:
         return None
     if not os.path.exists(path):
-        raise FileNotFoundError(f"{path}: there is no such file; check the name")
+        raise FileNotFoundError(f"{path}: no such file; check the name")
     with locate_cost_errors(path):
         loss = Loss.from_csv(path)
         if not of_columns:
-            _check_costs(path, loss, "no number")
+            _check_costs(path, loss, "is not a number")
         return loss if fitted is None else loss.for_classes(list(fitted.classes))
 
 
-def _check_costs(path: str, loss: "Loss", what: str, columns: Sequence[str] = ()) -> None:
-    """Refuse costs that are names, but for those of these columns."""
+def _check_costs(path: str, loss: "Loss", cause: str, columns: Sequence[str] = ()) -> None:
+    """Raise a DataError if a cost is a text that is not the name of one of these columns."""
     if named := [cell for cell in loss.costs.flat if isinstance(cell, str) and cell not in columns]:
-        raise DataError(f"a cost is {named[0]!r}, which is {what}", place=Place(path), remedy="correct it")
+        raise DataError(f"the cost {named[0]!r} {cause}", place=Place(path), remedy="correct it")
 
 
 @contextmanager
 def locate_cost_errors(path: str | None) -> Iterator[None]:
-    """Costs that make no sense are a fault of their file."""
+    """Turn errors about costs into errors of the file that contains them."""
     try:
         yield
     except LossError as problem:
@@ -185,7 +200,7 @@ def locate_cost_errors(path: str | None) -> Iterator[None]:
 
 
 def _choose_output(output: str | None, table: Sequence[str], options: dict[str, Any]) -> str | None:
-    """Where tables are written: a file, a database, or standard output if None."""
+    """Return the output: a file, the address of a database, or None for standard output."""
     if options["into"] is None:
         if options["if_exists"] != "fail":
             raise click.UsageError("--if-exists applies to a table of a database; name it with --into")
@@ -199,7 +214,7 @@ def _choose_output(output: str | None, table: Sequence[str], options: dict[str, 
 
 
 def _output_format(output: str | None, as_json: bool) -> "FileKind | None":
-    """What tables are written as."""
+    """Return the format of the output."""
     from deciban.sources.write import kind_of_output
 
     if output is not None:
@@ -215,17 +230,17 @@ def _write_tables(
     kept = None if options["keep"] is None else split_names(options["keep"], names)
     if kept is not None and (unknown := [name for name in kept if name not in names]):
         known = ", ".join(f'"{name}"' if "," in name else name for name in names)
-        quoted = " (a name with a comma in double quotes)" if any("," in name for name in names) else ""
-        raise click.UsageError(f"--keep {unknown[0]}: there is no such column; there are {known}{quoted}")
+        quoted = " (put names with a comma in double quotes)" if any("," in name for name in names) else ""
+        raise click.UsageError(f"--keep {unknown[0]}: there is no such column; the columns are {known}{quoted}")
     dropped = set() if kept is None else set(names).difference(kept)
     rows = 0
     if output is None:
-        people = sys.stdout.isatty() and not as_json
+        to_terminal = sys.stdout.isatty() and not as_json
         with to_stream(_Terminal() if sys.stdout.isatty() else sys.stdout.buffer, "json" if as_json else "csv",
                        safe=not options["no_escape"]) as write:  # fmt: skip
             for table in tables:
                 shown = _drop_columns(table, dropped)
-                write(_round_for_terminal(shown, options.get("as_read", names)) if people else shown)
+                write(_round_for_terminal(shown, options.get("as_read", names)) if to_terminal else shown)
         return
     into = options.get("into")
     if_exists: IfExists = options.get("if_exists", "fail")
@@ -240,7 +255,7 @@ def _write_tables(
 
 
 def _round_for_terminal(table: "pa.Table", as_read: Collection[str]) -> "pa.Table":
-    """A table as people read it: numbers of ours, but not those that are passed on, are rounded to six digits."""
+    """Round computed numbers to six digits. as_read: columns of the input, which stay as they are."""
     import pyarrow as pa
 
     columns = []
@@ -257,7 +272,7 @@ def _drop_columns(table: "pa.Table", names: set[str]) -> "pa.Table":
 
 
 class _Terminal:
-    """Standard output as a terminal, which must not obey what stands in the data."""
+    """Standard output on a terminal, with control characters in the data escaped."""
 
     closed = False
 
@@ -269,23 +284,30 @@ class _Terminal:
         sys.stdout.flush()
 
 
-@click.command(epilog="""\b
+@command(short_help="Show why rows are classified as they are", epilog="""\b
 Examples:
   deciban explain wine.dcb new.csv
   deciban explain wine.dcb new.csv --row 3 --steps
 """)  # fmt: skip
 @MODEL
 @TABLE
-@click.option("--row", type=click.IntRange(1), multiple=True, help="Only this row, counted from 1; may be repeated.")
-@click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="How many of the first rows.")
+@click.option(
+    "--row",
+    type=click.IntRange(1),
+    metavar="N",
+    multiple=True,
+    help="Explain only this row, counted from 1. Repeatable.",
+)
+@click.option(
+    "--rows", type=click.IntRange(1), default=5, metavar="N", help="Without --row: number of rows to explain."
+)
 @click.option(
     "--by",
     type=click.Choice(["column", "block"]),
     default="column",
-    show_default=True,
-    help="What speaks: each column, or columns that are modeled together.",
+    help="Show evidence by column, or by block of columns modeled together.",
 )
-@click.option("--steps", is_flag=True, help="Show the calculation, as in a lecture.")
+@click.option("--steps", is_flag=True, help="Show the calculation step by step.")
 @input_options
 @common_options
 def explain(
@@ -297,22 +319,25 @@ def explain(
     read: ReadOptions,
     **options: Any,
 ) -> None:
-    """Say why each row of TABLE is classified as it is: the evidence of each column, in decibans."""
+    """Show the evidence of each column for the predicted class, in decibans.
+
+    10 decibans make the odds ten times as high, 3 decibans twice as high.
+    """
     from deciban.explain.explanation import Explanation
-    from deciban.scoring.predict import aligned_table, opened_rows
+    from deciban.scoring.predict import align_rows, open_for_model
     from deciban.sources.source import Source
 
     fitted = load_model(model)
     scan = open_table(table, read)
     warn_missing_columns(fitted, scan)
-    source = opened_rows(fitted, scan)
+    source = open_for_model(fitted, scan)
     assert isinstance(source, Source), "a scan is one"
     shown = source.at([number - 1 for number in row]) if row else source.head(rows + 1)
     if shown.num_rows < len(row):
         raise click.UsageError(f"--row {max(row)}: the table has fewer rows")
     wanted = [number - 1 for number in row] or list(range(min(rows, shown.num_rows)))
     with scan.locate_errors():
-        found = Explanation.from_model(fitted.model, aligned_table(fitted, shown.slice(0, len(wanted))), options["by"])
+        found = Explanation.from_model(fitted.model, align_rows(fitted, shown.slice(0, len(wanted))), options["by"])
     if as_json:
         return echo_json(
             [
@@ -327,22 +352,22 @@ def explain(
         echo_heading(f"row {number + 1}")
         echo(found.calculation(k, width) if options["steps"] else found.summary(k, width))
     if not row and shown.num_rows > rows:
-        notify("note", f"shown: the first {count_noun(rows, 'row')}; --rows or --row shows others")
+        notify("note", f"only the first {count_noun(rows, 'row')} shown; use --rows or --row for others")
     return None
 
 
-@click.command("top-words", epilog="""\b
+@command("top-words", short_help="Show the most characteristic words of each class", epilog="""\b
 Examples:
   deciban top-words mail.dcb
   deciban top-words mail.dcb --class spam --count 50
 """)  # fmt: skip
 @MODEL
-@click.option("--class", "label", metavar="CLASS", help="Only the words of this class; all classes unless given.")
-@click.option("--column", metavar="COLUMN", help="The column of texts, if there are several.")
-@click.option("--count", "-n", type=click.IntRange(1), default=10, show_default=True, help="How many words.")
+@click.option("--class", "label", metavar="CLASS", show_default="all classes", help="Show only this class.")
+@click.option("--column", metavar="COLUMN", help="Text column, if there are several.")
+@click.option("--count", "-n", type=click.IntRange(1), default=10, metavar="N", help="Number of words per class.")
 @common_options
 def top_words(model: str, label: str | None, column: str | None, count: int, as_json: bool) -> None:
-    """Show the words by which the texts of each class are known, the most telling first."""
+    """Show the most characteristic words of each class."""
     from dataclasses import asdict
 
     from deciban.explain.words import list_top_words
@@ -361,7 +386,7 @@ def top_words(model: str, label: str | None, column: str | None, count: int, as_
 
 
 def find_class(fitted: "Fitted", label: str | None, option: str = "--class") -> Any:
-    """The class that is written so on the command line; None where none is."""
+    """Return the class with this name, or None if no name is given."""
     labels = fitted.classes.tolist()
     if label is None:
         return None
@@ -369,20 +394,20 @@ def find_class(fitted: "Fitted", label: str | None, option: str = "--class") -> 
     if isinstance(labels[0], bool):
         label = label.lower()
     if label not in names:
-        raise click.UsageError(f"{option} {label}: there is no such class; there are {', '.join(names)}")
+        raise click.UsageError(f"{option} {label}: there is no such class; the classes are {', '.join(names)}")
     return labels[names.index(label)]
 
 
-@click.command(epilog="""\b
-Example:
+@command(short_help="Draw random rows from a model", epilog="""\b
+Examples:
   deciban sample wine.dcb --rows 1000 --seed 1 --output made-up.csv
   deciban sample mail.dcb --class spam --length 30
 """)  # fmt: skip
 @MODEL
-@click.option("--rows", type=click.IntRange(0), default=10, show_default=True, help="How many rows to draw.")
-@click.option("--seed", type=click.IntRange(0), help="Draw the same rows each time.")
-@click.option("--class", "label", metavar="CLASS", help="Draw rows of this class alone.")
-@click.option("--length", type=click.IntRange(0), help="How many words each text, or row of word counts, has.")
+@click.option("--rows", type=click.IntRange(0), default=10, metavar="N", help="Number of rows to draw.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed, for reproducible rows.")
+@click.option("--class", "label", metavar="CLASS", help="Draw rows of this class only.")
+@click.option("--length", type=click.IntRange(0), metavar="N", help="Number of words per text.")
 @TABLE_OUTPUT
 @NO_ESCAPE
 @common_options
@@ -390,11 +415,11 @@ def sample(
     model: str, rows: int, seed: int | None, label: str | None, length: int | None, output: str | None, as_json: bool,
     no_escape: bool,
 ) -> None:  # fmt: skip
-    """Draw rows from the model.
+    """Draw random rows from MODEL.
 
-    Each column is drawn by the family that the model uses for it; `deciban inspect` shows it. A Gaussian column has no
-    bounds, so fares below 0 are drawn too; fit with --family fare=Binned (or LogNormal, Gamma; Poisson for counts) to
-    avoid that.
+    Each column is drawn from the family that the model uses for it; see deciban inspect. A Gaussian column has no
+    bounds and may have negative values. To avoid them, fit with e.g. --family fare=Binned (or LogNormal, Gamma, or
+    Poisson for counts).
     """
     check_table_output(output, (model,))
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""report, playground: a model as one HTML page."""
+"""The commands report and playground, which write HTML pages."""
 
 import os
 from pathlib import Path
@@ -8,9 +8,11 @@ import click
 
 from deciban.cli.command_predict import load_costs, locate_cost_errors
 from deciban.cli.options import (
+    COSTS,
     MODEL,
     TARGET,
     ReadOptions,
+    command,
     common_options,
     complete_files,
     input_options,
@@ -22,25 +24,25 @@ from deciban.cli.options import (
 from deciban.cli.output import check_output, echo, echo_json, notify
 
 
-@click.command(epilog="""\b
+@command(short_help="Write an HTML report about a model", epilog="""\b
 Examples:
-  deciban report wine.dcb --output wine.html                    from counts alone: no row is in it
-  deciban report wine.dcb holdout.csv --output wine.html        with figures of rows that were held out
-  deciban report cancer.dcb new.csv --costs costs.csv --output cancer.html
-  deciban report wine.dcb --json                                the figures as data
+  deciban report wine.dcb --output wine.html
+  deciban report wine.dcb holdout.csv --output wine.html
+  deciban report cancer.dcb new.csv --costs costs.csv -o cancer.html
+  deciban report wine.dcb --json
 """)  # fmt: skip
 @MODEL
 @click.argument("table", nargs=-1, shell_complete=complete_files)
 @TARGET
+@COSTS
+@click.option("--title", metavar="TEXT", help="Title of the page.")
+@click.option("--examples", type=click.IntRange(0), default=3, metavar="N", help="Number of rows of TABLE to show.")
 @click.option(
-    "--costs", metavar="FILE", shell_complete=complete_files, help="What each decision costs; see deciban decide."
-)
-@click.option("--title", metavar="TEXT", help="The title of the page.")
-@click.option(
-    "--examples", type=click.IntRange(0), default=3, show_default=True, help="How many rows of TABLE are shown."
-)
-@click.option(
-    "--output", "-o", metavar="FILE", shell_complete=complete_files, help="The page to write; needed unless --json."
+    "--output",
+    "-o",
+    metavar="FILE",
+    shell_complete=complete_files,
+    help="HTML file to write (required without --json).",
 )
 @input_options
 @common_options
@@ -53,9 +55,13 @@ def report(
     read: ReadOptions,
     **options: Any,
 ) -> None:
-    """Write what a model is, how good it is and what each column says as one HTML page, with a form to try values."""
+    """Write an HTML report about MODEL: metrics, calibration, columns, and a form to try values.
+
+    With a TABLE, the metrics are for its rows, and a few rows are shown. Without one, the report is made from the
+    model file alone and contains no rows.
+    """
     if output is None and not as_json:
-        raise click.UsageError("give --output, the page to write, or --json for the figures")
+        raise click.UsageError("give --output, the HTML file to write, or --json")
     check_output(output, [model, *([options["costs"]] if options["costs"] else [])])
     from deciban.report.data import collect_report_data
     from deciban.report.report import Report
@@ -77,32 +83,34 @@ def report(
     return echo(f"{output}: {Path(str(output)).stat().st_size:,} bytes")
 
 
-@click.command(epilog="""\b
+@command(short_help="Write an interactive HTML page for a model", epilog="""\b
 Examples:
-  deciban playground --output page.html             with a small model of the weather
-  deciban playground wine.dcb --output wine.html    with a model of yours
+  deciban playground --output page.html
+  deciban playground wine.dcb --output wine.html
 """)  # fmt: skip
 @click.argument("model", required=False, type=click.Path(dir_okay=False))
-@click.option("--title", metavar="TEXT", help="The title of the page.")
-@click.option("--output", "-o", metavar="FILE", required=True, shell_complete=complete_files, help="The page to write.")
+@click.option("--title", metavar="TEXT", help="Title of the page.")
+@click.option(
+    "--output", "-o", metavar="FILE", required=True, shell_complete=complete_files, help="HTML file to write."
+)
 @common_options
 def playground(model: str | None, title: str | None, output: str, as_json: bool) -> None:
-    """Write a page in which a model is tried and its losses are edited, as one file that needs no network.
+    """Write a self-contained HTML page for trying out MODEL and editing its costs.
 
-    Its tab Playground shows Bayes' rule in five scenes: a boundary between classes, classes in a plane, counting days,
-    a test among a thousand people, and evidence on a pair of scales.
+    Without a model, the page has a small example model. Its tab Playground shows Bayes' theorem in five interactive
+    scenes.
     """
     check_output(output, [] if model is None else [model])
     from deciban.page.build import render_page
     from deciban.sources.write import replace_file
 
     fitted = None if model is None else load_model(model)
-    told = title or (Path(model).stem if model is not None else "deciban: a playground")
-    page, _ = render_page(fitted, service=False, title=told)
+    page_title = title or (Path(model).stem if model is not None else "deciban: a playground")
+    page, _ = render_page(fitted, service=False, title=page_title)
     if 'id="model-json"' not in page:
         notify(
             "note",
-            f"{model}: this model cannot be in a page, which says why; deciban serve {model} has a page to try it",
+            f"{model}: the page cannot contain this model and explains why; to try it, use deciban serve {model}",
         )
     with replace_file(os.fspath(output)) as file:
         file.write(page.encode())

@@ -7,27 +7,27 @@ from typing import Any
 import click
 
 from deciban.cli.command_predict import load_costs
-from deciban.cli.options import common_options, complete_files
+from deciban.cli.options import command, common_options, complete_files
 from deciban.cli.output import echo, echo_json, flush, notify
 from deciban.errors import UsageError, missing_package
 from deciban.serve.settings import ConnectionSettings, LearnSettings, RequestSettings, ServeSettings
 from deciban.util.text_tables import count_noun, escape_line
 
 
-@click.command(epilog="""\b
+@command(short_help="Serve a model over HTTP", epilog="""\b
 Examples:
-  deciban serve wine.dcb                                     http://127.0.0.1:8000, with a web page
-  deciban serve wine.dcb --learn                             with online learning
-  deciban serve models/ --port 9000                          all models in a folder, at /models/NAME/
-  deciban serve wine.dcb --host 0.0.0.0 --token-file tokens  for other machines
+  deciban serve wine.dcb
+  deciban serve wine.dcb --learn
+  deciban serve models/ --port 9000
+  deciban serve wine.dcb --host 0.0.0.0 --token-file tokens
 \b
-  curl -H 'Content-Type: application/json' -d '[{"alcohol": 13.2}]' http://127.0.0.1:8000/predict
+  curl -H 'Content-Type: application/json' -d '[{"alcohol": 13.2}]' \\
+      http://127.0.0.1:8000/predict
 """)  # fmt: skip
 @click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=complete_files)
 @click.option(
     "--host",
     default=ServeSettings.host,
-    show_default=True,
     metavar="ADDRESS",
     help="Address to listen on; anything but loopback requires --token-file.",
 )
@@ -35,7 +35,7 @@ Examples:
     "--port",
     type=click.IntRange(0, 65_535),
     default=ServeSettings.port,
-    show_default=True,
+    metavar="N",
     help="Port to listen on; 0 picks a free one.",
 )
 @click.option(
@@ -49,7 +49,7 @@ Examples:
     "allow_hosts",
     multiple=True,
     metavar="NAME",
-    help="Also accept this name in the Host header, e.g. that of a proxy; may be repeated.",
+    help="Also accept this name in the Host header, e.g. that of a proxy. Repeatable.",
 )
 @click.option("--learn", is_flag=True, help="Enable online learning: /learn and /forget.")
 @click.option("--new-classes", is_flag=True, help="With --learn: accept labels that are not yet classes of the model.")
@@ -64,7 +64,6 @@ Examples:
     "--decay-every",
     type=click.IntRange(1),
     default=LearnSettings.decay_every,
-    show_default=True,
     metavar="ROWS",
     help="With --decay: number of learned rows between two steps.",
 )
@@ -78,7 +77,6 @@ Examples:
     "--max-journal-bytes",
     type=click.IntRange(1 << 18),
     default=LearnSettings.max_journal_bytes,
-    show_default=True,
     metavar="BYTES",
     help="With --learn: maximum size of the journal next to the model file.",
 )
@@ -86,7 +84,6 @@ Examples:
     "--max-model-bytes",
     type=click.IntRange(1),
     default=LearnSettings.max_model_bytes,
-    show_default=True,
     metavar="BYTES",
     help="With --learn: maximum size of the model file; beyond it, learning stops.",
 )
@@ -100,14 +97,13 @@ Examples:
     "--workers",
     type=click.IntRange(1, 256),
     default=ServeSettings.workers,
-    show_default=True,
+    metavar="N",
     help="Number of worker processes; must be 1 with --learn.",
 )
 @click.option(
     "--max-body-bytes",
     type=click.IntRange(1),
     default=RequestSettings.max_body_bytes,
-    show_default=True,
     metavar="BYTES",
     help="Maximum size of a request body.",
 )
@@ -115,21 +111,20 @@ Examples:
     "--max-rows",
     type=click.IntRange(1),
     default=RequestSettings.max_rows,
-    show_default=True,
+    metavar="N",
     help="Maximum number of rows per request.",
 )
 @click.option(
     "--max-columns",
     type=click.IntRange(1),
     default=RequestSettings.max_columns,
-    show_default=True,
+    metavar="N",
     help="Maximum number of columns per request.",
 )
 @click.option(
     "--read-timeout",
     type=click.FloatRange(0.0, min_open=True),
     default=RequestSettings.read_timeout,
-    show_default=True,
     metavar="SECONDS",
     help="Time allowed to receive a request.",
 )
@@ -137,7 +132,6 @@ Examples:
     "--response-timeout",
     type=click.FloatRange(0.0, min_open=True),
     default=RequestSettings.response_timeout,
-    show_default=True,
     metavar="SECONDS",
     help="Time allowed to process a request and respond.",
 )
@@ -145,7 +139,6 @@ Examples:
     "--shutdown-timeout",
     type=click.FloatRange(0.0, min_open=True),
     default=ConnectionSettings.shutdown_timeout,
-    show_default=True,
     metavar="SECONDS",
     help="Time allowed for in-flight requests on shutdown.",
 )
@@ -153,14 +146,14 @@ Examples:
     "--max-connections",
     type=click.IntRange(1),
     default=ConnectionSettings.max_connections,
-    show_default=True,
+    metavar="N",
     help="Maximum number of open connections per worker.",
 )
 @click.option(
     "--max-connections-per-address",
     type=click.IntRange(1),
     default=ConnectionSettings.max_connections_per_address,
-    show_default=True,
+    metavar="N",
     help="Maximum number of open connections per client address.",
 )
 @click.option("--access-log", is_flag=True, help="Log each request to standard error.")

@@ -1,4 +1,4 @@
-"""warmup: compile all kernels in advance. Each job runs code that needs some of them."""
+"""The command warmup, which compiles all kernels. Each job runs code that needs some of them."""
 
 import multiprocessing
 import time
@@ -8,21 +8,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import click
-
-from deciban.cli.options import common_options
+from deciban.cli.options import command, common_options
 from deciban.cli.output import echo, echo_json
 from deciban.errors import DecibanError
 
 
-@click.command(epilog="""\b
+@command(short_help="Compile all kernels in advance", epilog="""\b
 Examples:
-  deciban warmup                                     once after installation
-  NUMBA_CACHE_DIR=/opt/kernels deciban warmup        for an image; set it where the image runs too
+  deciban warmup
+  NUMBA_CACHE_DIR=/opt/kernels deciban warmup    # in a container image
 """)  # fmt: skip
 @common_options
 def warmup(as_json: bool) -> None:
-    """Compile all kernels for this machine, on all cores, so that nothing waits for it later."""
+    """Compile all kernels for this machine, so that no later command has to wait.
+
+    Without it, numba compiles each kernel on first use.
+    """
     from deciban.kernels.compiled import cache_folder
     from deciban.util.progress import progress
 
@@ -34,7 +35,7 @@ def warmup(as_json: bool) -> None:
     if as_json:
         echo_json({"seconds": seconds, "folder": folder})
     else:
-        echo(f"compiled in {seconds:.0f} s, kept in {folder}")
+        echo(f"compiled in {seconds:.0f} s; cached in {folder}")
 
 
 def _make_numbers(rows: int = 120) -> tuple[Any, list[str]]:
@@ -49,7 +50,7 @@ def _make_numbers(rows: int = 120) -> tuple[Any, list[str]]:
 
 
 def run_numbers() -> None:
-    """Numbers, tuned; decisions; missing cells."""
+    """Fit and score numbers: tuned and plain models, decisions, missing cells."""
     import numpy as np
 
     from deciban.estimators.classifier import BayesClassifier
@@ -69,7 +70,7 @@ def run_numbers() -> None:
 
 
 def run_mixed_table() -> None:
-    """Numbers, categories, flags, counts and missing cells in one table."""
+    """Fit and score a table of numbers, categories, flags, counts and missing cells."""
     import numpy as np
     import pyarrow as pa
 
@@ -92,7 +93,7 @@ def run_mixed_table() -> None:
 
 
 def run_texts() -> None:
-    """Texts, tuned and of every kind."""
+    """Fit and score texts with every kind of model."""
     from deciban.datasets import messages
     from deciban.estimators.classifier import BayesClassifier
     from deciban.families import Text
@@ -108,7 +109,7 @@ def run_texts() -> None:
 
 
 def run_text_options() -> None:
-    """N-grams of words and characters, stop words, bounded vocabularies."""
+    """Fit and score texts with n-grams, stop words and a limited vocabulary."""
     from deciban.datasets import messages
     from deciban.estimators.classifier import BayesClassifier
     from deciban.families import Text
@@ -123,7 +124,7 @@ def run_text_options() -> None:
 
 
 def run_dropins() -> None:
-    """scikit-learn's classifiers by name, on dense and sparse rows, in both precisions."""
+    """Fit and score the drop-in classifiers on dense and sparse rows, in both precisions."""
     import numpy as np
     from scipy import sparse
 
@@ -143,7 +144,7 @@ def run_dropins() -> None:
 
 
 def run_files() -> None:
-    """Files of text."""
+    """Fit and score files with texts."""
     from deciban.datasets import messages
     from deciban.estimators.classifier import BayesClassifier
 
@@ -160,7 +161,7 @@ def run_files() -> None:
 
 
 def run_samples() -> None:
-    """Samples of rows of numbers and texts."""
+    """Draw samples of rows."""
     from deciban.tables.convert import as_table
     from deciban.tables.examples import LabeledTable
     from deciban.tables.row_sampling import sample_places
@@ -181,7 +182,7 @@ JOBS: tuple[Callable[[], None], ...] = (
 )
 
 
-# The name of a file in the cache of kernels: it is there when all are compiled.
+# File in the kernel cache that exists if all kernels are compiled.
 MARKER_FILE = "warm"
 
 
@@ -192,7 +193,7 @@ def _run_job(place: int) -> None:
 
 
 def compile_all(processes: int | None = None) -> Iterator[int]:
-    """Run all jobs, one a core at a time, in processes that fill one cache; yields 1 for each job that is done."""
+    """Run all jobs in parallel processes that fill one cache. Yield 1 for each finished job."""
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
     from deciban.kernels.compiled import cache_folder
@@ -200,9 +201,7 @@ def compile_all(processes: int | None = None) -> Iterator[int]:
 
     folder = cache_folder()
     if folder is None:
-        raise DecibanError(
-            "no folder can be written to that would keep what is compiled", remedy="set NUMBA_CACHE_DIR to one"
-        )
+        raise DecibanError("no writable folder for the kernel cache", remedy="set NUMBA_CACHE_DIR to a writable folder")
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes or CORES, mp_context=context, max_tasks_per_child=1) as pool:
         for done in as_completed([pool.submit(_run_job, place) for place in range(len(JOBS))]):

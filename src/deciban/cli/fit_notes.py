@@ -1,4 +1,4 @@
-"""Advice after a fit: columns and classes that are probably not meant as they stand, and how good the model is."""
+"""Notes after a fit: suspicious columns and classes, and the accuracy of the model."""
 
 import math
 import re
@@ -9,35 +9,36 @@ from typing import TYPE_CHECKING
 
 from deciban.cli.output import list_first, notify
 from deciban.sources.addresses import is_address
-from deciban.util.text_tables import format_class
+from deciban.util.text_tables import count_noun, format_class
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
+    from deciban.model.tuning import Tuning
     from deciban.schema.schema import LooksLike, MeantAs
     from deciban.sources.source import Source
 
 
-# How SQL reads the numbers and dates in texts.
+# SQL expressions that read the numbers and dates in texts.
 AS_NUMBER = "try_cast({} as double)"
 AS_FIRST_NUMBER = "try_cast(regexp_extract(replace({}, ',', ''), '[-+]?[0-9]*[.]?[0-9]+') as double)"
 AS_FIRST_NUMBER_WITH_COMMA = "try_cast(regexp_extract(replace({}, ',', '.'), '[-+]?[0-9]*[.]?[0-9]+') as double)"
 AS_DECIMAL_COMMA = "try_cast(replace({}, ',', '.') as double)"
 WITHOUT_POINTS = "try_cast(replace(replace({}, '.', ''), ',', '.') as double)"
 
-# What columns of text may be meant as, in the order in which it is said.
+# Other readings of text columns, in the order of the warnings.
 TEXTS_MEANT_AS: tuple["LooksLike", ...] = ("numbers", "units", "thousands", "dates")
 
 
 def warn_about_model(
     fitted: "Fitted", table: Sequence[str] = (), typed: bool = False, identifiers: bool = True
 ) -> None:
-    """Warn of classes and columns of a model that are probably not meant as it has learned them from this table.
+    """Warn about classes and columns that were probably read in another way than intended.
 
-    typed: it is not a CSV file, for which alone there are options that say how its cells are written. identifiers:
-    whether to warn of these, which the library has done if it has fitted the model now.
+    typed: True if the table is not a CSV file, so that the options for CSV cells do not apply. identifiers: False if
+    the library has already warned about these.
     """
     if fitted.classes.size == 1:
-        notify("warning", f"there is only one class, {fitted.classes.tolist()[0]!r}: it will always be predicted")
+        notify("warning", f"only one class, {fitted.classes.tolist()[0]!r}: it will always be predicted")
     schema = fitted.counts.schema.plain
     for name in schema.columns_like("identifier") if identifiers else ():
         notify(
@@ -53,12 +54,12 @@ def warn_about_model(
                 expressions[name] = expression
             notify("warning", f"column {name!r} {meant}, but was read as text{remedy}")
     if expressions:
-        way = "casts in --query" if table and is_address(table[0]) else _replacing_query(expressions, table)
-        notify("warning", f"to read {list_first(list(expressions))} as numbers or dates, use {way}")
+        query = "casts in --query" if table and is_address(table[0]) else _replacing_query(expressions, table)
+        notify("warning", f"to read {list_first(list(expressions))} as numbers or dates, use {query}")
 
 
 def note_missing_words(source: "Source", target: str | None) -> None:
-    """Say which words of a file are read as missing cells."""
+    """Print a note for each column with words that are read as missing cells."""
     for name, note in source.notes.items():
         if name != target:
             notify(
@@ -67,12 +68,12 @@ def note_missing_words(source: "Source", target: str | None) -> None:
 
 
 def quote_option(flag: str, value: str) -> str:
-    """An option as a shell takes it."""
+    """Return an option and its value, quoted for the shell."""
     return f"{flag} {shlex.quote(value)}"
 
 
 def _reading_option(name: str, meant: "MeantAs", typed: bool) -> str:
-    """The option that reads a column as it is meant; nothing where there is none."""
+    """Return advice on the option that reads a column as intended; empty if there is no such option."""
     if meant.kind == "numbers" and meant.detail is None and not meant.decimal_comma:
         return f"; use {quote_option('--type', f'{name}=number')} to read it as numbers"
     if typed or meant.detail is None or meant.kind == "units":
@@ -85,7 +86,7 @@ def _reading_option(name: str, meant: "MeantAs", typed: bool) -> str:
 
 
 def _sql_expression(meant: "MeantAs") -> str:
-    """How SQL reads a column of text that is meant as numbers or dates; nothing where their form is not known."""
+    """Return the SQL expression that reads a text column as numbers or dates; empty if the format is unknown."""
     if meant.kind == "numbers":
         return AS_DECIMAL_COMMA if meant.decimal_comma else AS_NUMBER
     if meant.kind == "units":
@@ -99,7 +100,7 @@ def _sql_expression(meant: "MeantAs") -> str:
 
 
 def _quote_column(name: str) -> str:
-    """A column as SQL writes it, in quotes where it needs them."""
+    """Return the name of a column in SQL, quoted if necessary."""
     from deciban.sources.duckdb import keywords, quote_name
 
     plain = re.fullmatch(r"[A-Za-z_]\w*", name) and name.lower() not in keywords()
@@ -107,26 +108,27 @@ def _quote_column(name: str) -> str:
 
 
 def _replacing_query(expressions: Mapping[str, str], table: Sequence[str]) -> str:
-    """A table to give instead, in which these columns are numbers or dates."""
+    """Return a query, as a TABLE argument, in which these columns are numbers or dates."""
     from deciban.sources.query import SQL
 
-    made = []
+    columns = []
     for name, expression in expressions.items():
         column = _quote_column(name)
-        made.append(f"{expression.format(column)} as {column}")
+        columns.append(f"{expression.format(column)} as {column}")
     source = table[0] if table else "TABLE"
     if source.startswith(SQL):
         source = f"({source.removeprefix(SQL).strip().rstrip(';')})"
     else:
         source = "'" + source.replace("'", "''") + "'"
-    return '"' + re.sub(r'([\\"$`])', r"\\\1", f"sql: select * replace ({', '.join(made)}) from {source}") + '"'
+    return '"' + re.sub(r'([\\"$`])', r"\\\1", f"sql: select * replace ({', '.join(columns)}) from {source}") + '"'
 
 
-RETUNE = "`deciban learn --retune`, with more rows, or a new fit learns the weights anew"
+# Advice if the rows of a model have changed since it was tuned.
+RETUNE = "to update it, run deciban learn --retune with more rows, or fit again"
 
 
 def describe_tuning(fitted: "Fitted") -> str:
-    """On how many rows it was tuned, how good it is on rows left out, and how good the commonest class alone is."""
+    """Describe the tuning in one line: rows, accuracy and log-loss, and the accuracy of the most frequent class."""
     tuning, counts = fitted.tuning, fitted.counts
     if tuning is None:
         return "plain Bayes"
@@ -141,8 +143,16 @@ def describe_tuning(fitted: "Fitted") -> str:
     always = repr(label) if isinstance(label, str) else format_class(label)
     by_chance = share + 2.0 * math.sqrt(share * (1.0 - share) / tuning.rows)
     if tuning.rows * (entropy - tuning.log_loss) < MAX_GAIN_BY_CHANCE and tuning.accuracy <= by_chance and share < 1.0:
-        # An accuracy is no help here: a row is left out of the shares of the classes too, so that where the classes are
-        # as frequent as each other and the columns say nothing, another class than its own is always more probable.
-        nothing = "the columns tell nothing of the class: no better than always saying"
-        return f"{replace(tuning, accuracy=None).summary}: {nothing} {always} ({share:.4f})"
-    return f"{tuning.summary}; always {always}: {share:.4f}"
+        # The accuracy would mislead here. If the classes are equally frequent and the columns are not informative, the
+        # class of a left-out row is always the less frequent one among the others, so that the accuracy is near 0.
+        weak = f"the columns do not predict the class: no better than always guessing {always} ({share:.4f})"
+        return f"{replace(tuning, accuracy=None).summary}; {weak}"
+    copies = f"; {count_noun(tuning.copies, 'copied row')} left out together with the original" if tuning.copies else ""
+    return f"{_describe_metrics(tuning)} (always {always}: {share:.4f}){copies}"
+
+
+def _describe_metrics(tuning: "Tuning") -> str:
+    """Describe the rows of a tuning and the metrics on them."""
+    rows = replace(tuning, accuracy=None).summary
+    how = "leave-one-out" if tuning.corrections is None else "cross-validated"
+    return f"{rows}; {how} accuracy {tuning.accuracy:.4f}, log-loss {tuning.log_loss:.4f}"

@@ -1,4 +1,4 @@
-"""Render messages of the library for the command line: options instead of arguments of Python."""
+"""Messages of the library in terms of the command line: options instead of Python arguments."""
 
 import shlex
 from collections.abc import Mapping
@@ -7,14 +7,14 @@ from typing import Any
 from deciban.errors import NOT_GIVEN, Argument, DecibanError, DecibanWarning, Labels, Part, render_message
 from deciban.util.text_tables import format_class
 
-# Arguments that are options of the same name.
+# Python arguments whose option has the same name.
 SAME_NAME = (
     *("alpha", "by", "column", "date_format", "delimiter", "encoding", "folds", "force", "if_exists", "ignore", "keep"),
     *("length", "missing", "prior", "pushdown", "query", "reject", "row", "rows", "table", "target", "thousands"),
     *("threads", "title", "unseen", "weight"),
 )
 
-# Arguments that are options of another name.
+# All options, by Python argument.
 OPTIONS = {
     **{name: f"--{name.replace('_', '-')}" for name in SAME_NAME},
     "families": "--family",
@@ -27,7 +27,7 @@ OPTIONS = {
     "types": "--type",
 }
 
-# Spreads are parts of families, and cannot be given to a column.
+# Spreads are parameters of families. They are not families of a column.
 SPREADS = ("PerClass", "Pooled", "Shrunk")
 
 
@@ -56,7 +56,7 @@ def as_option(part: Part) -> str:
 
 
 def describe_error(error: DecibanError) -> str:
-    """Return the message of an error; a family that its remedy names is given as the option that chooses it."""
+    """Return the message of an error. A family in its remedy is shown as an option --family."""
     column = error.place.column
 
     def in_remedy(part: Part) -> str:
@@ -75,12 +75,12 @@ def describe_warning(warning: Warning | str) -> str:
 
 
 def _label(label: Any) -> str:
-    """A label of a list; in quotes where it would look like several without."""
+    """Return a label of a list, in quotes if it contains a comma."""
     name = format_class(label)
     return repr(name) if isinstance(label, str) and "," in name else name
 
 
 def _names(columns: Any) -> str:
-    """Columns as --family takes them: a name with a comma, a quote or a sign of equality in double quotes."""
+    """Return columns as --family takes them: names with a comma, quote or equals sign are in double quotes."""
     names = columns if isinstance(columns, tuple) else (columns,)
     return ",".join(f'"{name}"' if set(str(name)) & set(',"=') else str(name) for name in names)

@@ -1,4 +1,4 @@
-"""Options that commands share and the values behind them; the tables and models that they open."""
+"""Options that several commands share, and the tables and models that they open."""
 
 import ast
 import csv
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -23,35 +23,17 @@ if TYPE_CHECKING:
     from deciban.sources.streams import LabeledStream
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def complete_files(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The shell completes the name of a file or a folder here."""
+    """Let the shell complete the name of a file or folder."""
     return [CompletionItem(incomplete, type="file")]
-
-
-TABLE = click.argument("table", nargs=-1, required=True, shell_complete=complete_files)
-TARGET = click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name "
-                      "here.")  # fmt: skip
-TUNE = click.option(
-    "--tune",
-    type=click.Choice(["auto", "weights", "none"]),
-    help="auto: tune families, blocks, weights and corrections on left-out rows. weights: tune only the weights. "
-    "none: plain Bayes.  [default: auto]",
-)
-MODEL = click.argument("model", type=click.Path(dir_okay=False))
-
-
-def common_options(command: Command) -> Command:
-    """The options that every command has."""
-    command = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
-    return click.option("--debug", is_flag=True, expose_value=False, help="Show where an error comes from.")(command)
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a table is read, as the options of `reading` say."""
+    """Values of the input options: how a table is read."""
 
     query: str | None
     database_table: str | None
@@ -65,46 +47,138 @@ class ReadOptions:
     no_header: bool
 
 
-def input_options(command: Command) -> Command:
-    """Add the options of commands that read a table; the command gets them as one value, `read`."""
+# Descriptions of arguments for the help.
+ARGUMENTS = {
+    "model": "Model file, as written by deciban fit.",
+    "models": "Model files, as written by deciban fit.",
+    "table": "CSV, JSON Lines, Parquet, Arrow or ORC file (also compressed), several files, a glob, a folder, - for "
+    'standard input, "sql: select ...", or the URL of a PostgreSQL database.',
+    "sources": "A table, or a model file and a table. See deciban fit for the kinds of tables.",
+    "path": "Model file, or a folder of model files.",
+    "shell": "Shell to complete for: bash, zsh or fish.",
+}
+
+# Sections of the help, and the options in each. All other options are in the section "Options".
+SECTIONS = {
+    "Learning options": ("learn", "new_classes", "decay", "decay_every", "retune_every", "max_journal_bytes",
+                         "max_model_bytes"),
+    "Limits": ("max_body_bytes", "max_rows", "max_columns", "read_timeout", "response_timeout", "shutdown_timeout",
+               "max_connections", "max_connections_per_address"),
+    "Input options": tuple(field.name for field in fields(ReadOptions)),
+    "General options": ("as_json", "debug"),
+}  # fmt: skip
+
+# The range of a number, as click shows it.
+RANGE = re.compile(r"[-\d.<=]*x[-\d.<>=]*")
+
+
+class Command(click.Command):
+    """A command whose help describes the arguments and shows the options in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the arguments and options into the formatter."""
+        titles = {name: title for title, names in SECTIONS.items() for name in names}
+        sections: dict[str, list[tuple[str, str]]] = {
+            "Arguments": [],
+            "Options": [],
+            **{title: [] for title in SECTIONS},
+        }
+        for parameter in self.get_params(ctx):
+            name = str(parameter.name)
+            if isinstance(parameter, click.Argument):
+                if name in ARGUMENTS:
+                    sections["Arguments"].append((parameter.metavar or name.upper(), ARGUMENTS[name]))
+            elif (record := parameter.get_help_record(ctx)) is not None:
+                title = "General options" if "--help" in parameter.opts else titles.get(name, "Options")
+                sections[title].append((record[0], _tidy(record[1])))
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records, col_max=28)
+
+
+def _tidy(text: str) -> str:
+    """Return the description of an option without the range of its values.
+
+    >>> _tidy("Port.  [default: 8000; 0<=x<=65535]"), _tidy("Folds.  [x>=2]"), _tidy("Threads.  [default: (all cores)]")
+    ('Port. [default: 8000]', 'Folds.', 'Threads. [default: all cores]')
+    >>> _tidy("Model file.  [required]")
+    'Model file. [required]'
+    """
+    description, bracket, extra = text.rpartition("  [")
+    if not bracket:
+        return text
+    parts = [part for part in extra.removesuffix("]").split("; ") if not RANGE.fullmatch(part)]
+    kept = re.sub(r"default: \((.*)\)", r"default: \1", "; ".join(parts))
+    return description + (f" [{kept}]" if kept else "")
+
+
+command = partial(click.command, cls=Command)
+
+TABLE = click.argument("table", nargs=-1, required=True, shell_complete=complete_files)
+TARGET = click.option("--target", "-t", metavar="COLUMN", show_default="as in the model", help="Column with the class.")
+TUNE = click.option(
+    "--tune",
+    type=click.Choice(["auto", "weights", "none"]),
+    show_default="auto",
+    help="auto: tune families, blocks, weights and corrections on left-out rows. weights: tune only the weights. "
+    "none: plain Bayes.",
+)
+COSTS = click.option(
+    "--costs",
+    metavar="FILE",
+    shell_complete=complete_files,
+    help="CSV file with the cost of each decision (row) for each true class (column).",
+)
+MODEL = click.argument("model", type=click.Path(dir_okay=False))
+
+
+def common_options(command: Decorated) -> Decorated:
+    """Add the options that every command has."""
+    command = click.option("--debug", is_flag=True, expose_value=False, help="Show a traceback on errors.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def input_options(command: Decorated) -> Decorated:
+    """Add the options of commands that read a table. The command gets them as one value, `read`."""
 
     @wraps(command)
     def with_options(*arguments: Any, **options: Any) -> Any:
-        given = {one.name: options.pop(one.name) for one in fields(ReadOptions)}
+        given = {field.name: options.pop(field.name) for field in fields(ReadOptions)}
         return command(*arguments, read=ReadOptions(**given), **options)
 
     for option in reversed(
         (
-            click.option("--query", metavar="SQL", help="Of a database (TABLE is its URL): the rows of this query."),
-            click.option("--table", "database_table", metavar="NAME", help="Of a database: the rows of this table, "
-                         "such as sales.customers."),
+            click.option("--query", metavar="SQL", help="For a database: read the rows of this query."),
+            click.option("--table", "database_table", metavar="NAME", help="For a database: read this table, e.g. "
+                         "sales.customers."),
             click.option("--type", "types", multiple=True, metavar="COLUMN=TYPE", help="Read a column as text, number, "
-                         "bool, date or time."),
-            click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out."),
-            click.option("--missing", multiple=True, metavar="TEXT", help="A cell of a CSV file that means a missing "
-                         "one, such as '?'."),
-            click.option("--encoding", metavar="NAME", help="Of a CSV file or documents, such as "
-                         "latin-1; UTF-8 unless given."),
-            click.option("--delimiter", metavar="SIGN", help="Of a CSV file; found by itself unless given."),
-            click.option("--thousands", metavar="SIGN", default="", help="What stands between the thousands of numbers "
-                         "in a CSV file, such as ','."),
-            click.option("--date-format", metavar="FORMAT", default="", help="How dates are written in a CSV file, "
-                         "such as %d.%m.%Y; ISO's way unless given."),
-            click.option("--no-header", is_flag=True, help="The first line of a CSV file is a row, not the names."),
+                         "bool, date or time. Repeatable."),
+            click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave out a column. Repeatable."),
+            click.option("--missing", multiple=True, metavar="TEXT", help="CSV cell to treat as missing, e.g. '?'. "
+                         "Repeatable."),
+            click.option("--encoding", metavar="NAME", show_default="UTF-8", help="Encoding of CSV files and "
+                         "documents, e.g. latin-1."),
+            click.option("--delimiter", metavar="CHAR", show_default="detected", help="Delimiter of CSV files."),
+            click.option("--thousands", metavar="CHAR", default="", show_default=False, help="Thousands separator in "
+                         "CSV files, e.g. ','."),
+            click.option("--date-format", metavar="FORMAT", default="", show_default="ISO 8601", help="Date format in "
+                         "CSV files, e.g. %d.%m.%Y."),
+            click.option("--no-header", is_flag=True, help="The CSV file has no header line."),
         )
     ):  # fmt: skip
         with_options = option(with_options)
-    return cast(Command, with_options)
+    return cast(Decorated, with_options)
 
 
 def open_table(table: Sequence[str], read: ReadOptions, output: str | None = None) -> "Source":
-    """The table that is meant; a file of it is no `output`."""
+    """Open the table of a command. None of its files may be the `output`."""
     from deciban.sources.csv import MISSING_WORDS
     from deciban.sources.open import scan
 
     delimiter = {"\\t": "\t", "tab": "\t"}.get(read.delimiter or "", read.delimiter)
     if delimiter is not None and len(delimiter) != 1:
-        raise UsageError("give one sign, or tab", parameter=Argument("delimiter", delimiter))
+        raise UsageError("expected one character, or tab", parameter=Argument("delimiter", delimiter))
     found = scan(
         table[0] if len(table) == 1 else list(table),
         query=read.query,
@@ -123,10 +197,10 @@ def open_table(table: Sequence[str], read: ReadOptions, output: str | None = Non
 
 
 def table_arguments(table: Sequence[str], read: ReadOptions) -> list[str]:
-    """What to give another command to read the same rows, without a password."""
+    """Return the arguments by which another command reads the same rows, without passwords."""
     database = {"--query": read.query, "--table": read.database_table}
     given = [part for option, value in database.items() if value is not None for part in (option, value)]
-    return [*(mask_passwords(one).replace(f":{HIDDEN}@", "@") for one in table), *given]
+    return [*(mask_passwords(source).replace(f":{HIDDEN}@", "@") for source in table), *given]
 
 
 def split_pair(text: str, option: str, form: str) -> tuple[str, str]:
@@ -148,44 +222,43 @@ def load_model(path: str) -> "Fitted":
 
 
 def open_labeled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabeledStream":
-    """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
+    """Return the labeled rows of a table. The default target is that of the model."""
     from deciban.fitting.fit import open_examples
     from deciban.sources.streams import LabeledStream
 
     name = target if target is not None else fitted.origin.target
     if name is None:
-        raise UsageError("the model does not know the name of the column with the labels; give --target")
+        raise UsageError("the model file does not name the target column; give --target")
     rows = open_examples(fitted, scan, name, fitted.origin.weight)
     assert isinstance(rows, LabeledStream), "a scan is a stream"
     return rows
 
 
 def warn_missing_columns(fitted: "Fitted", scan: "Source") -> None:
-    """Say which columns of the model a table does not have."""
-    there = set(scan.names)
-    if absent := [name for name in fitted.schema.names or () if name not in there]:
-        notify(
-            "warning", f"{scan.name} has no {list_first(absent)}: taken as missing, {describe_missing(fitted, absent)}"
-        )
+    """Warn about columns of the model that a table does not have."""
+    names = set(scan.names)
+    if absent := [name for name in fitted.schema.names or () if name not in names]:
+        effect = f"treated as missing and ignored{except_informative(fitted, absent)}"
+        notify("warning", f"{scan.name} has no {list_first(absent)}: {effect}")
 
 
-def describe_missing(fitted: "Fitted", missing: Iterable[str]) -> str:
-    """What missing cells of some columns mean to a model, as the end of a sentence."""
+def except_informative(fitted: "Fitted", missing: Iterable[str]) -> str:
+    """Name the columns among `missing` whose missing cells are evidence, as an exception; empty if there are none."""
     partial = fitted.model.partial
     informative = [] if partial is None else partial.informative.tolist()
-    told = {fitted.schema.column_name(column) for column in informative}.intersection(missing)
-    return "which is no evidence" + (f", but for {list_first(sorted(told))}: see inspect" if told else "")
+    names = {fitted.schema.column_name(column) for column in informative}.intersection(missing)
+    return f", except missing {list_first(sorted(names))} (see deciban inspect)" if names else ""
 
 
-def warn_new_columns(fitted: "Fitted", rows: "LabeledStream", name: str, what: str) -> None:
-    """Say which columns of a table are new to the model, and what becomes of them."""
+def warn_new_columns(fitted: "Fitted", rows: "LabeledStream", name: str, effect: str) -> None:
+    """Warn about columns of a table that are new to the model."""
     known = set(fitted.schema.names or ())
     if fresh := [column for column in rows.names if column not in known]:
-        notify("warning", f"{name} has {list_first(fresh)}, new to the model: {what}")
+        notify("warning", f"{name} has {list_first(fresh)}, new to the model: {effect}")
 
 
 def warn_new_classes(fitted: "Fitted", shard: "Fitted", name: str, remedy: str = "") -> None:
-    """Say which classes of rows to be learned the model has not had before, and whether that may be a slip."""
+    """Warn about classes of new rows that the model has not seen, and suggest the class that may be meant."""
     old = set(fitted.classes.tolist())
     known = {str(label).strip().casefold(): label for label in old}
     fresh = []
@@ -196,21 +269,23 @@ def warn_new_classes(fitted: "Fitted", shard: "Fitted", name: str, remedy: str =
             named = repr(label) if isinstance(label, str) else format_class(label)
             fresh.append(f"{named} ({count_noun(weight, 'row')}{hint})")
     if fresh:
-        shown = ", ".join(fresh[:5]) + (f", … ({len(fresh)} in all)" if len(fresh) > 5 else "")
-        what = "a class that is" if len(fresh) == 1 else "classes that are"
-        notify("warning", f"{name} has {what} new to the model: {shown}{remedy}")
+        shown = ", ".join(fresh[:5]) + (f", … ({len(fresh)} in total)" if len(fresh) > 5 else "")
+        classes = "a class" if len(fresh) == 1 else "classes"
+        notify("warning", f"{name} has {classes} new to the model: {shown}{remedy}")
 
 
-# What stands before the first sign of equality that is not within quotes, and what behind.
+# The text before the first equals sign outside quotes, and the text after it.
 NAMES_AND_VALUE = re.compile(r"""((?:"[^"]*"|[^"=])*)=(.*)""", re.DOTALL)
 
 PRIORS = ("empirical", "smoothed", "uniform")
 
 
 def split_names(text: str, known: Sequence[str] = ()) -> list[str]:
-    """The names of a list such as `id,name`; a name with a comma stands in quotes, or alone if it is a `known` one.
+    """Split a list of names such as `id,name`.
 
-    >>> names_in('id, name'), names_in('"last, first",id'), names_in("last, first", ["id", "last, first"])
+    A name with a comma needs double quotes, except if it is the whole list and a `known` name.
+
+    >>> split_names('id, name'), split_names('"last, first",id'), split_names("last, first", ["id", "last, first"])
     (['id', 'name'], ['last, first', 'id'], ['last, first'])
     """
     if text in known:
@@ -220,12 +295,12 @@ def split_names(text: str, known: Sequence[str] = ()) -> list[str]:
 
 
 def parse_prior(text: str) -> Any:
-    """The name of a prior, or the probability of each class."""
+    """Return the name of a prior, or a mapping from each class to its probability."""
     if text in PRIORS:
         return text
     if "=" not in text:
         known = ", ".join(PRIORS)
-        raise click.UsageError(f"--prior {text}: choose {known}, or give probabilities: 'ill=0.01,well=0.99'")
+        raise click.UsageError(f"--prior {text}: choose {known}, or give probabilities such as 'ill=0.01,well=0.99'")
     shares = dict(split_pair(part, "--prior", "CLASS=PROBABILITY,…") for part in split_names(text))
     try:
         return {name: float(share) for name, share in shares.items()}
@@ -234,9 +309,9 @@ def parse_prior(text: str) -> Any:
 
 
 def parse_families(texts: Sequence[str], columns: Sequence[str] | None = None) -> dict[Any, Any] | None:
-    """{"a": Gaussian(), ("b", "c"): JointGaussian()} of "a=Gaussian" and "b,c=JointGaussian".
+    """Parse values of --family: "a=Gaussian" and "b,c=JointGaussian" give {"a": …, ("b", "c"): …}.
 
-    columns: those that can be learned; as long as they are not known, any may be named.
+    columns: the columns of the table. None if they are not known yet; then no name is rejected.
     """
     found: dict[Any, Any] = {}
     for text in texts:
@@ -252,7 +327,7 @@ def parse_families(texts: Sequence[str], columns: Sequence[str] | None = None) -
 
 
 def _parse_family(text: str, option: str) -> Any:
-    """A family from its name, or from a call with plain values: data, never code. Capitals do not matter."""
+    """Parse a family: its name in any case, or a call with literal arguments. No code is run."""
     from deciban.families import SPREADS, known_families
 
     known = {kind.__name__.lower(): kind for kind in (*known_families(), *SPREADS)}
@@ -261,24 +336,24 @@ def _parse_family(text: str, option: str) -> Any:
     def kind_of(name: str) -> Any:
         return known.get(name.lower().replace("_", ""))
 
-    def made(node: ast.AST) -> Any:
+    def build(node: ast.AST) -> Any:
         if isinstance(node, ast.Name):
             return kind_of(node.id)() if kind_of(node.id) is not None else node.id  # a word without quotes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if (kind := kind_of(node.func.id)) is None:
                 raise _unknown_family(node.func.id, option, names)
-            return kind(*map(made, node.args), **{item.arg or "": made(item.value) for item in node.keywords})
+            return kind(*map(build, node.args), **{item.arg or "": build(item.value) for item in node.keywords})
         return ast.literal_eval(node)
 
     try:
-        found = made(ast.parse(text.strip(), mode="eval").body)
+        found = build(ast.parse(text.strip(), mode="eval").body)
     except (ValueError, SyntaxError) as problem:
         if isinstance(problem, UsageError):
             raise click.UsageError(f"--family {option}: {problem}") from None
         raise _unknown_family(text.strip(), option, names) from None
     except TypeError as problem:
-        said = str(problem).replace("__init__()", "").replace("got an unexpected keyword argument", "has no parameter")
-        raise click.UsageError(f"--family {option}: {said.replace('.', '')}") from None
+        cause = str(problem).replace("__init__()", "").replace("got an unexpected keyword argument", "has no parameter")
+        raise click.UsageError(f"--family {option}: {cause.replace('.', '')}") from None
     if not isinstance(found, known_families()):
         raise _unknown_family(text.strip(), option, names)
     return found
@@ -286,7 +361,7 @@ def _parse_family(text: str, option: str) -> Any:
 
 def _unknown_family(name: str, option: str, names: Sequence[str]) -> click.UsageError:
     hint = _suggest(name, names) or f"; choose one of {', '.join(names)}, such as 'Binned(bins=32)'"
-    return click.UsageError(f"--family {option}: there is no family {name!r}{hint}")
+    return click.UsageError(f"--family {option}: unknown family {name!r}{hint}")
 
 
 def _suggest(name: str, known: Sequence[str]) -> str:

@@ -414,7 +414,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._get_fitted()
         if kind_of_rows(X) == "spark":
             return explain_in_spark(fitted, X)  # type: ignore[no-any-return]  # a DataFrame
-        return Explanation.from_model(fitted.model, scoring.aligned_table(fitted, X), by)
+        return Explanation.from_model(fitted.model, scoring.align_rows(fitted, X), by)
 
     # --- learning more, and forgetting
 
@@ -596,7 +596,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         -------
         self : BayesClassifier
         """
-        self.fitted_ = update.retune(self._get_fitted(), X, y, sample_weight, learned=already_learned)
+        self.fitted_ = update.retune(self._get_fitted(), X, y, sample_weight, already_learned=already_learned)
         return self
 
     def shard(
@@ -1190,7 +1190,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         check_by(by)
         fitted = self._get_fitted()
-        table = scoring.aligned_table(fitted, X)
+        table = scoring.align_rows(fitted, X)
         evidence = fitted.model.evidence(table)
         return evidence if by == "block" else compute_column_evidence(fitted.model, table, evidence)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from deciban.explain.columns import explain_as_columns
 from deciban.model.fitted import Fitted
-from deciban.scoring.predict import aligned_table, decide_batches, loss_for, predict_batches
+from deciban.scoring.predict import align_rows, decide_batches, loss_for, predict_batches
 from deciban.sources.spark import SparkRows
 from deciban.tables.table import Frame, with_columns
 
@@ -57,7 +57,7 @@ class Explain:
     fitted: Fitted
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        explained = explain_as_columns(self.fitted.model, aligned_table(self.fitted, table))
+        explained = explain_as_columns(self.fitted.model, align_rows(self.fitted, table))
         return _added(table, iter([with_columns(Frame(table), explained)]))
 
 

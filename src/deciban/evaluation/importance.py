@@ -21,7 +21,7 @@ from deciban.model.corrections import Bins, Corrections
 from deciban.model.fitted import Fitted
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import Schema
-from deciban.scoring.predict import aligned_table
+from deciban.scoring.predict import align_rows
 from deciban.scoring.simulate import sample_rows
 from deciban.sources.streams import Examples
 from deciban.tables.row_sampling import sample_places
@@ -155,7 +155,7 @@ def compute_left_out_importance(fitted: Fitted, table: Table, found: LeaveOneOut
 
 def compute_new_row_importance(fitted: Fitted, X: Any) -> Importance:
     """Compute importance on new rows, whose classes are unknown."""
-    return _compute_unlabeled(fitted, aligned_table(fitted, X), "new, classes as predicted")
+    return _compute_unlabeled(fitted, align_rows(fitted, X), "new, classes as predicted")
 
 
 def compute_simulated_importance(fitted: Fitted) -> Importance:
@@ -167,7 +167,7 @@ def compute_simulated_importance(fitted: Fitted) -> Importance:
             f"importance needs rows: no training rows are in memory, and none can be sampled ({error})",
             remedy="pass X",
         ) from None
-    return _compute_unlabeled(fitted, aligned_table(fitted, rows), "sampled from the model")
+    return _compute_unlabeled(fitted, align_rows(fitted, rows), "sampled from the model")
 
 
 def _limit_rows(fitted: Fitted) -> int:

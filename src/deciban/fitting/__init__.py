@@ -1,1 +1,1 @@
-"""From rows to `Fitted`: plan, count, finish."""
+"""Fitting: plan, count, finish; updates of fitted models; tuning; counting in SQL engines."""

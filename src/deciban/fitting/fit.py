@@ -1,8 +1,8 @@
-"""Fit: plan → count → finish, the same for rows in memory, in files, in databases, in Spark and in shards.
+"""Fit a model in three steps: plan, count, finish. Rows may be in memory, files, databases, Spark or shards.
 
-plan:    settle on a sample what each column is, and what tuning will need (`Plan`, which can be sent elsewhere).
-count:   count all rows where they are, in as many places as there are.
-finish:  estimate weights and corrections from the counts of all rows (`Fitted`).
+plan:    infer the schema and draft the tuning on a sample (`Plan`, which can be sent to other processes).
+count:   count all rows where they are, in parallel.
+finish:  learn weights and corrections from the counts of all rows (`Fitted`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ from deciban.util.arrays import Integers
 
 @dataclass(frozen=True)
 class TuningDraft:
-    """What tuning suggests from a sample, and the rows that corrections are learned from."""
+    """Proposal of tuning from a sample, and the rows that corrections are learned from."""
 
     proposal: Proposal
     examples: Examples
@@ -45,25 +45,25 @@ class TuningDraft:
 
 @dataclass(frozen=True)
 class Plan:
-    """How rows are to be counted: what each column is, and what tuning will need. `BayesClassifier.plan` makes it.
+    """Schema and settings by which rows are counted. `BayesClassifier.plan` returns it.
 
-    It can be pickled and sent to other processes, which need no more to count rows by it: the sample that it was
-    settled on stays behind.
+    A plan can be pickled and sent to other processes, which need nothing else to count rows. The sample that it was
+    made from is not pickled.
 
     Parameters
     ----------
     settings : Settings
-        The parameters of the classifier.
+        Parameters of the classifier.
     schema : Schema
-        What is counted of each column.
+        Family and statistics of each column.
     declared : ndarray or None
-        All the classes there may be, if they were declared.
+        All possible classes, if they were declared.
     origin : Origin
-        The columns that hold labels and weights, and how the cells of files are written.
+        The columns of labels and weights, and the cell formats of files.
     notes : mapping, default={}
-        Notes on columns that were made while they were read, by the names of the columns.
+        Notes on columns from reading them, by column name.
     draft : TuningDraft or None, default=None
-        What tuning needs of the sample; None in another process, and without tuning.
+        Input of tuning from the sample; None in another process, and without tuning.
 
     See Also
     --------
@@ -89,18 +89,18 @@ class Plan:
     draft: TuningDraft | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the sample."""
+        """Return the state without the sample."""
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**state, "draft": None}
 
     @property
     def start(self) -> Counts:
-        """Nothing, counted by this plan."""
+        """Empty counts under this plan."""
         counts = Counts.empty(self.schema)
         return counts if self.declared is None else counts.declare_classes(self.declared)
 
     def count(self, tables: Iterable[Any]) -> bytes:
-        """What was counted of tables that hold labels, such as Arrow batches: the bytes of a model file.
+        """Count tables with labels, such as Arrow batches, and return the bytes of a model file.
 
         Parameters
         ----------
@@ -113,16 +113,17 @@ class Plan:
         """
         if self.origin.target is None:
             raise UsageError(
-                "the plan was made with labels apart", remedy="make it by the name of the column that holds them"
+                "the plan was made with a separate array of labels",
+                remedy="pass the name of the label column to plan()",
             )
         pieces = self._add_labels(tables, self.origin.target)
         rows = (batch for piece in pieces for batch in batches(piece, self.schema))
         counts = self.start + count_batches(rows, Counts.empty(self.schema), self.settings.threads)
-        settings = replace(self.settings, prior="empirical")  # a part may lack classes that a given prior names
+        settings = replace(self.settings, prior="empirical")  # a part may lack classes of a given prior
         return content(Fitted(counts, prior_of("uniform", counts), None, self.origin, settings))
 
     def _add_labels(self, tables: Iterable[Any], target: str) -> Iterator[LabeledTable]:
-        """Rows with their labels, numbered on, their cells read as those of the sample were."""
+        """Yield rows with their labels, numbered, their cells read as those of the sample."""
         first = 0
         for table in tables:
             rows = open_table(table, self.schema.column_types, self.origin.habit)
@@ -140,7 +141,7 @@ def fit(
     partial: bool = False,
     pushdown: bool = False,
 ) -> Fitted:
-    """Return what is known after these rows alone; see `fit_examples`."""
+    """Fit these rows; see `fit_examples`."""
     settings.check()
     examples = open_examples(None, X, y, sample_weight, pushdown)
     with examples.locate_errors():
@@ -149,7 +150,7 @@ def fit(
 
 
 def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> "Plan":
-    """Return how rows like these, with labels and weights in columns of these names, are to be counted."""
+    """Return a plan for rows like these, with labels and weights in columns of these names."""
     settings.check()
     examples = open_examples(None, X, y, sample_weight)
     with examples.locate_errors():
@@ -158,10 +159,10 @@ def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> "Plan
 
 
 def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None, partial: bool = False) -> Fitted:
-    """Return what is known after these rows: plan, count, finish.
+    """Fit these rows: plan, count, finish.
 
-    classes: all the labels there may be; without, those of the settings. partial: these are the first rows of more;
-    they may lack columns that the settings name, and may weigh nothing.
+    classes: all possible labels; default: those of the settings. partial: more rows will follow; these may lack columns
+    that the settings name, and may all have weight 0.
     """
     plan, everything = plan_examples(settings, examples, classes=classes, partial=partial)
     counts = plan.start + count_examples(plan.schema, everything, settings.threads)
@@ -171,16 +172,16 @@ def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None,
 
 
 def _name_columns(origin: Origin, y: Any, sample_weight: Any) -> Origin:
-    """Where rows came from, with the columns of their labels and weights, where these were given by name."""
+    """Return the origin with the columns of labels and weights, if these were given by name."""
     target, weight = (name if isinstance(name, str) else None for name in (y, sample_weight))
     return replace(origin, target=target, weight=weight)
 
 
 def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Examples:
-    """Rows with their labels and weights, which files hold in columns of their own.
+    """Open rows with their labels and weights, which files have in columns.
 
-    If something was learned before, columns of a file are read as the types they were learned with, and left out if
-    they were left out then. pushdown: count rows by SQL inside the database.
+    With a fitted model, columns of a file are read with the learned types, and ignored columns stay ignored. pushdown:
+    count rows by SQL inside the database.
     """
     if fitted is None:
         return open_labeled(X, y, sample_weight, pushdown)
@@ -191,9 +192,9 @@ def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = No
 def plan_examples(
     settings: Settings, examples: Examples, *, classes: Any = None, partial: bool = False
 ) -> tuple[Plan, Examples]:
-    """Return how these rows are to be counted, and the rows to count, whose columns have types by then.
+    """Return the plan for these rows, and the rows to count, whose columns have types by then.
 
-    The schema is inferred and structure chosen on a sample of them. classes, partial: see `fit_examples`.
+    The schema is inferred, and the structure chosen, on a sample. classes, partial: see `fit_examples`.
     """
     declared = settings.classes if classes is None else classes
     if examples.names is not None:
@@ -233,7 +234,7 @@ def _check_prior_before_reading(settings: Settings, examples: LabeledStream) -> 
 
 
 def _draw_sample(settings: Settings, examples: Examples) -> tuple[LabeledTable, Examples]:
-    """Rows to infer the schema from and to tune on, and all rows, whose columns have types by then."""
+    """Return the sample to infer the schema from and to tune on, and all rows with typed columns."""
     given = settings.tune is None and settings.families is not None and not isinstance(settings.families, Mapping)
     sample, everything = examples.peek() if given else examples.sample()
     if isinstance(examples, LabeledStream) and not sample.table.rows:
@@ -243,14 +244,14 @@ def _draw_sample(settings: Settings, examples: Examples) -> tuple[LabeledTable, 
 
 
 def _find_distinct_rows(sample: LabeledTable) -> Integers:
-    """The places of the rows that are not copies of others before them."""
+    """Return the positions of the rows that are not copies of earlier ones."""
     weights = np.ones(sample.table.rows) if sample.weights is None else np.minimum(sample.weights, 1.0)
     copies = find_copies(sample.table, sample.labels.codes, weights)
     return np.sort(np.unique(copies.units, return_index=True)[1])
 
 
 def count_examples(schema: Schema, examples: Examples, threads: int | None = None) -> Counts:
-    """The counts of all rows under a schema, which are counted where they are."""
+    """Count all rows under a schema, where they are."""
     if isinstance(examples, LabeledStream) and examples.pushdown:
         return count_in_engine(schema, examples, partial(count_examples, threads=threads))
     if isinstance(examples, LabeledStream) and examples.elsewhere:
@@ -260,13 +261,13 @@ def count_examples(schema: Schema, examples: Examples, threads: int | None = Non
 
 
 def _make_counter(schema: Schema, examples: LabeledStream) -> Work:
-    """What counts a part of these rows, elsewhere: one core is enough for a part."""
+    """Return the function that counts a part of these rows elsewhere, on one core."""
     origin = Origin(examples.target, examples.weight, habit=examples.habit)
     return Plan(Settings(threads=1), schema, None, origin).count
 
 
 def finish(plan: Plan, counts: Counts) -> Fitted:
-    """Return what is known if these are the counts of all rows: with the weights that they support, and corrections."""
+    """Return the fitted model for these counts of all rows, with weights and corrections."""
     tuning = None
     if plan.draft is not None:
         proposal, examples = plan.draft.proposal, plan.draft.examples
@@ -279,7 +280,7 @@ def finish(plan: Plan, counts: Counts) -> Fitted:
 def complete_tuning(
     tuning: Tuning, counts: Counts, rows: Rows, examples: Examples, settings: Settings, learned: bool = True
 ) -> Tuning:
-    """Return the tuning with corrections, if they are wanted, and with what rows with missing cells need.
+    """Return the tuning with corrections, if requested, and with the adjustment for missing cells.
 
     Corrections are learned from as many examples as time allows. rows: those that the weights were learned from.
     """
@@ -295,7 +296,7 @@ def complete_tuning(
 
 
 def encode_classes(classes: Any) -> LabelArray:
-    """The declared classes as an array, none of them missing."""
+    """Return the declared classes as an array; raise a UsageError if one is missing."""
     labels = sorted(classes) if isinstance(classes, set | frozenset) else classes
     found = encode_labels(labels, len(labels))
     if (found.codes < 0).any():
@@ -304,7 +305,7 @@ def encode_classes(classes: Any) -> LabelArray:
 
 
 def check_not_empty(table: Table) -> None:
-    """A DataError where a table to learn from has no rows or no columns."""
+    """Raise a DataError if a table has no rows or no columns."""
     width = 0 if isinstance(table, Frame) and table.has_no_cells else table.width
     for count, what in ((table.rows, "sample(s)"), (width, "feature(s)")):
         if count == 0:
@@ -315,17 +316,20 @@ def check_not_empty(table: Table) -> None:
 
 
 def check_something_learned(counts: Counts, partial: bool = False) -> None:
-    """A DataError where no row has a label and a weight; as a part of more, rows of no weight at all add nothing."""
+    """Raise a DataError if no row has a label and a weight.
+
+    partial: rows of weight 0 alone are allowed, because more rows follow.
+    """
     if counts.class_weight.any() or (partial and not counts.unlabeled):
         return
     raise DataError(
-        "no row is left to learn from: every label is missing or every weight is zero",
-        remedy="give at least one row with a label and a weight",
+        "no rows to learn from: every label is missing or every weight is zero",
+        remedy="pass at least one row with a label and a weight",
     )
 
 
 def warn_about_labels(examples: Examples, counts: Counts, known: Counts | None = None) -> None:
-    """Warn of labels that are probably not meant as they stand; `known` was learned before these were counted."""
+    """Warn about suspicious labels: similar spellings, truncation. known: counts learned before."""
     old = [] if known is None else known.classes.tolist()
     new = set(counts.classes.tolist()).difference(old)
     if new and (warning := check_spellings([*old, *sorted(new, key=str)])):

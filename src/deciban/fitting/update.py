@@ -1,6 +1,6 @@
-"""Update what is known: learn more, forget, add, subtract, merge, retune.
+"""Update a fitted model: learn, forget, add, subtract, merge, retune.
 
-Every function returns a new `Fitted` and changes nothing: if one fails, what was known before stays as it was.
+Every function returns a new `Fitted` and changes nothing in place: after an error, the old model is unchanged.
 """
 
 from collections.abc import Sequence
@@ -35,20 +35,20 @@ from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
 from deciban.util.arrays import Codes, Floats
 from deciban.util.text_tables import list_names
 
-# What labels in a file look like, if they are not dates: these are taken as they are written.
+# Types of labels in a file, in words. Dates are not listed: they are read as written.
 LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}
 
 
 def learn_more(
     fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, pushdown: bool = False
 ) -> Fitted:
-    """What is known after these rows too. The tuning is kept, and stale.
+    """Learn more rows. The tuning is kept, and marked as stale.
 
-    classes: all the labels there may be; without, those of the settings.
+    classes: all possible labels; default: those of the settings.
     """
     settings, known = fitted.settings, fitted.counts
     declared = settings.classes if classes is None else classes
-    if not known.class_weight.any():  # nothing was learned that could decide
+    if not known.class_weight.any():  # nothing was learned yet
         declared = known.classes if known.declared else declared
         return fit(settings, X, y, sample_weight, classes=declared, partial=True, pushdown=pushdown)
     settings.check()
@@ -66,7 +66,7 @@ def learn_more(
 
 
 def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Fitted:
-    """What would be known had these rows not been learned."""
+    """Forget rows: return the model as if it had not learned them."""
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
     with examples.locate_errors():
         rows = count_examples(fitted.counts.schema, examples, fitted.settings.threads)
@@ -76,13 +76,13 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: 
             raise _make_forget_error(absent)
         remaining = fitted.counts - rows
         if not remaining.class_weight.any():
-            raise ForgetError("these are all the rows that were learned; nothing would be left of the model")
+            raise ForgetError("cannot forget all rows that the model has learned: nothing would be left")
         left = replace_counts(fitted, remaining)
     return replace(left, origin=left.origin.remove_shards(name))
 
 
-def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Fitted:
-    """The same counts with weights learned anew from these rows, which are among those counted if `learned`."""
+def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Fitted:
+    """Relearn weights and corrections from these rows, for the same counts; `already_learned`: they are counted."""
     examples = open_examples(fitted, X, y, sample_weight)
     with examples.locate_errors():
         rows, everything = examples.sample()
@@ -92,13 +92,13 @@ def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned
         tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
         table = fitted.counts.schema.table_as_learned(rows.table)
         tuning = replace(tuning, corrections=None, cap=np.inf, partial=None)
-        tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
-        tuning = complete_tuning(tuning, fitted.counts, used, everything, fitted.settings, learned)
+        tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, already_learned)
+        tuning = complete_tuning(tuning, fitted.counts, used, everything, fitted.settings, already_learned)
     return replace(fitted, tuning=tuning)
 
 
 def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Fitted:
-    """These rows alone, counted as `fitted` counts: what is to be added to it."""
+    """Count these rows alone, as `fitted` counts: the result can be added to it."""
     settings = fitted.settings
     settings.check()
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
@@ -110,14 +110,14 @@ def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: b
         check_something_learned(counts, partial=True)
     try:
         prior = prior_of(settings.class_prior, counts)
-    except UsageError:  # it names classes that are not in these rows
+    except UsageError:  # the prior names classes that are not in these rows
         settings = replace(settings, prior="empirical")
         prior = prior_of("empirical", counts)
     return Fitted(counts, prior, origin=fitted.origin.with_shards(()), settings=settings)
 
 
 def fit_shards(plan: Plan, shards: Sequence[bytes], force: bool = False) -> Fitted:
-    """What is known from what was counted by a plan elsewhere; the same rows twice are refused, unless `force`."""
+    """Fit a plan from shards counted elsewhere; raise a DataError if they share rows, unless `force`."""
     names = [f"shard {k + 1}" for k in range(len(shards))]
     parts = [model_file.from_content(shard, name) for shard, name in zip(shards, names, strict=True)]
     counted = merge(parts, names, force)
@@ -127,7 +127,7 @@ def fit_shards(plan: Plan, shards: Sequence[bytes], force: bool = False) -> Fitt
 
 
 def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
-    """What is known from the rows of both; the settings and the tuning, which is stale then, are those of `one`.
+    """Return the model of the rows of both; settings and tuning, which is then stale, are those of `one`.
 
     Models of different targets, or without a common column, raise a SchemaError unless `force`.
     """
@@ -162,7 +162,7 @@ def _check_compatible(one: Fitted, other: Fitted) -> None:
 
 
 def subtract(one: Fitted, other: Fitted) -> Fitted:
-    """What `one` would know had it not learned the rows of `other`."""
+    """Return `one` as if it had not learned the rows of `other`."""
     if other.counts.leaves_unchanged(one.counts):
         return one
     absent = _find_missing_columns(one.counts.schema, other.counts.schema.names)
@@ -173,10 +173,10 @@ def subtract(one: Fitted, other: Fitted) -> Fitted:
 
 
 def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -> Fitted:
-    """What is known from the rows of all models.
+    """Return the model of the rows of all models.
 
     Unless `force`, models that share rows, predict different columns or have no column in common raise a DataError.
-    names: what messages call the models.
+    names: names of the models in messages.
     """
     total, owners = models[0], dict.fromkeys(shards_of(models[0]), names[0])
     for name, model in zip(names[1:], models[1:], strict=True):
@@ -199,22 +199,22 @@ def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -
 
 
 def set_prior(fitted: Fitted, prior: Any) -> Fitted:
-    """The same with another prior; the likelihoods stay as they are."""
+    """Return the model with another prior; the likelihoods stay as they are."""
     settings = replace(fitted.settings, prior=prior)
     return replace(fitted, log_prior=prior_of(prior, fitted.counts), settings=settings)
 
 
 def replace_counts(fitted: Fitted, counts: Counts) -> Fitted:
-    """The same with other counts: the tuning is kept, and stale; the names of shards are kept."""
+    """Return the model with other counts: the tuning is kept, and stale; the names of shards are kept."""
     if not counts.class_weight.any():
-        raise DataError("no row is left: all that was learned would weigh nothing", remedy="fit anew instead")
+        raise DataError("no rows would be left in the model", remedy="fit a new model instead")
     tuning = None if fitted.tuning is None else fitted.tuning.mark_stale(counts, fitted.classes)
     origin = fitted.origin.with_shards(shards_of(fitted))
     return Fitted(counts, prior_of(fitted.settings.class_prior, counts), tuning, origin, fitted.settings)
 
 
 def find_class_places(fitted: Fitted, labels: Labels, weights: Floats | None = None) -> Codes:
-    """The places of labels among the model's classes, -1 where one is missing; a DataError where one is no class.
+    """Return the class index of each label, -1 for missing ones; raise a DataError for an unknown label.
 
     Rows of weight 0 may have any label.
     """
@@ -229,7 +229,7 @@ def find_class_places(fitted: Fitted, labels: Labels, weights: Floats | None = N
 
 
 def _extend_schema(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples]:
-    """The schema with the columns of these rows that it does not know yet, and the rows to be counted by it."""
+    """Return the schema with the new columns of these rows, and the rows to count by it."""
     schema, settings = fitted.counts.schema, fitted.settings
     if schema.names is None or examples.names is None or set(examples.names) <= schema.columns_with_family:
         return schema, examples
@@ -241,7 +241,7 @@ def _extend_schema(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples
 
 
 def _check_label_type(examples: Examples, rows: Counts, known: Counts) -> None:
-    """Refuse labels of another type than the classes, where reading them as that type made new classes or failed."""
+    """Raise a DataError if labels have another type than the classes, so that they became new classes."""
     if not isinstance(examples, LabeledStream) or not known.classes.size:
         return
     old = set(known.classes.tolist())
@@ -263,13 +263,13 @@ def _check_label_type(examples: Examples, rows: Counts, known: Counts) -> None:
 
 
 def _find_missing_columns(schema: Schema, names: tuple[str, ...] | None) -> list[str]:
-    """The columns that were learned and are not among these."""
+    """Return the learned columns that are not among these."""
     return sorted(schema.columns_with_family.difference(names)) if names else []
 
 
 def _make_forget_error(absent: list[str]) -> ForgetError:
-    """Rows without a column that was learned would stay in it and go from others, unless they were learned so."""
+    """Return the error for rows that lack a learned column: they would be forgotten only in part."""
     return ForgetError(
         f"cannot forget these rows: the model has learned {list_names(absent)}, which the table does not have",
-        remedy="correct the name, or add an empty column of it if the rows were learned without",
+        remedy="correct the name, or add it as an empty column if the rows were learned without it",
     )

@@ -97,7 +97,7 @@ def make_panels(
         grid = figure.subplots(rows, columns, squeeze=False, gridspec_kw={"height_ratios": heights})
         return list(grid.ravel())
     if hasattr(ax, "inset_axes"):
-        return _split_axes(ax, rows, columns, heights)
+        return _place_panels(ax, rows, columns, heights)
     given = list(getattr(ax, "ravel", lambda: ax)())
     if len(given) < rows * columns:
         raise UsageError(
@@ -107,7 +107,7 @@ def make_panels(
     return given[: rows * columns]
 
 
-def _split_axes(ax: Axes, rows: int, columns: int, heights: Sequence[float]) -> list[Axes]:
+def _place_panels(ax: Axes, rows: int, columns: int, heights: Sequence[float]) -> list[Axes]:
     """Hide the given axes and place panels inside them."""
     ax.set_axis_off()
     tall, wide = (1.0 - GAP * (rows - 1)) / sum(heights), (1.0 - GAP * (columns - 1)) / columns
@@ -141,7 +141,7 @@ def write_picture(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 # --- style: class colors, names, numbers, plain axes, legends
 
-# Lines, hatches and markers tell classes apart without color: 7 colors and 4 lines make 28 classes look different.
+# Lines, hatches and markers distinguish classes without color: 7 colors and 4 lines make 28 classes look different.
 CLASS_LINES = ("-", "--", ":", "-.")
 CLASS_HATCHES = ("///", "\\\\\\", "...", "xxx")
 CLASS_MARKERS = ("o", "s", "^", "D")
@@ -200,10 +200,10 @@ def get_curve_styles(size: int) -> list[ClassStyle]:
 
 
 def escape_text(text: object, max_width: int | None = None) -> str:
-    """Escape a text so that matplotlib prints it literally, truncated to `max_width` characters.
+    r"""Escape a text so that matplotlib prints it literally, truncated to `max_width` characters.
 
-    >>> escape_text("$x_1$"), escape_text("a\\nb"), escape_text("a long name", 7)
-    ('\\\\$x_1\\\\$', 'a\\\\nb', 'a long…')
+    >>> escape_text("$x_1$"), escape_text("a\nb"), escape_text("a long name", 7)
+    ('\\$x_1\\$', 'a\\nb', 'a long…')
     """
     visible = "".join(map(_make_visible, format_class(text)))
     return (visible if max_width is None else shorten(visible, max_width)).replace("$", r"\$")

@@ -24,7 +24,7 @@ from deciban.plot.display import (
     make_axes,
     style_axes,
 )
-from deciban.scoring.predict import aligned_table
+from deciban.scoring.predict import align_rows
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
 from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_digits, shorten
@@ -143,7 +143,7 @@ class EvidenceDisplay(Display):
         EvidenceDisplay
         """
         fitted = get_fitted(estimator)
-        table = aligned_table(fitted, X)
+        table = align_rows(fitted, X)
         if not 0 <= row < table.rows:
             raise UsageError(
                 f"out of range: the table has {count_noun(table.rows, 'row')}, counted from 0",

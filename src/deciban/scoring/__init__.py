@@ -1,1 +1,1 @@
-"""From rows to posteriors, predictions, decisions and samples, in memory, in files and in Spark."""
+"""Posteriors, predictions, decisions and samples for rows in memory, in files and in Spark."""

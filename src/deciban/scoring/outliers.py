@@ -1,9 +1,9 @@
-"""Rows and cells unlike the training data: outliers, and cells that are missing or hold a value never seen.
+"""Outlier rows, and cells that are missing or hold unseen values.
 
-The rule: a row is an outlier if its density under plain Bayes is lower than that of all but 1 in 1,000 rows drawn from
-plain Bayes itself. A cell that is missing, or holds a value never seen, adds nothing to a density, which may make it
-higher or lower; so such a row is compared with drawn rows that lack the same cells. A missing cell neither makes an
-outlier nor hides one: only the known cells of the row are judged.
+A row is an outlier if its density under plain Bayes is lower than that of all but 1 in 1,000 rows sampled from plain
+Bayes itself. A missing cell, or one with an unseen value, adds nothing to the density, which may make it higher or
+lower. So such a row is compared with sampled rows that lack the same cells. A missing cell neither makes an outlier nor
+hides one: only the known cells of the row count.
 """
 
 from collections import Counter, OrderedDict
@@ -29,17 +29,20 @@ from deciban.tables.table import Frame, Matrix, Table
 from deciban.util.arrays import Flags, Floats
 from deciban.util.text_tables import count_noun, shorten
 
-# Columns that a message names.
+# Maximum number of columns named in a message.
 MAX_COLUMNS_NAMED = 5
 
-# Kinds of cells: 0 is evidence, others are missing or a value never seen in training.
-MISSING, UNSEEN = 1, 2
+# Kind of a missing cell; 0 is a cell with evidence.
+MISSING = 1
+
+# Kind of a cell with a value that training did not contain.
+UNSEEN = 2
 
 Kinds = npt.NDArray[np.int8]
 
 
-def known_levels(model: Model) -> dict[int, pa.Array]:
-    """Return the values that were seen in training in each column of categories, by the number of the column."""
+def find_levels(model: Model) -> dict[int, pa.Array]:
+    """Return the values seen in training for each categorical column, by column index."""
     levels: dict[int, pa.Array] = {}
     for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
         if (known := likelihood.known_values()) is not None:
@@ -48,10 +51,10 @@ def known_levels(model: Model) -> dict[int, pa.Array]:
 
 
 class CellKinds:
-    """Tells which cells of a table are missing or hold a value never seen in training."""
+    """Classifier of cells: known, missing, or with a value not seen in training."""
 
     def __init__(self, model: Model) -> None:
-        self._levels = known_levels(model)
+        self._levels = find_levels(model)
 
     def of(self, table: Table) -> Kinds:
         """Return 0, `MISSING` or `UNSEEN` for each cell of a table with the columns of the model, row by column."""
@@ -74,17 +77,17 @@ class CellKinds:
 
 
 class UnknownCells:
-    """Counts the cells, in tables to be predicted, that are missing or hold a value never seen in training."""
+    """Counter of missing cells and cells with unseen values in tables to predict."""
 
     def __init__(self, model: Model) -> None:
         self._names = {model.schema.column_name(column): column for column in range(model.schema.width)}
-        self._levels = known_levels(model)
+        self._levels = find_levels(model)
         self.missing: Counter[str] = Counter()
         self.unseen: Counter[str] = Counter()
         self.examples: dict[str, Any] = {}
 
     def add(self, table: Table) -> None:
-        """Count the cells of a table; columns that it does not have are not counted."""
+        """Count the cells of a table, except columns that it does not have."""
         if not isinstance(table, Frame) or table.names is None:
             return
         for place, name in enumerate(table.names):
@@ -103,74 +106,75 @@ class UnknownCells:
     def _add_unseen(self, name: str, cells: pa.Array, levels: pa.Array) -> None:
         try:
             unseen = np.flatnonzero(encode(cells, levels) == -2)
-        except BadCell:  # scoring the row raises it again, and says where the cell is
+        except BadCell:  # scoring the row raises the error again, with its place
             return
         if unseen.size:
             self.unseen[name] += unseen.size
             self.examples.setdefault(name, cells[int(unseen[0])].as_py())
 
     def to_dict(self) -> dict[str, dict[str, int]]:
-        """How many of each column, for programs."""
+        """Return the number of missing and unseen cells per column."""
         return {"missing_cells": dict(self.missing), "unseen_cells": dict(self.unseen)}
 
     def __str__(self) -> str:
-        """How many there were, and where; empty if there were none."""
+        """Return the numbers of cells and their columns; empty if all cells are known."""
         parts = []
         if self.missing:
-            parts.append(f"{_were(self.missing.total())} missing: {_few(self.missing, {})}")
+            parts.append(f"{count_noun(self.missing.total(), 'missing cell')}: {_list_columns(self.missing, {})}")
         if self.unseen:
-            held = f"{count_noun(self.unseen.total(), 'cell')} held values never seen"
-            parts.append(f"{held}: {_few(self.unseen, self.examples)}")
+            cells = count_noun(self.unseen.total(), "cell")
+            parts.append(f"{cells} with unseen values: {_list_columns(self.unseen, self.examples)}")
         return "; ".join(parts)
 
 
-def _were(number: int) -> str:
-    return f"{count_noun(number, 'cell')} {'was' if number == 1 else 'were'}"
-
-
-def _few(counts: Counter[str], examples: dict[str, Any]) -> str:
-    def one(name: str, number: int) -> str:
+def _list_columns(counts: Counter[str], examples: dict[str, Any]) -> str:
+    def describe(name: str, number: int) -> str:
         example = f", such as {shorten(repr(examples[name]), 30)}" if name in examples else ""
         return f"{name} ({number:,}{example})"
 
-    shown = [one(*entry) for entry in counts.most_common(MAX_COLUMNS_NAMED)]
+    shown = [describe(*entry) for entry in counts.most_common(MAX_COLUMNS_NAMED)]
     return ", ".join(shown) + (", …" if len(counts) > MAX_COLUMNS_NAMED else "")
 
 
-# The share of rows drawn from the model that would count as outliers.
+# Share of rows sampled from the model that count as outliers.
 OUTLIER_SHARE = 0.001
 
-# Rows drawn to know how low densities are, unless they take longer than `DRAWING_SECONDS`; then fewer, but not below
-# the minimum. The time is estimated from a trial.
-MAX_DRAWN_ROWS = 20_000
-MIN_DRAWN_ROWS = 2_000
-TRIAL_ROWS = 500
-DRAWING_SECONDS = 1.0
+# Number of sampled rows, unless they take longer than the time limit: enough to estimate the 0.1% quantile.
+MAX_SAMPLED_ROWS = 20_000
 
-# Sets of missing cells whose limits are remembered.
+# Minimum number of sampled rows, for models that are slow to sample from.
+MIN_SAMPLED_ROWS = 2_000
+
+# Rows sampled in a trial that estimates the time.
+TRIAL_ROWS = 500
+
+# Time limit for sampling, in seconds.
+SAMPLING_SECONDS = 1.0
+
+# Maximum number of patterns of missing cells whose limits are cached.
 MAX_PATTERNS = 256
 
-# New sets of missing cells whose limits are estimated for one table.
+# Maximum number of new patterns whose limits are estimated for one table.
 MAX_NEW_PATTERNS = 16
 
 
 class OutlierDetector:
-    """Counts outliers by one model: compares the density of rows with that of rows drawn from the model.
+    """Counter of outliers: compares the density of rows with that of rows sampled from the model.
 
-    can_judge: whether rows can be drawn from the model; if not, no row is judged.
+    can_sample: False if the model cannot be sampled from. Then no row is tested.
     """
 
     def __init__(self, fitted: Fitted) -> None:
         plain = replace(fitted, tuning=None)
         self._model = plain.model
         self._limits: OrderedDict[bytes, float] = OrderedDict()
-        self._count_held = _drawn_rows(plain)
-        self.can_judge = self._count_held is not None
+        self._count_held = _sample_rows(plain)
+        self.can_sample = self._count_held is not None
 
     def count(self, table: Table, kinds: Kinds) -> tuple[int, int]:
-        """Return how many rows could be judged, and how many of them are outliers.
+        """Return the number of tested rows, and the number of outliers among them.
 
-        A row with a rare and new set of missing cells is not judged if the table has many of those.
+        A row with a rare new pattern of missing cells is not tested if the table has many such patterns.
         """
         known = without_cells(table, kinds == UNSEEN)
         density = log_density(self._model, known)
@@ -187,13 +191,13 @@ class OutlierDetector:
         return judged, outliers
 
     def _limit(self, key: bytes, pattern: Flags) -> float:
-        """The density that all but 1 in 1,000 of the drawn rows have, without the cells of the pattern."""
+        """Return the 0.1% quantile of the density of sampled rows without the cells of the pattern."""
         if key not in self._limits:
             assert self._count_held is not None, "there are rows to compare with"
             lacking = np.broadcast_to(pattern, (self._count_held.rows, pattern.size))
             density = np.sort(log_density(self._model, without_cells(self._count_held, lacking)))
             lowest = float(density[int(OUTLIER_SHARE * density.size)])
-            self._limits[key] = lowest - 1e-9 * max(1.0, abs(lowest))  # equal but for rounding is not lower
+            self._limits[key] = lowest - 1e-9 * max(1.0, abs(lowest))  # differences from rounding do not count
             if len(self._limits) > MAX_PATTERNS:
                 self._limits.popitem(last=False)
         self._limits.move_to_end(key)
@@ -201,12 +205,12 @@ class OutlierDetector:
 
 
 def log_density(plain: Model, table: Table) -> Floats:
-    """log P(row) of each row, on one core."""
+    """Return log P(row) of each row, on one core."""
     return np.asarray(score_table(plain, table, lambda joint, prior: log_normalize(joint, prior)[1], True, threads=1))
 
 
 def without_cells(table: Table, lacking: Flags) -> Table:
-    """The table with these cells missing, row by column."""
+    """Return the table with these cells missing, row by column."""
     columns = np.flatnonzero(lacking.any(axis=0))
     if not columns.size:
         return table
@@ -215,11 +219,11 @@ def without_cells(table: Table, lacking: Flags) -> Table:
     if not isinstance(table, Frame):
         return table
     pairs = zip(table.table.columns, lacking.T, strict=True)
-    return Frame(pa.table([_without(*pair) for pair in pairs], names=table.table.column_names), table.named)
+    return Frame(pa.table([_blank_cells(*pair) for pair in pairs], names=table.table.column_names), table.named)
 
 
-def _without(cells: pa.ChunkedArray, gone: Flags) -> pa.ChunkedArray | pa.Array:
-    """The cells of a column without some of them."""
+def _blank_cells(cells: pa.ChunkedArray, gone: Flags) -> pa.ChunkedArray | pa.Array:
+    """Return the cells of a column with some of them missing."""
     if not gone.any():
         return cells
     if pa.types.is_string_view(cells.type) or pa.types.is_binary_view(cells.type):  # pc.if_else has no kernel for these
@@ -228,16 +232,16 @@ def _without(cells: pa.ChunkedArray, gone: Flags) -> pa.ChunkedArray | pa.Array:
     return blank if gone.all() else pc.if_else(pa.array(gone), blank, cells.combine_chunks())
 
 
-def _drawn_rows(plain: Fitted) -> Table | None:
-    """Rows drawn from plain Bayes, as many as are drawn and scored in about a second; None where none can be drawn."""
+def _sample_rows(plain: Fitted) -> Table | None:
+    """Return rows sampled from plain Bayes in about a second; None if it cannot be sampled from."""
 
-    def drawn(rows: int) -> Table:
+    def draw(rows: int) -> Table:
         return plain.model.schema.table_as_learned(as_table(sample_rows(plain, rows, 0)[0]))
 
     try:
         start = perf_counter()
-        log_density(plain.model, drawn(TRIAL_ROWS))
-        possible = TRIAL_ROWS * DRAWING_SECONDS / max(perf_counter() - start, 1e-9)
-        return drawn(int(min(max(possible, MIN_DRAWN_ROWS), MAX_DRAWN_ROWS)))
+        log_density(plain.model, draw(TRIAL_ROWS))
+        possible = TRIAL_ROWS * SAMPLING_SECONDS / max(perf_counter() - start, 1e-9)
+        return draw(int(min(max(possible, MIN_SAMPLED_ROWS), MAX_SAMPLED_ROWS)))
     except DecibanError:
         return None

@@ -1,4 +1,4 @@
-"""From rows to posteriors and decisions, batch by batch on threads."""
+"""Scoring of rows batch by batch on threads: posteriors, predictions and decisions."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -28,27 +28,26 @@ from deciban.util.parallel import map_in_threads
 from deciban.util.progress import progress
 from deciban.util.text_tables import format_class
 
-# Bytes of text that are scored together, about.
+# Approximate bytes of text per batch; larger batches leave the CPU cache.
 SCORED_TEXT = 2 << 20
 
-# Scores of one batch at most: they stay in the cache, and memory stays bounded when there are many classes.
+# Maximum number of scores per batch: they fit into the CPU cache, and bound the memory for many classes.
 SCORES_OF_A_BATCH = 1 << 18
 
-# From the log joint of some rows and the log prior to an array with a line for each row, or to several.
+# Function of the log joint of some rows and the log prior that returns one or several arrays with a line per row.
 Finish = Callable[[Floats, Floats], Any]
 
 
 def score_table(
     model: Model, table: Table, finish: Finish, full: bool = False, threads: int | None = None, first_row: int = 0
 ) -> Any:
-    """finish(log joint, log prior) of all rows of a table that is aligned with the model's schema.
+    """Return finish(log joint, log prior) for all rows of a table with the columns of the model's schema.
 
-    full: the log joint includes the terms that are the same for every class. first_row: the number that errors give the
-    first row.
+    full: include the terms that are the same for every class. first_row: row number of the first row in error messages.
     """
     scores = model.classes.size * model.n_slots
-    most = min(rows_per_batch(table, SCORED_TEXT), max(1, SCORES_OF_A_BATCH // scores))
-    if table.rows <= most:
+    max_rows = min(rows_per_batch(table, SCORED_TEXT), max(1, SCORES_OF_A_BATCH // scores))
+    if table.rows <= max_rows:
         return finish(model.log_joint(table, first_row, full), model.log_prior)
     nothing = finish(np.empty((0, model.classes.size)), model.log_prior)
     arrays = nothing if isinstance(nothing, tuple) else (nothing,)
@@ -59,59 +58,59 @@ def score_table(
         for result, part in zip(results, found if isinstance(found, tuple) else (found,), strict=True):
             result[slice(*rows)] = part
 
-    deque(map_in_threads(fill, row_ranges(table.rows, most), threads), maxlen=0)
+    deque(map_in_threads(fill, row_ranges(table.rows, max_rows), threads), maxlen=0)
     return results if isinstance(nothing, tuple) else results[0]
 
 
 def score_rows(
     fitted: Fitted, X: Any, finish: Finish, full: bool = False, model: Model | None = None
 ) -> npt.NDArray[Any]:
-    """finish(log joint, log prior) of all rows, wherever they are, by one and the same model."""
+    """Return finish(log joint, log prior) for all rows of any source, by one and the same model."""
     model = fitted.model if model is None else model
 
     def score(table: Table, first_row: int, shown: Table | None = None) -> npt.NDArray[Any]:
         aligned = model.schema.table_as_learned(table, first_row)
         return np.asarray(score_table(model, aligned, finish, full, fitted.settings.threads, first_row))
 
-    source = opened_rows(fitted, X)
+    source = open_for_model(fitted, X)
     if not isinstance(source, Source):
         return score(source, 0)
     return np.concatenate(list(_each_piece(fitted, source, score, others_as_text=True)))
 
 
 def predict(fitted: Fitted, X: Any) -> LabelArray:
-    """The most probable class of each row; ties go to the first class."""
+    """Return the most probable class of each row; ties go to the first class."""
     model = fitted.model
     return np.asarray(model.classes[score_rows(fitted, X, most_probable, model=model)])
 
 
 def predict_posteriors(fitted: Fitted, X: Any) -> Floats:
-    """The posterior of each row, row by class."""
+    """Return the posterior of each row, row by class."""
     return score_rows(fitted, X, posteriors)
 
 
 def intervals(fitted: Fitted, X: Any, level: float) -> tuple[Floats, Floats]:
-    """The bounds between which each posterior lies, row by class; see `deciban.model.intervals`."""
+    """Return the lower and upper bound of each posterior, row by class; see `deciban.model.intervals`."""
     if not 0.0 < level < 1.0:
-        raise UsageError("give a probability between 0 and 1, such as 0.95", parameter=Argument("level", level))
+        raise UsageError("use a probability between 0 and 1, such as 0.95", parameter=Argument("level", level))
     model = fitted.model
     counts = fitted.counts.select_schema(model.schema)
     variance = prior_variance(fitted.settings.prior, counts.class_weight)
-    return posterior_intervals(model, counts, variance, aligned_table(fitted, X), level)
+    return posterior_intervals(model, counts, variance, align_rows(fitted, X), level)
 
 
 def table_of(fitted: Fitted, X: Any) -> Table:
-    """All rows in memory, read as the model has learned to."""
+    """Return all rows in memory, with cells read as in training."""
     return open_table(X, fitted.column_types(), fitted.origin.habit)
 
 
-def aligned_table(fitted: Fitted, X: Any) -> Table:
-    """All rows in memory, with the columns of the model in their order."""
+def align_rows(fitted: Fitted, X: Any) -> Table:
+    """Return all rows in memory, with the columns of the model in their order."""
     return fitted.model.schema.table_as_learned(table_of(fitted, X))
 
 
-def opened_rows(fitted: Fitted, X: Any) -> Table | Source:
-    """Rows, wherever they are, whose cells are read as the model has learned to."""
+def open_for_model(fitted: Fitted, X: Any) -> Table | Source:
+    """Return rows of any source, with cells read as in training."""
     return open_rows(X, fitted.column_types(), fitted.origin.habit)
 
 
@@ -123,15 +122,15 @@ def predict_batches(
     observe: Callable[[Table], None] | None = None,
     output_format: FileKind | None = None,
 ) -> Iterator[pa.Table]:
-    """Tables of the rows, piece by piece, with the columns `predicted` and `probability` added.
+    """Yield tables of the rows, piece by piece, with the columns `predicted` and `probability` added.
 
-    probabilities: also add the probability of every class. observe: is called with each piece as the model reads it.
-    output_format: what the tables are written to: for "csv" cells of a CSV file stay as they are written there,
-    for "json" its whole numbers are integers; None is typed columns. Memory does not grow with a file.
+    probabilities: also add the probability of every class. observe: function called with each piece as the model reads
+    it. output_format: format of the output: with "csv", cells of a CSV file keep their spelling; with "json", its
+    integers stay integers; None gives typed columns. Memory does not grow with the size of a file.
     """
     model = fitted.model
 
-    def predicted(table: Table, first_row: int, shown: Table) -> pa.Table:
+    def predict_piece(table: Table, first_row: int, shown: Table) -> pa.Table:
         table = model.schema.cells_as_learned(table, first_row)
         if observe is not None:
             observe(table)
@@ -141,7 +140,7 @@ def predict_batches(
             added |= {f"P({format_class(label)})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
         return with_columns(shown, added)
 
-    yield from _each_piece(fitted, X, predicted, others_as_text=True, output_format=output_format)
+    yield from _each_piece(fitted, X, predict_piece, others_as_text=True, output_format=output_format)
 
 
 def predict_to(
@@ -153,8 +152,8 @@ def predict_to(
     table: str | None = None,
     if_exists: IfExists = "fail",
 ) -> int:
-    """Write the tables of `predict_batches`, as `write_tables` does; the number of rows."""
-    source = opened_rows(fitted, X)
+    """Write the tables of `predict_batches` with `write_tables`; return the number of rows."""
+    source = open_for_model(fitted, X)
     kind = kind_of_output(path)
     tables = predict_batches(fitted, source, probabilities=probabilities, output_format=kind)
     return write_tables(path, tables, source, table, if_exists)
@@ -167,9 +166,9 @@ def write_tables(
     table: str | None = None,
     if_exists: IfExists = "fail",
 ) -> int:
-    """Write tables to a .csv, .jsonl or .parquet file, or into a table of a database; the number of rows.
+    """Write tables to a .csv, .jsonl or .parquet file, or to a database table; return the number of rows.
 
-    source: what they come from, which is not to be overwritten. if_exists: what to do if the table exists.
+    source: the input, which must not be overwritten. if_exists: what to do if the table exists.
     """
     if isinstance(source, Source):
         refuse_inputs(path, source.inputs)
@@ -182,21 +181,23 @@ def write_tables(
 
 
 def loss_for(fitted: Fitted, loss: Any, reject: float | None = None) -> Loss:
-    """The loss for the model's classes; None is zero-one. reject: what it costs to leave a row undecided."""
+    """Return the loss for the model's classes; None is zero-one loss.
+
+    reject: cost of leaving a row undecided.
+    """
     labels = list(fitted.model.classes)
     given = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
     return given if reject is None else given.with_reject(reject)
 
 
 def decide_table(fitted: Fitted, table: Table, loss: Loss, first_row: int = 0) -> Decisions:
-    """The decisions of least risk for rows in memory; `loss` is for the model's classes."""
+    """Return the decisions of least risk for rows in memory; `loss` is for the model's classes."""
     posterior, best = _score_as_learned(fitted, table, first_row)
     return break_ties_as_predict(choose_decisions(posterior, loss, column_of(table)), best)
 
 
 def break_ties_as_predict(decisions: Decisions, best: Integers) -> Decisions:
-    """The decisions; where every mistake costs the same, the places of the most probable classes, which `predict` has
-    chosen among equals."""
+    """Return the decisions, with ties resolved as by `predict` if all mistakes have the same cost."""
     if not decisions.loss.is_zero_one:
         return decisions
     second = np.where(decisions.second_best_index == best, decisions.decision_index, decisions.second_best_index)
@@ -212,14 +213,14 @@ def decide_batches(
     observe: Callable[[Table], None] | None = None,
     output_format: FileKind | None = None,
 ) -> Iterator[pa.Table]:
-    """Tables of the rows, piece by piece, with the decision, its risk, and the next best decision added.
+    """Yield tables of the rows, piece by piece, with the decision, its risk and the second best decision added.
 
-    observe, output_format: as for `predict_batches`.
+    observe, output_format: see `predict_batches`.
     """
     wanted = loss_for(fitted, loss, reject)
     schema = fitted.model.schema
 
-    def decided(table: Table, first_row: int, shown: Table) -> pa.Table:
+    def decide_piece(table: Table, first_row: int, shown: Table) -> pa.Table:
         table = schema.cells_as_learned(table, first_row)
         if observe is not None:
             observe(table)
@@ -229,8 +230,8 @@ def decide_batches(
             shown, {**chosen, "second_best": found.second_best, "second_best_risk": found.second_best_risk}
         )
 
-    others_as_text = not wanted.varies_by_row  # costs that vary may be columns
-    yield from _each_piece(fitted, X, decided, others_as_text=others_as_text, output_format=output_format)
+    others_as_text = not wanted.varies_by_row  # costs that vary by row may be columns
+    yield from _each_piece(fitted, X, decide_piece, others_as_text=others_as_text, output_format=output_format)
 
 
 def decide_to(
@@ -243,14 +244,14 @@ def decide_to(
     table: str | None = None,
     if_exists: IfExists = "fail",
 ) -> int:
-    """Write the tables of `decide_batches`, as `write_tables` does; the number of rows."""
-    source = opened_rows(fitted, X)
+    """Write the tables of `decide_batches` with `write_tables`; return the number of rows."""
+    source = open_for_model(fitted, X)
     tables = decide_batches(fitted, source, loss, reject=reject, output_format=kind_of_output(path))
     return write_tables(path, tables, source, table, if_exists)
 
 
 def column_of(table: Table) -> Callable[[str], Any]:
-    """A function from the name of a column of a table to its cells as numbers."""
+    """Return a function from a column name of a table to its cells as numbers."""
 
     def column(name: str) -> Any:
         if table.names is None or name not in table.names:
@@ -264,12 +265,12 @@ def column_of(table: Table) -> Callable[[str], Any]:
 
 
 def posterior_and_best(joint: Floats, prior: Floats) -> tuple[Floats, Integers]:
-    """The posterior of each row, and the place of its most probable class; see `score_table`."""
+    """Return the posterior of each row, and the index of its most probable class; see `score_table`."""
     return posteriors(joint, prior), most_probable(joint, prior)
 
 
 def _score_as_learned(fitted: Fitted, table: Table, first_row: int) -> tuple[Floats, Integers]:
-    """`posterior_and_best` of the rows of a table, with its columns as the model has learned them."""
+    """Return `posterior_and_best` for the rows of a table, with columns read as in training."""
     model = fitted.model
     aligned = model.schema.table_as_learned(table, first_row)
     posterior, best = score_table(model, aligned, posterior_and_best, False, fitted.settings.threads, first_row)
@@ -283,18 +284,18 @@ def _each_piece(
     others_as_text: bool = False,
     output_format: FileKind | None = None,
 ) -> Iterator[Any]:
-    """action(table, number of its first row, the table as it is shown in such a file) of each piece.
+    """Yield action(table, number of its first row, the table as shown in the output) for each piece.
 
-    others_as_text: the columns of a CSV file that the model does not know are passed on as they are written.
+    others_as_text: pass on columns of a CSV file that the model does not have as they are written.
     """
-    types, source = fitted.column_types(), opened_rows(fitted, X)
+    types, source = fitted.column_types(), open_for_model(fitted, X)
     if not isinstance(source, Source):
         yield action(source, 0, source)
         return
     if others_as_text:
         source = source.as_text([name for name in source.names if name not in types])
     with source.locate_errors(), progress("reading", "rows", source.expected) as advance:
-        first_row = 1  # as people count the rows of a file
+        first_row = 1  # rows of files are numbered from 1
         for table, shown in _with_shown(source, output_format):
             yield action(Frame(table), first_row, Frame(shown))
             first_row += table.num_rows
@@ -302,7 +303,7 @@ def _each_piece(
 
 
 def _with_shown(source: Source, output_format: FileKind | None) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Tables of a stream, each with what is shown of it in such a file."""
+    """Yield the tables of a stream, each with its form in the output."""
     if output_format in ("csv", "tsv"):
         yield from source.beside_text()
         return

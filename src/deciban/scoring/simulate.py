@@ -1,4 +1,4 @@
-"""Rows drawn from the generative model of a classifier."""
+"""Sampling of rows from the generative model of a classifier."""
 
 from typing import Any
 
@@ -14,24 +14,25 @@ from deciban.tables.labels import LabelArray
 def sample_rows(
     fitted: Fitted, n_samples: int = 1, random_state: Any = None, label: Any = None, length: int | None = None
 ) -> tuple[Any, LabelArray]:
-    """Rows drawn from the generative model and their classes: an Arrow table, or an array if all columns are numbers.
+    """Return rows sampled from the generative model, and their classes.
 
-    label: the class of all rows. length: the number of words of each text.
+    The rows are an Arrow table, or an array if all columns are numbers. label: class of all rows. length: number of
+    words in each text.
     """
     for name, value in (("n_samples", n_samples), ("length", length)):
         if value is not None and (not isinstance(value, int | np.integer) or value < 0):
-            raise UsageError("give a whole number that is at least 0", parameter=Argument(name, value))
+            raise UsageError("use an integer >= 0", parameter=Argument(name, value))
     model = fitted.generative
     if length is not None and not any(likelihood.accepts_length for likelihood in model.likelihoods):
         raise UsageError(
             (
-                "no column is ",
+                "no column has the family ",
                 Argument("family", "Text"),
                 " or ",
                 Argument("family", "Multinomial"),
-                ", which have words",
+                ", to which it applies",
             ),
-            remedy="leave it out",
+            remedy="omit it",
             parameter=Argument("length", length),
         )
     place = None if label is None else fitted.class_index(label)
@@ -54,7 +55,7 @@ def sample_rows(
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """What scikit-learn calls random_state (None, a seed, a RandomState or a Generator) as a Generator."""
+    """Return a NumPy Generator for a scikit-learn `random_state` (None, seed, RandomState or Generator)."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if random_state is None:

@@ -120,7 +120,7 @@ class ModelMonitor:
             for found, kind in ((missing, MISSING), (unseen, UNSEEN)):
                 number = (kinds == kind).sum(axis=0)
                 found.update({int(column): int(number[column]) for column in np.flatnonzero(number)})
-            if self._outliers.can_judge:
+            if self._outliers.can_sample:
                 counted = self._outliers.count(table, kinds)
                 checked, outliers = checked + counted[0], outliers + counted[1]
         rows = sum(len(rows.posterior) for rows in waiting)

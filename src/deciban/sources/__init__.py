@@ -1,1 +1,1 @@
-"""Rows in files, folders, databases and queries, read piece by piece and written whole or not at all."""
+"""Rows in files, databases and Spark, and SQL dialects."""

@@ -1,4 +1,4 @@
-"""URLs of databases, and texts and arguments of the process without the passwords in them."""
+"""URLs of databases, and passwords hidden in texts and process arguments."""
 
 import re
 import sys
@@ -10,8 +10,8 @@ from deciban.errors import UsageError
 
 SCHEMES = ("postgresql://", "postgres://")
 
-# A URL as libpq reads it; several hosts have commas between them. An @ behind the hosts would be the end of a password
-# that holds signs which are not escaped.
+# A URL as libpq parses it; several hosts are separated by commas. An @ after the hosts would end a password with
+# unescaped characters.
 URL = re.compile(
     r"postgres(?:ql)?://(?:(?P<user>[^/?#:@]*)(?::(?P<password>[^/?#@]*))?@)?"
     r"(?P<hosts>[^/?#@]*)(?:/(?P<database>[^?#@]*))?(?:\?(?P<options>(?:\w+=[^#&]*&?)*))?"
@@ -19,22 +19,23 @@ URL = re.compile(
 HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?")
 NO_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
-# Where passwords stand in whatever looks like a URL; before the last @, for one that is not escaped may hold any sign.
+# Passwords in anything that looks like a URL, up to the last @: an unescaped password may contain any character.
 BEFORE_HOST = re.compile(r"(?P<before>\b\w+://[^\s/?#:@]*:)(?P<secret>\S+)(?=@)")
 IN_OPTIONS = re.compile(r"(?P<before>\b(?:ssl)?password=)(?P<secret>[^&\s'\"]+)", re.IGNORECASE)
 
 HIDDEN = "***"
 
-# Characters of a secret that is hidden wherever it stands: shorter texts are in messages by chance.
+# Minimum length of a secret that is hidden everywhere: shorter texts occur in messages by chance.
 MIN_SECRET = 4
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a database is.
+    """Address of a database.
 
-    url: all of it, which is never shown. shown: without password and options, for messages. secrets: what must not
-    appear in any message.
+    url: the complete URL, never shown.
+    shown: the URL without password and options, for messages.
+    secrets: texts that must not appear in any message.
     """
 
     url: str = field(repr=False)
@@ -43,13 +44,13 @@ class Address:
 
     @classmethod
     def of(cls, url: str) -> "Address":
-        """The address that a URL is; a UsageError, which does not repeat it, where it is none."""
+        """Parse the URL of a database; raise a UsageError, which does not repeat the URL, if it is invalid."""
         found = _parse(url)
         if found is None:
             raise UsageError(
-                "the URL of the database cannot be read",
-                remedy="write it as postgresql://user@host:port/database, and signs such as @ / : % in names and "
-                "passwords as %40 %2F %3A %25",
+                "invalid database URL",
+                remedy="write it as postgresql://user@host:port/database; escape @ / : and % in names and passwords "
+                "as %40, %2F, %3A and %25",
             )
         user = f"{found['user']}@" if found["user"] else ""
         shown = f"postgresql://{user}{found['hosts']}" + (f"/{found['database']}" if found["database"] else "")
@@ -58,31 +59,31 @@ class Address:
             found["user"],
             found["database"],
             *found["hosts"].split(","),
-        }  # nobody would understand a message without these
+        }  # messages need these names
         long = (secret for secret in secrets - names if len(secret) >= MIN_SECRET)
         return cls(url, shown, tuple(sorted(long, key=len, reverse=True)))
 
     def hide(self, text: str) -> str:
-        """A text without the passwords of this address."""
+        """Return a text without the passwords of this address."""
         for secret in self.secrets:
             text = text.replace(secret, HIDDEN)
         return mask_passwords(text)
 
 
 def is_address(source: object) -> bool:
-    """Whether it is the URL of a database."""
+    """Return True for the URL of a database."""
     return isinstance(source, str) and source.startswith(SCHEMES)
 
 
 def passwords_in(url: str) -> list[str]:
-    """The passwords that stand in the URL of a database, as they are written there."""
+    """Return the passwords in the URL of a database, as written there."""
     found = _parse(url)
     before_host = _secrets(BEFORE_HOST, url) if found is None else [found["password"] or ""]
     return [text for text in (*before_host, *_secrets(IN_OPTIONS, url)) if text]
 
 
 def mask_passwords(text: str) -> str:
-    """A text in which the passwords of URLs are hidden.
+    """Return a text in which the passwords of URLs are hidden.
 
     >>> mask_passwords("postgresql://ann:s3cret@db/shop?sslpassword=x is not there")
     'postgresql://ann:***@db/shop?sslpassword=*** is not there'
@@ -93,7 +94,7 @@ def mask_passwords(text: str) -> str:
 
 
 def _parse(url: str) -> re.Match[str] | None:
-    """The parts of the URL of a database, if it is one."""
+    """Split the URL of a database into parts; None if it is invalid."""
     found = URL.fullmatch(url)
     plain = found is not None and all(map(HOST.fullmatch, found["hosts"].split(",")))
     return found if plain and NO_ESCAPE.search(url) is None else None
@@ -104,12 +105,12 @@ def _secrets(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 def find_passwords(arguments: Sequence[str]) -> list[str]:
-    """The passwords that stand in URLs among the arguments of a command."""
+    """Return the passwords in URLs among the arguments of a command."""
     return [password for argument in arguments if "://" in argument for password in passwords_in(argument)]
 
 
 def hide_passwords() -> None:
-    """Overwrite passwords in the arguments of this process, where the system (Linux) shows them from its memory."""
+    """Overwrite passwords in the arguments of this process (Linux), so that other users cannot see them."""
     passwords = find_passwords(sys.argv)
     if not passwords or sys.platform != "linux":
         return
@@ -122,5 +123,5 @@ def hide_passwords() -> None:
         for secret in (password.encode(errors="surrogateescape") for password in passwords):
             shown = shown.replace(secret, b"*" * len(secret))
         ctypes.memmove(first, shown, len(shown))
-    except (OSError, ValueError):  # a system that shows them from elsewhere
+    except (OSError, ValueError):  # the system does not expose them this way
         return

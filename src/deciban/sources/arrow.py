@@ -1,7 +1,7 @@
-"""Rows that come as Arrow's batches, and files with types: Parquet, Arrow and ORC; datasets, and lazy frames of polars.
+"""Sources of Arrow batches: Arrow, ORC and Parquet files, pyarrow datasets, polars LazyFrames.
 
-`BatchSource` streams batches from wherever: from files and datasets here, from connections and tables of Ibis in
-`connections`. Parquet is read by DuckDB.
+`BatchSource` streams batches from files and datasets here, and from connections and Ibis tables in `connections`.
+Parquet files are read by DuckDB.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,49 +18,50 @@ from deciban.sources.source import ColumnType, Source, SqlRows, Types, duplicate
 from deciban.tables.cells import ARROW, CellFormat, as_whole, is_text, kind_of, plain_type
 from deciban.tables.table import find_duplicate
 
-# What columns are converted to that are to be of another type than they are, and are no text.
+# Arrow types for conversions of columns that are not text.
 AS_ARROW = {**ARROW, "VARCHAR": pa.string(), "TIME": pa.time64("us")}
 
 
 class Answer(NamedTuple):
-    """The columns of a stream, and its rows."""
+    """Schema and batches of a stream."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
 
 
 class Batches(Protocol):
-    """Where the batches of a source come from."""
+    """Provider of the batches of a source."""
 
     def open_batches(self, source: "BatchSource") -> AbstractContextManager[Answer]:
-        """Rows with the columns of the source, and perhaps more."""
+        """Open the batches. They have the columns of the source, and perhaps more."""
         ...
 
     def relation(self, source: "BatchSource") -> Any:
-        """The relation of DuckDB that these rows are; None where another engine has them."""
+        """Return the DuckDB relation with these rows; None if they are not in DuckDB."""
         ...
 
 
 @dataclass(frozen=True)
 class BatchSource(Source):
-    """Rows that come as Arrow's batches; columns that are to be of another type are converted here.
+    """Rows that arrive as Arrow batches; columns with another wanted type are converted here.
 
-    batches: where they come from. told: the columns whose types are known before rows are read; None if all are.
+    batches: provider of the batches.
+    declared: columns whose types are known before rows are read; None if all are.
     """
 
     batches: Batches = field(repr=False, compare=False)
-    told: frozenset[str] | None = None
+    declared: frozenset[str] | None = None
 
     @property
     def typed(self) -> bool:
-        return self.told is None or self.told.issuperset(self.names)
+        return self.declared is None or self.declared.issuperset(self.names)
 
     def resolve_types(self, sample: pa.Table) -> tuple["BatchSource", pa.Table]:
-        """Numbers are whole if all of a sample are, where their type was not known before."""
-        if self.told is None:
+        """Convert numbers of unknown type to integers if all of a sample are whole."""
+        if self.declared is None:
             return self, sample
         names = sample.column_names
-        cells = [sample[name] if name in self.told else as_whole(sample[name]) for name in names]
+        cells = [sample[name] if name in self.declared else as_whole(sample[name]) for name in names]
         return self, pa.Table.from_arrays(cells, names=names)
 
     def tables(self) -> Iterator[pa.Table]:
@@ -73,7 +74,7 @@ class BatchSource(Source):
                 first_row += piece.num_rows
 
     def sql(self) -> AbstractContextManager[SqlRows]:
-        """The rows as DuckDB has them, if it is DuckDB that has them."""
+        """Return the rows as DuckDB rows, if they are in DuckDB."""
         self._refuse_unreadable()
         if (relation := self.batches.relation(self)) is None:
             return super().sql()
@@ -92,27 +93,27 @@ class BatchSource(Source):
         except BadCell as bad:
             raise bad.as_error(name, first_row) from None
         except pa.ArrowException as problem:
-            remedy = f"read it as what it is, {cells.type}"
+            remedy = f"read it with its own type, {cells.type}"
             raise DataError(str(problem), place=Place(column=name), remedy=remedy) from None
 
 
 def distinct_names(names: Iterable[str], place: str) -> list[str]:
-    """The names of columns; a UsageError where there are none, a DataError where two are one."""
+    """Return the names of columns; raise an error for no columns or a duplicate name."""
     found = list(names)
     if not found:
-        raise UsageError("it gives no columns", place=Place(place), remedy="give a query that selects some")
+        raise UsageError("the query has no columns", place=Place(place), remedy="select at least one column")
     if (twice := find_duplicate(found)) is not None:
         raise duplicate_column_error(twice, place)
     return found
 
 
 def types_of(kinds: Mapping[str, pa.DataType]) -> dict[str, ColumnType]:
-    """Types that Arrow knows."""
+    """Return the column types for Arrow types."""
     names = {name: str(plain_type(kind)) for name, kind in kinds.items()}
     return {name: ColumnType(kind_of(kind) or kind, called=kind) for name, kind in names.items()}
 
 
-# Arrow's types that DuckDB gives back as they are, and what it calls them.
+# Arrow types that DuckDB returns unchanged, and its names for them.
 PLAIN_TYPES = {
     "string": "VARCHAR",
     "double": "DOUBLE",
@@ -127,14 +128,14 @@ PLAIN_TYPES = {
 
 @dataclass(frozen=True)
 class ParquetRead:
-    """Parquet files as DuckDB reads them; `columns` are those that they have, if others have more."""
+    """Parquet files as DuckDB reads them. columns: names of their columns, if other files have more."""
 
     paths: tuple[Path, ...]
     columns: frozenset[str] | None = None
 
     @property
     def table(self) -> str:
-        """What DuckDB selects from."""
+        """Table expression for FROM."""
         several = str(len(self.paths) > 1).lower()
         return f"read_parquet({files_of(self.paths)}, union_by_name={several}, hive_partitioning=true)"
 
@@ -148,7 +149,7 @@ class ParquetRead:
 
 
 class Footer(NamedTuple):
-    """What Parquet files say: the bytes of a row, how many rows, types if DuckDB has the same ones, all schemas."""
+    """Metadata of Parquet files: bytes per row, number of rows, types if DuckDB has the same ones, all schemas."""
 
     row_size: float = 0.0
     rows: int | None = None
@@ -156,11 +157,13 @@ class Footer(NamedTuple):
     schemas: tuple[pa.Schema, ...] = ()
 
 
-def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str], told: Collection[str]) -> DuckDbSource:
-    """The source of files whose columns are united by name; `told` are columns whose type the user gives."""
+def open_parquet(
+    name: str, paths: Sequence[Path], called: Mapping[str, str], overridden: Collection[str]
+) -> DuckDbSource:
+    """Open Parquet files, with columns matched by name. overridden: columns whose type the user gives."""
     found = footer(paths)
-    refuse_other_types([called.get(str(path), str(path)) for path in paths], found.schemas, told)
-    reads = _reads(paths, found.schemas, told)
+    refuse_other_types([called.get(str(path), str(path)) for path in paths], found.schemas, overridden)
+    reads = _reads(paths, found.schemas, overridden)
     types = dict(found.types or {})
     for k, read in enumerate(reads if found.types is None else ()):
         own = column_types(f"SELECT * FROM {read.table}", name, called)
@@ -172,24 +175,24 @@ def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str], to
     )  # fmt: skip
 
 
-def _reads(paths: Sequence[Path], schemas: Sequence[pa.Schema], told: Collection[str]) -> list[ParquetRead]:
-    """What DuckDB reads: all files together, but for those in which a column of `told` is of another kind."""
+def _reads(paths: Sequence[Path], schemas: Sequence[pa.Schema], overridden: Collection[str]) -> list[ParquetRead]:
+    """Group files for DuckDB: all together, except those in which a column of `overridden` has another type."""
     alike: dict[tuple[str, ...], list[Path]] = {}
     for path, schema in zip(paths, schemas or [pa.schema([])] * len(paths), strict=True):
-        kinds = (union_kind(schema.field(name).type) for name in sorted(told) if name in schema.names)
+        kinds = (union_kind(schema.field(name).type) for name in sorted(overridden) if name in schema.names)
         alike.setdefault(tuple(kinds), []).append(path)
     return [ParquetRead(tuple(files)) for files in alike.values()]
 
 
 def footer(paths: Sequence[Path]) -> Footer:
-    """What the files say of themselves, sooner than DuckDB would."""
+    """Read the metadata of Parquet files, which is faster than asking DuckDB."""
     from pyarrow import parquet
 
     try:
         held = [parquet.read_metadata(path) for path in paths]
         schemas = [one.schema.to_arrow_schema() for one in held]
     except (pa.ArrowException, OSError, UnicodeDecodeError):
-        return Footer()  # DuckDB can tell what is wrong
+        return Footer()  # DuckDB reports the error
     rows = sum(one.num_rows for one in held)
     size = sum(one.row_group(k).total_byte_size for one in held for k in range(one.num_row_groups))
     names, kinds = schemas[0].names, [str(kind) for kind in schemas[0].types]
@@ -200,25 +203,25 @@ def footer(paths: Sequence[Path]) -> Footer:
 
 
 def _in_named_folders(paths: Sequence[Path]) -> bool:
-    """Whether the name of a folder, such as year=2024, is a column of its files."""
+    """Return True if the name of a folder, such as year=2024, is a column of its files."""
     return any("=" in folder for path in paths for folder in path.absolute().parts[:-1])
 
 
-def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told: Collection[str]) -> None:
-    """A DataError where a column is, say, a number in one file and text in another; `told` are columns that may be.
+def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], overridden: Collection[str]) -> None:
+    """Raise a DataError if a column has incompatible types in two files. overridden: columns exempt from this.
 
-    Numbers of several types are numbers, and so on: what can be united without a loss is.
+    Types that can be merged without loss are compatible, for example all types of numbers.
     """
     known: dict[str, tuple[str, pa.DataType]] = {}
     for name, schema in zip(names, schemas, strict=False):
         for column, kind in zip(schema.names, schema.types, strict=True):
             other, before = known.setdefault(column, (name, kind)) if not pa.types.is_null(kind) else (name, kind)
-            if column not in told and union_kind(before) != union_kind(kind):
+            if column not in overridden and union_kind(before) != union_kind(kind):
                 raise DataError(
-                    f"column {column!r} is {plain_type(kind)}, and {plain_type(before)} in {other}",
+                    f"column {column!r} is {plain_type(kind)}, but {plain_type(before)} in {other}",
                     place=Place(name),
                     remedy=(
-                        "write it with one type in all files, read it with ",
+                        "use one type in all files, read it with ",
                         Argument("types", {column: "text"}),
                         ", or leave it out with ",
                         Argument("ignore"),
@@ -227,19 +230,19 @@ def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told:
 
 
 def union_kind(kind: pa.DataType) -> str:
-    """What columns have in common that can be united."""
+    """Return a key that is equal for types that can be merged."""
     plain = plain_type(kind)
     zone = " with a time zone" if pa.types.is_timestamp(plain) and plain.tz is not None else ""
     return f"{kind_of(str(plain)) or plain}{zone}"
 
 
-# Gives the batches with these columns, each time from the first row on.
+# Function that returns the batches with these columns, each time from the first row.
 ReadBatches = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
 class StoredBatches:
-    """Batches that can be read again for every pass. schema: of all columns."""
+    """Batches that can be read again for every pass. schema: schema of all columns."""
 
     schema: pa.Schema
     read: ReadBatches
@@ -250,8 +253,8 @@ class StoredBatches:
         try:
             yield Answer(wanted, (batch.select(wanted.names).cast(wanted) for batch in self.read(source.names)))
         except (pa.ArrowException, OSError) as problem:
-            said = str(problem).strip().partition("\n")[0]
-            raise DataError(f"the rows cannot be read ({said})", place=Place(source.name)) from problem
+            message = str(problem).strip().partition("\n")[0]
+            raise DataError(f"cannot read the rows ({message})", place=Place(source.name)) from problem
 
     def relation(self, source: BatchSource) -> Any:
         return None
@@ -263,7 +266,7 @@ def _source_of(name: str, schema: pa.Schema, read: ReadBatches, **more: Any) -> 
 
 
 def open_arrow_stream(data: Any) -> BatchSource:
-    """The source of a dataset, or of a lazy frame, which polars works out again for every pass, batch by batch."""
+    """Open a dataset, or a LazyFrame, which polars computes again for every pass, in batches."""
     if hasattr(data, "to_batches"):  # a dataset
         return _source_of("the dataset", data.schema, lambda names: data.to_batches(columns=list(names)))
 
@@ -277,12 +280,12 @@ def open_arrow_stream(data: Any) -> BatchSource:
 
 
 def open_arrow_files(
-    name: str, paths: Sequence[Path], kind: str, called: Mapping[str, str], told: Collection[str]
+    name: str, paths: Sequence[Path], kind: str, called: Mapping[str, str], overridden: Collection[str]
 ) -> BatchSource:
-    """The source of files of one of these kinds: "arrow", "arrow stream" and "orc". Columns are united by name."""
+    """Open Arrow files, Arrow streams or ORC files, with columns matched by name."""
     files = {str(path): called.get(str(path), str(path)) for path in paths}
     schemas = [_schema_of(path, kind, shown) for path, shown in files.items()]
-    refuse_other_types(list(files.values()), schemas, told)
+    refuse_other_types(list(files.values()), schemas, overridden)
     united = _unite_schemas(schemas)
 
     def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -297,7 +300,7 @@ def open_arrow_files(
 
 
 def _unite_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """All columns of files, each of a type that holds the cells of all; text, if they are of several kinds."""
+    """Merge the schemas of files. Columns with several types of values become text."""
     kinds: dict[str, list[pa.DataType]] = {}
     for schema in schemas:
         for one in schema:
@@ -346,8 +349,8 @@ def _schema_of(path: str, kind: str, shown: str) -> pa.Schema:
         with pa.memory_map(path) as mapped:
             return (pa.ipc.open_file(mapped) if kind == "arrow" else pa.ipc.open_stream(mapped)).schema
     except (pa.ArrowException, OSError) as problem:
-        said = str(problem).strip().partition("\n")[0]
+        message = str(problem).strip().partition("\n")[0]
         what = "an ORC file" if kind == "orc" else "an Arrow file"
         raise DataError(
-            f"{what} that is damaged or truncated ({said})", place=Place(shown), remedy="write it again"
+            f"{what} that is damaged or truncated ({message})", place=Place(shown), remedy="write it again"
         ) from None

@@ -1,8 +1,8 @@
-"""Queries of connections that the user has, of ADBC or of Python's DB-API, and tables of Ibis, as sources.
+"""Queries on open connections (ADBC or DB-API) and Ibis tables, as sources.
 
-Rows are read in the user's own transaction: whether two passes see the same rows is up to that. First come errors of
-database servers in the terms of the user, and values of Python as Arrow's columns: the type of a column must not depend
-on the piece, so it is the one that the cursor reports, or else the one that the first rows show.
+Rows are read in the user's own transaction, which decides if two passes see the same rows. The module also translates
+errors of database servers, and converts Python values to Arrow columns. The type of a column must not change between
+batches: it is the one that the cursor reports, or the one found in the first rows.
 """
 
 import datetime as dt
@@ -25,39 +25,39 @@ from deciban.sources.arrow import Answer, BatchSource, distinct_names, types_of
 from deciban.sources.duckdb import translate_errors
 from deciban.sources.source import ColumnType
 
-# What the driver puts before the words of libpq, and libpq before the words of the server.
+# Prefixes that the driver adds to libpq's message, and libpq to the server's.
 DRIVER_WORDS = re.compile(r"^(?:[A-Z_]+: )?(?:\[libpq\] )?(?:Failed to connect: )?")
 SERVER_WORDS = re.compile(r"(?:failed|\[PGRES_FATAL_ERROR\]|query|COPY|'): *[^\W\d_]+: +(.*)")
 HINT = re.compile(r"^HINT: +(.*)$", re.MULTILINE)
 
-# The words of libpq for a server that is gone, where nothing else tells.
+# Messages of libpq for a lost connection without an error code.
 GONE = re.compile("closed the connection|terminating connection|could not receive data|SYSCALL error")
 
-# What to do about errors of these states, or of all that begin so. The kinds of errors: see `_kind`.
+# Remedies by SQLSTATE, or by its first two characters. For error classes see `_kind`.
 REMEDIES: dict[str, Message] = {
-    "42P01": "check the name of the table, in which capitals count",
-    "42703": "check the names of the columns, in which capitals count",
-    "42501": "ask the owner of the database for the right to do this",
+    "42P01": "check the name of the table (it is case-sensitive)",
+    "42703": "check the names of the columns (they are case-sensitive)",
+    "42501": "ask the owner of the database for permission",
     "42P07": (
-        "write another table, or choose ",
+        "write to another table, or choose ",
         Argument("if_exists", "replace"),
         " or ",
         Argument("if_exists", "append"),
     ),
-    "3F000": "make it first, or check its name",
-    "25006": "deciban reads in a transaction that changes nothing; give a query that only selects",
-    "57014": "allow it more time, or ask for fewer rows",
-    "55P03": "somebody uses the table, and perhaps the rows are read from it; try later, or write another table",
-    "22": "correct the rows, or the query",
-    "53": "the server has no room for this; try later",
+    "3F000": "create it first, or check its name",
+    "25006": "deciban reads in a read-only transaction; give a query that only selects",
+    "57014": "raise the timeout, or select fewer rows",
+    "55P03": "the table is in use, perhaps by this query; try later, or write to another table",
+    "22": "fix the rows or the query",
+    "53": "the server is out of resources; try later",
     "40": "try again",
-    "42": "correct the query",
+    "42": "fix the query",
 }
 
 
 @contextmanager
 def translate_server_errors(place: str, connection: Any) -> Iterator[None]:
-    """While it lasts, errors of the driver become ours."""
+    """Translate errors of the driver to errors of this package."""
     try:
         yield
     except (connection.Error, OSError, pa.ArrowException) as problem:
@@ -65,22 +65,24 @@ def translate_server_errors(place: str, connection: Any) -> Iterator[None]:
 
 
 def as_server_error(place: str, problem: Exception, gone: bool) -> Exception:
-    """The error that the user sees."""
-    said = message_of(problem)
-    state = getattr(problem, "sqlstate", None) or ("57014" if "statement timeout" in said else "22")
+    """Return the error to raise for an error of the server."""
+    message = message_of(problem)
+    state = getattr(problem, "sqlstate", None) or ("57014" if "statement timeout" in message else "22")
     if gone or state.startswith(("08", "57P")):
-        return ConnectionError(f"{place}: the server went away ({said}); start again when it is back")
-    if "multiple commands" in said:
-        return UsageError("these are several statements", place=Place(place), remedy="give one query")
+        return ConnectionError(
+            f"{place}: lost the connection to the server ({message}); try again when it is available"
+        )
+    if "multiple commands" in message:
+        return UsageError("found several statements", place=Place(place), remedy="give one query")
     remedy = next((REMEDIES[state[:size]] for size in (5, 2) if state[:size] in REMEDIES), "")
-    kind, remedy = _kind(state), "" if ";" in said else remedy
+    kind, remedy = _kind(state), "" if ";" in message else remedy
     if issubclass(kind, DecibanError):
-        return kind(said, place=Place(place), remedy=remedy)
-    return kind(f"{place}: {said}" + (f"; {render_message(remedy)}" if remedy else ""))
+        return kind(message, place=Place(place), remedy=remedy)
+    return kind(f"{place}: {message}" + (f"; {render_message(remedy)}" if remedy else ""))
 
 
 def _kind(state: str) -> type[Exception]:
-    """The class of an error: of the system where neither the question nor the rows are to blame."""
+    """Return the class of an error: a system error if neither the query nor the rows are the cause."""
     if state == "42501":
         return PermissionError
     if state in ("57014", "55P03"):
@@ -91,34 +93,34 @@ def _kind(state: str) -> type[Exception]:
 
 
 def message_of(problem: Exception) -> str:
-    """What the server says, and its hint, in one line."""
+    """Return the server's message and hint in one line."""
     text = str(problem)
     details = dict(getattr(problem, "details", None) or ())
     if primary := details.get(b"PG_DIAG_MESSAGE_PRIMARY"):
-        said = primary.decode(errors="replace")
+        message = primary.decode(errors="replace")
     elif found := SERVER_WORDS.search(text):
-        said = found[1]
+        message = found[1]
     else:
-        said = DRIVER_WORDS.sub("", text.strip().partition("\n")[0]) or "no reason is given"
+        message = DRIVER_WORDS.sub("", text.strip().partition("\n")[0]) or "no reason given"
     hint = HINT.search(text)
-    return mask_passwords(said.strip().rstrip(".") + (f"; {hint[1].strip().rstrip('.')}" if hint else ""))
+    return mask_passwords(message.strip().rstrip(".") + (f"; {hint[1].strip().rstrip('.')}" if hint else ""))
 
 
 def connection_error(address: Address, text: str) -> Exception:
-    """The error of a connection that was not made."""
-    said = address.hide(DRIVER_WORDS.sub("", " ".join(text.split())))
-    place = f"{address.shown}: cannot connect: {said}"
-    if re.search("password|authentication", said):
-        return PermissionError(f"{place}; give the password by PGPASSWORD or in ~/.pgpass, and check the user")
-    if "SSL" in said:
-        return ConnectionError(f"{place}; choose another sslmode= in the URL, or ask who runs the server")
-    if "does not exist" in said:
+    """Return the error for a failed connection."""
+    message = address.hide(DRIVER_WORDS.sub("", " ".join(text.split())))
+    place = f"{address.shown}: cannot connect: {message}"
+    if re.search("password|authentication", message):
+        return PermissionError(f"{place}; set the password in PGPASSWORD or ~/.pgpass, and check the user name")
+    if "SSL" in message:
+        return ConnectionError(f"{place}; set another sslmode= in the URL, or ask the administrator of the server")
+    if "does not exist" in message:
         return ConnectionError(f"{place}; check the name")
-    return ConnectionError(f"{place}; check the address, and whether the server runs")
+    return ConnectionError(f"{place}; check the address, and that the server is running")
 
 
 def _is_gone(connection: Any, text: str) -> bool:
-    """Whether the server does not answer any more."""
+    """Return True if the server does not respond."""
     try:
         status = connection.adbc_connection.get_option("adbc.postgresql.transaction_status")
     except (connection.Error, AttributeError):  # an older driver
@@ -126,7 +128,7 @@ def _is_gone(connection: Any, text: str) -> bool:
     return status == "unknown" or GONE.search(text) is not None
 
 
-# Arrow's types of columns, by the classes of their cells; numbers are doubles unless a cursor says otherwise.
+# Arrow types by Python class. Numbers are doubles unless the cursor declares another type.
 TYPES_OF_CLASSES: dict[type, pa.DataType] = {
     bool: pa.bool_(),
     int: pa.float64(),
@@ -141,7 +143,7 @@ TYPES_OF_CLASSES: dict[type, pa.DataType] = {
     dt.timedelta: pa.duration("us"),
 }
 
-# Types of PostgreSQL, by the numbers that cursors of its drivers have for them.
+# Arrow types by PostgreSQL's type OIDs, which its drivers report.
 TYPES_OF_OIDS: dict[int, pa.DataType] = {
     16: pa.bool_(),
     20: pa.int64(),
@@ -161,30 +163,30 @@ TYPES_OF_OIDS: dict[int, pa.DataType] = {
 }
 POSTGRES_DRIVERS = ("psycopg", "psycopg2", "pg8000")
 
-# Whole numbers below this are doubles too, exactly.
+# Integers below this are exact as doubles.
 EXACT = 2**53
 
 UNCONVERTED = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
-def declared_type(code: Any, driver: str) -> pa.DataType | None:
-    """What a cursor says of a column, in the way of its driver; None where that tells nothing."""
+def read_type_code(code: Any, driver: str) -> pa.DataType | None:
+    """Return the type that a cursor declares for a column; None if it declares none."""
     if driver in POSTGRES_DRIVERS and isinstance(code, int):
         return TYPES_OF_OIDS.get(code)
-    if isinstance(code, type):  # as drivers of ODBC say it
+    if isinstance(code, type):  # ODBC drivers declare Python classes
         return pa.int64() if code is int else _type_of_class(code)
     return None
 
 
 class Look:
-    """What the cells of a column show of its type, some at a time."""
+    """Types found in the cells of a column, collected batch by batch."""
 
     def __init__(self) -> None:
         self._classes: set[type] = set()
         self._long = self._zoned = False
 
     def add(self, cells: Iterable[Any]) -> None:
-        """Look at more cells."""
+        """Add cells."""
         for cell in cells:
             if cell is not None:
                 self._classes.add(type(cell))
@@ -193,17 +195,17 @@ class Look:
 
     @property
     def empty(self) -> bool:
-        """Whether every cell was missing."""
+        """True if every cell was missing."""
         return not self._classes
 
     @property
     def called(self) -> str:
-        """What the cells are, for messages."""
+        """Names of the types found, for messages."""
         return " and ".join(sorted(one.__name__ for one in self._classes))
 
     @property
     def type(self) -> pa.DataType | None:
-        """The type that all cells have; None where they have nothing in common that could be learned."""
+        """Common type of all cells; None if no supported type fits."""
         if self.empty:
             return pa.null()
         if self._long and self._classes == {int}:
@@ -221,9 +223,9 @@ def _type_of_class(one: type) -> pa.DataType | None:
 
 
 def to_array(cells: Sequence[Any], kind: pa.DataType, any_as_text: bool = False) -> pa.Array:
-    """Cells as an array of this type; a BadCell where one is of another.
+    """Convert cells to an array of this type; raise BadCell for a cell of another type.
 
-    any_as_text: whatever a cell is, it is written as text.
+    any_as_text: convert any value to text.
     """
     try:
         return pa.array(cells, kind)
@@ -235,16 +237,20 @@ def to_array(cells: Sequence[Any], kind: pa.DataType, any_as_text: bool = False)
     except UNCONVERTED:
         row, cell = next((row, cell) for row, cell in enumerate(plain) if not _fits(cell, kind))
         shown = repr(cell) if len(repr(cell)) <= 40 else repr(cell)[:37] + "..."
-        raise BadCell(0, row, f"found {shown}, and the column is {kind}", "cast it in the query") from None
+        raise BadCell(0, row, f"found {shown}, expected {kind}", "cast it in the query") from None
 
 
 def _refuse_rounding(cells: Sequence[Any], kind: pa.DataType) -> None:
-    """A BadCell where a whole number is none of the doubles that the column has: a code would become another one."""
+    """Raise BadCell if a double cannot hold an integer exactly: a code would become another code."""
     if not pa.types.is_floating(kind):
         return
     for row, cell in enumerate(cells):
         if isinstance(cell, int) and not _is_double(cell):
-            problem = f"found {cell}, which no double is" if abs(cell) < 10**30 else "found a number beyond all doubles"
+            problem = (
+                f"found {cell}, which a double cannot represent"
+                if abs(cell) < 10**30
+                else "found a number beyond the range of doubles"
+            )
             raise BadCell(0, row, problem, "cast it in the query, to text if it is a code")
 
 
@@ -256,7 +262,7 @@ def _is_double(cell: int) -> bool:
 
 
 def _plain(cell: Any, kind: pa.DataType, any_as_text: bool) -> Any:
-    """A cell in the class that Arrow takes for the type."""
+    """Convert a cell to the Python class that Arrow expects for the type."""
     if pa.types.is_floating(kind) and isinstance(cell, int | Decimal):
         return float(cell)
     if isinstance(cell, enum.Enum):
@@ -276,21 +282,23 @@ def _fits(cell: Any, kind: pa.DataType) -> bool:
     return True
 
 
-# Rows that are fetched at a time, and the first rows, which show what columns are.
+# Rows fetched at a time.
 FETCHED_ROWS = 4096
+
+# First rows, from which the types of columns are inferred.
 SHOWN_ROWS = 5 * FETCHED_ROWS
 
-# Drivers whose cursors hold all rows in memory unless they have a name.
+# Drivers whose unnamed cursors load all rows into memory.
 NAMED_CURSORS = ("psycopg", "psycopg2")
 _numbers = count(1)
 
-# Drivers whose cursors are connections of their own, which see neither uncommitted rows nor temporary tables.
+# Drivers whose cursors are separate connections, which see neither uncommitted rows nor temporary tables.
 DUCKDB_DRIVERS = ("duckdb", "_duckdb")
 
 
 @dataclass(frozen=True)
 class AdbcQuery:
-    """A query of a connection that gives Arrow's batches."""
+    """Query on a connection that returns Arrow batches."""
 
     connection: Any
     query: str
@@ -316,10 +324,7 @@ class AdbcQuery:
 
 @dataclass(frozen=True)
 class RowQuery:
-    """A query of a connection whose cursors give rows of Python's values.
-
-    arrow: the types of columns that can be learned.
-    """
+    """Query on a connection that returns rows of Python values. arrow: types of the columns that can be learned."""
 
     connection: Any
     query: str
@@ -352,7 +357,7 @@ class RowQuery:
 
 
 def open_connection(connection: Any, query: str, name: str) -> BatchSource:
-    """The source of a query; `name` is what messages call it."""
+    """Open a query as a source. name: its name in messages."""
     with _execute(connection, query, name) as cursor:
         if (arrow := _arrow_of(cursor)) is not None:
             schema = arrow().schema
@@ -362,47 +367,47 @@ def open_connection(connection: Any, query: str, name: str) -> BatchSource:
 
 
 def _of_rows(connection: Any, cursor: Any, query: str, name: str) -> BatchSource:
-    """The source of rows: what the cursor does not say of its columns, the first rows show."""
+    """Open a query that returns rows. Types that the cursor does not declare are found in the first rows."""
     pieces = _fetch_rows(connection, cursor, name)
-    first = next(pieces)  # some drivers describe the columns only then
+    first = next(pieces)  # some drivers describe the columns only after a fetch
     names = distinct_names(_names_of(cursor), name)
-    codes = zip(names, (declared_type(column[1], driver_of(connection)) for column in cursor.description), strict=True)
-    told = {column: kind for column, kind in codes if kind is not None}
-    looks = _looks(names, frozenset(told), chain([first], pieces))
-    found = {column: told.get(column, looks[column].type) for column in names}
+    codes = zip(names, (read_type_code(column[1], driver_of(connection)) for column in cursor.description), strict=True)
+    declared = {column: kind for column, kind in codes if kind is not None}
+    looks = _looks(names, frozenset(declared), chain([first], pieces))
+    found = {column: declared.get(column, looks[column].type) for column in names}
     arrow = {column: kind for column, kind in found.items() if kind is not None}
     known, unknown = types_of(arrow), {column: ColumnType("", called=looks[column].called) for column in names}
     types = {column: known.get(column, unknown[column]) for column in names}
-    return BatchSource(name, tuple(types), RowQuery(connection, query, arrow), frozenset(told), types=types)
+    return BatchSource(name, tuple(types), RowQuery(connection, query, arrow), frozenset(declared), types=types)
 
 
-def _looks(names: Sequence[str], told: frozenset[str], pieces: Iterable[list[Any]]) -> dict[str, Look]:
-    """What the first rows show of columns: as many as it takes for each that is not told to have a value."""
+def _looks(names: Sequence[str], declared: frozenset[str], pieces: Iterable[list[Any]]) -> dict[str, Look]:
+    """Collect the types in the first rows, until each column without a declared type has a value."""
     looks = {name: Look() for name in names}
     seen = 0
     for rows in pieces:
         for name, cells in zip(names, zip(*rows, strict=True), strict=False):
             looks[name].add(cells)
         seen += len(rows)
-        unknown = any(look.empty for name, look in looks.items() if name not in told)
-        if len(told) == len(names) or (seen >= SHOWN_ROWS and not unknown):
+        unknown = any(look.empty for name, look in looks.items() if name not in declared)
+        if len(declared) == len(names) or (seen >= SHOWN_ROWS and not unknown):
             break
     return looks
 
 
 def driver_of(connection: Any) -> str:
-    """The package that a connection is of."""
+    """Return the name of the package of a connection."""
     return type(connection).__module__.partition(".")[0]
 
 
 def _arrow_of(cursor: Any) -> Any:
-    """What gives the answer of a cursor, or of a relation of DuckDB, as Arrow's batches; None where nothing does."""
+    """Return the method of a cursor or DuckDB relation that reads Arrow batches, or None."""
     return getattr(cursor, "to_arrow_reader", None) or getattr(cursor, "fetch_record_batch", None)
 
 
 @contextmanager
 def _execute(connection: Any, query: str, place: str) -> Iterator[Any]:
-    """A cursor that has run a query, and is closed in the end; of DuckDB a relation."""
+    """Run a query and close the cursor at the end. DuckDB connections return a relation."""
     itself = driver_of(connection) in DUCKDB_DRIVERS
     with translate_connection_errors(connection, place):
         cursor = connection.sql(query) if itself else _cursor(connection)
@@ -412,7 +417,7 @@ def _execute(connection: Any, query: str, place: str) -> Iterator[Any]:
                 cursor.execute(query)
         yield cursor
     finally:
-        with suppress(Exception):  # of a server that is gone
+        with suppress(Exception):  # the connection may be lost
             cursor.close()
 
 
@@ -423,7 +428,7 @@ def _cursor(connection: Any) -> Any:
 
 
 def _fetch_rows(connection: Any, cursor: Any, place: str) -> Iterator[list[Any]]:
-    """Rows as tuples, some at a time; none in the end."""
+    """Yield rows as tuples, in batches; the last batch is empty."""
     rows: list[Any] = [None]
     while rows:
         with translate_connection_errors(connection, place):
@@ -438,7 +443,7 @@ def _names_of(cursor: Any) -> list[str]:
 
 @contextmanager
 def translate_connection_errors(connection: Any, place: str) -> Iterator[None]:
-    """While it lasts, errors of the connection become ours; theirs is the cause."""
+    """Translate errors of the connection to errors of this package, chained to the original."""
     module = sys.modules.get(driver_of(connection))
     errors: type[Exception] = getattr(connection, "Error", getattr(module, "Error", OSError))
     try:
@@ -448,20 +453,20 @@ def translate_connection_errors(connection: Any, place: str) -> Iterator[None]:
 
 
 def _refuse_other_columns(place: str, known: Mapping[str, object], now: Sequence[str]) -> None:
-    """Refuse an answer whose columns are not those that were looked at."""
+    """Raise a DataError if the columns have changed since the query was opened."""
     if list(known) != list(now):
         gone = next((name for name in known if name not in now), None)
-        what = "other columns" if gone is None else f"no column {gone!r} any more"
-        raise DataError(f"it has {what} since it was looked at", place=Place(place), remedy="scan it again")
+        what = "the columns have changed" if gone is None else f"column {gone!r} no longer exists"
+        raise DataError(what, place=Place(place), remedy="scan it again")
 
 
-# Rows of a batch.
+# Rows per batch.
 BATCH_OF_ROWS = 1 << 14
 
 
 @dataclass(frozen=True)
 class IbisTable:
-    """The rows of a table of Ibis, or any other expression that has the columns of one."""
+    """Rows of an Ibis table, or of another table expression."""
 
     expression: Any
 
@@ -479,7 +484,7 @@ class IbisTable:
 
 
 def open_ibis(table: Any) -> BatchSource:
-    """The source of a table."""
+    """Open an Ibis table as a source."""
     name = "the table of Ibis"
     with translate_errors(name):
         schema = table.limit(0).to_pyarrow().schema
@@ -488,7 +493,7 @@ def open_ibis(table: Any) -> BatchSource:
 
 
 def _reader(table: Any) -> pa.RecordBatchReader:
-    """The rows of a table, batch by batch. DuckDB is asked itself: Ibis asks it for what version 2 has no more."""
+    """Return the rows as batches. DuckDB is queried directly: Ibis calls functions that DuckDB 2 has removed."""
     relation = _relation_of(table)
     if relation is None:
         return table.to_pyarrow_batches(chunk_size=BATCH_OF_ROWS)
@@ -496,9 +501,9 @@ def _reader(table: Any) -> pa.RecordBatchReader:
 
 
 def _relation_of(table: Any) -> Any:
-    """The relation that a table is in DuckDB; None where another engine has it."""
+    """Return the DuckDB relation of a table; None if the table is in another engine."""
     backend = table.get_backend()
     if backend.name != "duckdb":
         return None
-    table.limit(0).to_pyarrow()  # by which tables in memory become known to DuckDB
+    table.limit(0).to_pyarrow()  # registers in-memory tables with DuckDB
     return backend.con.sql(backend.compile(table))

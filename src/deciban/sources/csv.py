@@ -1,10 +1,10 @@
-"""CSV files: their quotes and line ends, the types of their columns, and the source that reads them.
+"""CSV files: quotes and line ends, types of columns, and the source that reads them.
 
-DuckDB splits and converts. The types of columns are found here, because a guess from the first rows must not change
-later ones; numbers are read as doubles, so that 3.5 after ten thousand whole numbers is 3.5.
+DuckDB splits lines and converts cells. Types are inferred here, because a guess from the first rows must not change
+later ones. Numbers are read as doubles, so that 3.5 after ten thousand integers is 3.5.
 
-In this file: `open_csv` and `CsvSource`; `CsvCells`, how cells are written; `Quotes`, which say how many threads may
-read a file; `recoded`, a copy in UTF-8 with lines that all end alike.
+Contents: `open_csv` and `CsvSource`; `CsvCells`, the format of cells; `Quotes`, which determine how many threads can
+    read a file; `copy_as_utf8`, a copy in UTF-8 with uniform line ends.
 """
 
 import codecs
@@ -41,23 +41,27 @@ from deciban.tables.cells import (
 from deciban.tables.table import map_columns
 from deciban.util.arrays import Bytes, Flags, Integers
 
-# Bytes of a long line, and of the longest that is read: a longer one would take gigabytes of memory.
+# Length in bytes from which DuckDB may lose a line when it reads in parallel.
 LONG_LINE = 1 << 23
+
+# Maximum length: longer lines would take gigabytes of memory.
 MAX_LINE_LENGTH = 1 << 26
 
-# Bytes that are looked at together.
+# Bytes scanned at a time.
 QUOTE_BLOCK = 1 << 20
 
 QUOTE, FEED, BACK = b'"\n\r'
 
 
 class Quotes(NamedTuple):
-    """What the quotes and lines of CSV files are like.
+    """Properties of quotes and lines in CSV files.
 
-    closed: whether all quotes are closed that are opened. with_breaks: whether line breaks are, or may be, within
-    quotes. plain: whether the quotes are closed, stand around whole cells or are doubled within them, and no line ends
-    with CR alone: then all readers find the same cells. longest_line: its bytes, if they are more than a block.
-    nul: the place of the first NUL byte, or -1.
+    closed: True if all quotes are closed.
+    with_breaks: True if line breaks are, or may be, within quotes.
+    plain: True if quotes are closed, enclose whole cells or are doubled in them, and no line ends with CR alone. Then
+        all readers find the same cells.
+    longest_line: length in bytes, if longer than a block.
+    nul: position of the first NUL byte, or -1.
     """
 
     closed: bool = True
@@ -68,25 +72,25 @@ class Quotes(NamedTuple):
 
     @property
     def long_lines(self) -> bool:
-        """Whether DuckDB may lose a line if it reads the file in parts."""
+        """True if DuckDB may lose a line when it reads the file in parts."""
         return self.longest_line >= LONG_LINE
 
     @classmethod
     def together(cls, found: Sequence["Quotes"]) -> "Quotes":
-        """Those of several files."""
+        """Combine the properties of several files."""
         closed, breaks, plain, longest, nul = zip(cls(), *found, strict=True)
         return cls(all(closed), any(breaks), all(plain), max(longest), max(nul))
 
 
 def quotes_in(path: Path, delimiter: str) -> Quotes:
-    """The quotes of a CSV file; they are not closed if it cannot be read to its end."""
+    """Scan the quotes of a CSV file; `closed` is False if the file cannot be read to its end."""
     file = path.stat()
     return _quotes_in(path, delimiter, (file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns))
 
 
 @lru_cache(maxsize=256)
 def _quotes_in(path: Path, delimiter: str, state: tuple[int, ...]) -> Quotes:
-    """The same, looked up once as long as the file does not change."""
+    """Scan the quotes of a file, cached until the file changes."""
     with suppress(OSError, pa.ArrowException):
         return quotes_of(_blocks(path), delimiter)
     return Quotes(closed=False, with_breaks=True, plain=False)
@@ -103,11 +107,11 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def quotes_of(blocks: Iterable[bytes], delimiter: str) -> Quotes:
-    """The quotes of a CSV file that comes block by block."""
+    """Scan the quotes of a CSV file given as blocks."""
     beside_cell = np.zeros(256, dtype=np.bool_)
-    beside_cell[[QUOTE, FEED, BACK, delimiter.encode()[-1]]] = True  # a quote, too, is next to one that is doubled
+    beside_cell[[QUOTE, FEED, BACK, delimiter.encode()[-1]]] = True  # a doubled quote is next to another one
     opened, with_breaks, plain = False, False, True
-    longest, line = 0, 0  # bytes of the longest line, and of the last one so far
+    longest, line = 0, 0  # lengths of the longest and of the current line
     size, nul = 0, -1
     before = b"\n"
     for block in blocks:
@@ -129,13 +133,13 @@ def quotes_of(blocks: Iterable[bytes], delimiter: str) -> Quotes:
 
 
 def _are_plain(data: Bytes, quotes: Integers, opened: bool, beside_cell: Flags) -> bool:
-    """Whether these quotes are around cells or doubled, and outside of them no line ends with CR alone.
+    """Return True if quotes enclose cells or are doubled, and no unquoted line ends with CR alone.
 
-    The first byte is the one before the block; what follows the last one is seen with the next block.
+    The first byte belongs to the previous block; the byte after the last one is checked with the next block.
     """
     here = quotes + 1
     opening, closing = here[int(opened) :: 2], here[1 - int(opened) :: 2]
-    if data[0] == QUOTE and not opened:  # it closed a cell, or was the first of two
+    if data[0] == QUOTE and not opened:  # it closed a cell, or is the first of a doubled quote
         closing = np.concatenate([[0], closing])
     if closing.size and closing[-1] == data.size - 1:
         closing = closing[:-1]
@@ -147,9 +151,9 @@ def _are_plain(data: Bytes, quotes: Integers, opened: bool, beside_cell: Flags) 
 
 
 def _breaks_within(data: Bytes, opened: bool) -> bool:
-    """Whether lines end within quotes; `opened` says whether the first byte is within them."""
+    """Return True if there are line breaks within quotes. opened: True if the first byte is within quotes."""
     inside, breaks = _bits(data == QUOTE), _bits((data == FEED) | (data == BACK))
-    for k in range(6):  # every quote turns all bits behind it in the same 64
+    for k in range(6):  # each quote flips all following bits of its 64
         inside ^= inside << np.uint64(1 << k)
     turned = np.bitwise_xor.accumulate(inside >> np.uint64(63)) ^ np.uint64(opened)
     inside ^= np.uint64(0) - np.concatenate([[np.uint64(opened)], turned[:-1]])
@@ -157,13 +161,13 @@ def _breaks_within(data: Bytes, opened: bool) -> bool:
 
 
 def _bits(flags: Flags) -> npt.NDArray[np.uint64]:
-    """A bit for each flag, 64 in a number."""
+    """Pack flags into integers of 64 bits."""
     packed = np.packbits(flags, bitorder="little")
     return np.concatenate([packed, np.zeros(-packed.size % 8, dtype=np.uint8)]).view(np.uint64)
 
 
 def refuse_damaged(path: Path, name: str, delimiter: str) -> None:
-    """A DataError where a file holds a NUL byte, or a line so long that a quote is not closed or it is not a table."""
+    """Raise a DataError for a NUL byte, or for a line so long that a quote must be open."""
     quotes = quotes_in(path, delimiter)
     if quotes.nul >= 0:
         line, left = 1, quotes.nul
@@ -172,13 +176,13 @@ def refuse_damaged(path: Path, name: str, delimiter: str) -> None:
             left -= len(block)
             if left <= 0:
                 break
-        remedy = "the file is damaged, or in another encoding: write it again, or give its encoding"
+        remedy = "the file is damaged or in another encoding; write it again, or give its encoding"
         raise DataError("found a NUL byte", place=Place(f"{name}, line {line}"), remedy=remedy)
     if (longest := quotes.longest_line) > MAX_LINE_LENGTH:
         raise DataError(
-            f"a row of {longest // 1_000_000:,} MB is longer than the {MAX_LINE_LENGTH // 1_000_000} MB that are read",
+            f"a row of {longest // 1_000_000:,} MB exceeds the limit of {MAX_LINE_LENGTH // 1_000_000} MB",
             place=Place(name),
-            remedy="is a quote not closed? Else shorten its cells, or read them from a folder of documents",
+            remedy="close all quotes, shorten its cells, or read them from a folder of documents",
         )
 
 
@@ -186,7 +190,7 @@ INSIDE = re.compile(r'(?:[^"]+|"")*')
 
 
 def copy_as_utf8(path: Path, name: str, found: FileFormat) -> Temporary:
-    """The file as UTF-8 with lines that all end alike; line breaks within quotes stay as they are."""
+    """Copy a file as UTF-8 with uniform line ends; line breaks within quotes are kept."""
     copy = create_temporary()
     encoding = "utf-8-sig" if found.encoding == "utf-8" else found.encoding
     decoder, ends = codecs.getincrementaldecoder(encoding)(), LineEnds(found.delimiter if found.kind == "csv" else None)
@@ -196,8 +200,10 @@ def copy_as_utf8(path: Path, name: str, found: FileFormat) -> Temporary:
             try:
                 text = ends.unify(decoder.decode(block))
             except UnicodeDecodeError as problem:
-                said = f"{problem.reason} for {encoding}"
-                raise DataError(said, place=Place(f"{name}, after line {line}"), remedy="give its encoding") from None
+                message = f"{problem.reason} for {encoding}"
+                raise DataError(
+                    message, place=Place(f"{name}, after line {line}"), remedy="give its encoding"
+                ) from None
             line += text.count("\n")
             copy.file.write(text.encode())
         copy.file.write(ends.unify(decoder.decode(b"", final=True), final=True).encode())
@@ -206,19 +212,19 @@ def copy_as_utf8(path: Path, name: str, found: FileFormat) -> Temporary:
 
 
 class LineEnds:
-    """Makes all line ends of a CSV text that comes in pieces line feeds, but those within quotes, which are data.
+    """Converter of line ends to line feeds, except within quotes, for text that arrives in pieces.
 
-    Without a delimiter it is another kind of text, in which there are none within quotes.
+    Without a delimiter the text is not CSV, and quotes have no meaning.
     """
 
     def __init__(self, delimiter: str | None) -> None:
         self._opening = re.compile("(?!)" if delimiter is None else rf'(?<=[\r\n{re.escape(delimiter)}])"')
         self._quoted = False
-        self._before = "\n"  # what stood before the piece: a quote opens only at the start of a cell
+        self._before = "\n"  # last character of the previous piece: quotes open only at the start of a cell
         self._held = ""
 
     def unify(self, text: str, final: bool = False) -> str:
-        """The next piece, except for an end of it that only what follows can tell."""
+        """Convert the next piece. An ambiguous end is held back until the next call."""
         text = self._before + self._held + text
         kept = text if final else text[: max(len(text.rstrip('\r"')), 1)]
         self._held = text[len(kept) :]
@@ -227,7 +233,7 @@ class LineEnds:
             if self._quoted:
                 match = INSIDE.match(kept, at)
                 stop = match.end() if match else at
-                found.append(kept[at : stop + 1])  # with the quote that closes it
+                found.append(kept[at : stop + 1])  # including the closing quote
                 self._quoted = stop == len(kept)
             else:
                 opening = self._opening.search(kept, at)
@@ -239,24 +245,27 @@ class LineEnds:
         return "".join(found)
 
 
-# Cells that are missing, besides empty ones.
+# Words for missing cells, besides empty cells.
 MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 
-# The rows that the types of columns are first read off from; fewer where there are many columns.
+# First rows, from which the types of columns are inferred.
 TYPED_ROWS = 20_000
+
+# Maximum number of their cells: wide tables have fewer rows.
 TYPED_CELLS = 1 << 22
 
-# The size of files in which rows may be longer than two megabytes: DuckDB holds as much of them as it can.
+# Maximum size of files with rows longer than 2 MB: DuckDB keeps as much of them in memory as it can.
 LONG_LINE_FILES = 1 << 30
 
 
 @dataclass(frozen=True)
 class CsvRead:
-    """CSV files of one form, as DuckDB reads them.
+    """CSV files of one format, as DuckDB reads them.
 
-    columns: the names of their columns, in DuckDB and here. missing: cells that mean a missing one, besides empty ones.
-    one_thread: they are read from the beginning to the end, for a thread that begins in the middle cannot know whether
-    a line break there is within quotes. long_lines: rows may be longer than two megabytes.
+    columns: (name in DuckDB, name in the file) of each column.
+    missing: words for missing cells, besides empty cells.
+    one_thread: True to read sequentially: a thread that starts in the middle cannot know if a line break is quoted.
+    long_lines: True if rows may be longer than 2 MB.
     """
 
     paths: tuple[Path, ...]
@@ -271,7 +280,7 @@ class CsvRead:
     long_lines: bool = False
 
     def select(self, names: Sequence[str], types: Types) -> str:
-        """The query for these columns; those that the files do not have are missing."""
+        """Return the query for these columns; absent columns are NULL."""
         inner = {here: there for there, here in self.columns}
         return select_from(self._call(types), [quote_name(inner[name]) if name in inner else "NULL" for name in names])
 
@@ -299,9 +308,10 @@ class CsvRead:
 
 @dataclass(frozen=True)
 class CsvCells:
-    """How the cells of CSV files are written, and the types of columns that follow from it.
+    """Format of the cells in CSV files, and the column types that follow from it.
 
-    decimal: the decimal sign that was found in the files. habit: what the user, or a model, knows of cells.
+    decimal: decimal separator found in the files.
+    habit: formats given by the user or by a model.
     """
 
     decimal: str = "."
@@ -309,11 +319,11 @@ class CsvCells:
 
     @property
     def point(self) -> str:
-        """The decimal sign, which the sign between thousands may show: 4.706,79 is in euros."""
+        """Decimal separator, which may follow from the thousands separator: 4.706,79 has a decimal comma."""
         return {".": ",", ",": "."}.get(self.habit.thousands, self.decimal)
 
     def format_of(self, kind: str) -> CellFormat | None:
-        """How cells of this type are written, where the user said something of that."""
+        """Return the format of cells of this type, if the user gave one."""
         if kind == "DOUBLE" and self.habit.thousands:
             return CellFormat(kind, self.point, self.habit.thousands, markers=False)
         if kind == "TIMESTAMP" and self.habit.date_format:
@@ -321,13 +331,13 @@ class CsvCells:
         return None
 
     def as_type(self, one: ColumnType, kind: str) -> ColumnType:
-        """A column that is to be read as this type."""
+        """Return the column with another type."""
         return replace(one, wanted=kind, sure=True, cell_format=self.format_of(kind))
 
     def as_learned(self, name: str, one: ColumnType, learned: str) -> ColumnType:
-        """A column that a model knows by this type of Arrow's.
+        """Return the column with the Arrow type that a model has learned.
 
-        Numbers and dates that look like something else here, or had words for missing cells, are converted here.
+        Numbers and dates that look different in this file, or had words for missing cells, are converted here.
         """
         kind, habit = kind_of(learned), self.habit
         looks_different = bool(kind) and kind != kind_of(one.kind)
@@ -341,7 +351,10 @@ class CsvCells:
         return replace(one, days=one.days or learned.startswith("date"))
 
     def as_seen(self, one: ColumnType, cells: pa.ChunkedArray) -> tuple[ColumnType, str]:
-        """A column with such cells of text, and a note on words that are missing cells; as it is if all are missing."""
+        """Infer the type of a column from cells of text, and return it with a note on words for missing cells.
+
+        The column is unchanged if all cells are missing.
+        """
         kind = text_type(cells, self.decimal)
         if kind is None:
             return one, ""
@@ -356,10 +369,12 @@ class CsvCells:
 
 @dataclass(frozen=True)
 class CsvSource(Source):
-    """A table in CSV files, whose columns are text until something else is known of them.
+    """Table in CSV files; columns are text until their type is known.
 
-    reads: what DuckDB reads, one after the other. cells: how they are written. row_bytes: of a row in the files, on
-    average, where that is known. more_memory: megabytes that DuckDB needs for long lines.
+    reads: file groups that DuckDB reads one after the other.
+    cells: format of cells.
+    row_bytes: average size of a row in the files, if known.
+    more_memory: megabytes that DuckDB needs for long lines.
     """
 
     reads: tuple[CsvRead, ...]
@@ -377,23 +392,23 @@ class CsvSource(Source):
 
     @property
     def has_types(self) -> bool:
-        """Whether all columns are text, whose type the sample of all rows cannot change."""
+        """True if all columns are text, so that the sample cannot change their types."""
         return all(one.sure and one.in_duckdb == one.own for one in (self.types[name] for name in self.names))
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Cells that mean a missing one, besides empty ones."""
+        """Words for missing cells, besides empty cells."""
         return self.reads[0].missing
 
     def sql(self) -> NoReturn:
-        """Cells are read by rules that SQL does not have: words for missing ones, dates in many forms."""
+        """Raise a UsageError: SQL lacks the rules for missing words and date formats."""
         raise UsageError(
-            "cells of a CSV file are read here",
+            "CSV files cannot be counted by SQL",
             parameter=Argument("pushdown", True),
             remedy=(
                 "leave ",
                 Argument("pushdown"),
-                " out, write the table as Parquet, or let DuckDB read it in its own way: \"sql: select * from '...'\"",
+                " out, convert the file to Parquet, or let DuckDB read it: \"sql: select * from '...'\"",
             ),
         )
 
@@ -415,7 +430,7 @@ class CsvSource(Source):
         return self.with_types(dict.fromkeys(columns, "VARCHAR"))
 
     def with_label_as_written(self, column: str) -> "CsvSource":
-        """Read classes that are dates, or numbers among other words, as they are written."""
+        """Read classes that are dates, or numbers among words, as text."""
         one = self.types[column]
         return self.as_text([column]) if one.cell_format is not None or one.kind.startswith("TIME") else self
 
@@ -429,7 +444,7 @@ class CsvSource(Source):
         )
 
     def _with_habit(self, habit: CellHabits) -> "CsvSource":
-        """Read cells as a model has learned to; what the user says of this file goes before."""
+        """Use the cell formats that a model has learned; options for this file take precedence."""
         own = self.cells.habit
         missing = tuple(dict.fromkeys((*self.missing, *habit.missing)))
         thousands, date_format = own.thousands or habit.thousands, own.date_format or habit.date_format
@@ -437,7 +452,7 @@ class CsvSource(Source):
         return replace(self._with_reads(missing=missing), cells=cells)
 
     def _with_column_types(self, types: Types, changed: Collection[str]) -> "CsvSource":
-        """The same with other types of columns; the notes on those that changed are dropped."""
+        """Replace types of columns, and drop the notes on those that changed."""
         notes = {name: note for name, note in self.notes.items() if name not in changed}
         return replace(self, types={**self.types, **types}, notes=notes)
 
@@ -464,7 +479,7 @@ class CsvSource(Source):
         return replace(source, types={**source.types, **days}), sample
 
     def infer_types(self, cells: pa.Table) -> "CsvSource":
-        """The source whose columns are what such cells of text look like, where they are not all missing."""
+        """Infer the types of columns from cells of text; columns with only missing cells are unchanged."""
         seen = {name: self.cells.as_seen(self.types[name], cells[name]) for name in cells.column_names}
         notes = {name: note for name, (_, note) in seen.items() if note}
         types = {name: one for name, (one, _) in seen.items()}
@@ -473,7 +488,7 @@ class CsvSource(Source):
     # Rows
 
     def tables(self) -> Iterator[pa.Table]:
-        """As fast as the quotes and the lengths of the lines allow, and more slowly where DuckDB finds an error."""
+        """Yield all rows, in parallel if quotes and line lengths allow it; on one thread after an error."""
         given, source = 0, self._in_threads()
         try:
             for piece in source._pieces():
@@ -487,7 +502,7 @@ class CsvSource(Source):
             yield from _behind(given, slow._pieces())
 
     def _pieces(self) -> Iterator[pa.Table]:
-        """All rows as DuckDB reads them, with cells converted that it does not convert."""
+        """Yield all rows from DuckDB, with the remaining conversions applied."""
         header = {there: here for read in self.reads for there, here in read.columns}
         duckdb = DuckDb(self.name, len(self.columns), header, self.called, True, self.more_memory)
         query, first = select_all(self.reads, self.names, self.types), 1
@@ -504,7 +519,7 @@ class CsvSource(Source):
         one: ColumnType | None = None,
         missing: Sequence[str] = (),
     ) -> pa.ChunkedArray:
-        """A column as it is to be read, from what DuckDB has read it as."""
+        """Convert a column from the type that DuckDB has read."""
         one = self.types[name] if one is None else one
         if one.cell_format is not None:
             try:
@@ -515,7 +530,7 @@ class CsvSource(Source):
         return as_days(cells) if one.days else cells
 
     def _raise_by_line(self) -> None:
-        """Let DuckDB, which knows the line, raise the error of a cell that cannot be read, if it cannot read it."""
+        """Let DuckDB raise the error of an invalid cell, because it knows the line."""
         words = (word for marker in MARKERS for word in (marker, marker.upper(), marker.title()))
         types = {name: _as_duckdb_can(one) for name, one in self.types.items()}
         deque(replace(self._with_reads(missing=(*self.missing, *words)), types=types).tables(), maxlen=0)
@@ -546,7 +561,7 @@ class CsvSource(Source):
     # Threads, and long lines
 
     def _in_threads(self) -> "CsvSource":
-        """On one thread, if a thread that begins in the middle of a file could take a part of a row for one."""
+        """Return a source that reads on one thread if parallel reading could split a row."""
         if all(read.one_thread or read.compression is not None for read in self.reads):
             return self
         quotes = self._quotes
@@ -554,17 +569,17 @@ class CsvSource(Source):
         return self._on_one_thread(quotes.long_lines) if alone else self
 
     def _on_one_thread(self, long_lines: bool) -> "CsvSource":
-        memory = 2e-6 * self._size if long_lines else 0.0  # as much of the file as DuckDB can hold
+        memory = 2e-6 * self._size if long_lines else 0.0  # DuckDB may keep the whole file in memory
         source = self._with_reads(one_thread=True, long_lines=long_lines or self.reads[0].long_lines)
         return replace(source, more_memory=max(self.more_memory, memory))
 
     def _with_reads(self, **changes: Any) -> "CsvSource":
-        """The same files, read in another way."""
+        """Return the same files with other options for DuckDB."""
         return replace(self, reads=tuple(replace(read, **changes) for read in self.reads))
 
     @property
     def _quotes(self) -> Quotes:
-        """The quotes of all files."""
+        """Properties of quotes in all files."""
         found = [quotes_in(path, read.delimiter) for read in self.reads for path in read.paths]
         return Quotes.together(found)
 
@@ -574,7 +589,7 @@ class CsvSource(Source):
 
 
 def _as_duckdb_can(one: ColumnType) -> ColumnType:
-    """The type without a conversion here; text where DuckDB does not know the form of the cells."""
+    """Return the type without a conversion here; text if DuckDB does not know the format of cells."""
     form = one.cell_format
     return replace(
         one, cell_format=None, wanted="VARCHAR" if form and (form.thousands or form.date_format) else one.wanted
@@ -582,7 +597,7 @@ def _as_duckdb_can(one: ColumnType) -> ColumnType:
 
 
 def _behind(rows: int, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The rows that follow the given number of rows."""
+    """Skip the given number of rows."""
     for table in tables:
         if table.num_rows > rows or rows == 0:
             yield table.slice(rows)
@@ -593,7 +608,7 @@ def open_csv(
     name: str, paths: Sequence[Path], forms: Sequence[FileFormat], called: Mapping[str, str], missing: Sequence[str],
     habit: CellHabits,
 ) -> CsvSource:  # fmt: skip
-    """The source of files with these forms; files with the same header are read together, others united by name."""
+    """Open CSV files. Files with the same header are read together, other columns are matched by name."""
     for path, form in zip(paths, forms, strict=True):
         refuse_damaged(path, called.get(str(path), str(path)), form.delimiter)
     names = tuple(dict.fromkeys(column for form in forms for column in form.header))
@@ -610,7 +625,7 @@ def open_csv(
 def _reads(
     names: Sequence[str], paths: Sequence[Path], forms: Sequence[FileFormat], missing: tuple[str, ...]
 ) -> tuple[CsvRead, ...]:
-    """What DuckDB reads: files of one form at once, by names that it does not mistake for others."""
+    """Group files of one format for DuckDB, with unambiguous column names."""
     inner = {column: f"d{j}" for j, column in enumerate(names)}
     alike: dict[Any, list[Path]] = {}
     for path, form in zip(paths, forms, strict=True):

@@ -1,7 +1,7 @@
-"""SQL as text, in the dialects of three engines: one class each, for reading, counting and scoring.
+"""SQL dialects of three engines, for reading, counting and scoring.
 
-`Dialect` is DuckDB's; `PostgresDialect` and `SparkDialect` override what differs there. Their methods return
-expressions. No other module quotes a name or a value.
+`Dialect` is DuckDB's; `PostgresDialect` and `SparkDialect` override the differences. Methods return expressions as
+text. No other module quotes names or values.
 """
 
 import json
@@ -15,25 +15,29 @@ from deciban.errors import Argument, UsageError
 from deciban.tables.cells import DAY_MICROSECONDS, SECOND_MICROSECONDS, is_text, plain_type
 from deciban.util.arrays import TOO_LARGE
 
-# Kinds of types that a column of a table may have.
+# Kinds of column types.
 TypeKind = Literal["flag", "number", "date", "time", "text"]
 
 BACKSLASH = "\\"
 
 
 class Dialect:
-    """SQL as DuckDB writes it, whose arithmetic goes on with infinities and NaN.
+    """DuckDB's dialect, whose arithmetic supports infinities and NaN.
 
-    Names and types: name of the engine; quote around names; max_name bytes of a name; nul if texts may contain NUL
-    bytes; first element of an array; double, text, integer and timestamp types; types by kind, as `is_of` matches them.
-
-    Counting: max_grouping_sets of a statement, where one costs less than a statement of its own.
-
-    Scoring: fence stands before each SELECT of a chain, so that its expressions are not copied into the next one.
-    packs: several numbers of a row are kept as one array, because a table can have few columns. min_exponent:
-    exponentials of lower numbers are 0. max_factored: columns of a joint Gaussian of which rows may miss some; such a
-    row eliminates the covariance of its block, about columns**3 / 6 products for each class. advice stands at the head
-    of a statement.
+    name: name of the engine.
+    quote: quotation mark for names.
+    max_name: maximum length of a name in bytes.
+    nul: True if texts may contain NUL bytes.
+    first: index of the first element of an array.
+    double, text, integer, timestamp: types.
+    types: types by kind, as patterns for `is_of`.
+    max_grouping_sets: grouping sets per statement, if they are cheaper than separate statements.
+    fence: text before each SELECT of a chain that prevents inlining into the next one.
+    packs: True to keep several numbers of a row in one array, because tables can have few columns.
+    min_exponent: exponentials of lower numbers are 0.
+    max_factored: columns of a joint Gaussian with missing cells. Such a row eliminates the covariance of its block,
+        about columns**3 / 6 products per class.
+    advice: comment at the head of a statement.
     """
 
     name = "DuckDB"
@@ -56,49 +60,49 @@ class Dialect:
     max_factored = 32
     advice = ""
 
-    # names and values
+    # Names and values
 
     def identifier(self, name: str) -> str:
-        """Return a name in quotes, whatever it contains; raise a UsageError if the engine cannot have it."""
+        """Return a quoted name; raise a UsageError if the engine does not support it."""
         if not name or "\0" in name or len(name.encode()) > self.max_name:
-            problem = "is empty" if not name else "holds a NUL byte" if "\0" in name else "is too long"
+            problem = "is empty" if not name else "contains a NUL byte" if "\0" in name else "is too long"
             raise UsageError(f"the name {name[:60]!r} {problem} for {self.name}", remedy="rename it")
         return self.quote_name(name)
 
     def quote_name(self, name: str) -> str:
-        """Return a name in quotes, unchecked."""
+        """Return a quoted name, unchecked."""
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
     def possible_name(self, name: str) -> str:
-        """Return the name, or one like it that `identifier` accepts if it is short enough."""
+        """Return the name, or a similar one that `identifier` accepts if it is short enough."""
         return name.replace("\0", "\ufffd")
 
     def quote_table(self, name: str) -> str:
-        """Return the name of a table, in which dots separate the schema from the table: each part is quoted."""
+        """Return the name of a table, with dots between schema and table: each part is quoted."""
         return ".".join(self.identifier(part) for part in name.split("."))
 
     def literal(self, text: str) -> str:
-        """Return a text; raise a UsageError if the engine cannot have it. A NUL byte would end a statement."""
+        """Return a text literal; raise a UsageError if the engine does not support it."""
         parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\0")]
         return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
 
     def number(self, value: float) -> str:
-        """Return a double, exactly: a bare 1.5 would be a decimal number."""
+        """Return a double literal, exactly: a bare 1.5 would be a decimal number."""
         return _exact(value) if math.isfinite(value) else f"CAST('{_spell_nonfinite(value)}' AS {self.double})"
 
     def value(self, value: str | float | int) -> str:
-        """Return a text, a double or a whole number."""
+        """Return the literal of a text, a double or an integer."""
         if isinstance(value, str):
             return self.literal(value)
         return self.number(value) if isinstance(value, float) else f"CAST('{value}' AS {self.integer})"
 
     def doubles(self, values: Iterable[float]) -> str:
-        """Return an array of doubles, exactly; `(array)[k]` is an element of it."""
+        """Return an array of doubles, exactly; `(array)[k]` is an element."""
         shown = (repr(float(value)) if math.isfinite(value) else _spell_nonfinite(value) for value in values)
         return self._numbers(",".join(shown), self.double)
 
     def integers(self, values: Iterable[int]) -> str:
-        """Return an array of whole numbers."""
+        """Return an array of integers."""
         return self._numbers(",".join(map(str, values)), self.integer)
 
     def _numbers(self, listed: str, kind: str) -> str:
@@ -113,17 +117,17 @@ class Dialect:
         return "NULL" if text is None else self.literal(text)
 
     def rows_of(self, numbers: Iterable[int]) -> str:
-        """Return a query for whole numbers, one per row."""
+        """Return a query for integers, one per row."""
         return f"SELECT unnest({self.integers(numbers)})"
 
     def keys(self, array: str, first: int, size: int, table: str) -> str:
-        """Return a table of the elements of an array (level) and whole numbers from the first on (place)."""
+        """Return a table of the elements of an array (level) and consecutive integers from `first` (place)."""
         return f"(SELECT unnest({array}) AS level, unnest(range({first}, {first + size})) AS place) AS {table}"
 
-    # cells as numbers and as values
+    # Cells as numbers and as values
 
     def as_number(self, sql: str, kind: pa.DataType) -> str | None:
-        """Return cells as doubles, as `as_numbers` reads cells of this Arrow type; None if SQL cannot."""
+        """Return cells of this Arrow type as doubles, as `as_numbers` converts them; None if SQL cannot."""
         kind = plain_type(kind)
         if pa.types.is_float64(kind):
             return sql
@@ -140,7 +144,7 @@ class Dialect:
         return None
 
     def as_value(self, sql: str, kind: pa.DataType) -> str | None:
-        """Return cells that are equal only if they are the same; None if they are not single values."""
+        """Return cells in a form that is equal only for identical cells; None for nested types."""
         plain = plain_type(kind)
         if is_text(plain):
             return sql if pa.types.is_dictionary(kind) else self._bytewise(sql)
@@ -156,7 +160,7 @@ class Dialect:
         return f"CAST({number} AS {self.double})"
 
     def not_nan(self, number: str) -> str:
-        """Return a double, NULL if it is NaN, which equals itself in every engine."""
+        """Return a double, NULL for NaN. NaN equals itself in all three engines."""
         return f"NULLIF({number}, {self.number(math.nan)})"
 
     def flag(self, cell: str) -> str:
@@ -174,7 +178,7 @@ class Dialect:
     def microseconds(self, moment: str, zoned: bool | None = None) -> str:
         """Return the microseconds of a timestamp since 1970.
 
-        zoned: whether the timestamp has a time zone. None if only the engine knows; then the cell may also be a date.
+        zoned: True if the timestamp has a time zone; None if only the engine knows. Then the cell may also be a date.
         """
         return f"epoch_us({moment})"
 
@@ -185,32 +189,31 @@ class Dialect:
     def _days(self, date: str) -> str:
         return f"CASE WHEN isfinite({date}) THEN {date} - DATE '1970-01-01' END"
 
-    # the types of cells that are known to the engine alone
+    # Types known only to the engine
 
     def is_of(self, cell: str, *kinds: TypeKind) -> str:
-        """Return a condition: the type of a column is of one of these kinds. Engines know it before they read rows."""
+        """Return a condition: the column has a type of one of these kinds. Engines evaluate it once."""
         return f"regexp_matches(typeof({cell}), '^({'|'.join(self.types[kind] for kind in kinds)})')"
 
     def is_not_number(self, cell: str, flag: bool) -> str:
-        """Return a condition: a cell is not a number (or a flag), and a cast would not end the query with the name of
-        the column; empty if casts always do."""
+        """Return a condition: a cell is not a number (or a flag); empty if a cast reports the column itself."""
         return ""
 
     def fail(self, message: str, seen: str, kind: str) -> str:
-        """Return an expression of a type (kind) that ends the query with a message if a row needs its value.
+        """Return an expression of type `kind` that fails with a message when it is evaluated.
 
-        seen: an expression of the row, without which engines may evaluate this before there is a row.
+        seen: an expression of the row, without which engines may evaluate this before they read a row.
         """
         return f"CAST(error({self.literal(message)}) AS {kind})"
 
-    # arithmetic
+    # Arithmetic
 
     def is_whole(self, number: str) -> str:
         """Return a condition: a double has no fraction."""
         return f"{number} = floor({number})"
 
     def floor(self, number: str) -> str:
-        """Return the largest whole number not above a double, as a double."""
+        """Return the largest integer not above a double, as a double."""
         return f"floor({number})"
 
     def scale(self, number: str, exponent: int) -> str:
@@ -222,23 +225,23 @@ class Dialect:
         return number + "".join(f" * {self.number(2.0**step)}" for step in (*steps, exponent))
 
     def product(self, one: str, other: str) -> str:
-        """Return the product of two doubles, whatever they are; 0 if it is too small for a double."""
+        """Return the product of any two doubles; 0 if it underflows."""
         return f"{one} * {other}"
 
     def within(self, number: str, most: float) -> str:
-        """Return a number whose products and squares are possible as long as its size is at most this."""
+        """Return a number whose products and squares do not overflow if its absolute value is at most `most`."""
         return number
 
     def nudge(self, distance: str, factor: float) -> str:
-        """Return a distance that is to be multiplied by a factor and squared."""
+        """Return a distance whose square, after multiplication by a factor, does not underflow."""
         return distance
 
     def amount(self, number: str, most: float, factor: float) -> str:
-        """Return a number above 0, limited to `most`, that is to be multiplied by a factor of at most this size."""
+        """Return a positive number, limited to `most`, that can be multiplied by a factor of this size."""
         return f"LEAST({number}, {self.number(most)})" if most < math.inf else number
 
     def cuts_below(self, number: str, cuts: Sequence[float], first: int) -> str:
-        """Return first + how many of the rising cuts do not lie above a number, found by halving."""
+        """Return first + the number of sorted cuts not above a number, found by bisection."""
         if not cuts:
             return str(first)
         half = len(cuts) // 2
@@ -247,25 +250,25 @@ class Dialect:
         return f"CASE WHEN {number} < {self.number(cuts[half])} THEN {below} ELSE {above} END"
 
     def digits(self, word: str, shift: int, mask: int) -> str:
-        """Return some of the binary digits of a whole number of 64 bits, as the index of an array."""
+        """Return some of the bits of a 64-bit integer, as an array index."""
         return f"(({word} >> {shift}) & {mask})"
 
-    # rows
+    # Rows
 
     def whole_row(self, table: str) -> str:
-        """Return all cells of a row, as one value."""
+        """Return all cells of a row as one value."""
         return table
 
     def expand(self, row: str) -> str:
-        """Return the columns that such a value was made of."""
+        """Return the columns of such a value."""
         return f"{row}.*"
 
 
 class PostgresDialect(Dialect):
-    """PostgreSQL, in which results that are too large, or too small, for a double are errors.
+    """PostgreSQL's dialect. Overflow and underflow of doubles are errors.
 
-    It has no parallel plan for grouping sets. A subquery with a WITH of its own is not merged into the one around it,
-    and unlike one with OFFSET it may run in parallel.
+    It has no parallel plan for grouping sets. A subquery with its own WITH is not inlined and, unlike one with OFFSET,
+    may run in parallel.
     """
 
     name = "PostgreSQL"
@@ -286,9 +289,9 @@ class PostgresDialect(Dialect):
     advice = "; SET jit = off before, as compiling it would take longer than running it"
 
     def literal(self, text: str) -> str:
-        """Safe whether or not backslashes in plain literals are escapes there."""
+        """Return a text literal that is safe with and without standard_conforming_strings."""
         if "\0" in text:
-            raise UsageError(f"the text {text[:60]!r} holds a NUL byte, which {self.name} has no way to write")
+            raise UsageError(f"the text {text[:60]!r} contains a NUL byte, which {self.name} does not support")
         written = super().literal(text)
         return f"E{written.replace(BACKSLASH, 2 * BACKSLASH)}" if BACKSLASH in text else written
 
@@ -310,14 +313,14 @@ class PostgresDialect(Dialect):
         return f'(CAST({text} AS text) COLLATE "C")'
 
     def flag(self, cell: str) -> str:
-        """By the text, which both kinds of columns have: no cast leads from true and false to a double."""
+        """Return a flag or number as a double, by its text: booleans cannot be cast to double."""
         text = f"CAST({cell} AS text)"
         return f"CASE {text} WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE CAST({text} AS float8) END"
 
     def microseconds(self, moment: str, zoned: bool | None = None) -> str:
-        """Seconds are doubles, which have all microseconds from 1684 to 2255; decimal numbers take twice as long.
+        """Return microseconds from seconds as doubles, which are exact from 1684 to 2255 and fast.
 
-        Cells of an unknown type are exact, and infinite ones are missing.
+        Cells of unknown type are exact; infinite ones are missing.
         """
         if zoned is None:
             exact = f"CAST(extract(epoch FROM {moment}) * 1000000 AS bigint)"
@@ -331,13 +334,13 @@ class PostgresDialect(Dialect):
         return f"pg_typeof({cell}) = ANY('{{{','.join(self.types[kind] for kind in kinds)}}}'::regtype[])"
 
     def is_not_number(self, cell: str, flag: bool) -> str:
-        """The error of a cast from text does not name the column."""
+        """Return the condition: the error of a cast from text does not name the column."""
         words = "|true|false" if flag else ""
         readable = rf"^\s*([-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf|[-+]?infinity|nan{words})\s*$"
         return f"{self.is_of(cell, 'text')} AND CAST({cell} AS text) !~* {self.literal(readable)}"
 
     def fail(self, message: str, seen: str, kind: str) -> str:
-        """By a cast that cannot succeed: its message has the text."""
+        """Return an invalid cast, whose error message contains the text."""
         text = f"concat({self.literal(message)}, left(CAST({seen} AS text), 0))"
         return f"CAST(CAST(CAST({text} AS integer) AS text) AS {kind})"
 
@@ -345,22 +348,22 @@ class PostgresDialect(Dialect):
         made = super().scale(number, exponent)
         if exponent >= 0:
             return made
-        least = self.number(2.0 ** (-1075 - exponent))  # what is no larger becomes 0
+        least = self.number(2.0 ** (-1075 - exponent))  # smaller numbers become 0
         return f"CASE WHEN abs({number}) > {least} THEN {made} ELSE {number} * 0 END"
 
     def product(self, one: str, other: str) -> str:
-        """Without numbers so small that their product would be too small."""
+        """Return the product, with factors so small that it would underflow replaced by 0."""
         least = self.number(1.0 / float(TOO_LARGE))
         large = (f"(CASE WHEN abs({number}) < {least} THEN 0 ELSE {number} END)" for number in (one, other))
         return " * ".join(large)
 
     def within(self, number: str, most: float) -> str:
-        """Infinite beyond that: all arithmetic is possible with infinities."""
+        """Return infinity for larger numbers: arithmetic with infinities does not overflow."""
         largest = self.number(min(most, 1e308))
         return f"CASE WHEN abs({number}) > {largest} THEN {self.number(math.inf)} ELSE {number} END"
 
     def nudge(self, distance: str, factor: float) -> str:
-        """By so little that only a distance is changed whose square would be too small."""
+        """Add a constant so small that it changes only distances whose square would underflow."""
         return f"({distance} + {self.number(min(1e-150 / abs(factor), 1.0))})" if factor else distance
 
     def amount(self, number: str, most: float, factor: float) -> str:
@@ -378,10 +381,11 @@ class PostgresDialect(Dialect):
 
 
 class SparkDialect(Dialect):
-    """Spark SQL, in which the meaning of a quote or a backslash in a literal depends on settings and on the version.
+    """Dialect of Spark SQL.
 
-    It replaces ${name} by the value of a setting before it parses a statement, within quotes too. An instant is read in
-    universal time, a date or a local time as it stands. Floor is a whole number of 64 bits, and an error beyond.
+    The meaning of quotes and backslashes in literals depends on settings and version. Spark replaces ${name} by a
+    setting before parsing, also within quotes. Instants are read in UTC, dates and local times unchanged. Floor returns
+    a 64-bit integer, and fails beyond.
     """
 
     name = "Spark"
@@ -395,12 +399,12 @@ class SparkDialect(Dialect):
         "time": "time($|[^s])|interval",
         "text": "string|char|varchar",
     }
-    max_factored = 16  # thirty columns take more than the gigabyte that a driver has by default
+    max_factored = 16  # thirty columns need more than a driver's default memory of 1 GB
     advice = "; SET spark.sql.subexpressionElimination.enabled = false before: it takes long to look for any"
 
     def identifier(self, name: str) -> str:
         if "${" in name:
-            cause = f"the name {name[:60]!r} holds '${{', which Spark replaces by a setting"
+            cause = f"the name {name[:60]!r} contains '${{', which Spark replaces by a setting"
             raise UsageError(cause, remedy="rename it")
         return super().identifier(name)
 
@@ -419,7 +423,7 @@ class SparkDialect(Dialect):
         return f"CAST(split('{listed}', ',') AS ARRAY<{kind}>)" if listed else f"CAST(array() AS ARRAY<{kind}>)"
 
     def texts(self, values: Iterable[str | None]) -> str:
-        """As JSON: thousands of literals would take long to be read."""
+        """Return an array of texts as JSON: thousands of literals would take long to parse."""
         return f"from_json({self.literal(json.dumps(list(values)))}, 'array<string>')"
 
     def rows_of(self, numbers: Iterable[int]) -> str:
@@ -449,7 +453,7 @@ class SparkDialect(Dialect):
         return f"typeof({cell}) RLIKE '^({'|'.join(self.types[kind] for kind in kinds)})'"
 
     def is_not_number(self, cell: str, flag: bool) -> str:
-        """The number of a timestamp is its seconds, and casts may make unreadable texts missing."""
+        """Return the condition: timestamps cast to seconds, and casts may turn invalid texts into NULL."""
         unreadable = f"{self.is_of(cell, 'text')} AND try_cast(CAST({cell} AS STRING) AS DOUBLE) IS NULL"
         return f"({self.is_of(cell, 'date', 'time')} OR {unreadable})"
 
@@ -457,7 +461,7 @@ class SparkDialect(Dialect):
         return f"CAST(raise_error({self.literal(message)}) AS {kind})"
 
     def is_whole(self, number: str) -> str:
-        """By rint, which is a double."""
+        """Return the condition with rint, which returns a double."""
         return f"{number} = rint({number})"
 
     def floor(self, number: str) -> str:
@@ -471,14 +475,14 @@ class SparkDialect(Dialect):
 
 
 def _local_microseconds(stamp: str) -> str:
-    """Return the microseconds of a timestamp of Spark without a time zone."""
+    """Return the microseconds of a Spark timestamp without a time zone."""
     day = f"unix_date(CAST({stamp} AS DATE)) * 86400000000"
     seconds = f"hour({stamp}) * 3600 + minute({stamp}) * 60 + extract(SECOND FROM {stamp})"
     return f"({day} + CAST(({seconds}) * 1000000 AS BIGINT))"
 
 
 def _exact(value: float) -> str:
-    """Return a finite double with an exponent, and with enough digits to be exact."""
+    """Return a finite double with an exponent and all digits."""
     shown = repr(float(value))
     return shown if "e" in shown else f"{shown}e0"
 
@@ -489,12 +493,12 @@ def _spell_nonfinite(value: float) -> str:
 
 DUCKDB, POSTGRES, SPARK = Dialect(), PostgresDialect(), SparkDialect()
 
-# The dialects by the names that users give.
+# Dialects by their public names.
 DIALECTS: dict[str, Dialect] = {"duckdb": DUCKDB, "postgres": POSTGRES, "spark": SPARK}
 
 
 def dialect_of(name: str) -> Dialect:
-    """Return the dialect of a name; raise a UsageError that lists them if there is none."""
+    """Return the dialect with this name; raise a UsageError that lists all names if it is unknown."""
     if name not in DIALECTS:
         raise UsageError(f"choose one of {', '.join(map(repr, DIALECTS))}", parameter=Argument("dialect", name))
     return DIALECTS[name]

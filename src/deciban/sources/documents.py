@@ -1,4 +1,4 @@
-"""Folders of documents as a stream of tables: a row for each document, whatever its encoding."""
+"""Folders of documents as a source, one row per document, in any encoding."""
 
 import codecs
 import os
@@ -16,11 +16,13 @@ import pyarrow as pa
 from deciban.errors import Argument, DataError, Place, UsageError
 from deciban.sources.source import Source
 
-# A piece of a stream has no more documents, and not much more text, than these.
+# Maximum number of documents in a piece.
 DOCUMENT_ROWS = 1 << 12
+
+# Size of a piece in characters from which the next one begins.
 DOCUMENT_BYTES = 1 << 23
 
-# Kinds of files by the ends of their names; other files are classified by their first bytes.
+# Kinds of files by extension; other files are classified by their first bytes.
 DOCUMENT_KINDS = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
     **dict.fromkeys((".txt", ".text", ".md", ".markdown", ".rst", ".tex", ".log", ".org", ".adoc"), "text"),
@@ -46,7 +48,7 @@ COLUMNS = {"folder": pa.string(), "file": pa.string(), "text": pa.large_string()
 
 
 class Item(NamedTuple):
-    """A file, its name in the table, and the folder that it is in."""
+    """File, its name in the table, and its folder."""
 
     path: str
     called: str
@@ -55,7 +57,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Documents(Source):
-    """The documents in a folder; `encoding` is that of text without a byte order mark."""
+    """Documents in a folder. encoding: encoding of text without a byte order mark."""
 
     items: tuple[Item, ...] = ()
     encoding: str | None = None
@@ -85,7 +87,7 @@ class Documents(Source):
         return pa.table({name: pa.array(cells[name], COLUMNS[name]) for name in self.columns})
 
     def _texts(self) -> Iterator[tuple[Item, str]]:
-        """All documents; files that are not text are left out, with a warning."""
+        """Yield all documents; skip files that are not text, with a warning."""
         others: list[str] = []
         for item in self.items:
             with _open_file(item.path) as file:
@@ -98,17 +100,17 @@ class Documents(Source):
                 text = decode(raw, self.encoding)
                 yield item, text_of_html(text) if kind == "html" else text
         if others and len(others) == len(self.items):
-            problem = f"none of its files is text, such as {others[0]}"
+            problem = f"no text files found; for example {others[0]} is not text"
             raise DataError(problem, place=Place(self.name), remedy="save them as text")
         if others:
             count = "1 file is" if len(others) == 1 else f"{len(others):,} files are"
-            warnings.warn(f"{self.name}: {count} no text and left out, such as {others[0]}", stacklevel=2)
+            warnings.warn(f"{self.name}: {count} not text and skipped, for example {others[0]}", stacklevel=2)
 
 
 def documents_in(folder: str, encoding: str | None = None) -> Documents:
-    """The documents in a folder; those in folders that are in it have the name of the first one below it."""
+    """Open the documents in a folder. The column "folder" has the top-level subfolder of each document."""
     if encoding is not None and codec(encoding) is None:
-        raise UsageError((Argument("encoding", encoding), " is not known; try utf-8, utf-16, latin-1 or cp1252"))
+        raise UsageError((Argument("encoding", encoding), " is unknown; try utf-8, utf-16, latin-1 or cp1252"))
     root = os.path.expanduser(folder)
     items = []
     for path in _files_in(root):
@@ -116,22 +118,20 @@ def documents_in(folder: str, encoding: str | None = None) -> Documents:
         first, below, _ = called.partition("/")
         items.append(Item(path, called, first if below else None))
     if not items:
-        raise DataError(
-            "the folder holds no CSV, JSON or Parquet files and no documents", place=Place(folder), remedy="give a file"
-        )
+        raise DataError("no tables and no documents found in the folder", place=Place(folder), remedy="give a file")
     files = tuple(Path(item.path) for item in items)
     return Documents(folder, tuple(COLUMNS), files=files, items=tuple(items), encoding=encoding)
 
 
 def _files_in(root: str) -> list[str]:
-    """The files in a folder and those below it, in the order of their names, without hidden ones and _others."""
+    """Return the files in a folder and its subfolders, sorted, without names that start with . or _."""
 
-    def refused(problem: OSError) -> None:
-        raise PermissionError(f"{problem.filename}: you may not read this folder; ask its owner") from None
+    def raise_denied(problem: OSError) -> None:
+        raise PermissionError(f"{problem.filename}: permission denied") from None
 
     found: list[str] = []
-    seen: set[str] = set()  # a link may lead back
-    for folder, folders, names in os.walk(root, onerror=refused, followlinks=True):
+    seen: set[str] = set()  # links may form a cycle
+    for folder, folders, names in os.walk(root, onerror=raise_denied, followlinks=True):
         real = os.path.realpath(folder)
         folders[:] = [] if real in seen else sorted(name for name in folders if not name.startswith((".", "_")))
         if real in seen:
@@ -154,7 +154,7 @@ def _kind(path: str, start: bytes) -> str:
 
 
 def _readable(path: str) -> str:
-    """A path as text, whatever its bytes are."""
+    """Return a path as valid text."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -162,12 +162,12 @@ def _open_file(path: str) -> Any:
     try:
         return open(path, "rb")
     except PermissionError:
-        raise PermissionError(f"{path}: you may not read this file; ask its owner") from None
+        raise PermissionError(f"{path}: permission denied") from None
 
 
-# Text of bytes in any encoding, and of HTML: undecodable bytes are replaced, and nothing is an error.
+# Decoding of text in any encoding, and of HTML. Invalid bytes are replaced; nothing raises.
 
-# The marks of encodings at the beginning of a text, the longer ones first.
+# Byte order marks, longer ones first.
 ENCODING_MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -176,14 +176,16 @@ ENCODING_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 
-# What text of Western Europe is that is not UTF-8.
+# Fallback for text that is not UTF-8.
 WESTERN = "cp1252"
 
-# Encodings that are in truth larger than their names say, and those that are no encodings of a text.
+# Encodings replaced by their supersets, as browsers do.
 LARGER = {"ascii": "utf-8", "iso8859-1": WESTERN, "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949"}
+
+# Codecs of Python that do not encode text.
 NO_TEXT_CODECS = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "unicode-escape", "raw-unicode-escape")
 
-# Elements of HTML that words do not reach across; all others stand within a line.
+# HTML elements that separate words; all others are inline.
 BLOCK = re.compile(
     "address|article|aside|blockquote|body|br|button|caption|center|dd|details|dialog|dir|div|dl|dt|fieldset|figcaption|"
     "figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|input|legend|li|main|menu|nav|noscript|ol|"
@@ -191,27 +193,27 @@ BLOCK = re.compile(
 )
 SILENT = ("script", "style")
 
-# What may come within a tag: its end, or a value in quotes.
+# Next item within a tag: its end, or a quoted value.
 WITHIN = re.compile(r"""=\s*(["'])|>""")
 TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 LONG_NUMBER = re.compile(r"&#[0-9]{8,};?")
 
 
 def decode(raw: bytes, encoding: str | None = None) -> str:
-    """The text of these bytes: by their mark, by `encoding`, as UTF-8 or as that of Western Europe; no NUL is in it."""
+    """Decode a document: by its byte order mark, `encoding`, UTF-8, or Windows-1252. NUL bytes are removed."""
     mark = next((mark for mark in ENCODING_MARKS if raw.startswith(mark)), b"")
     known = ENCODING_MARKS.get(mark) or (codec(encoding) if encoding else None)
     for name in (known, "utf-8"):
         if name is not None:
             try:
                 return _clean(raw.decode("utf-8-sig" if name == "utf-8" else name))
-            except ValueError:  # so are all errors of decoding
+            except ValueError:  # includes decoding errors
                 pass
     return _clean(raw.removeprefix(codecs.BOM_UTF8).decode(ENCODING_MARKS.get(mark, WESTERN), "replace"))
 
 
 def _clean(text: str) -> str:
-    """Text as Arrow takes it: without halves of characters; and without NUL."""
+    """Remove NUL bytes and lone surrogates from a text."""
     text = text.replace("\0", " ")
     try:
         text.encode()
@@ -222,25 +224,25 @@ def _clean(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def codec(name: str) -> str | None:
-    """What Python calls an encoding of text; None where it knows none."""
+    """Return Python's name of a text encoding; None if it is unknown."""
     try:
         found = codecs.lookup(name.strip("\"' ")).name
-        "".encode(found)  # a LookupError where it does not encode text
+        "".encode(found)  # raises a LookupError for codecs that do not encode text
     except (LookupError, ValueError, TypeError, ImportError):
         return None
     return None if found in NO_TEXT_CODECS else LARGER.get(found, found)
 
 
 def text_of_html(markup: str) -> str:
-    """What HTML shows: without scripts and styles, its entities decoded, each block on lines of its own."""
+    """Return the visible text of HTML, without scripts and styles, one line per block."""
     lines = (" ".join(line.split()) for line in "".join(_visible_text(markup)).splitlines())
     return "\n".join(line for line in lines if line)
 
 
 def _visible_text(markup: str) -> Iterator[str]:
-    """The pieces of text between the tags, and ends of lines at blocks.
+    """Yield the text between tags, with line breaks at blocks.
 
-    In time that grows with the length, whatever is not closed: Python's own parser may take minutes for a short page.
+    Takes linear time whatever is not closed: Python's own parser may take minutes for a short page.
     """
     here, unclosed = 0, set[str]()
     while (sign := markup.find("<", here)) >= 0:
@@ -255,7 +257,7 @@ def _visible_text(markup: str) -> Iterator[str]:
                 end = re.compile(f"</{name}", re.IGNORECASE).search(markup, here)
                 here = len(markup) if end is None else end.start()
         elif markup.startswith("<!--", sign):
-            here = _after(markup, "-->", sign + 2)  # <!--> is a whole one
+            here = _after(markup, "-->", sign + 2)  # <!--> is a complete comment
         elif markup.startswith(("<!", "<?", "</"), sign):
             here = _after(markup, ">", sign)
         else:
@@ -265,7 +267,7 @@ def _visible_text(markup: str) -> Iterator[str]:
 
 
 def _end_of_tag(markup: str, here: int, unclosed: set[str]) -> int:
-    """Where the text goes on behind a tag; `unclosed` are the quotes that are known not to come again."""
+    """Return the position after a tag. unclosed: quotation marks known not to occur again."""
     while (found := WITHIN.search(markup, here)) is not None:
         here = found.end()
         if found[1] is None:
@@ -279,11 +281,11 @@ def _end_of_tag(markup: str, here: int, unclosed: set[str]) -> int:
 
 
 def _after(markup: str, sign: str, here: int) -> int:
-    """The place behind this sign, or the end."""
+    """Return the position after this sign, or the end."""
     found = markup.find(sign, here)
     return len(markup) if found < 0 else found + len(sign)
 
 
 def _entities(text: str) -> str:
-    """Text with its entities decoded; a number that is too long for a character is none."""
+    """Decode the entities of a text; numbers too large for a character are replaced."""
     return unescape(LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text

@@ -1,8 +1,8 @@
-"""DuckDB: connections, SQL as text, errors in the terms of the user's files, and the sources that it streams.
+"""DuckDB: connections, SQL as text, translated errors, and the sources it streams.
 
-Nobody else imports it. Its messages are read by regular expressions, which is why `pyproject.toml` bounds its version
-from above. A `Read` is one thing that DuckDB reads, as a value that becomes SQL; a source has one or several, whose
-rows follow one another. Each kind of file has its reads in a module of its own.
+No other module imports it. Its error messages are parsed with regular expressions, so `pyproject.toml` has an upper
+bound for its version. A `Read` is a value that becomes SQL for one set of files or one query. A source has one or more
+reads, whose rows follow one another.
 """
 
 import glob
@@ -39,35 +39,35 @@ if TYPE_CHECKING:
     import duckdb
 
 
-# Megabytes that DuckDB may take, and one more for each column.
+# Memory limit of DuckDB in megabytes, plus one per column.
 DUCKDB_MEMORY = 128
 
-# Megabytes that it sets aside for each open file of JSON, however short the file is.
+# Megabytes that DuckDB reserves per open JSON file of any size.
 JSON_FILE_MEMORY = 34
 
 LINE = re.compile(r"CSV Error on Line: (\d+)")
 FILE = re.compile(r"^\s*file = (.+)$", re.MULTILINE)
 CELLS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 CONVERTED = re.compile(r'converting column "(.*?)"\. Could not convert string "(.*?)" to \'(\w+)\'', re.DOTALL)
-CONTENT = re.compile(r"^Original Line:\s*(.*)$", re.MULTILINE)  # a line that ends with CR LF begins with LF there
+CONTENT = re.compile(r"^Original Line:\s*(.*)$", re.MULTILINE)  # after CR LF the line starts with LF
 JSON_LINE = re.compile(r'in file "(.*?)",(?: at byte \d+)? in line (\d+): (.*)', re.DOTALL)
 LINE_SIZE_ERROR = re.compile(r"Maximum line size of (\d+)")
 NOTHING: Mapping[str, str] = {}
 
-# The kinds of files that queries cannot read, by the ends of their names, and what to do.
+# File types that queries cannot read, by extension, with a remedy.
 _BY_CONNECTION = (
     "open it with duckdb.connect, and pass the connection with ",
     Argument("table"),
     " or ",
     Argument("query"),
 )
-_ALONE = "give its name alone, without a query"
+_ALONE = "pass the file name, without a query"
 NOT_IN_QUERIES: dict[str, tuple[str, Message]] = {
-    **dict.fromkeys((".xlsx", ".xls"), ("a spreadsheet, which is not read", "save the sheet as CSV")),
+    **dict.fromkeys((".xlsx", ".xls"), ("a spreadsheet, which is not supported", "save the sheet as CSV")),
     **dict.fromkeys((".duckdb", ".ddb", ".db"), ("a database", _BY_CONNECTION)),
-    **dict.fromkeys((".arrow", ".arrows", ".feather"), ("an Arrow file, which DuckDB does not read", _ALONE)),
-    ".orc": ("an ORC file, which DuckDB does not read", _ALONE),
-    ".avro": ("an Avro file, which is not read", "save the table as Parquet"),
+    **dict.fromkeys((".arrow", ".arrows", ".feather"), ("an Arrow file, which DuckDB does not support", _ALONE)),
+    ".orc": ("an ORC file, which DuckDB does not support", _ALONE),
+    ".avro": ("an Avro file, which is not supported", "save the table as Parquet"),
 }
 EXPECTED_TYPES = {
     "DOUBLE": "a number",
@@ -79,10 +79,10 @@ EXPECTED_TYPES = {
 
 
 def connect(columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0) -> "duckdb.DuckDBPyConnection":
-    """A DuckDB of its own, in memory that grows with the columns and not with the rows, which loads no extension.
+    """Open an in-memory DuckDB without extensions. Its memory grows with the columns, not with the rows.
 
-    parsing: whether it parses text, which is most of the work; else half of the cores are left to those who count.
-    more_memory: megabytes beyond those that rows of numbers need.
+    parsing: True if it parses text, which is most of the work; else it uses half of the cores.
+    more_memory: megabytes beyond those for rows of numbers.
     """
     import duckdb
 
@@ -96,14 +96,15 @@ def connect(columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
     }
     with raise_interrupts():
         connection = duckdb.connect(config=config)
-        connection.execute("SET disable_parquet_prefetching = true")  # of all columns of a group of rows, at once
+        connection.execute("SET disable_parquet_prefetching = true")  # it would load all columns of a row group at once
     return connection
 
 
-# DuckDBs that wait for their next question, the last used last, and how many there may be: starting one takes 10 to 20
-# ms, which is more than a short file takes to read.
+# Idle connections, most recently used last. Starting one takes 10 to 20 ms, longer than reading a short file.
 _IDLE: list[tuple[tuple[Any, ...], "duckdb.DuckDBPyConnection"]] = []
 _IDLE_LOCK = Lock()
+
+# Maximum number of idle connections.
 MAX_IDLE = 4
 
 
@@ -111,8 +112,8 @@ MAX_IDLE = 4
 def borrow_connection(
     columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
 ) -> Iterator["duckdb.DuckDBPyConnection"]:
-    """Lend a DuckDB for questions that leave nothing behind in it; see `connect`. After a failure it is closed."""
-    columns = -(-columns // 64) * 64  # so that tables of similar widths share one
+    """Lend a pooled DuckDB for queries that leave no state; see `connect`. It is closed after an error."""
+    columns = -(-columns // 64) * 64  # tables of similar width share a connection
     wanted = (columns, parsing, more_memory)
     with _IDLE_LOCK:
         place = next((k for k, (configuration, _) in enumerate(_IDLE) if configuration == wanted), None)
@@ -130,7 +131,7 @@ def borrow_connection(
 
 
 def close_idle(kept: int = 0) -> None:
-    """Close the DuckDBs that wait, but for the last used."""
+    """Close idle connections, except for the `kept` most recent ones."""
     with _IDLE_LOCK:
         spare = max(len(_IDLE) - kept, 0)
         closed, _IDLE[:] = _IDLE[:spare], _IDLE[spare:]
@@ -138,58 +139,58 @@ def close_idle(kept: int = 0) -> None:
         connection.close()
 
 
-if hasattr(os, "register_at_fork"):  # the threads of a DuckDB are not in a forked process, which would wait for them
+if hasattr(os, "register_at_fork"):  # a forked process would wait for threads it lacks
     os.register_at_fork(before=close_idle)
 
 
 def _spill_folder() -> str:
-    """Where DuckDB may put what it has no room for in memory: it makes the folder if need be."""
+    """Return the folder in which DuckDB stores data that exceed its memory."""
     path = os.path.join(tempfile.gettempdir(), f"deciban-{os.getpid()}.spill")
     shutdown.remove_at_exit(path)
     return path
 
 
 def quote_name(name: str) -> str:
-    """A name as SQL writes it."""
+    """Return a quoted name."""
     return DUCKDB.identifier(name)
 
 
 def literal(text: str) -> str:
-    """A text as SQL writes it."""
+    """Return a text literal."""
     return DUCKDB.literal(text)
 
 
 def list_of(texts: Iterable[str]) -> str:
-    """A list of texts as SQL writes it."""
+    """Return a list of text literals."""
     return "[" + ", ".join(map(literal, texts)) + "]"
 
 
 def files_of(paths: Iterable[Path]) -> str:
-    """A list of files as SQL writes it: none of their names is a pattern."""
+    """Return a list of files, in which no name is a pattern."""
     return list_of(glob.escape(str(path)) for path in paths)
 
 
 def record_of(cells: Iterable[tuple[str, str]]) -> str:
-    """A record of texts by name, as SQL writes it."""
+    """Return a struct of texts by name."""
     return "{" + ", ".join(f"{literal(name)}: {literal(cell)}" for name, cell in cells) + "}"
 
 
 def select_from(table: str, columns: Sequence[str]) -> str:
-    """The query for these columns, each an expression, which are called c0, c1 ... in the answer."""
+    """Return a query for expressions, which are named c0, c1 ... in its result."""
     shown = ", ".join(f"{column} AS c{k}" for k, column in enumerate(columns))
     return f"SELECT {shown or '1'} FROM {table}"
 
 
 @lru_cache(maxsize=1)
 def keywords() -> frozenset[str]:
-    """The words that are names in SQL only in quotes."""
+    """Return the words that must be quoted to be names."""
     with borrow_connection() as connection:
         words = connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
         return frozenset(word for (word,) in words)
 
 
 def query_error() -> type[Exception]:
-    """The class of DuckDB's own errors."""
+    """Return the class of DuckDB's errors."""
     import duckdb
 
     return duckdb.Error
@@ -198,10 +199,10 @@ def query_error() -> type[Exception]:
 def column_types(
     query: str, name: str, called: Mapping[str, str] = NOTHING, more_memory: float = 0.0
 ) -> dict[str, str]:
-    """The names and types of the columns of one query, whose source the user calls `name`."""
+    """Return the names and types of the columns of a query. name: name of its source in messages."""
     with borrow_connection(more_memory=more_memory) as connection, translate_errors(name, called=called):
-        if len(connection.extract_statements(query)) != 1:  # before any of them is run
-            raise UsageError("these are several statements", place=Place(name), remedy="give one query")
+        if len(connection.extract_statements(query)) != 1:  # checked before any of them runs
+            raise UsageError("found several statements", place=Place(name), remedy="give one query")
         relation = connection.sql(query)
         names, types = relation.columns, [str(kind) for kind in relation.types]
     if (twice := find_duplicate(names)) is not None:
@@ -213,7 +214,7 @@ def column_types(
 def translate_errors(
     name: str, header: Mapping[str, str] = NOTHING, called: Mapping[str, str] = NOTHING
 ) -> Iterator[None]:
-    """While it lasts, DuckDB's errors become ours. `header`, `called`: what the user calls its columns and files."""
+    """Translate DuckDB's errors. header, called: names of columns and files in messages."""
     try:
         with raise_interrupts():
             yield
@@ -221,12 +222,12 @@ def translate_errors(
         raise
     except OSError as problem:
         if problem.errno is not None or isinstance(problem, FileNotFoundError | PermissionError):
-            raise  # of the system
+            raise  # a system error
         raise as_user_error(name, header, called, str(problem)) from None
     except Exception as problem:
         if isinstance(problem, RuntimeError) and "conversion error" in str(problem):
-            said = "the file is damaged, beyond what can be said of it"
-            raise DataError(said, place=Place(name), remedy="write it anew") from None
+            message = "the file is damaged"
+            raise DataError(message, place=Place(name), remedy="write it again") from None
         if type(problem).__module__.split(".")[0] not in ("duckdb", "_duckdb"):
             raise
         raise as_user_error(name, header, called, str(problem)) from None
@@ -234,7 +235,7 @@ def translate_errors(
 
 @contextmanager
 def raise_interrupts() -> Iterator[None]:
-    """While it lasts, a signal that DuckDB noticed is an interrupt and no error of a query."""
+    """Raise KeyboardInterrupt for a signal that DuckDB reports as an error."""
     try:
         yield
     except RuntimeError as problem:
@@ -244,44 +245,44 @@ def raise_interrupts() -> Iterator[None]:
 
 
 def as_user_error(name: str, header: Mapping[str, str], called: Mapping[str, str], text: str) -> Exception:
-    """The error that the user sees."""
-    for path in sorted(called, key=len, reverse=True):  # one may begin as another does
+    """Return the error to raise for an error message of DuckDB."""
+    for path in sorted(called, key=len, reverse=True):  # longest first: one may be a prefix of another
         text = text.replace(path, called[path])
     if found := re.search(r"Permission denied|Cannot open file", text):
-        return PermissionError(f"{name}: the file cannot be read ({found[0].lower()}); check who may read it")
+        return PermissionError(f"{name}: cannot read the file ({found[0].lower()}); check its permissions")
     if (unread := _of_an_extension(name, text)) is not None:
         return unread
     if "No space left" in text or "Out of Memory" in text:
-        return OSError(f"{name}: {_first_line(text)}; free some space for temporary files")
+        return OSError(f"{name}: {_first_line(text)}; free some disk space for temporary files")
     if found := LINE.search(text):
         return _csv_error(name, header, text, found)
     if found := JSON_LINE.search(text):
-        line = int(found[2]) - ("Malformed" in text)  # counts one too many there
-        said = f"this is not a line of JSON as those before ({_first_line(found[3])})"
-        return DataError(said, place=Place(f"{name}, line {line}"), remedy="correct it")
+        line = int(found[2]) - ("Malformed" in text)  # DuckDB counts one line too many here
+        message = f"invalid line of JSON ({_first_line(found[3])})"
+        return DataError(message, place=Place(f"{name}, line {line}"), remedy="correct it")
     place = Place(name)
     if "invalid state" in text:
-        said = "some lines end in another way than the first ones"
-        return DataError(said, place=place, remedy="write the file with one kind of end")
+        message = "the line ends are inconsistent"
+        return DataError(message, place=place, remedy="use one kind of line end in the file")
     if "GZIP" in text.upper() or "zstd" in text.lower():
-        said = f"the compressed file is damaged or cut off ({_first_line(text)})"
-        return DataError(said, place=place, remedy="write it anew")
+        message = f"the compressed file is damaged or truncated ({_first_line(text)})"
+        return DataError(message, place=place, remedy="write it again")
     if re.search("Parquet|magic bytes|footer|decompression|know what type|Out of buffer|Thrift", text, re.IGNORECASE):
-        said = f"the Parquet file is damaged or cut off ({_first_line(text)})"
-        return DataError(said, place=place, remedy="write it anew")
+        message = f"the Parquet file is damaged or truncated ({_first_line(text)})"
+        return DataError(message, place=place, remedy="write it again")
     kind = UsageError if re.match(r"(Parser|Binder|Catalog) Error", text) else DataError
     return kind(_first_line(text), place=place)
 
 
 def _of_an_extension(name: str, text: str) -> UsageError | None:
-    """The error for what DuckDB reads only by an extension, or not at all."""
-    own = "a DuckDB connection of your own, and pass its relation: connection.sql('select ...')"
+    """Return the error for files that need an extension, or are not supported; None for other errors."""
+    own = "your own DuckDB connection and pass a relation: connection.sql('select ...')"
     if found := re.search(r"File (\S+) requires the extension (\w+)", text):
         remedy = f"download it, or load {found[2]} in {own}"
-        return UsageError(f"{found[1]} is not on this machine", place=Place(name), remedy=remedy)
+        return UsageError(f"{found[1]} is not a local file", place=Place(name), remedy=remedy)
     if found := re.search(r'with name "?(\w+)"? is not in the catalog, but it exists in the (\w+) extension', text):
-        said = f"{found[1]} is in DuckDB's extension {found[2]}, which is not loaded here"
-        return UsageError(said, place=Place(name), remedy=f"load it in {own}")
+        message = f"{found[1]} needs DuckDB's extension {found[2]}, which is not loaded"
+        return UsageError(message, place=Place(name), remedy=f"load it in {own}")
     table = re.search(
         r"(?:Table with name|No files found that match the pattern) \"?([^\"\n]+?)\"?(?: does not exist|\n|$)", text
     )
@@ -298,56 +299,56 @@ def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[s
     content = CONTENT.search(text)
     shown = _truncate(content[1]) if content is not None else ""
     if cells := CELLS.search(text):
-        said = f"found {cells[2]} cells where the header has {cells[1]} ({shown!r})"
-        return DataError(said, place=place, remedy="complete the row, or quote the cells that hold a separator")
+        message = f"found {cells[2]} cells, but the header has {cells[1]} ({shown!r})"
+        return DataError(message, place=place, remedy="fix the row, or quote cells that contain the delimiter")
     if "unterminated quote" in text or "quote" in text.split("Possible")[0].lower():
-        said = f"a quote is opened and never closed ({shown!r})"
-        return DataError(said, place=place, remedy="close it, or double it inside a cell")
+        message = f"a quote is not closed ({shown!r})"
+        return DataError(message, place=place, remedy="close it, or double it inside a cell")
     if bad := CONVERTED.search(text):
-        said = f"found {_truncate(bad[2])!r}, expected {EXPECTED_TYPES.get(bad[3], bad[3])}"
+        message = f"found {_truncate(bad[2])!r}, expected {EXPECTED_TYPES.get(bad[3], bad[3])}"
         remedy = "correct the cell, leave it empty, treat it as missing, or read the column as text"
-        return DataError(said, place=replace(place, column=header.get(bad[1], bad[1])), remedy=remedy)
+        return DataError(message, place=replace(place, column=header.get(bad[1], bad[1])), remedy=remedy)
     if "unicode" in text.lower():
-        said = f"this is not UTF-8 text ({shown!r})"
-        return DataError(said, place=place, remedy="say how the file is encoded, such as latin-1")
+        message = f"invalid UTF-8 ({shown!r})"
+        return DataError(message, place=place, remedy="give its encoding, e.g. latin-1")
     if longest := LINE_SIZE_ERROR.search(text):
         most = f"{int(longest[1]) // 1_000_000} MB"
-        remedy = "is a quote not closed? Else shorten its cells"
+        remedy = "close all quotes, or shorten its cells"
         return DataError(f"a row is longer than {most}", place=place, remedy=remedy)
     return DataError(f"{_first_line(text.split(line[0])[-1])} ({shown!r})", place=place, remedy="correct the row")
 
 
 def _first_line(text: str) -> str:
     lines: list[Any] = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    return _truncate(re.sub(r"^(\w+ )+Error: ", "", lines[0]), 160) if lines else "it cannot be read"
+    return _truncate(re.sub(r"^(\w+ )+Error: ", "", lines[0]), 160) if lines else "unknown error"
 
 
 def _truncate(text: str, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-# Rows that DuckDB holds at least, read and handed out.
+# Rows that DuckDB keeps in memory at least.
 HELD_ROWS = 8 * VECTOR_ROWS
 
-# Megabytes that DuckDB may take besides, to count; beyond them it writes to a temporary file.
+# Additional megabytes for counting; beyond them DuckDB spills to disk.
 COUNTING_MEMORY = 256
 
 
 class Read(Protocol):
-    """One thing that DuckDB reads: files of one form, or a query."""
+    """Files of one format, or a query, as DuckDB reads them."""
 
     def select(self, names: Sequence[str], types: Types) -> str:
-        """The query for these columns, which are called c0, c1 ... in its answer."""
+        """Return the query for these columns, which are named c0, c1 ... in its result."""
         ...
 
 
 def select_all(reads: Iterable[Read], names: Sequence[str], types: Types) -> str:
-    """The query for these columns of all reads, whose rows follow one another."""
+    """Return the query for these columns of all reads, one after the other."""
     return " UNION ALL ".join(read.select(names, types) for read in reads)
 
 
 def select_typed(table: str, names: Sequence[str], types: Types) -> str:
-    """The query for these columns of a table that has types, each cast to the one that is wanted."""
+    """Return the query for columns of a typed table, cast to the wanted types."""
     casts = (
         f"CAST({quote_name(name)} AS {wanted})" if (wanted := types[name].wanted) else quote_name(name)
         for name in names
@@ -357,10 +358,13 @@ def select_typed(table: str, names: Sequence[str], types: Types) -> str:
 
 @dataclass(frozen=True)
 class DuckDb:
-    """A DuckDB that answers questions about a source.
+    """DuckDB queries about one source.
 
-    name: what the user calls the source. columns: how many are read. header, called: what the user calls its columns
-    and files. parsing: whether text is parsed. more_memory: megabytes beyond those that rows of numbers need.
+    name: name of the source in messages.
+    columns: number of columns read.
+    header, called: names of columns and files in messages.
+    parsing: True if text is parsed.
+    more_memory: megabytes beyond those for rows of numbers.
     """
 
     name: str
@@ -372,7 +376,7 @@ class DuckDb:
 
     @contextmanager
     def answer(self, query: str, rows: int) -> Iterator[pa.RecordBatchReader]:
-        """The answer to a query as a stream, in batches of the given number of rows."""
+        """Return the result of a query as a stream of batches with the given number of rows."""
         try:
             with (
                 borrow_connection(self.columns, parsing=self.parsing, more_memory=self.more_memory) as connection,
@@ -383,13 +387,13 @@ class DuckDb:
             pa.default_memory_pool().release_unused()
 
     def pieces(self, query: str, rows: int) -> Iterator[pa.Table]:
-        """The answer to a query in pieces of the given number of rows."""
+        """Yield the result of a query in pieces with the given number of rows."""
         with self.answer(query, rows) as reader:
             yield from in_pieces(reader, rows, reader.schema)
 
     @contextmanager
     def sql(self, query: str, names: Sequence[str]) -> Iterator[SqlRows]:
-        """The rows of a query, whose columns are called c0, c1 ...; it is asked on all cores: nobody else counts."""
+        """Return the rows of a query with columns c0, c1 ..., queried on all cores."""
         connection = connect(self.columns, parsing=True, more_memory=self.more_memory + COUNTING_MEMORY)
 
         def ask(question: str) -> pa.Table:
@@ -406,11 +410,13 @@ class DuckDb:
 
 @dataclass(frozen=True)
 class DuckDbSource(Source):
-    """A table with types that DuckDB streams from files or a query.
+    """Typed table that DuckDB streams from files or a query.
 
-    reads: what DuckDB reads, one after the other. row_size: the bytes of a row in memory, about, where that is known
-    beforehand. rows: their number, where that is known. named: files that a query names. more_memory: megabytes of
-    DuckDB beyond those that rows take.
+    reads: inputs that DuckDB reads one after the other.
+    row_size: approximate size of a row in memory, if known.
+    rows: number of rows, if known.
+    named: files named in a query.
+    more_memory: megabytes beyond those for rows.
     """
 
     reads: tuple[Read, ...]
@@ -428,7 +434,7 @@ class DuckDbSource(Source):
         return self.rows
 
     def head(self, rows: int) -> pa.Table:
-        if not self.files or any(one.wanted for one in self.types.values()):  # planned, and cast, in another way
+        if not self.files or any(one.wanted for one in self.types.values()):  # a LIMIT would change the plan
             return super().head(rows)
         with self._engine().answer(f"SELECT * FROM ({self._query}) LIMIT {int(rows)}", self._piece_rows) as reader:
             return reader.read_all().rename_columns(list(self.names))
@@ -441,7 +447,7 @@ class DuckDbSource(Source):
         return self._engine(held=False).sql(self._query, self.names)
 
     def _engine(self, held: bool = True) -> DuckDb:
-        """Who is asked; `held`: whether some of the rows are held, read and handed out."""
+        """Return the engine to query. held: True if some rows are held in memory meanwhile."""
         memory = self.more_memory + (HELD_ROWS * self.row_size / 1e6 if held else 0.0)
         return DuckDb(self.name, len(self.columns), called=self.called, more_memory=memory)
 
@@ -456,13 +462,13 @@ class DuckDbSource(Source):
 
 @dataclass(frozen=True)
 class RelationSource(Source):
-    """The rows of a relation of DuckDB, in a connection of the user's."""
+    """Rows of a DuckDB relation on the user's connection."""
 
     relation: Any = field(default=None, compare=False)
 
     @classmethod
     def of(cls, relation: Any) -> "RelationSource":
-        """A DataError where two columns have one name."""
+        """Open a relation; raise a DataError for a duplicate column."""
         if (twice := find_duplicate(relation.columns)) is not None:
             raise duplicate_column_error(twice)
         return cls("the relation", tuple(relation.columns), relation=relation)
@@ -480,9 +486,8 @@ class RelationSource(Source):
 
 
 def rows_of_relation(relation: Any, name: str, columns: Mapping[str, str]) -> SqlRows:
-    """The rows of a relation, which the user calls `name`, as DuckDB has them; columns: the type of each that is to be
-    cast, or nothing."""
-    called = f"deciban_{uuid4().hex}"  # by statements alone: a table of this name would be counted in its place
+    """Return the rows of a relation as DuckDB has them. columns: type to cast each column to, or empty."""
+    called = f"deciban_{uuid4().hex}"  # unique: an existing table of this name would be used instead
 
     def ask(query: str) -> pa.Table:
         with translate_errors(name):

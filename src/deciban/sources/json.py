@@ -1,4 +1,4 @@
-"""Files of JSON, opened as a source."""
+"""JSON files as a source."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,28 +22,28 @@ from deciban.sources.sniff import FileFormat
 from deciban.sources.source import ColumnType, Types
 from deciban.tables.table import NO_COLUMN
 
-# What columns of JSON are read as. DuckDB takes positive numbers beside negative ones for huge ones, Arrow's decimals.
+# Types for columns of JSON. DuckDB infers HUGEINT (decimals in Arrow) for mixed positive and negative integers.
 JSON_TYPES = {"JSON": "VARCHAR", '"NULL"': "VARCHAR", "HUGEINT": "BIGINT"}
 
 
 @dataclass(frozen=True)
 class JsonRead:
-    """Files of JSON, compressed in one way, as DuckDB reads them; `columns` are names and types."""
+    """JSON files with one compression, as DuckDB reads them. columns: names and types."""
 
     paths: tuple[Path, ...]
     compression: str | None = None
     columns: tuple[tuple[str, str], ...] = ()
 
     def select(self, names: Sequence[str], types: Types) -> str:
-        records = ", records=true" if self.columns == ((NO_COLUMN, "VARCHAR"),) else ""  # {} would be a value
+        records = ", records=true" if self.columns == ((NO_COLUMN, "VARCHAR"),) else ""  # else {} would be a value
         return select_typed(self._call(f"columns={record_of(self.columns)}{records}"), names, types)
 
     def describe(self) -> str:
-        """The query for all keys of all lines."""
+        """Return the query for all keys of all lines."""
         return f"SELECT * FROM {self._call('sample_size=-1, union_by_name=true')}"
 
     def select_keys(self) -> str:
-        """The query for all keys as they are written."""
+        """Return the query for all keys as written in the files."""
         files = f"{files_of(self.paths)}, compression={literal(self.compression or 'none')}"
         return f"SELECT DISTINCT unnest(json_keys(json)) FROM read_json_objects({files})"
 
@@ -56,7 +56,7 @@ class JsonRead:
 
 
 def open_json(name: str, paths: Sequence[Path], forms: Sequence[FileFormat], called: Mapping[str, str]) -> DuckDbSource:
-    """The source of files that are all looked through for their keys and types, and then read by these."""
+    """Open JSON files. All lines are scanned for keys and types first."""
     alike: dict[str | None, list[Path]] = {}
     for path, form in zip(paths, forms, strict=True):
         alike.setdefault(form.compression, []).append(path)
@@ -77,7 +77,7 @@ def open_json(name: str, paths: Sequence[Path], forms: Sequence[FileFormat], cal
 
 
 def _has_no_keys(path: Path, form: FileFormat) -> bool:
-    """Whether all objects of a file are empty, which DuckDB calls one column, json."""
+    """Return True if all objects of a file are empty. DuckDB reports these as one column, json."""
     with pa.input_stream(str(path), compression=form.compression) as stream:
         while block := stream.read(1 << 20):
             if block.translate(None, b"{}[], \t\r\n\xef\xbb\xbf"):
@@ -88,9 +88,10 @@ def _has_no_keys(path: Path, form: FileFormat) -> bool:
 def _refuse_keys_by_case(
     name: str, columns: Collection[str], reads: Sequence[JsonRead], called: Mapping[str, str]
 ) -> None:
-    """DuckDB tells keys that differ only in case apart by a number, and then finds no cell.
+    """Raise a DataError for keys that differ only in case.
 
-    A name such as `a_1` may also be a key, so that the keys themselves are asked for where it could be either.
+    DuckDB appends a number to such keys and then finds no values. A name such as `a_1` may also be a key of its own, so
+    the keys are queried if both are possible.
     """
     known = {column.lower() for column in columns}
     numbered = (column.rpartition("_") for column in columns)
@@ -103,5 +104,5 @@ def _refuse_keys_by_case(
     first: dict[str, str] = {}
     for key in written:
         if first.setdefault(key.lower(), key) != key:
-            said = f"the key {key!r} is there with capitals and without"
-            raise DataError(said, place=Place(name), remedy="name every key in one way")
+            message = f"the key {key!r} occurs in different cases"
+            raise DataError(message, place=Place(name), remedy="use one spelling per key")

@@ -1,7 +1,7 @@
-"""Find and open rows, wherever they are: in memory, in files, in queries, in databases, in Spark.
+"""Find and open rows in memory, files, queries, databases and Spark.
 
-`kind_of_rows` decides what the user means. `scan` opens files and databases with options; `find_rows` and `open_rows`
-open anything without.
+`kind_of_rows` decides what the data are. `scan` opens files and databases with options; `find_rows` and `open_rows`
+open anything with default options.
 """
 
 import glob
@@ -37,7 +37,7 @@ from deciban.tables.cells import TYPES, CellHabits
 from deciban.tables.convert import as_table
 from deciban.tables.table import Frame, Table
 
-# What marks the folder of a table whose files are not all of its rows, what it is called, and how to read it.
+# Table formats whose files may contain deleted rows: marker in the folder, name, and remedy.
 VERSIONED_TABLES = {
     "_delta_log": (
         "Delta Lake",
@@ -52,10 +52,10 @@ VERSIONED_TABLES = {
     ".hoodie": ("Apache Hudi", "read it with Spark, and pass the DataFrame"),
 }
 
-# How URLs begin that are not files of this machine, and where they are.
+# Scheme of a URL.
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
-# A folder is read as the files of one of these kinds in it; one that holds none but .txt is a folder of documents.
+# A folder is read as files of the first of these kinds found in it; with only .txt files it is a folder of documents.
 ENDINGS = {
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".feather", ".arrows"),
@@ -66,7 +66,7 @@ ENDINGS = {
 TABLES = tuple(ending for endings in ENDINGS.values() for ending in endings if ending != ".txt")
 
 
-# What is taken for a database, by what its class can do: a table in memory may have a column of such a name.
+# Methods that identify connections and Ibis tables; checked on the class, because a table may have such a column.
 CONNECTION = "cursor"
 IBIS = "to_pyarrow_batches"
 
@@ -74,9 +74,9 @@ Kind = Literal["source", "spark", "relation", "database", "query", "batches", "f
 
 
 def kind_of_rows(data: Any, files: bool = False) -> Kind:
-    """Return where rows are: nothing else decides that.
+    """Return where rows are. All other functions rely on this decision.
 
-    files: whether texts in a list are names of files, as paths always are; else each is a row.
+    files: True if texts in a list are names of files (as paths always are); else each is a row.
     """
     if isinstance(data, Source):
         return "source"
@@ -100,14 +100,14 @@ def kind_of_rows(data: Any, files: bool = False) -> Kind:
 
 
 def _is_dataset(data: Any) -> bool:
-    """Whether something is a dataset of pyarrow, which need not be imported to know that."""
+    """Return True for a pyarrow dataset, without importing pyarrow.dataset."""
     dataset = sys.modules.get("pyarrow.dataset")
     return dataset is not None and isinstance(data, dataset.Dataset)
 
 
 @dataclass(frozen=True)
 class ScanOptions:
-    """The options of `scan`."""
+    """Options of `scan`."""
 
     types: Mapping[str, str] | None = None
     ignore: Sequence[str] = ()
@@ -119,7 +119,7 @@ class ScanOptions:
     date_format: str = ""
 
     def refuse(self, names: Sequence[str], name: str, meant: str) -> None:
-        """Refuse those of these options that are given: they are meant for something else than `name`."""
+        """Raise a UsageError if one of these options is given. meant: what the options apply to."""
         given = {
             "types": self.types,
             "missing": not set(self.missing) <= set(MISSING_WORDS),
@@ -130,14 +130,15 @@ class ScanOptions:
         }
         for option in names:
             if given[option]:
-                cause = (Argument(option), f" is for {meant}")
+                cause = (Argument(option), f" applies to {meant}")
                 raise UsageError(cause, place=Place(name), remedy="leave it out")
 
 
 def find_rows(data: Any, *, files: bool = False, in_engine: bool = False) -> Any:
-    """Return the source of rows that are named, or that are elsewhere; rows in memory as they are.
+    """Return a source for files, queries and databases; rows in memory unchanged.
 
-    files: see `kind_of_rows`. in_engine: whether relations of DuckDB stay where they are; else they are read at once.
+    files: see `kind_of_rows`.
+    in_engine: True to keep DuckDB relations in DuckDB; else they are read at once.
     """
     kind = kind_of_rows(data, files)
     if kind in ("source", "memory") or (kind == "relation" and not in_engine):
@@ -148,23 +149,23 @@ def find_rows(data: Any, *, files: bool = False, in_engine: bool = False) -> Any
 
 
 def open_query_or_table(data: Any, query: str | None, table: str | None) -> Any:
-    """Return the source of a query or a table of a database; without either, the data as they are."""
+    """Return the source of a query or table of a database; without either, the data unchanged."""
     return data if query is None and table is None else scan(data, query=query, table=table)
 
 
 def open_rows(data: Any, types: Mapping[str, str], habit: CellHabits | None = None) -> Table | Source:
     """Open rows as a table in memory, or as a source.
 
-    types: Arrow's types of columns that are known already. habit: how cells of CSV files were written that were learned
-    before.
+    types: known Arrow types of columns.
+    habit: cell formats that a model has learned from CSV files.
     """
-    named = len(types) > 1 and isinstance(data, list | tuple)  # of one column, each text may be a row
+    named = len(types) > 1 and isinstance(data, list | tuple)  # with one column, each text may be a row
     rows = find_rows(data, files=named and all(isinstance(one, str) and os.path.isfile(one) for one in data))
     return rows.as_learned(types, habit) if isinstance(rows, Source) else as_table(rows)
 
 
 def open_table(data: Any, types: Mapping[str, str] | None = None, habit: CellHabits | None = None) -> Table:
-    """Read all rows into memory, wherever they are."""
+    """Read all rows into memory."""
     rows = open_rows(data, types or {}, habit)
     return Frame(rows.table()) if isinstance(rows, Source) else rows
 
@@ -183,60 +184,60 @@ def scan(
     thousands: str = "",
     date_format: str = "",
 ) -> Source:
-    """Open files, a query or a table of a database as a table that is streamed.
+    r"""Open files, a query or a table of a database for reading in pieces.
 
-    `fit`, `predict` and all other methods that take rows accept it in place of a table and read it piece by piece, so
-    that memory does not grow with its size. They also accept the name of a file. Use this function to set options of a
-    file, or to read from a database.
+    `fit`, `predict` and all other methods that take rows accept the result instead of a table. They read it piece by
+    piece, so that memory does not grow with its size. They also accept file names directly. Use this function to set
+    options of a file, or to read from a database.
 
     Parameters
     ----------
-    source : str, path or list of them, connection, Ibis table, dataset or lazy frame
-        A file (CSV or JSON lines, which may be packed by gzip or zstd; Parquet, Arrow or ORC), a glob, a folder, a list
-        of files, "-" for standard input, or "sql: select ...", any query of DuckDB. A dataset of pyarrow or a lazy
-        frame of polars. A folder of documents in folders named by their classes. A database: the URL
-        of PostgreSQL ("postgresql://user@host/database"; the password is better in PGPASSWORD or ~/.pgpass), a
-        connection of ADBC or of Python's DB-API, or a table of Ibis.
+    source : str, path or list of them, connection, Ibis table, dataset or LazyFrame
+        A file (CSV, JSON lines, Parquet, Arrow or ORC; CSV and JSON may be compressed by gzip or zstd), a glob, a
+        folder, a list of files, "-" for standard input, or "sql: select ..." for a DuckDB query. A pyarrow dataset or a
+        polars LazyFrame. A folder with one subfolder of documents per class. A database: a PostgreSQL URL
+        ("postgresql://user@host/database"; put the password in PGPASSWORD or ~/.pgpass), an ADBC or DB-API connection,
+        or an Ibis table.
     query : str, default=None
-        Of a database: a query, whose rows are read.
+        Databases: the query whose rows are read.
     table : str, default=None
-        Of a database: a table, all rows of which are read, such as "customers" or "sales.customers".
+        Databases: the table to read, such as "customers" or "sales.customers".
     types : mapping of str to {"text", "number", "bool", "date", "time"}, default=None
-        The types of columns that are not what they look like.
+        Types of columns, where the detected types are wrong.
     ignore : sequence of str, default=()
         Columns to leave out.
     missing : sequence of str, default=("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
-        Cells of a CSV file that mean a missing one, besides empty ones.
+        CSV: values to treat as missing, besides empty cells.
     encoding : str, default=None
-        That of a CSV file, or of documents; None finds UTF-8 and UTF-16.
+        Encoding of CSV files and documents; None detects UTF-8 and UTF-16.
     delimiter : str, default=None
-        The sign between the cells of a CSV file; None finds a comma, a semicolon, a tab or a bar.
+        CSV: delimiter; None detects a comma, semicolon, tab or bar.
     header : bool, default=True
-        Whether the first row of a CSV file has the names of the columns; else they are column1, column2 and so on.
+        CSV: True if the first line has the column names; else these are column1, column2 and so on.
     thousands : str, default=""
-        The sign between the thousands of numbers in a CSV file, such as ",".
+        CSV: thousands separator, such as ",".
     date_format : str, default=""
-        How dates are written in a CSV file, such as "%d.%m.%Y", if it is not ISO's way.
+        CSV: strptime format of dates, such as "%d.%m.%Y", in addition to ISO 8601.
 
     Returns
     -------
     Source
-        A stream of tables: `names` are its columns, `head(n)` has the first rows, `table()` all of them.
+        A stream of tables: `names` are its columns, `head(n)` returns the first rows, `table()` all rows.
 
     Raises
     ------
     UsageError
-        If an option cannot be meant as it stands, or a column that is named is not there.
+        If an option is invalid, or a named column does not exist.
     DataError
-        If a file cannot be read as a table; the message has file, line and column, and what to do.
+        If a file cannot be read as a table. The message names file, line and column, and what to do.
     FileNotFoundError, PermissionError
-        If a file is not there, or may not be read.
+        If a file does not exist, or cannot be read.
     ConnectionError, PermissionError, TimeoutError
-        If a database cannot be reached, may not be read, or takes too long.
+        If a database cannot be reached, cannot be read, or takes too long.
 
     See Also
     --------
-    BayesClassifier.fit : Learns from rows in memory, from files and from what this function returns.
+    BayesClassifier.fit : Learn from rows in memory, from files and from the result of this function.
 
     Examples
     --------
@@ -245,7 +246,7 @@ def scan(
     >>> from deciban import scan
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "days.csv"
-    ...     _ = path.write_text("day;code;rain\\n01.02.2026;7;2,5\\n02.02.2026;8;-\\n")
+    ...     _ = path.write_text("day;code;rain\n01.02.2026;7;2,5\n02.02.2026;8;-\n")
     ...     rows = scan(path, types={"code": "text"}, date_format="%d.%m.%Y")
     ...     print(rows.names, rows.table().to_pylist()[0])
     ('day', 'code', 'rain') {'day': datetime.date(2026, 2, 1), 'code': '7', 'rain': 2.5}
@@ -259,7 +260,7 @@ def scan(
 
 
 def _open(kind: Kind, source: Any, options: ScanOptions, query: str | None = None, table: str | None = None) -> Source:
-    """Open rows of a database, a query, Arrow's batches or files."""
+    """Open a database, a query, Arrow batches or files."""
     if kind == "database":
         found = open_database(source, query, table)
     elif kind == "query":
@@ -270,29 +271,29 @@ def _open(kind: Kind, source: Any, options: ScanOptions, query: str | None = Non
         given = [_local(os.fspath(one)) for one in (source if isinstance(source, list | tuple) else [source])]
         name = "standard input" if given == [STANDARD_INPUT] else ", ".join(given)
         if any(one.startswith(SCHEMES) for one in given):
-            raise UsageError("a database is read alone", remedy="give its URL, and neither files nor another one")
+            raise UsageError("only one source can be read if it is a database", remedy="give its URL alone")
         if (folder := _folder_of_documents(given)) is not None:
-            from deciban.sources.documents import documents_in  # tables do not need it
+            from deciban.sources.documents import documents_in  # imported only for documents
 
             tables = ("types", "missing", "delimiter", "header", "thousands", "date_format")
-            options.refuse(tables, name, "tables, and these are documents")
+            options.refuse(tables, name, "tables, not to documents")
             return documents_in(folder, options.encoding).without(options.ignore)
         paths = [path for one in given for path in _paths(one)]
         _refuse_twice(paths)
         found = _open_files(name, paths, options)
     if not isinstance(found, CsvSource):
-        options.refuse(("thousands", "date_format", "missing"), found.name, "CSV files, and this is none")
+        options.refuse(("thousands", "date_format", "missing"), found.name, "CSV files only")
     if options.types:
         found = found.with_types({name: _type(name, kind) for name, kind in options.types.items()})
     return found.without(options.ignore) if options.ignore else found
 
 
 def open_database(source: Any, query: str | None, table: str | None) -> Source:
-    """Open a query of a database, or all rows of a table."""
+    """Open a query or a table of a database."""
     if hasattr(type(source), IBIS):
         if query is not None or table is not None:
             remedy = ("leave ", Argument("query"), " and ", Argument("table"), " out")
-            raise UsageError("a table of Ibis is read as it is", remedy=remedy)
+            raise UsageError("an Ibis table cannot be combined with a query or a table name", remedy=remedy)
         from deciban.sources.connections import open_ibis
 
         return open_ibis(source)
@@ -301,18 +302,18 @@ def open_database(source: Any, query: str | None, table: str | None) -> Source:
             Argument("query"),
             " and ",
             Argument("table"),
-            " are for databases: give a URL such as postgresql://user@host/database, or a connection",
+            " apply to databases; give a URL such as postgresql://user@host/database, or a connection",
         )
-        raise UsageError(cause, remedy="files are queried by 'sql: select ...'")
+        raise UsageError(cause, remedy="to query files, use 'sql: select ...'")
     query = _one_of(query, table)
     return _of_url(source, query, table) if isinstance(source, str) else _of_connection(source, query, table)
 
 
 def _one_of(query: str | None, table: str | None) -> str | None:
-    """The query without what ends it; a UsageError unless there is either a query or a table."""
+    """Return the query without a final semicolon; raise a UsageError unless either a query or a table is given."""
     if query is not None and table is not None:
-        cause = (Argument("query"), " and ", Argument("table"), " are both given")
-        raise UsageError(cause, remedy="leave one of them out")
+        cause = (Argument("query"), " and ", Argument("table"), " cannot be combined")
+        raise UsageError(cause, remedy="give only one of them")
     text = None if query is None else query.strip().rstrip(";").rstrip()
     if not (text or table):
         remedy = (
@@ -320,9 +321,9 @@ def _one_of(query: str | None, table: str | None) -> str | None:
             Argument("query", "select ..."),
             ", or ",
             Argument("table", "schema.table"),
-            "; to a call that takes neither, such as predict, give deciban.scan(url, query='select ...')",
+            "; to predict and other methods, pass deciban.scan(url, query='select ...')",
         )
-        raise UsageError("which rows of the database are meant is not said", remedy=remedy)
+        raise UsageError("no query or table given for the database", remedy=remedy)
     return text
 
 
@@ -341,7 +342,9 @@ def _of_connection(connection: Any, query: str | None, table: str | None) -> Sou
     from deciban.sources.connections import open_connection
 
     name = "the query" if table is None else table
-    text = query if query is not None else f"SELECT * FROM {DUCKDB.quote_table(table or '')}"  # as most engines quote
+    text = (
+        query if query is not None else f"SELECT * FROM {DUCKDB.quote_table(table or '')}"
+    )  # most engines quote like DuckDB
     return open_connection(connection, text, name)
 
 
@@ -351,7 +354,7 @@ def _is_postgres_by_adbc(connection: Any) -> bool:
 
 def _check_habit(thousands: str, date_format: str) -> None:
     if len(thousands) > 1 or thousands.isalnum() or thousands in ("-", "+"):
-        remedy = "give the one sign that stands between them, such as ','"
+        remedy = "expected one character, such as ','"
         raise UsageError(remedy, parameter=Argument("thousands", thousands))
     if date_format:
         try:
@@ -359,22 +362,22 @@ def _check_habit(thousands: str, date_format: str) -> None:
         except ValueError:
             again = datetime.min
         if again.date() != date(2024, 11, 30):
-            remedy = "write it as strptime has it, such as '%d.%m.%Y'"
+            remedy = "expected a strptime format, such as '%d.%m.%Y'"
             raise UsageError(remedy, parameter=Argument("date_format", date_format))
 
 
 def _refuse_twice(paths: Sequence[str]) -> None:
-    """The rows of a file that is named twice, be it by links, would count twice."""
+    """Raise a UsageError if a file is given twice, under any name."""
     seen: dict[Any, str] = {}
     for path in paths:
         if (file := _identity(path)) in seen:
-            cause = f"{seen[file]} and {path} are one file, whose rows would count twice"
-            raise UsageError(cause, remedy="name it once")
+            cause = f"{seen[file]} and {path} are the same file"
+            raise UsageError(cause, remedy="give it once")
         seen[file] = path
 
 
 def _identity(path: str) -> Any:
-    """What tells a file from all others: where it is on a disk, or its name if it is on none."""
+    """Return the identity of a file: device and inode, or its name if it is not on a disk."""
     try:
         status = os.fstat(sys.stdin.fileno()) if path == STANDARD_INPUT else os.stat(path)
     except (OSError, AttributeError, ValueError):
@@ -383,10 +386,11 @@ def _identity(path: str) -> Any:
 
 
 def _folder_of_documents(given: Sequence[str]) -> str | None:
-    """The folder that is meant, if it holds no tables."""
+    """Return the folder of documents, if one is given."""
     folders = [one for one in given if os.path.isdir(os.path.expanduser(one)) and not _holds_tables(one)]
     if folders and len(given) > 1:
-        cause, remedy = "a folder of documents is read alone", "give the one folder that holds all"
+        cause = "a folder of documents cannot be combined with other inputs"
+        remedy = "give one folder that contains all documents"
         raise UsageError(cause, place=Place(folders[0]), remedy=remedy)
     return folders[0] if folders else None
 
@@ -396,7 +400,7 @@ def _holds_tables(folder: str) -> bool:
 
 
 def _files_in(folder: Path) -> list[str]:
-    """The files in a folder and in those within it, but for those whose name, or folder, begins with a dot or _."""
+    """Return the files in a folder and its subfolders, without names that start with . or _."""
     found = []
     for here, folders, names in os.walk(folder):
         _refuse_versioned(Path(here))
@@ -406,15 +410,15 @@ def _files_in(folder: Path) -> list[str]:
 
 
 def _refuse_versioned(folder: Path) -> None:
-    """A DataError for the folder of a table of which only a log tells which files, and which of their rows, count."""
+    """Raise a DataError for a folder of a table format whose log decides which files and rows are valid."""
     for mark, (kind, remedy) in VERSIONED_TABLES.items():
         if any(folder.glob(mark)):
-            cause = f"this is a table of {kind}, whose files also have rows that were deleted"
+            cause = f"{kind} tables are not supported, because their files may contain deleted rows"
             raise DataError(cause, place=Place(str(folder)), remedy=remedy.format(name=str(folder)))
 
 
 def _local(source: str) -> str:
-    """The name of a file: that of a file:// URL as a path. A UsageError for what is not on this machine."""
+    """Return the path of a file:// URL, or the name unchanged; raise a UsageError for remote files."""
     found = SCHEME.match(source)
     if found is None or source.startswith(SCHEMES):
         return source
@@ -423,14 +427,14 @@ def _local(source: str) -> str:
         if parts.netloc in ("", "localhost"):
             return url2pathname(parts.path)
     if found[1].lower() in ("http", "https", "ftp"):
-        raise UsageError("this is on the web", place=Place(source), remedy="download it")
-    remedy = f"download it, or pass pyarrow.dataset.dataset({source!r}), which may know such a store"
-    raise UsageError("this is not on this machine", place=Place(source), remedy=remedy)
+        raise UsageError("remote files are not supported", place=Place(source), remedy="download it")
+    remedy = f"download it, or pass pyarrow.dataset.dataset({source!r}), which may support this store"
+    raise UsageError("this is not a local file", place=Place(source), remedy=remedy)
 
 
 def _type(name: str, kind: str) -> str:
     if kind not in TYPES:
-        raise UsageError(f"the type of column {name!r} is {kind!r}", remedy=f"choose {', '.join(TYPES)}")
+        raise UsageError(f"unknown type {kind!r} for column {name!r}", remedy=f"choose {', '.join(TYPES)}")
     return TYPES[kind]
 
 
@@ -439,7 +443,7 @@ def _open_files(name: str, given: Sequence[str], options: ScanOptions) -> Source
     paths: list[Path] = []
     forms: list[FileFormat] = []
     kept: list[Any] = []
-    called: dict[str, str] = {}  # what the user calls a file that is read elsewhere
+    called: dict[str, str] = {}  # names of spooled files in messages
     for file in given:
         if file == STANDARD_INPUT or not Path(file).is_file():
             kept.append(spool(file))
@@ -457,15 +461,17 @@ def _open_files(name: str, given: Sequence[str], options: ScanOptions) -> Source
         forms.append(found)
     if len({found.kind for found in forms}) > 1:
         kinds = ", ".join(found.kind for found in forms)
-        raise UsageError(f"the files are of several kinds ({kinds})", place=Place(name), remedy="choose one")
+        raise UsageError(
+            f"the files have different formats ({kinds})", place=Place(name), remedy="read files of one format"
+        )
     opened: Source
-    told = {*(options.types or ()), *options.ignore}
+    overridden = {*(options.types or ()), *options.ignore}
     if forms[0].kind == "parquet":
-        opened = open_parquet(name, paths, called, told)
+        opened = open_parquet(name, paths, called, overridden)
     elif forms[0].kind == "json":
         opened = open_json(name, paths, forms, called)
     elif forms[0].kind != "csv":
-        opened = open_arrow_files(name, paths, forms[0].kind, called, told)
+        opened = open_arrow_files(name, paths, forms[0].kind, called, overridden)
     else:
         habit = CellHabits(thousands=options.thousands, date_format=options.date_format)
         opened = open_csv(name, paths, forms, called, options.missing, habit)
@@ -473,11 +479,11 @@ def _open_files(name: str, given: Sequence[str], options: ScanOptions) -> Source
 
 
 def _paths(source: str) -> list[str]:
-    """The files that are meant."""
+    """Return the files for a name, a folder or a glob."""
     if source == STANDARD_INPUT:
         return [source]
     if not source:
-        raise UsageError("the name of the file is empty", remedy="give a file, a folder ('.' is this one) or '-'")
+        raise UsageError("the file name is empty", remedy="give a file, a folder ('.' is the current one) or '-'")
     path = Path(source).expanduser()
     if path.is_dir():
         inside = _files_in(path)
@@ -491,9 +497,9 @@ def _paths(source: str) -> list[str]:
             for folder in {folder for file in files for folder in Path(file).absolute().parents}:
                 _refuse_versioned(folder)
             return files
-        raise FileNotFoundError(f"{source}: no file matches; check the pattern")
+        raise FileNotFoundError(f"{source}: no file matches this pattern")
     if not path.exists():
-        raise FileNotFoundError(f"{source}: there is no such file; check the name")
+        raise FileNotFoundError(f"{source}: file not found")
     if not os.access(path, os.R_OK):
-        raise PermissionError(f"{source}: you may not read this file; ask its owner")
+        raise PermissionError(f"{source}: permission denied")
     return [str(path)]

@@ -1,8 +1,8 @@
-"""PostgreSQL by ADBC's driver, which nobody else imports: its connections, rows read at one moment, rows written.
+"""PostgreSQL through ADBC: connections, snapshots, reading and writing rows.
 
-Statements wait on threads of their own, so that a signal can interrupt them. Each column is read by a cast in a query
-around the user's. While a snapshot is held, every pass sees the rows as they were then. Written rows go into a
-temporary table first, and from there into the table that is meant, all or none.
+No other module imports the driver. Statements run on their own threads, so that signals can interrupt them. Each column
+is read by a cast in a query around the user's. While a snapshot is held, every pass sees the same rows. Rows are
+written to a temporary table first, and from there to the target table, all or none.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,12 +30,12 @@ from deciban.util.progress import Advance
 
 T = TypeVar("T")
 
-# Seconds after which one looks for signals: libraries change how they are handled, so that they do not end a wait.
+# Seconds between checks for signals: libraries may install handlers that do not end a wait.
 LOOK = 0.2
 
 
 def run_in_thread(action: Callable[[], T]) -> "Future[T]":
-    """What the action will have returned, or raised; nobody waits for it when the process ends."""
+    """Run an action in a daemon thread and return its future."""
     future: Future[T] = Future()
 
     def run() -> None:
@@ -49,21 +49,21 @@ def run_in_thread(action: Callable[[], T]) -> "Future[T]":
 
 
 def wait_for_result(future: "Future[T]") -> T:
-    """What was returned or raised, for which is waited."""
+    """Wait for a future and return its result, or raise its error."""
     while not future.done():
         wait([future], LOOK)
     return future.result()
 
 
-# Bytes of a batch that the driver hands over, about.
+# Approximate size of a batch in bytes.
 BATCH_BYTES = 4 << 20
 
-# Seconds for a statement that was cancelled to end.
+# Seconds to wait for a cancelled statement.
 CANCEL_SECONDS = 5.0
 
 
 def driver() -> Any:
-    """The driver; a UsageError that says how to install it where it is not there."""
+    """Return the driver; raise a UsageError that names the package if it is not installed."""
     try:
         from adbc_driver_postgresql import dbapi
     except ImportError:
@@ -73,9 +73,9 @@ def driver() -> Any:
 
 @contextmanager
 def connect(address: Address, sibling: Any = None) -> Iterator[Any]:
-    """A connection in a transaction of its own, which is rolled back in the end unless it was committed.
+    """Open a connection with its own transaction, which is rolled back at the end unless it was committed.
 
-    sibling: another connection to the same database, beside which one more is made in a tenth of the time.
+    sibling: another connection to the same database; cloning it takes a tenth of the time.
     """
     dbapi = driver()
     connecting = run_in_thread(lambda: dbapi.connect(address.url) if sibling is None else sibling.adbc_clone())
@@ -83,13 +83,13 @@ def connect(address: Address, sibling: Any = None) -> Iterator[Any]:
         connection = wait_for_result(connecting)
     except dbapi.Error as problem:
         raise connection_error(address, str(problem)) from None
-    except BaseException:  # an interrupt: what is opened later is closed then
+    except BaseException:  # an interrupt: close the connection once it is open
         connecting.add_done_callback(_close_opened)
         raise
     try:
         yield connection
     finally:
-        with suppress(Exception):  # the server may be gone
+        with suppress(Exception):  # the connection may be lost
             connection.close()
 
 
@@ -99,10 +99,10 @@ def _close_opened(connecting: "Future[Any]") -> None:
 
 
 class Statement:
-    """What a connection is asked. Waiting for the answer can be interrupted, which cancels the statement.
+    """Statement on a connection. Waiting for its result can be interrupted, which cancels the statement.
 
-    place: what messages call what is asked. own: whether the connection is ours, so that an answer may be cut off; one
-    that the user has is left in its transaction.
+    place: name of the query or table in messages.
+    own: True if the connection is ours and a result may be cancelled; a user's connection stays in its transaction.
     """
 
     def __init__(self, connection: Any, place: str, own: bool = True) -> None:
@@ -119,34 +119,34 @@ class Statement:
                 with suppress(Exception):
                     self._cursor.adbc_cancel()
             if not wait([self._running], timeout=CANCEL_SECONDS).done:
-                return  # the network is silent: what is still used cannot be closed
+                return  # no response: the cursor is still in use
         with suppress(Exception):
             self._cursor.close()
 
     def run(self, text: str) -> None:
-        """Run what has no answer."""
+        """Run a statement without a result."""
         self._wait(lambda: self._cursor.execute(text))
 
     def table(self, text: str) -> pa.Table:
-        """A short answer to a query."""
+        """Return the result of a query as a table."""
         return self._wait(lambda: self._cursor.execute(text).fetch_arrow_table())
 
     def rows(self, text: str) -> list[dict[str, Any]]:
-        """A short answer to a query, row by row."""
+        """Return the result of a query as a list of dicts."""
         return list(self.table(text).to_pylist())
 
     def schema(self, text: str) -> pa.Schema:
-        """The columns of a query, which is not run; what it reads from is there until the transaction ends."""
+        """Return the schema of a query without running it; its tables stay locked until the transaction ends."""
         return self._wait(lambda: self._cursor.adbc_execute_schema(text))
 
     def reader(self, text: str) -> pa.RecordBatchReader:
-        """A long answer to a query, which begins."""
+        """Start a query and return a reader of its result."""
         self._wait(lambda: self._cursor.execute(text))
-        results = getattr(self._cursor, "_results", None)  # whose errors have a state, which Arrow's lose
+        results = getattr(self._cursor, "_results", None)  # its errors keep the SQLSTATE
         return getattr(results, "reader", None) or self._cursor.fetch_record_batch()
 
     def batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """What a reader has: each batch is fetched while the one before is used."""
+        """Yield the batches of a reader; the next batch is fetched in the background."""
         batches = iter(reader)
         coming = self._start(lambda: next(batches, None))
         while (batch := self._result(coming)) is not None:
@@ -154,12 +154,12 @@ class Statement:
             yield batch
 
     def append(self, table: str, rows: pa.Table, *, new: bool) -> None:
-        """Write rows into a temporary table, which is `new`."""
+        """Append rows to a temporary table. new: True to create it."""
         mode = "create" if new else "append"
         self._wait(lambda: self._cursor.adbc_ingest(table, rows, mode=mode, temporary=True))
 
     def commit(self) -> None:
-        """Make what was written in the transaction last."""
+        """Commit the transaction."""
         self._wait(self._connection.commit)
 
     def _wait(self, action: Callable[[], T]) -> T:
@@ -174,10 +174,10 @@ class Statement:
             return wait_for_result(future)
 
 
-# Infinite dates, and those that Arrow cannot hold, are missing: as numbers of days they would be others.
+# Infinite dates, and dates beyond Arrow's range, are missing: as numbers of days they would be wrong.
 DATES = "CASE WHEN {0} BETWEEN '4713-01-01 BC' AND '290000-01-01' THEN {0} END"
 
-# PostgreSQL's types that are read, how, and what they are then in DuckDB's names. A decimal number would come as text.
+# Supported types of PostgreSQL: the expression to read them, and DuckDB's name of the result. Decimals would be text.
 READ = {
     "bool": ("{0}", "BOOLEAN"),
     "int2": ("{0}", "SMALLINT"),
@@ -196,14 +196,13 @@ READ = {
     "char": ("{0}::text", "VARCHAR"),
 }
 
-# Categories of types that are read as text: strings of any kind, enums, addresses of networks, bits.
+# Type categories read as text: strings, enums, network addresses, bits.
 TEXT_CATEGORIES = frozenset("SEIV")
 
-# What columns are read as that are to be something else.
+# PostgreSQL types for columns with another wanted type.
 AS_TYPES = {"VARCHAR": "text", "DOUBLE": "float8", "BOOLEAN": "boolean", "TIMESTAMP": "timestamp", "TIME": "time"}
 
-# The names and categories of types, behind domains the types that these are made of; a row for each column even where
-# the query has none.
+# Names and categories of types, with domains resolved; one row per column even if the query has no rows.
 TYPES_OF_COLUMNS = """
 WITH RECURSIVE found(place, called, type) AS (
     SELECT columns.place, format_type(columns.type, NULL), columns.type
@@ -219,23 +218,23 @@ FROM found JOIN pg_type ON oid = type WHERE typtype <> 'd' ORDER BY place
 
 @dataclass(frozen=True)
 class PostgresType(ColumnType):
-    """A column of a query. read: an expression of its own type, in which {0} is the column."""
+    """Column of a query. read: expression of its own type, where {0} is the column."""
 
     read: str = "{0}"
 
     def expression(self, name: str) -> str:
-        """What is selected for the column of this name of q."""
+        """Return the expression to select for the column with this name in q."""
         column = f"q.{POSTGRES.identifier(name)}"
         if self.kind == self.own:
             return self.read.format(column)
-        if self.kind == "VARCHAR":  # as the server writes it: a number on the way would lose digits
+        if self.kind == "VARCHAR":  # as the server writes it: a cast to a number would lose digits
             return f"{column}::text"
         made = self.read.format(column) if self.own else column
         return f"CAST({made}{'::int' if self.own == 'BOOLEAN' else ''} AS {AS_TYPES[self.kind]})"
 
 
 def describe_columns(statement: Statement, source: str, place: str) -> dict[str, PostgresType]:
-    """The columns of a table or a query, as it stands behind FROM, and their types."""
+    """Return the columns and types of a table or a query, given as in FROM."""
     names = distinct_names(statement.schema(f"SELECT * FROM {source} AS q").names, place)
     types = ", ".join(f"pg_typeof(q.{POSTGRES.identifier(name)})::oid" for name in names)
     rows = statement.rows(TYPES_OF_COLUMNS.format(source=source, types=types))
@@ -249,8 +248,8 @@ def _type_of(row: Mapping[str, str]) -> PostgresType:
 
 BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
-# How rows are read: as UTF-8, and each time in the same order, which several processes, or a scan that joins in where
-# another one is, would not keep. A moment that is held is not ended for doing nothing; a query ends with its reader.
+# Rows are read as UTF-8 and always in the same order, so without parallel or synchronized scans. A held snapshot does
+# not time out, and a query ends with its client.
 SESSION_SETTINGS = {
     "client_encoding": "UTF8",
     "synchronize_seqscans": "off",
@@ -259,7 +258,7 @@ SESSION_SETTINGS = {
     "client_connection_check_interval": "2s",
 }
 
-# Those that the server knows; on Windows it cannot see that a reader is gone.
+# Only settings that the server supports; on Windows it cannot detect a lost client.
 SET_THEM = f"""
 SELECT set_config(name, wanted, true)
 FROM (VALUES {", ".join(f"('{name}', '{value}')" for name, value in SESSION_SETTINGS.items())}) AS asked(name, wanted)
@@ -269,7 +268,7 @@ WHERE name <> 'client_connection_check_interval' OR version() !~* 'mingw|visual|
 
 
 class Held(NamedTuple):
-    """A connection that keeps a moment alive, the name of the moment, and what ends it."""
+    """Connection that holds a snapshot, the name of the snapshot, and a stack to close both."""
 
     connection: Any
     moment: str
@@ -277,9 +276,9 @@ class Held(NamedTuple):
 
 
 class Snapshots:
-    """The moments at which a database is read: a new one for each pass, unless one is held, by whomever."""
+    """Snapshots of a database: a new one for each pass, unless one is held."""
 
-    own = True  # its connections may be cut off
+    own = True  # its connections may be closed at any time
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -292,7 +291,7 @@ class Snapshots:
 
     @contextmanager
     def hold_snapshot(self, place: str, look: Callable[[Statement], object]) -> Iterator[None]:
-        """While it lasts, all passes see one moment, and the tables at which one looks first stay as they are."""
+        """Hold one snapshot for all passes. look: function that reads the tables first, which locks them."""
         with self._lock:
             if self._held is None:
                 self._held = self._hold(place, look)
@@ -316,7 +315,7 @@ class Snapshots:
 
     @contextmanager
     def acquire(self, place: str) -> Iterator[Any]:
-        """A connection in a transaction that changes nothing and sees one moment: that which is held, or its own."""
+        """Open a read-only connection that sees the held snapshot, or its own."""
         held = self._held
         with connect(self.address, None if held is None else held.connection) as connection:
             with Statement(connection, place) as statement:
@@ -328,22 +327,22 @@ class Snapshots:
 
 
 class Connections(Protocol):
-    """Where the connections come from by which a query is read."""
+    """Provider of connections for reading a query."""
 
     own: bool
 
     def acquire(self, place: str) -> AbstractContextManager[Any]:
-        """A connection for one pass."""
+        """Return a connection for one pass."""
         ...
 
     def hold_snapshot(self, place: str, look: Callable[[Statement], object]) -> AbstractContextManager[None]:
-        """While it lasts, all passes see the same rows, as far as that can be had."""
+        """Hold one snapshot for all passes, if possible."""
         ...
 
 
 @dataclass(frozen=True)
 class GivenConnection:
-    """A connection that the user has, in a transaction of the user's."""
+    """User's connection, in the user's transaction."""
 
     connection: Any
     own = False
@@ -357,9 +356,10 @@ class GivenConnection:
 
 @dataclass(frozen=True)
 class PostgresSource(Source):
-    """What a query of PostgreSQL answers.
+    """Result of a PostgreSQL query.
 
-    source: what the query is behind FROM. connections: where those come from that ask for it.
+    source: the query as in FROM.
+    connections: provider of connections.
     """
 
     source: str
@@ -382,14 +382,14 @@ class PostgresSource(Source):
 
     @contextmanager
     def sql(self) -> Iterator[SqlRows]:
-        """The rows as the server has them; it may use several processes, as it does by itself."""
+        """Return the rows on the server, which may use its default number of parallel workers."""
         with self._open_sql() as (statement, rows):
             if self.connections.own:
                 statement.run("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
             yield rows
 
     def sample_in_engine(self, max_rows: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
-        """The rows that `sample` draws: the server has the same hashes."""
+        """Draw the rows that `sample` draws: the server computes the same hashes."""
         with self.sql() as rows:
             cells = [name for name in self.names if name not in labels]
             drawn, size = sample_by_content(
@@ -400,7 +400,7 @@ class PostgresSource(Source):
 
     @contextmanager
     def _open_sql(self) -> Iterator[tuple[Statement, SqlRows]]:
-        """Who answers, and what is asked about."""
+        """Return a statement, and the rows it can query."""
         self._refuse_unreadable()
         with (
             self.connections.acquire(self.name) as connection,
@@ -417,63 +417,67 @@ class PostgresSource(Source):
         return f"SELECT {', '.join(columns)} FROM {self.source} AS q"
 
     def _refuse_changed(self, statement: Statement) -> None:
-        """Refuse columns that are not there any more, or are of another type, since they were looked at."""
+        """Raise a DataError if a column is gone or has another type since the query was opened."""
         try:
             now = describe_columns(statement, self.source, self.name)
         except UsageError as problem:
-            said = (
+            message = (
                 f"{render_message(problem.cause)}; {render_message(problem.remedy)}"
                 if problem.remedy
                 else problem.cause
             )
-            remedy = "it has changed since it was looked at: scan it again"
-            raise DataError(said, place=problem.place, remedy=remedy) from None
+            remedy = "it has changed since it was opened: scan it again"
+            raise DataError(message, place=problem.place, remedy=remedy) from None
         for name in self.names:
             was = self.types[name].called
             if name not in now:
-                raise self._change_error(f"column {name!r} is gone, which was there")
+                raise self._change_error(f"column {name!r} no longer exists")
             if now[name].called != was:
-                raise self._change_error(f"column {name!r} is {now[name].called}, and was {was}")
+                raise self._change_error(
+                    f"column {name!r} is {now[name].called}, but was {was} when the query was opened"
+                )
 
     def _change_error(self, what: str) -> DataError:
-        return DataError(f"{what} when it was looked at", place=Place(self.name), remedy="scan it again")
+        return DataError(what, place=Place(self.name), remedy="scan it again")
 
 
 def _content(columns: Sequence[SqlColumn]) -> str:
-    """The hash of what a row holds, as `content_hashes` has it (`hash_record_extended`: since PostgreSQL 14)."""
+    """Return the expression for the content hash of a row (`hash_record_extended`, PostgreSQL 14 and later)."""
     cells = ", ".join(map(_hash_input, columns))
     return f"hash_record_extended(ROW({cells}), {(CONTENT_SEED ^ 1 << 63) - (1 << 63)})"
 
 
 def _hash_input(column: SqlColumn) -> str:
-    """A cell as a text or as the double that it is read as; NULL where it is missing."""
+    """Return a cell as a text, or as the double it is read as; NULL for a missing cell."""
     if is_text(plain_type(column.type)):
         return f'CAST({column.sql} AS text) COLLATE "C"'
     return POSTGRES.not_nan(POSTGRES.as_number(column.sql, column.type) or column.sql)
 
 
 def open_postgres(connections: Connections, where: str, query: str | None, table: str | None) -> PostgresSource:
-    """The source of a query or of a table; `where` is what messages call the database."""
+    """Open a query or a table. where: name of the database in messages."""
     name = f"{'the query' if table is None else table} ({where})"
     source = f"({query}\n)" if table is None else POSTGRES.quote_table(table)
     with connections.acquire(name) as connection, Statement(connection, name, connections.own) as statement:
         if query is not None:
-            distinct_names(statement.schema(query).names, name)  # of one statement, and a whole one
+            distinct_names(statement.schema(query).names, name)  # checks for one complete statement
         types = describe_columns(statement, source, name)
     return PostgresSource(name, tuple(types), source, connections, types=types)
 
 
-# The temporary table.
+# Name of the temporary table.
 WRITTEN_ROWS = "deciban_rows"
 
-# How long others that use the table are waited for: at first, when the rows themselves may be read from it, and in the
-# end, when the work is done.
-FIRST_WAIT, LAST_WAIT = "10s", "10min"
+# Lock timeout at the start, when this query itself may read from the table.
+FIRST_WAIT = "10s"
+
+# Lock timeout at the end, when the work is done.
+LAST_WAIT = "10min"
 
 
 @contextmanager
 def write_to_table(url: str, table: str, if_exists: IfExists = "fail") -> Iterator[Callable[[pa.Table], None]]:
-    """A function that writes one table after the other; all rows are there when the context ends, and none before."""
+    """Return a function that appends tables to a database table; all rows are committed at the end, or none."""
     address = Address.of(url)
     if if_exists not in get_args(IfExists):
         raise UsageError(
@@ -503,7 +507,7 @@ def write_to_table(url: str, table: str, if_exists: IfExists = "fail") -> Iterat
 
 
 def _try(statement: Statement, nothing: pa.Table, finishing: Sequence[str]) -> None:
-    """Make the temporary table, and finish as if no more came; all but the temporary table is undone."""
+    """Create the temporary table, run the final statements without rows, and roll these back."""
     statement.append(WRITTEN_ROWS, nothing, new=True)
     statement.run("SAVEPOINT before")
     statement.run(f"SET LOCAL lock_timeout = '{FIRST_WAIT}'")
@@ -513,7 +517,7 @@ def _try(statement: Statement, nothing: pa.Table, finishing: Sequence[str]) -> N
 
 
 def _final_statements(table: str, names: Sequence[str], if_exists: IfExists) -> list[str]:
-    """The statements that bring all rows into their table."""
+    """Return the statements that move all rows to the target table."""
     target, columns = POSTGRES.quote_table(table), ", ".join(map(POSTGRES.identifier, names))
     rows = f"SELECT {columns} FROM pg_temp.{POSTGRES.identifier(WRITTEN_ROWS)}"
     if if_exists == "append":
@@ -523,7 +527,7 @@ def _final_statements(table: str, names: Sequence[str], if_exists: IfExists) -> 
 
 
 def _storable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of a type that the driver can write."""
+    """Convert a column to a type that the driver can write."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return column.cast(kind.value_type)

@@ -1,4 +1,4 @@
-"""Queries of DuckDB, opened as a source."""
+"""DuckDB queries as a source."""
 
 import glob
 import json
@@ -26,20 +26,20 @@ from deciban.tables.cells import text_type
 
 SQL = "sql:"
 
-# The endings of CSV files that DuckDB knows in place of tables.
+# Extensions of CSV files that DuckDB accepts as tables.
 CSV_IN_SQL = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst")
 
-# Text and names in SQL; a table there.
+# Quoted texts and names in SQL, and file names.
 IN_QUOTES = re.compile(r"""\$\$(.*?)\$\$|'(?:[^']|'')*'|"(?:[^"]|"")*"|[\w/]+\.[\w.]+""", re.DOTALL)
 NAME_IN_SQL = re.compile(rb"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[\w.]+""")
 
-# The rows of a CSV file in a query that show whether what DuckDB takes for booleans is words.
+# Rows of a CSV file examined to decide if DuckDB's booleans are words.
 FLAG_ROWS = 20_000
 
 
 @dataclass(frozen=True)
 class QueryRead:
-    """A query of the user."""
+    """Query written by the user."""
 
     query: str
 
@@ -48,10 +48,10 @@ class QueryRead:
 
 
 def open_query(source: str) -> DuckDbSource:
-    """The source of what the user writes as "sql: select ..."."""
+    """Open a query given as "sql: select ..."."""
     text = source.removeprefix(SQL).strip().rstrip(";")
     if not text:
-        raise UsageError(f"{source!r} holds no query", remedy="write it as 'sql: select ... from ...'")
+        raise UsageError(f"{source!r} contains no query", remedy="write it as 'sql: select ... from ...'")
     name = "the query"
     with translate_errors(name):
         query = _keep_words(text)
@@ -60,22 +60,22 @@ def open_query(source: str) -> DuckDbSource:
 
 
 def _files_in(query: str) -> Iterator[str]:
-    """The files that are named in a query, be it as tables, in calls or in lists; globs too."""
+    """Yield the files named in a query as tables, in calls or in lists, including globs."""
     for found in IN_QUOTES.finditer(query):
         text = found[1] if found[1] is not None else _bare(found[0])
         yield from filter(os.path.isfile, (text, *glob.iglob(os.path.expanduser(text), recursive=True)))
 
 
 def _keep_words(query: str) -> str:
-    """The query, in which yes and no stay text in CSV files that it names, as in those that are named alone.
+    """Rewrite a query so that yes and no stay text in the CSV files it names.
 
-    DuckDB takes them for booleans. What stands in a call of read_csv is the user's own.
+    DuckDB would read them as booleans. Calls of read_csv are not changed.
     """
     text = query.encode()
     with (
         borrow_connection() as connection,
         suppress(query_error()),
-    ):  # DuckDB says what is wrong when the query is described
+    ):  # errors are raised when the query is described
         ((parsed,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
         for table in sorted(_tables_in(json.loads(parsed)), key=lambda table: -table["query_location"]):
             name = ".".join(filter(None, (table["schema_name"], table["table_name"])))
@@ -90,7 +90,7 @@ def _keep_words(query: str) -> str:
 
 
 def _tables_in(parsed: Any) -> Iterator[dict[str, Any]]:
-    """The tables that a query reads from, which DuckDB has taken apart."""
+    """Yield the tables in a query parsed by DuckDB."""
     if isinstance(parsed, dict) and parsed.get("type") == "BASE_TABLE":
         yield parsed
     for item in parsed.values() if isinstance(parsed, dict) else parsed if isinstance(parsed, list) else ():
@@ -98,18 +98,18 @@ def _tables_in(parsed: Any) -> Iterator[dict[str, Any]]:
 
 
 def _bare(token: str) -> str:
-    """A name or text in SQL without its quotes."""
+    """Return a name or text in SQL without its quotes."""
     quote = token[0]
     return token[1:-1].replace(2 * quote, quote) if quote in "'\"" else token
 
 
 def _table_name_of_file(name: str) -> str:
-    """What DuckDB calls a table that is a file, if the query gives it no name."""
+    """Return DuckDB's name for a file used as a table, if the query does not name it."""
     return name if any(mark in name for mark in "*?[") else os.path.basename(name).split(".")[0]
 
 
 def _read_words_as_text(connection: Any, name: str) -> str | None:
-    """The call that reads a CSV file; None where what DuckDB takes for booleans is true and false."""
+    """Return a call of read_csv that keeps words as text; None if all booleans are true and false."""
     found = connection.sql(f"SELECT * FROM read_csv({literal(name)})")
     flags = [name for name, kind in zip(found.columns, found.types, strict=True) if str(kind) == "BOOLEAN"]
     if not flags:

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes: its kind, its compression, and how its text is to be read."""
+"""Detect the format of a file from its first bytes: kind, compression, and the dialect of text."""
 
 import codecs
 import csv
@@ -14,10 +14,10 @@ import pyarrow as pa
 from deciban.errors import Argument, DataError, Place, UsageError
 from deciban.tables.table import find_duplicate
 
-# How much of a file is looked at; a header has to end before.
+# Bytes examined at the start of a file; the header must end before.
 SNIFF_BYTES = 1 << 20
 
-# The kinds of files that have types, by how they begin.
+# Magic bytes of typed file formats.
 TYPED_KINDS = {
     b"PAR1": "parquet",
     b"ARROW1\0\0": "arrow",
@@ -29,14 +29,14 @@ NO_TABLES = {
     b"PK\x03\x04": "a zip archive or a spreadsheet; unpack it, or save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the sheet as CSV",
     b"SQLite format 3": "an SQLite database; export the table as CSV",
-    b"deciban\n": "a model, not a table; give the table it is to look at",
+    b"deciban\n": "a deciban model, not a table; pass a table",
     b"FEA1\0": "a Feather file of version 1; save the table as Parquet",
     b"Obj\x01": "an Avro file; save the table as Parquet",
-    b"\x04\x22\x4d\x18": "compressed by lz4; use gzip or zstd",
+    b"\x04\x22\x4d\x18": "compressed with lz4; use gzip or zstd",
     b"\x89HDF": "an HDF5 file; save the table as Parquet",
-    b"\x93NUMPY": "an array of NumPy; load it with numpy.load, and pass the array",
-    b"BZh": "compressed by bzip2; use gzip or zstd",
-    b"\xfd7zXZ": "compressed by xz; use gzip or zstd",
+    b"\x93NUMPY": "a NumPy array; load it with numpy.load, and pass the array",
+    b"BZh": "compressed with bzip2; use gzip or zstd",
+    b"\xfd7zXZ": "compressed with xz; use gzip or zstd",
     b"%PDF": "a PDF document; save the table as CSV",
     b"\x80\x02": "a pickle; save the table as CSV or Parquet",
     b"\x80\x03": "a pickle; save the table as CSV or Parquet",
@@ -51,7 +51,7 @@ DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 @dataclass(frozen=True)
 class FileFormat:
-    """The kind of a file: "json", "csv", "orc" or one of TYPED_KINDS, its compression, and the form of a CSV file."""
+    """Format of a file: "json", "csv", "orc" or one of TYPED_KINDS, the compression, and the CSV dialect."""
 
     kind: str
     compression: str | None = None
@@ -59,33 +59,35 @@ class FileFormat:
     delimiter: str = ","
     decimal: str = "."
     header: tuple[str, ...] = ()
-    named: bool = True  # whether its first row is the header
+    named: bool = True  # True if the first row is the header
     skipped: int = 0  # blank lines before the header
     mixed_ends: bool = False
-    row_bytes: float | None = None  # of a row on average; of a CSV only where the whole file is not shorter
+    row_bytes: float | None = None  # average size of a row, if known
 
 
 def sniff(
     path: Path, name: str, encoding: str | None = None, delimiter: str | None = None, header: bool = True
 ) -> FileFormat:
-    """What the file is, which the user calls `name`; a DataError where it is nothing that could be read as a table."""
+    """Detect the format of a file; raise a DataError if it cannot be read as a table. name: its name in messages."""
     with open(path, "rb") as file:
         start = file.read(SNIFF_BYTES)
         file.seek(max(path.stat().st_size - 4, 0))
         end = file.read(3)
     if not start.strip():
-        raise DataError("the file is empty", place=Place(name), remedy="give a table with a header and rows")
+        raise DataError(
+            "the file is empty", place=Place(name), remedy="give a table with a header and at least one row"
+        )
     if name.lower().endswith(MAIL_ENDINGS):
-        remedy = "read it with Python's mailbox and email, as docs/files.md shows"
-        raise DataError("this is mail, which is not read", place=Place(name), remedy=remedy)
+        remedy = "read it with Python's mailbox and email modules; see docs/files.md"
+        raise DataError("mail files are not supported", place=Place(name), remedy=remedy)
     for magic, kind in TYPED_KINDS.items():
         if start.startswith(magic):
             return FileFormat(kind)
-    if start.startswith(b"ORC") and end == b"ORC":  # a header may begin so too
+    if start.startswith(b"ORC") and end == b"ORC":  # a CSV header may start with ORC too
         return FileFormat("orc")
     if start[8:12] == b"DUCK":
         raise DataError(
-            "this is a database of DuckDB",
+            "this is a DuckDB database",
             place=Place(name),
             remedy=(
                 f"open it with duckdb.connect({name!r}), and pass the connection with ",
@@ -100,8 +102,8 @@ def sniff(
             with pa.input_stream(str(path), compression=compression) as stream:
                 start = stream.read(SNIFF_BYTES)
         except (OSError, pa.ArrowException) as problem:
-            cause = f"the file cannot be decompressed ({problem})"
-            raise DataError(cause, place=Place(name), remedy="write it anew") from None
+            cause = f"cannot decompress the file ({problem})"
+            raise DataError(cause, place=Place(name), remedy="write it again") from None
     for magic, what in NO_TABLES.items():
         if start.startswith(magic):
             raise DataError(f"this is {what}", place=Place(name))
@@ -114,36 +116,36 @@ def sniff(
 
 
 def compression_of(start: bytes) -> str | None:
-    """How a file that starts with these bytes is compressed; None where it is not."""
+    """Return the compression of a file that starts with these bytes, or None."""
     return next((name for magic, name in COMPRESSIONS.items() if start.startswith(magic)), None)
 
 
 def _decode_start(name: str, start: bytes, encoding: str) -> str:
-    """The text at the beginning of a file, without a byte order mark."""
+    """Decode the first bytes of a file, without a byte order mark."""
     whole = len(start) < SNIFF_BYTES
     try:
         decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)()
         text = decoder.decode(start, final=whole)
     except LookupError:
         raise UsageError(
-            (Argument("encoding", encoding), " is not known"), remedy="try utf-8, utf-16, latin-1 or cp1252"
+            (Argument("encoding", encoding), " is unknown"), remedy="try utf-8, utf-16, latin-1 or cp1252"
         ) from None
     except UnicodeDecodeError as problem:
         if b"\0" in start[:1024]:
             raise DataError(
-                "this is not text, nor any other kind of table that is read",
+                "unsupported file format",
                 place=Place(name),
-                remedy="give a CSV, JSON, Parquet, Arrow or ORC file, or the encoding of the text",
+                remedy="use CSV, JSON, Parquet, Arrow or ORC, or give the encoding of the text",
             ) from None
         line = start[: problem.start].count(b"\n") + 1
         raise DataError(
-            f"the byte 0x{start[problem.start]:02x} is not {encoding} text",
+            f"the byte 0x{start[problem.start]:02x} is not valid {encoding}",
             place=Place(f"{name}, line {line}"),
-            remedy="say how the file is encoded, such as encoding latin-1 or utf-16",
+            remedy="give its encoding, e.g. latin-1 or utf-16",
         ) from None
     if text[:1024].count("\0") > len(text[:1024]) // 4:
-        remedy = "give its encoding, or a CSV or Parquet file"
-        raise DataError("this is no text (it is full of NUL bytes)", place=Place(name), remedy=remedy)
+        remedy = "give its encoding, or use CSV or Parquet"
+        raise DataError("not a text file (many NUL bytes)", place=Place(name), remedy=remedy)
     return text
 
 
@@ -160,23 +162,23 @@ def _csv(
     skipped = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
     lines = io.StringIO(body, newline="")
     if delimiter is None:
-        delimiter = max(DELIMITERS, key=lambda mark: len(next(_records(lines, mark), ())))  # the first of equals
+        delimiter = max(DELIMITERS, key=lambda mark: len(next(_records(lines, mark), ())))  # ties: the first one
     rows = list(islice(_records(lines, delimiter), 200))
     if not rows or (len(rows[0]) == 1 and '"' in rows[0][0]):
-        raise DataError("the header cannot be read", place=Place(called), remedy="is a quote not closed?")
+        raise DataError("invalid header", place=Place(called), remedy="check for an unclosed quote")
     names = tuple(name.strip() for name in rows[0]) if header else tuple(f"column{j + 1}" for j in range(len(rows[0])))
     names = tuple(name or f"column{j + 1}" for j, name in enumerate(names))
     if (damaged := next((name for name in names if "\0" in name), None)) is not None:
-        cause, remedy = f"the name {damaged!r} holds a NUL byte", "the file is damaged: write it anew"
+        cause, remedy = f"the column name {damaged!r} contains a NUL byte", "the file is damaged; write it again"
         raise DataError(cause, place=Place(f"{called}, line {skipped + 1}"), remedy=remedy)
     if (twice := find_duplicate(names)) is not None:
         cause = f"duplicate column {twice!r}"
-        raise DataError(cause, place=Place(f"{called}, line {skipped + 1}"), remedy="name every column once")
+        raise DataError(cause, place=Place(f"{called}, line {skipped + 1}"), remedy="give each column a unique name")
     cells = [cell for row in rows[1:] for cell in row]
     comma = delimiter != "," and any(map(DECIMAL_COMMA.fullmatch, cells))
     point = any(re.fullmatch(r"\s*[-+]?\d+\.\d+\s*", cell) for cell in cells)
     ends: float = body.count("\n") or body.count("\r")
-    if any("\n" in cell or "\r" in cell for cell in cells):  # about as many as if all were like these
+    if any("\n" in cell or "\r" in cell for cell in cells):  # estimated from these rows
         ends = max(len(body) * len(rows) / sum(len(cell) + 3 for row in rows for cell in row), 1.0)
     return FileFormat(
         kind="csv",
@@ -193,7 +195,7 @@ def _csv(
 
 
 def last_line_without_newline(path: Path, delimiter: str) -> list[str]:
-    """The cells of the last line of a file, if it has no end; none if it is very long or cannot be read."""
+    """Return the cells of the last line if it has no newline; empty if it has one, is very long, or is invalid."""
     with open(path, "rb") as file:
         file.seek(max(path.stat().st_size - SNIFF_BYTES, 0))
         last = file.read(SNIFF_BYTES).replace(b"\r", b"\n").rpartition(b"\n")[2]
@@ -203,7 +205,7 @@ def last_line_without_newline(path: Path, delimiter: str) -> list[str]:
 
 
 def _records(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:
-    """The rows from the beginning up to one that cannot be read."""
+    """Yield rows up to the first invalid one."""
     csv.field_size_limit(SNIFF_BYTES)
     lines.seek(0)
     try:

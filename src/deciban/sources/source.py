@@ -1,8 +1,8 @@
-"""Sources: rows that need not fit into memory, read in pieces as often as they are asked for.
+"""Sources: rows read in pieces, as often as needed, that need not fit into memory.
 
-`Source` is what all of them are: files, queries, tables of databases and of Spark, folders of documents. Each kind is
-one class below it, in a module of its own, which composes the parts that it needs: DuckDB's reads, formats of cells,
-connections. Below are pieces of a size that depends on the table alone, and rows that an engine answers SQL about.
+`Source` is the base class for files, queries, database tables, Spark tables and folders of documents. Each subclass is
+in its own module and composes the parts it needs: DuckDB reads, cell formats, connections. This module also has pieces
+whose size depends only on the table, and rows in an SQL engine.
 """
 
 from abc import ABC, abstractmethod
@@ -25,18 +25,20 @@ from deciban.tables.table import Frame
 from deciban.util.arrays import Integers
 from deciban.util.progress import Advance
 
-# Returns what is made of the rows of a part of a source, wherever that is; it can be pickled.
+# Function that processes one part of the rows and returns bytes; it must be picklable.
 Work = Callable[[Iterable[pa.Table]], bytes]
 
 
 @dataclass(frozen=True)
 class ColumnType:
-    """The type of one column, in DuckDB's names for types.
+    """Type of a column, in DuckDB's names for types.
 
-    own: the type it has by itself; a column of a CSV file is text, and one that cannot be learned has none. wanted: the
-    type it is read as, where that is given or was found. sure: False where no cell of it was seen yet. days: whether it
-    holds dates without a time of the day. cell_format: how its cells are written, where they are read as text and
-    converted here. called: the name of the type that users of a database know.
+    own: original type; text in CSV files, empty for an unsupported type.
+    wanted: type to read the column as, if given or inferred.
+    sure: False if no cell has been seen yet.
+    days: True if it contains dates without a time of day.
+    cell_format: format of cells that are read as text and converted here.
+    called: type name for messages.
     """
 
     own: str
@@ -48,12 +50,12 @@ class ColumnType:
 
     @property
     def kind(self) -> str:
-        """The type that the column is read as, in the end."""
+        """Type that the column is finally read as."""
         return self.wanted or self.own
 
     @property
     def in_duckdb(self) -> str:
-        """The type that DuckDB reads it as."""
+        """Type that DuckDB reads the column as."""
         return "VARCHAR" if self.cell_format is not None else self.kind
 
 
@@ -62,12 +64,16 @@ Types = Mapping[str, ColumnType]
 
 @dataclass(frozen=True)
 class Source(ABC):
-    """Rows that need not fit into memory: `tables` reads all of them in pieces, each time from the first one.
+    """Rows that need not fit into memory. `tables` reads all rows in pieces, each time from the beginning.
 
-    name: what the user calls it. columns: their names. types: of all columns, also of those that were left out, where
-    they are known before rows are read. files: those that are read. called: what the user calls files that are read
-    elsewhere. ignored: columns that were left out. notes: remarks on columns, by name. kept: temporary files, which are
-    deleted when nobody reads them any more.
+    name: name in messages.
+    columns: names of the columns.
+    types: types of all columns, also ignored ones, if known before rows are read.
+    files: files that are read.
+    called: names of files in messages, for files that are read from a copy.
+    ignored: columns that were left out.
+    notes: notes on columns, by name.
+    kept: temporary files, which are deleted with the source.
     """
 
     name: str
@@ -82,104 +88,105 @@ class Source(ABC):
 
     @abstractmethod
     def tables(self) -> Iterator[pa.Table]:
-        """All rows, piece by piece; at least one piece, which may be empty."""
+        """Yield all rows, piece by piece; at least one piece, which may be empty."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Names of the columns."""
         return self.columns
 
     @property
     def expected(self) -> int | None:
-        """About how many rows there are, if that is known."""
+        """Approximate number of rows, if known."""
         return None
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The names of all files that are read, "-" for standard input: none of them is to be overwritten."""
+        """Names of all files that are read ("-" for standard input), which must not be overwritten."""
         called = (STANDARD_INPUT if name == "standard input" else name for name in self.called.values())
         return (*map(str, self.files), *called)
 
     @property
     def row_names(self) -> tuple[str, ...]:
-        """Columns that name a row: they are shown beside a prediction and never learned."""
+        """Columns that identify a row: shown beside predictions and never learned."""
         return ()
 
     @property
     def elsewhere(self) -> bool:
-        """Whether the rows are on other machines, where they are worked on; else `tables` reads them."""
+        """True if the rows are on other machines and processed there."""
         return False
 
     # Types of columns
 
     @property
     def typed(self) -> bool:
-        """Whether the columns have types of their own; if not, whole numbers are read as doubles."""
+        """True if columns have their own types; if not, integers are read as doubles."""
         return True
 
     @property
     def has_types(self) -> bool:
-        """Whether the first rows show all there is to know of the types of columns."""
+        """True if the first rows determine the types of all columns."""
         return self.typed
 
     def looks_like(self, column: str) -> str:
-        """The type of a column: VARCHAR, DOUBLE, BOOLEAN, TIMESTAMP or TIME; empty if it is not known."""
+        """Return the type of a column: VARCHAR, DOUBLE, BOOLEAN, TIMESTAMP or TIME; empty if unknown."""
         return kind_of(self.types[column].kind) if column in self.types else ""
 
     def with_types(self, types: Mapping[str, str]) -> Self:
-        """Read some columns as another type of DuckDB's."""
+        """Return the source with other DuckDB types for some columns."""
         self._refuse_unknown(types)
         wanted = {name: replace(self.types[name], wanted=kind) for name, kind in types.items()}
         return replace(self, types={**self.types, **wanted})
 
     def as_learned(self, types: Mapping[str, str], habit: CellHabits | None = None) -> Self:
-        """Read the columns as a model has learned them, where they look like something else here.
+        """Return the source with columns read as a model has learned them.
 
-        types: Arrow's types of columns. habit: how the cells of CSV files were written.
+        types: Arrow types of columns.
+        habit: cell formats learned from CSV files.
         """
         wanted = [name for name in self.names if name in self.types and kind_of(types.get(name, "")) == "VARCHAR"]
         others = [name for name in wanted if kind_of(self.types[name].own) != "VARCHAR"]
         return self.with_types(dict.fromkeys(others, "VARCHAR")) if others else self
 
     def as_text(self, columns: Sequence[str]) -> Self:
-        """Read some columns as text: of text files as they are written, else only those that are not readable."""
+        """Return the source with columns read as text: text files unchanged, else only unsupported types."""
         unreadable = [name for name in columns if name in self.types and not self.types[name].kind]
         return self.with_types(dict.fromkeys(unreadable, "VARCHAR")) if unreadable else self
 
     def _refuse_unreadable(self) -> None:
-        """Refuse columns of types that cannot be learned."""
+        """Raise a DataError for columns of unsupported types."""
         for name in self.names:
             if not self.types[name].kind:
-                said = f"column {name!r} is {self.types[name].called}, which is neither a number, a text nor a date"
+                message = f"column {name!r} has the unsupported type {self.types[name].called}"
                 remedy = (
                     "cast it in the query, read it with ",
                     Argument("types", {name: "text"}),
                     ", or leave it out with ",
                     Argument("ignore"),
                 )
-                raise DataError(said, place=Place(self.name), remedy=remedy)
+                raise DataError(message, place=Place(self.name), remedy=remedy)
 
     def with_label_as_written(self, column: str) -> Self:
-        """Read classes that are dates as they are written, where they are written at all."""
+        """Return the source with classes that are dates read as text, if they come from text."""
         return self
 
     def resolve_types(self, sample: pa.Table) -> tuple[Self, pa.Table]:
-        """Return the source and a sample of its rows, with types for the columns whose first rows were empty."""
+        """Return the source and a sample, with types for columns whose first rows were empty."""
         return self, sample
 
     @property
     def learned_habit(self) -> CellHabits | None:
-        """How its cells are written, for a model to remember; None where they are written in the usual way."""
+        """Formats of cells to store in a model; None if they are the default ones."""
         return None
 
     def cells_without_newline(self, column: str) -> tuple[str, ...]:
-        """Cells of a column in last lines of files that have no end."""
+        """Return the cells of a column in last lines without a newline."""
         return ()
 
     # Rows
 
     def without(self, columns: Sequence[str]) -> Self:
-        """Leave some columns out."""
+        """Return the source without these columns."""
         self._refuse_unknown(columns)
         out = set(columns)
         left = tuple(name for name in self.columns if name not in out)
@@ -192,11 +199,11 @@ class Source(ABC):
             raise UsageError(there, place=Place(self.name))
 
     def table(self) -> pa.Table:
-        """All rows in memory."""
+        """Read all rows into memory."""
         return self.resolve_types(pa.concat_tables(self.tables()))[1]
 
     def head(self, rows: int) -> pa.Table:
-        """The given number of first rows, if there are as many."""
+        """Return the first rows, at most the given number."""
         pieces, held = [], 0
         for piece in self.tables():
             pieces.append(piece)
@@ -206,7 +213,7 @@ class Source(ABC):
         return pa.concat_tables(pieces).slice(0, rows)
 
     def at(self, places: Sequence[int]) -> pa.Table:
-        """The rows at these places, counted from 0, as far as there are such; no more is held than they."""
+        """Return the rows at these places, counted from 0; only these rows are held in memory."""
         found: dict[int, pa.Table] = {}
         first = 0
         for piece in self.tables():
@@ -218,14 +225,14 @@ class Source(ABC):
         return pa.concat_tables([found[place] for place in places if place in found] or [piece.slice(0, 0)])
 
     def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
-        """All rows, piece by piece, and beside each piece the same with cells of a CSV file as they are written."""
+        """Yield pairs of pieces: rows, and the same rows with cells of CSV files as text."""
         return ((table, table) for table in self.tables())
 
     def sample(self, max_rows: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
-        """A random sample of at most `max_rows` rows (fewer if they are long), and how many rows there are.
+        """Draw a random sample of at most `max_rows` rows (fewer if they are long), and count all rows.
 
-        It has the rows that a sample of the same table in memory has: `labels` are the columns of labels and weights,
-        which are beside the other cells there.
+        The sample is the same as that of the table in memory. labels: columns of labels and weights, which are separate
+        there.
         """
         sampler, size = RowSampler(max_rows), 0
         cells = [name for name in self.names if name not in labels]
@@ -237,28 +244,30 @@ class Source(ABC):
         return sampler.table(), sampler.rows
 
     def each_part(self, work: Work) -> Iterator[bytes]:
-        """The results of `work` for each part of the rows, in the order of the parts."""
+        """Yield the results of `work` for each part of the rows, in order."""
         yield work(self.tables())
 
     def sql(self) -> AbstractContextManager["SqlRows"]:
-        """The rows as an engine has them that answers SQL, all of whose answers are about the same rows while it lasts;
-        a UsageError where there is none."""
+        """Return the rows in their SQL engine; all queries see the same rows.
+
+        Raises a UsageError if no engine has the rows.
+        """
         raise UsageError(
-            "no engine has these rows",
+            "these rows are not in a database",
             parameter=Argument("pushdown", True),
-            remedy=("leave ", Argument("pushdown"), " out, and they are read and counted"),
+            remedy=("leave ", Argument("pushdown"), " out to read and count them here"),
         )
 
     def sample_in_engine(self, max_rows: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
-        """The same as `sample`, without reading the other rows if the engine can draw them."""
+        """Draw the same rows as `sample`, inside the engine if possible."""
         return self.sample(max_rows, advance, labels)
 
     def steady(self) -> AbstractContextManager[None]:
-        """While it lasts, every pass reads the same rows, also where others change them meanwhile."""
+        """Return a context in which every pass reads the same rows, even if others change them."""
         return nullcontext()
 
     def locate_errors(self) -> AbstractContextManager[None]:
-        """While it lasts, errors about rows name their source."""
+        """Return a context in which errors about rows name their source."""
         return _add_source_to_errors(self.name)
 
 
@@ -272,34 +281,38 @@ def _add_source_to_errors(source: str) -> Iterator[None]:
 
 
 def duplicate_column_error(column: str, source: str | None = None) -> DataError:
-    """The error of a table that has two columns of one name."""
-    said = f"duplicate column {column!r}"
-    return DataError(said, place=Place(source), remedy="give each column a unique name")
+    """Return the error for a table with two columns of one name."""
+    message = f"duplicate column {column!r}"
+    return DataError(message, place=Place(source), remedy="give each column a unique name")
 
 
-# Rows, bytes and cells of one piece of a stream, at most.
+# Maximum number of rows in a piece.
 STREAM_ROWS = 3 << 13
+
+# Maximum size of a piece in bytes.
 STREAM_BYTES = 12 << 20
+
+# Maximum number of cells in a piece.
 STREAM_CELLS = 1 << 21
 
-# Rows that DuckDB handles together.
+# Rows in one vector of DuckDB.
 VECTOR_ROWS = 2048
 
-# The first rows of a stream, which show how long its rows are.
+# First rows, from which the size of rows is estimated.
 MEASURED_ROWS = 1024
 
 
 def rows_of_piece(row_bytes: float, columns: int) -> int:
-    """The rows of a piece of a table with rows of so many bytes (0 where nothing is known of that) and columns."""
+    """Return the number of rows per piece. row_bytes: size of a row, 0 if unknown."""
     few = int(STREAM_BYTES / max(row_bytes, 1.0))
     rows = min(STREAM_ROWS, max(256, min(few, STREAM_CELLS // max(columns, 1))))
-    return rows - rows % VECTOR_ROWS if rows > VECTOR_ROWS else rows  # as DuckDB has them: nothing is copied
+    return rows - rows % VECTOR_ROWS if rows > VECTOR_ROWS else rows  # whole vectors are not copied
 
 
 def in_pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The rows in pieces of one size, in whatever batches they are read on so many threads; at least one piece.
+    """Yield rows in pieces of one size, however the batches are split; at least one piece.
 
-    So the sums of a model do not depend on the machine, in no digit.
+    So sums are identical on all machines and for any number of threads.
     """
     held, rows, empty = list[pa.RecordBatch](), 0, True
     for batch in batches:
@@ -307,7 +320,7 @@ def in_pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -
         rows += batch.num_rows
         if rows < size:
             continue
-        table = pa.Table.from_batches(held)  # not after every batch: of many short ones, that would take the square
+        table = pa.Table.from_batches(held)  # not after every batch: that would take quadratic time
         while table.num_rows >= size:
             empty = False
             yield table.slice(0, size).combine_chunks()
@@ -318,7 +331,7 @@ def in_pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -
 
 
 def in_measured_pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """The rows in pieces of one size, for which the first rows are measured; at least one piece."""
+    """Yield rows in pieces of one size, derived from the first rows; at least one piece."""
     coming, first, rows = iter(batches), [], 0
     for batch in coming:
         first.append(batch)
@@ -332,7 +345,7 @@ def in_measured_pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> 
 
 @dataclass(frozen=True)
 class SqlColumn:
-    """A column of such rows: how SQL writes it, and the type of Arrow that its cells have when they are read."""
+    """Column in an engine: its SQL expression, and the Arrow type of its cells when read."""
 
     sql: str
     type: pa.DataType
@@ -340,11 +353,13 @@ class SqlColumn:
 
 @dataclass(frozen=True)
 class SqlRows:
-    """Rows in an engine that answers SQL.
+    """Rows in an SQL engine.
 
-    dialect: how the engine writes SQL. source: what stands behind FROM, with a name of its own. columns: by the names
-    that users know. ask: the whole answer to a query; errors of the engine are ours by then. fragile: whether an error
-    would undo what the user has done before, in the same transaction.
+    dialect: SQL dialect of the engine.
+    source: the rows as in FROM, with an alias.
+    columns: columns by the names that users know.
+    ask: function that returns the result of a query; errors are translated.
+    fragile: True if an error would abort the user's transaction.
     """
 
     dialect: Dialect
@@ -355,7 +370,7 @@ class SqlRows:
 
     @classmethod
     def of(cls, dialect: Dialect, source: str, columns: Mapping[str, str], ask: Callable[[str], pa.Table]) -> "SqlRows":
-        """The rows of a source, whose columns are given as SQL writes them; their types are those of an answer."""
+        """Describe the rows of a source. columns: SQL expression of each column."""
         shown = ", ".join(f"{sql} AS c{k}" for k, sql in enumerate(columns.values()))
         kinds = ask(f"SELECT {shown} FROM {source} LIMIT 0").schema.types
         found = {name: SqlColumn(sql, kind) for (name, sql), kind in zip(columns.items(), kinds, strict=True)}
@@ -365,7 +380,7 @@ class SqlRows:
 def sample_by_content(rows: SqlRows, max_rows: int, content: str) -> tuple[pa.Table, int]:
     """Draw at most `max_rows` rows (fewer if they are long) and count all rows, as `Source.sample` does.
 
-    content: how SQL writes the hash of what a row holds, as `content_hashes` has it.
+    content: SQL expression for the hash of a row's content, equal to `content_hashes`.
     """
     shown = ", ".join(f"{column.sql} AS c{k}" for k, column in enumerate(rows.columns.values()))
     size = int(rows.ask(f"SELECT count(*) FROM {rows.source}").column(0)[0].as_py())
@@ -387,7 +402,7 @@ def sample_by_content(rows: SqlRows, max_rows: int, content: str) -> tuple[pa.Ta
 
 
 def _frequent_or_low(rows: SqlRows, max_rows: int, size: int, content: str) -> tuple[Integers, Integers]:
-    """The contents of which so many rows at least have the lowest priorities, and how many rows have each."""
+    """Return the contents of at least `max_rows` rows with the lowest priorities, and their row counts."""
     lot = "(CAST((content >> 11) & 9007199254740991 AS float8) + 0.5)"
     counted = f"SELECT content, count(*) AS copies FROM (SELECT {content} AS content FROM {rows.source}) AS hashed"
     limit = (max_rows + 6.0 * max_rows**0.5 + 16.0) / size

@@ -1,7 +1,7 @@
-"""Tables of Spark as a stream: rows are counted and scored where they are, and what is made of them comes here.
+"""Spark tables as a source: rows are counted and scored on the executors, and only results are collected.
 
-Nobody else knows Spark. It is recognized by the name of its package, and imported only where a user has imported it
-before. Only DataFrames are used, so that all of it works over Spark Connect too.
+No other module uses Spark. It is recognized by its package name, and imported only if the user has imported it. Only
+DataFrames are used, so everything works with Spark Connect.
 """
 
 import pickle
@@ -21,24 +21,26 @@ from deciban.tables.row_sampling import LONG_ROWS, rows_that_fit
 from deciban.tables.table import find_duplicate, map_columns
 from deciban.util.progress import Advance
 
-# What a task answers: the number of its part of the rows, and what it made of them or the error that stopped it.
+# Result of a task: partition number, and the result or the error.
 ANSWER = pa.schema([("part", pa.int32()), ("content", pa.binary()), ("error", pa.binary())])
 ANSWER_IN_SPARK = "part int, content binary, error binary"
 
-# Where so large a share of the rows are different from all others, they are sampled by a hash of each alone.
+# If at least this share of the rows is distinct, they are sampled by their hash alone.
 MOSTLY_DIFFERENT = 0.9
 
-# How many more rows have a low hash than are wanted, lest there be too few by chance.
+# Factor for the number of rows with a low hash, so that there are enough.
 MORE_BY_CHANCE = 1.1
 
-# Batches of Spark, which are short, that are handed on as one table.
+# Minimum number of rows in a table of merged batches: Spark's batches are short.
 ROWS_TOGETHER = 1 << 16
 
-# The collation by which texts are equal only if they are the same.
+# Binary collation: only identical texts are equal.
 BYTEWISE = "UTF8_BINARY"
 
-# Types of Spark that no family reads, and Spark's names for the types of what is added to rows.
+# Unsupported types of Spark (prefixes of their names).
 UNREADABLE_IN_SPARK = ("array", "map", "struct", "binary", "variant", "void", "interval", "day", "year", "geo", "udt")
+
+# Spark's types for added columns, by Arrow type.
 ADDED_TYPES = {
     "int8": "byte",
     "int16": "short",
@@ -55,13 +57,13 @@ ADDED_TYPES = {
 
 @dataclass(frozen=True)
 class SparkRows(Source):
-    """The rows of a Spark DataFrame."""
+    """Rows of a Spark DataFrame."""
 
     frame: Any = field(default=None, compare=False)
 
     @classmethod
     def of(cls, frame: Any) -> "SparkRows":
-        """A DataError where two columns have one name."""
+        """Open a DataFrame; raise a DataError for a duplicate column."""
         if (twice := find_duplicate(frame.columns)) is not None:
             raise duplicate_column_error(twice)
         return cls("the Spark table", tuple(frame.columns), frame=frame)
@@ -85,12 +87,12 @@ class SparkRows(Source):
             yield _no_rows(self.names)
 
     def sample(self, max_rows: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
-        """Rows that are drawn by what they hold: how Spark has dealt them out to its parts does not matter."""
+        """Draw rows by their content, independent of partitioning."""
         from pyspark.sql import functions
 
         hashed = _find_unused_name("hash", self.names)
         cells = [functions.col(SPARK.quote_name(name)) for name in self.names]
-        holes = [cell.isNull() for cell in cells]  # a hash passes over missing cells, wherever they are
+        holes = [cell.isNull() for cell in cells]  # a hash skips missing cells
         drawn = self._selected.withColumn(hashed, functions.xxhash64(*cells, *holes))
         with translate_spark_errors():
             rows, different = drawn.agg(functions.count("*"), functions.approx_count_distinct(hashed)).first()
@@ -115,9 +117,9 @@ class SparkRows(Source):
 
     @contextmanager
     def sql(self) -> Iterator[SqlRows]:
-        """The rows as Spark SQL has them: its executors need nothing of this package."""
+        """Return the rows in Spark SQL; executors do not need this package."""
         session, view = self.frame.sparkSession, f"deciban_{uuid4().hex}"
-        _number_columns(self._selected).createOrReplaceTempView(view)  # no name of the user's stands in a statement
+        _number_columns(self._selected).createOrReplaceTempView(view)  # statements contain no user names
         try:
             columns = {name: self._bytewise(name, f"c{k}") for k, name in enumerate(self.names)}
             yield SqlRows.of(SPARK, SPARK.identifier(view), columns, partial(_answer, session))
@@ -125,12 +127,14 @@ class SparkRows(Source):
             session.catalog.dropTempView(view)
 
     def _bytewise(self, name: str, column: str) -> str:
-        """A column by the name that it has in SQL, in which texts are equal only if they are the same."""
-        collation = getattr(self.frame.schema[name].dataType, "collation", BYTEWISE)  # of texts, since Spark 4
+        """Return a column in SQL with binary collation."""
+        collation = getattr(
+            self.frame.schema[name].dataType, "collation", BYTEWISE
+        )  # texts have collations since Spark 4
         return column if collation == BYTEWISE else f"collate({column}, '{BYTEWISE}')"
 
     def add_columns(self, work: Callable[[pa.Table], pa.Table]) -> Any:
-        """The DataFrame with columns behind its own: those that `work` makes of each piece of it."""
+        """Return the DataFrame with more columns, computed by `work` for each piece."""
         from pyspark.sql.types import StructType
 
         schema = StructType(list(self.frame.schema.fields))
@@ -140,19 +144,19 @@ class SparkRows(Source):
 
     @property
     def _selected(self) -> Any:
-        """The DataFrame with the columns that are read; a DataError that names one which no family can read."""
+        """DataFrame with the columns that are read; raises a DataError for an unsupported type."""
         kinds = {one.name: one.dataType.typeName() for one in self.frame.schema.fields}
         for name in self.names:
             if kinds[name].startswith(UNREADABLE_IN_SPARK):
-                said = f"it holds {kinds[name]}, which no family reads"
-                remedy = "turn it into text or numbers, or select the other columns"
-                raise DataError(said, place=Place(column=name), remedy=remedy)
+                message = f"unsupported type {kinds[name]}"
+                remedy = "convert it to text or numbers, or select other columns"
+                raise DataError(message, place=Place(column=name), remedy=remedy)
         return self.frame.select(*map(SPARK.quote_name, self.names))
 
 
 @dataclass(frozen=True)
 class WorkOnPart:
-    """What a task does with its part of the rows: `work`, and answer what that makes of them. names: of the columns."""
+    """Task for one partition: run `work` and return its result. names: names of the columns."""
 
     work: Work
     names: tuple[str, ...]
@@ -161,14 +165,14 @@ class WorkOnPart:
         part, content, error = part_number(), None, None
         try:
             content = self.work(_merge_batches(batches, self.names))
-        except DecibanError as problem:  # of the rows: to try again would not help
+        except DecibanError as problem:  # caused by the rows: a retry would not help
             error = pickle.dumps(problem.about(source=f"the Spark table, part {part}"))
         yield pa.RecordBatch.from_pylist([{"part": part, "content": content, "error": error}], ANSWER)
 
 
 @dataclass(frozen=True)
 class AddColumns:
-    """What a task does with rows that are to have more columns than these."""
+    """Task that adds columns to rows. names: names of the columns."""
 
     work: Callable[[pa.Table], pa.Table]
     names: tuple[str, ...]
@@ -181,7 +185,7 @@ class AddColumns:
 
 
 def send(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches as bytes, which Spark hands out one after the other."""
+    """Yield batches serialized as bytes."""
     for batch in batches:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:
@@ -191,7 +195,7 @@ def send(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def part_number() -> int:
-    """The number of the part of the rows that this task has."""
+    """Return the partition number of this task."""
     from pyspark import TaskContext
 
     task = TaskContext.get()
@@ -200,19 +204,19 @@ def part_number() -> int:
 
 
 def _answer(session: Any, query: str) -> pa.Table:
-    """The answer of Spark SQL to a query."""
+    """Return the result of a Spark SQL query."""
     try:
         return collect(session.sql(query))
     except Exception as problem:
         if not type(problem).__module__.startswith(("pyspark.", "py4j.")):
             raise
-        said = str(problem).strip().partition("\n")[0]
-        remedy = ("correct the rows, or leave ", Argument("pushdown"), " out")
-        raise DataError(f"Spark cannot count these rows: {said}", remedy=remedy) from problem
+        message = str(problem).strip().partition("\n")[0]
+        remedy = ("fix the rows, or leave ", Argument("pushdown"), " out")
+        raise DataError(f"Spark cannot count these rows: {message}", remedy=remedy) from problem
 
 
 def collect(frame: Any) -> pa.Table:
-    """All rows of a DataFrame, here."""
+    """Return all rows of a DataFrame."""
     if hasattr(frame, "toArrow"):  # since Spark 4
         return frame.toArrow()
     sent = _number_columns(frame).mapInArrow(send, ANSWER_IN_SPARK).collect()
@@ -225,7 +229,7 @@ def collect(frame: Any) -> pa.Table:
 
 @contextmanager
 def translate_spark_errors() -> Iterator[None]:
-    """While it lasts, an error of Spark for want of this package is one that says so."""
+    """Translate Spark's error for executors without this package."""
     try:
         yield
     except DecibanError:
@@ -234,23 +238,23 @@ def translate_spark_errors() -> Iterator[None]:
         if "No module named 'deciban'" not in str(problem):
             raise
         raise UsageError(
-            "Spark's executors have no deciban",
+            "deciban is not installed on Spark's executors",
             place=Place("the Spark table"),
             remedy=(
-                "install it there (or send it with spark.archives), or count by SQL alone with ",
+                "install it there (or ship it with spark.archives), or count by SQL with ",
                 Argument("pushdown", True),
-                " and without columns of texts",
+                " and without text columns",
             ),
         ) from problem
 
 
 def _number_columns(frame: Any) -> Any:
-    """A DataFrame whose columns are called c0, c1 ...: Spark hands none with dots or quotes in its name to Arrow."""
+    """Rename columns to c0, c1 ...: Spark does not pass names with dots or quotes to Arrow."""
     return frame.toDF(*(f"c{k}" for k in range(len(frame.columns))))
 
 
 def _merge_batches(batches: Iterable[pa.RecordBatch], names: tuple[str, ...]) -> Iterator[pa.Table]:
-    """The rows of batches, in fewer tables, whose columns have these names."""
+    """Yield the rows of batches in fewer tables, with these column names."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         held.append(batch)
@@ -262,14 +266,13 @@ def _merge_batches(batches: Iterable[pa.RecordBatch], names: tuple[str, ...]) ->
 
 
 def _as_spark_has(table: pa.Table) -> pa.Table:
-    """The same, with text where Spark has no such type."""
+    """Convert types that Spark does not have to text."""
     return map_columns(table, lambda column: column if str(column.type) in ADDED_TYPES else column.cast(pa.string()))
 
 
 def _some_of_each(drawn: Any, hashed: str, names: Iterable[str], share: float) -> Any:
-    """A share of the rows where many are alike: of those with one hash as many as the share says, and one more or
-    less by what a second hash says."""
-    from pyspark.sql import functions as F  # noqa: N812 - as all who use Spark call it
+    """Return a share of the rows if many are equal: for each hash its share, rounded by a second hash."""
+    from pyspark.sql import functions as F  # noqa: N812 - Spark's convention
 
     lot = F.shiftrightunsigned(F.xxhash64(hashed, F.lit(1)), 11) / F.lit(2.0**53)
     times = _find_unused_name("times", names)
@@ -282,7 +285,7 @@ def _some_of_each(drawn: Any, hashed: str, names: Iterable[str], share: float) -
 
 
 def _lowest(share: float) -> int:
-    """The hash below which this share of all hashes lies."""
+    """Return the hash below which this share of all hashes lies."""
     return min(int(share * 2.0**64) - (1 << 63), (1 << 63) - 1)
 
 
@@ -291,12 +294,12 @@ def _read_sent_table(answer: Any, names: Iterable[str]) -> pa.Table:
 
 
 def _no_rows(names: Iterable[str]) -> pa.Table:
-    """A table of columns without rows, and so without types."""
+    """Return a table without rows, and so without types."""
     return pa.table({name: pa.nulls(0) for name in names})
 
 
 def _find_unused_name(name: str, taken: Iterable[str]) -> str:
-    """A name that none of the columns has, whether or not capitals count."""
+    """Return a name that no column has, ignoring case."""
     known = {one.lower() for one in taken}
     while name in known:
         name += "_"

@@ -1,4 +1,4 @@
-"""Rows with labels: opened wherever they are, in memory or as sources whose labels and weights are columns."""
+"""Labeled rows, opened from memory or from sources with columns for labels and weights."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,17 +18,18 @@ from deciban.tables.labels import LabelArray, Labels, encode_labels
 from deciban.tables.table import Frame
 from deciban.util.progress import progress
 
-# The rows that are looked at before all are read, to see what cannot be meant.
+# First rows, examined for obvious mistakes before all rows are read.
 FIRST_ROWS = 1_000
 
 
 @dataclass(frozen=True)
 class LabeledStream:
-    """A stream whose labels and weights are columns of its own. Rows are numbered from 1, as people count them.
+    """Source with columns for labels and weights. Rows are numbered from 1.
 
-    labels_look_like: what the labels are by themselves, where they are read as something else. rows: how many there
-    are, if they were counted. pushdown: count rows by SQL inside the database. seen: a sample of
-    them, if one was drawn for the latter.
+    labels_look_like: original type of the labels, if they are read as another type.
+    rows: number of rows, if they were counted.
+    pushdown: True to count rows by SQL inside the database.
+    seen: sample of the rows, if one was drawn for pushdown.
     """
 
     stream: Source
@@ -41,18 +42,18 @@ class LabeledStream:
 
     @classmethod
     def of(cls, stream: Source, y: Any, sample_weight: Any, pushdown: bool = False) -> "LabeledStream":
-        """A UsageError where labels or weights are not named, or the names are not there."""
+        """Check the columns of labels and weights; raise a UsageError if they are not given by name, or absent."""
         with stream.locate_errors():
             for role, name in (("y", y), ("sample_weight", sample_weight)):
                 if not isinstance(name, str) and (role == "y" or name is not None):
-                    cause = f"{role}: the rows of a file have theirs in a column of it"
+                    cause = f"{role}: labels and weights of files must be columns"
                     raise UsageError(cause, remedy="give the column's name")
                 if isinstance(name, str):
                     check_column(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
             if y == sample_weight:
-                raise UsageError(f"column {y!r} cannot hold both the classes and the weights", remedy="name another")
+                raise UsageError(f"column {y!r} cannot be both the target and the weight", remedy="name another column")
             if pushdown:
-                stream.sql()  # refuses rows that no engine has
+                stream.sql()  # raises if the rows are not in a database
         named = [name for name in stream.row_names if name not in (y, sample_weight)]
         return cls(stream.with_label_as_written(y).without(named), y, sample_weight, pushdown=pushdown)
 
@@ -77,7 +78,7 @@ class LabeledStream:
         return self.stream.learned_habit
 
     def first_classes(self) -> LabelArray:
-        """The classes of the first rows."""
+        """Return the classes in the first rows."""
         return self._add_labels(self.stream.head(FIRST_ROWS)).labels.classes
 
     def pieces(self) -> Iterator[LabeledTable]:
@@ -111,7 +112,7 @@ class LabeledStream:
         return self._add_labels(self.stream.table())
 
     def _add_labels(self, table: pa.Table, first_row: int = 1) -> LabeledTable:
-        """A piece; where a file has no types, labels that are whole numbers are integers in each."""
+        """Return a piece with labels. Whole-number labels of an untyped file become integers."""
         if not self.stream.typed:
             place = table.column_names.index(self.target)
             table = table.set_column(place, self.target, as_whole(table.column(place)))
@@ -120,7 +121,7 @@ class LabeledStream:
         return found
 
     def labels_of(self, cells: pa.ChunkedArray) -> Labels:
-        """The labels in such a column of its own, in an order of their own."""
+        """Encode a column of labels."""
         labels = encode_labels(cells, len(cells))
         self._refuse_nul(labels)
         return labels
@@ -129,22 +130,22 @@ class LabeledStream:
         if labels.classes.dtype.kind == "O" and (bad := _with_nul(labels)) is not None:
             place, label = bad
             row = None if first_row is None else first_row + place
-            cause, remedy = f"the label {label!r} holds a NUL byte", "the file is damaged: write it anew"
+            cause, remedy = f"the label {label!r} contains a NUL byte", "the file is damaged; write it again"
             raise DataError(cause, place=Place(column=self.target, row=row), remedy=remedy)
 
     @property
     def labels_without_newline(self) -> tuple[str, ...]:
-        """Labels of last lines that have no end; none where rows have weights, which hide how often each is there."""
+        """Labels of unterminated last lines; empty if rows have weights, which hide label frequencies."""
         return () if self.weight is not None else self.stream.cells_without_newline(self.target)
 
     @contextmanager
     def locate_errors(self) -> Iterator[None]:
-        """While it lasts, errors name the source of the rows, and every pass reads the same rows."""
+        """Return a context in which errors name the source, and every pass reads the same rows."""
         with self.stream.locate_errors(), self.stream.steady():
             yield
 
 
-# Rows with labels, to learn from or to evaluate a model on: in memory, or read again for every pass.
+# Labeled rows for learning or evaluation: in memory, or read again for every pass.
 Examples = LabeledTable | LabeledStream
 
 
@@ -158,10 +159,11 @@ def open_labeled(
     habit: CellHabits | None = None,
     ignored: Sequence[str] = (),
 ) -> Examples:
-    """Open rows with their labels and weights, which files hold in columns of their own.
+    """Open rows with labels and weights. In files these are columns.
 
-    pushdown: count rows by SQL inside the database. types, habit: how a model has learned the
-    columns. ignored: columns that it has left out.
+    pushdown: count rows by SQL inside the database.
+    types, habit: column types and cell formats that a model has learned.
+    ignored: columns that the model has left out.
     """
     if not isinstance(pushdown, bool):
         raise UsageError("expected True or False", parameter=Argument("pushdown", pushdown))
@@ -169,7 +171,7 @@ def open_labeled(
     if not isinstance(found, Source):
         if pushdown:
             raise UsageError(
-                "the rows are in memory, and no engine has them",
+                "the rows are in memory, not in a database",
                 parameter=Argument("pushdown", pushdown),
                 remedy=("leave ", Argument("pushdown"), " out, or give a file, a query or a table of a database"),
             )
@@ -182,7 +184,7 @@ def open_labeled(
 
 
 def _with_nul(labels: Labels) -> tuple[int, str] | None:
-    """The first row whose label holds a NUL byte, and the label."""
+    """Return the first row whose label contains a NUL byte, and the label."""
     for code, label in enumerate(labels.classes):
         if isinstance(label, str) and "\0" in label:
             return int(np.flatnonzero(labels.codes == code)[0]), label

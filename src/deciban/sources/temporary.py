@@ -1,4 +1,4 @@
-"""Temporary files that are gone with the process, whatever ends it."""
+"""Temporary files that are removed when the process ends, however it ends."""
 
 import os
 import shutil
@@ -11,17 +11,19 @@ from typing import Any
 from deciban.errors import DataError, Place
 from deciban.util import shutdown
 
-# Bytes of a pipe that are copied at a time, and the share of the disk for temporary files that is left free.
+# Bytes copied at a time.
 COPIED_BYTES = 1 << 20
+
+# Share of the disk that is left free.
 MIN_FREE_SPACE = 0.02
 
-# What the user calls standard input.
+# Name for standard input.
 STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True)
 class Temporary:
-    """A file to be written, and a name by which it can be opened as long as somebody holds this."""
+    """Open temporary file, and a name to open it by. It is closed with this object."""
 
     file: Any
     name: str
@@ -31,8 +33,8 @@ class Temporary:
 
 
 def create_temporary() -> Temporary:
-    """A new one: without an entry in any folder where the system can open such files, else removed in the end."""
-    file: Any = tempfile.TemporaryFile(prefix="deciban-")  # noqa: SIM115 - open as long as it is needed
+    """Create a temporary file: without a directory entry if the system supports that, else removed at exit."""
+    file: Any = tempfile.TemporaryFile(prefix="deciban-")  # noqa: SIM115 - kept open
     name = f"/proc/self/fd/{file.fileno()}"
     if os.path.exists(name):
         return Temporary(file, name)
@@ -43,30 +45,30 @@ def create_temporary() -> Temporary:
 
 
 def spool(path: str) -> Temporary:
-    """Standard input, a pipe or a terminal as a file on disk, so that it can be read twice.
+    """Copy standard input, a pipe or a terminal to a file, so that it can be read twice.
 
-    A DataError for devices such as /dev/zero, which have no end, and an OSError before the disk is full.
+    Raises a DataError for endless devices such as /dev/zero, and an OSError before the disk is full.
     """
     if path == STANDARD_INPUT:
         if sys.stdin is None:
-            remedy = "give a file, or something that is read through a pipe"
+            remedy = "give a file or a pipe"
             raise DataError("standard input is closed", remedy=remedy)
         return _copy_to_file(sys.stdin.buffer, "standard input")
     mode = os.stat(path).st_mode
     if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
-        raise DataError("this is not a file", place=Place(path), remedy="give a file, a folder or a pipe")
+        raise DataError("not a file", place=Place(path), remedy="give a file, a folder or a pipe")
     with open(path, "rb") as pipe:
         return _copy_to_file(pipe, path)
 
 
 def _copy_to_file(source: Any, name: str) -> Temporary:
-    """What can be read of a source up to its end."""
+    """Copy a stream to a temporary file."""
     try:
         endless = stat.S_ISCHR(os.fstat(source.fileno()).st_mode) and not source.isatty()
-    except (OSError, ValueError, AttributeError):  # a test, or a program, has put something else in its place
+    except (OSError, ValueError, AttributeError):  # standard input was replaced by another object
         endless = False
     if endless and source.read(1):  # /dev/null is empty
-        cause = "this is a device, which has no end"
+        cause = "this is an endless device"
         raise DataError(cause, place=Place(name), remedy="give a file, a folder or a pipe")
     copy, size = create_temporary(), 0
     while block := source.read(COPIED_BYTES):
@@ -75,8 +77,8 @@ def _copy_to_file(source: Any, name: str) -> Temporary:
         disk = shutil.disk_usage(tempfile.gettempdir())
         if disk.free < MIN_FREE_SPACE * disk.total:
             raise OSError(
-                f"{name}: it has more than {size / 1e6:,.0f} MB, and the folder for temporary files is nearly full; "
-                f"end what writes it, free some space, or name another folder in TMPDIR"
+                f"{name}: more than {size / 1e6:,.0f} MB, and the folder for temporary files is nearly full; "
+                f"free some disk space, or set TMPDIR to another folder"
             )
     copy.file.flush()
     return copy

@@ -1,4 +1,4 @@
-"""Write tables piece by piece, as CSV, JSON lines or Parquet, or into a database: whole or not at all."""
+"""Write tables piece by piece to CSV, JSON lines or Parquet files, or to a database: completely or not at all."""
 
 import csv
 import errno
@@ -28,7 +28,7 @@ from deciban.util import shutdown
 
 Write = Callable[[pa.Table], None]
 
-# What becomes of a table of a database that is there already.
+# What to do if the database table exists.
 IfExists = Literal["fail", "replace", "append"]
 
 FileKind = Literal["csv", "tsv", "json", "parquet"]
@@ -41,27 +41,27 @@ WRITTEN_KINDS: dict[str, FileKind] = {
     ".parquet": "parquet",
 }
 
-# A spreadsheet takes text that starts like this for a formula, behind blanks and line breaks too, which it may drop; a
-# number may start with a sign. The wide signs are those of East Asian keyboards.
+# Spreadsheets run text that starts like this as a formula, also after blanks and line breaks. Numbers may start with a
+# sign. The wide characters are those of East Asian keyboards.
 BLANK = r"[\x00-\x20\x7f\x{85}\x{a0}\x{200b}\x{2028}\x{2029}\x{3000}\x{feff}]"
 FORMULA = rf"(?s)^{BLANK}*[=@＝＠]|^[\t\r]|^{BLANK}*[+\-＋－]."
 NUMBER_IN_SHEETS = rf"^{BLANK}*([+\-]?[.,]?[0-9][0-9.,]*([eE][+\-]?[0-9]+)?|[+\-](?i:inf|infinity)){BLANK}*$"
 
 
 def kind_of_file(path: str | os.PathLike[str]) -> FileKind:
-    """What a file of this name holds."""
+    """Return the format of a file by its name."""
     name = os.fspath(path).lower()
     ending = Path(name.removesuffix(".gz")).suffix
     if ending not in WRITTEN_KINDS or (WRITTEN_KINDS[ending] == "parquet" and name.endswith(".gz")):
-        cause, remedy = "the name does not say what to write", "end it with .csv, .jsonl or .parquet (or .csv.gz)"
+        cause, remedy = "unknown file type", "use .csv, .jsonl or .parquet (or .csv.gz)"
         raise UsageError(cause, place=Place(os.fspath(path)), remedy=remedy)
     return WRITTEN_KINDS[ending]
 
 
 def refuse_inputs(path: str | os.PathLike[str] | None, inputs: Iterable[str]) -> None:
-    """A UsageError where a file would be overwritten that is read, under whatever name; "-" is standard input.
+    """Raise a UsageError if the output would overwrite an input, under any name; "-" is standard input.
 
-    Without a path, that is the file to which standard output goes.
+    path: None for the file that standard output is redirected to.
     """
     written = _status(path) if path is not None else _status_of(sys.stdout)
     if written is None or not stat.S_ISREG(written.st_mode):
@@ -70,7 +70,7 @@ def refuse_inputs(path: str | os.PathLike[str] | None, inputs: Iterable[str]) ->
         read = _status_of(sys.stdin) if name == STANDARD_INPUT else _status(name)
         if read is not None and os.path.samestat(read, written):
             place = Place("standard output" if path is None else os.fspath(path))
-            raise UsageError("the output is an input", place=place, remedy="give it another name")
+            raise UsageError("output and input are the same file", place=place, remedy="choose another name")
 
 
 def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
@@ -78,7 +78,7 @@ def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
 
 
 def _status_of(stream: Any) -> os.stat_result | None:
-    """What the system says of the file that standard input comes from, or output goes to; None where there is none."""
+    """Return the file status of standard input or output; None if it is not a file."""
     try:
         return os.fstat(stream.fileno())
     except (OSError, AttributeError, ValueError):
@@ -87,10 +87,10 @@ def _status_of(stream: Any) -> os.stat_result | None:
 
 @contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file that takes the place of the old one when all is written and synced; until then the old one is whole."""
-    target = Path(os.path.realpath(path))  # a link stays a link
+    """Open a file that replaces the old one when it is complete and synced; until then the old one is kept."""
+    target = Path(os.path.realpath(path))  # keep symbolic links
     if target.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give the name of a file in it")
+        raise IsADirectoryError(f"{path} is a folder; give a file name")
     if target.exists() and not target.is_file():
         try:
             with open(target, "wb") as device:  # a device or a pipe cannot be replaced
@@ -100,7 +100,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             raise
         return
     remove_leftovers(target.parent)
-    beside = target.with_name(f".{target.name[:40]}.{os.urandom(6).hex()}.part")  # no other thread has it
+    beside = target.with_name(f".{target.name[:40]}.{os.urandom(6).hex()}.part")  # unique per thread
     shutdown.remove_at_exit(str(beside))
     try:
         with open(beside, "xb") as file:
@@ -110,7 +110,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if sys.platform != "win32":  # while it is locked, so that nobody sweeps it away
+            if sys.platform != "win32":  # while it is locked, so that no other process removes it
                 os.replace(beside, target)
         if sys.platform == "win32":
             os.replace(beside, target)
@@ -121,7 +121,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         _add_path(problem, path)
         raise
     shutdown.mark_finished(str(beside), os.fspath(path))
-    with suppress(OSError):  # that the new name outlives a power failure, where the system can do that
+    with suppress(OSError):  # make the rename durable, if the system supports it
         folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -130,13 +130,13 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _add_path(problem: BaseException, path: str | os.PathLike[str]) -> None:
-    """Let an error say which file the disk has no room for."""
+    """Add the file name to an error about a full disk."""
     if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
         problem.filename = problem.filename or os.fspath(path)
 
 
 def kind_of_output(path: str | os.PathLike[str]) -> FileKind | None:
-    """What a file of this name holds; None for a database, whose columns have types of their own."""
+    """Return the format of a file by its name; None for a database, whose columns have types."""
     return None if is_address(path) else kind_of_file(path)
 
 
@@ -144,25 +144,24 @@ def kind_of_output(path: str | os.PathLike[str]) -> FileKind | None:
 def open_writer(
     path: str | os.PathLike[str], *, safe: bool = True, table: str | None = None, if_exists: IfExists = "fail"
 ) -> Iterator[Write]:
-    """A function that writes one table after the other to a file, whose name says how, or into a table of a database.
+    """Return a function that writes tables to a file, in the format of its name, or to a database table.
 
-    safe: see `to_stream`. table, if_exists: the table of a database, and what becomes of one that is there.
+    safe: see `to_stream`.
+    table, if_exists: table of a database, and what to do if it exists.
     """
     if table is not None:
         if not is_address(path):
             raise UsageError(
-                (Argument("table"), " is for databases"),
-                remedy="give the URL of one, such as postgresql://user@host/database",
+                (Argument("table"), " applies to databases"),
+                remedy="give a URL such as postgresql://user@host/database",
             )
-        from deciban.sources.postgres import write_to_table  # files do not need it
+        from deciban.sources.postgres import write_to_table  # imported only for databases
 
         with write_to_table(os.fspath(path), table, if_exists) as write:
             yield write
         return
     if is_address(path):
-        raise UsageError(
-            "which table of the database to write is not said", remedy=("give ", Argument("table", "schema.table"))
-        )
+        raise UsageError("no table of the database given", remedy=("give ", Argument("table", "schema.table")))
     kind = kind_of_file(path)
     with replace_file(path) as file:
         compressed = os.fspath(path).lower().endswith(".gz")
@@ -173,9 +172,9 @@ def open_writer(
 
 @contextmanager
 def to_stream(file: Any, kind: str, *, safe: bool = True) -> Iterator[Write]:
-    """A function that writes one table after the other to an open file.
+    """Return a function that writes tables to an open file.
 
-    safe: in CSV, text that a spreadsheet would take for a formula gets an apostrophe in front.
+    safe: CSV: put an apostrophe before text that a spreadsheet would run as a formula.
     """
     makers = {"csv": _csv, "tsv": _csv, "json": _json, "parquet": _parquet}
     writer: Any = None
@@ -196,14 +195,14 @@ def to_stream(file: Any, kind: str, *, safe: bool = True) -> Iterator[Write]:
     except BaseException:
         if writer is not None:
             with suppress(Exception):
-                writer.close()  # while the file is open: later it would complain of that
+                writer.close()  # must happen while the file is open
         raise
     if writer is not None:
         writer.close()
 
 
-class _csv:  # noqa: N801 - a maker like the others
-    """Cells with commas between, those in quotes that need them."""
+class _csv:  # noqa: N801 - called like a function
+    """Writer of CSV; only cells that need quotes have them."""
 
     def __init__(self, file: Any, schema: pa.Schema, kind: str) -> None:
         self._file, self._sign = file, "\t" if kind == "tsv" else ","
@@ -220,10 +219,10 @@ class _csv:  # noqa: N801 - a maker like the others
             self._file.write(self._lines(table, special))
             return
         options = arrow_csv.WriteOptions(include_header=False, delimiter=self._sign, quoting_style="none")
-        arrow_csv.write_csv(table.combine_chunks(), self._file, options)  # of an empty chunk it would make NUL bytes
+        arrow_csv.write_csv(table.combine_chunks(), self._file, options)  # an empty chunk would be written as NUL bytes
 
     def _lines(self, table: pa.Table, special: str) -> pa.Buffer:
-        """All rows as text: Arrow would put quotes around every text, not only around those that need them."""
+        """Return all rows as text. Arrow would quote every text, not only those that need it."""
         quote, nothing, end, sign = (pa.scalar(text, pa.large_string()) for text in ('"', "", "\n", self._sign))
         columns = []
         for column in table.columns:
@@ -249,8 +248,8 @@ def _parquet(file: Any, schema: pa.Schema, kind: str) -> Any:
     return parquet.ParquetWriter(file, schema)
 
 
-class _json:  # noqa: N801 - a maker like the others
-    """Lines of JSON; numbers that JSON does not have are null."""
+class _json:  # noqa: N801 - called like a function
+    """Writer of JSON lines; numbers that JSON lacks are null."""
 
     def __init__(self, file: Any, schema: pa.Schema, kind: str) -> None:
         self._file = file
@@ -270,17 +269,17 @@ class _json:  # noqa: N801 - a maker like the others
 
 
 def _finite(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Without the numbers that JSON does not have."""
+    """Replace infinity and NaN, which JSON lacks, by null."""
     if not pa.types.is_floating(column.type):
         return column
     return pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
 
 
 def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Lists and records as text, for files that have none, and all text of the one type that is looked through."""
+    """Convert lists and structs to JSON text, and all text to one type."""
     import json
 
-    if str(plain_type(column.type)) == "string":  # of pandas and polars too
+    if str(plain_type(column.type)) == "string":  # also from pandas and polars
         return column.cast(pa.string())
     if pa.types.is_nested(column.type):
         cells = [None if cell is None else json.dumps(cell, default=str) for cell in column.to_pylist()]
@@ -289,7 +288,7 @@ def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def escape_formulas(table: pa.Table) -> pa.Table:
-    """Text that a spreadsheet would run, with an apostrophe in front: it is shown as it is and does nothing."""
+    """Put an apostrophe before text that a spreadsheet would run as a formula."""
     table = map_columns(table, lambda column: _escape_cells(column) if pa.types.is_string(column.type) else column)
     names = _escape_cells(pa.array(table.column_names, pa.string())).to_pylist()
     return table.rename_columns(names)
@@ -300,20 +299,20 @@ def _escape_cells(cells: Any) -> Any:
     return pc.if_else(formula, pc.binary_join_element_wise("'", cells, ""), cells)
 
 
-# Files that a process which was killed has left half written: the next one that writes into the folder removes them.
-# A file is locked as long as it is written, and the lock ends with its process: one that is free belongs to nobody.
+# Partially written files of killed processes are removed by the next process that writes to the folder. A file is
+# locked while it is written, and the lock ends with the process: an unlocked file has no owner.
 
-# What the files that are written beside others are called.
+# Names of partially written files.
 PART_NAME = re.compile(r"\..*\.[0-9a-f]{12}\.part", re.DOTALL)
 
-# Seconds: one that is younger may not be locked yet.
+# Seconds: a younger file may not be locked yet.
 YOUNG = 5.0
 
 
-if sys.platform == "win32":  # where an open file cannot be removed
+if sys.platform == "win32":  # open files cannot be removed there
 
     def lock(file: Any) -> None:
-        """Nothing."""
+        """Do nothing: Windows does not need the lock."""
 
     def _is_free(path: str) -> bool:
         return True
@@ -322,12 +321,12 @@ else:
     import fcntl
 
     def lock(file: Any) -> None:
-        """Say that somebody writes this file, where files can be locked."""
+        """Lock a file while it is written, if the file system supports it."""
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _is_free(path: str) -> bool:
-        """Whether nobody writes the file any more; an OSError where files cannot be locked."""
+        """Return True if no process writes the file; raise an OSError if files cannot be locked."""
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -339,7 +338,7 @@ else:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what was left half written in a folder."""
+    """Remove partially written files of killed processes from a folder."""
     oldest = time.time() - YOUNG
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

@@ -1,1 +1,1 @@
-"""The model file: what a classifier has learned, as data that any program can read."""
+"""The model file: the state of a classifier as data that any program can read."""

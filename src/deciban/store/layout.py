@@ -1,14 +1,15 @@
-"""The bytes of a model file: a header in JSON, numbers behind it, and a checksum. `docs/model-file.md` describes it.
+"""Byte layout of a model file: a JSON header, arrays of numbers, and a checksum.
+
+`docs/model-file.md` describes the format.
 
     magic     8 bytes   "deciban" and a newline
     length    8 bytes   of the header, little-endian
-    header    JSON in UTF-8, filled up with spaces to a multiple of 8 bytes
-    arrays    doubles and 64-bit integers, little-endian, and bytes, filled up with zeros to a multiple of 8; rows
-              first, in the order in which the header names them
-    checksum  32 bytes  SHA-256 of all that stands before
+    header    JSON in UTF-8, padded with spaces to a multiple of 8 bytes
+    arrays    doubles, 64-bit integers (both little-endian) and bytes, padded with zeros to a multiple of 8; row-major,
+              in the order in which the header names them
+    checksum  32 bytes  SHA-256 of everything before
 
-Nothing is left between the arrays, before or after them, so that every byte has one meaning and there are no offsets
-that could be wrong.
+The layout has no gaps and no offsets, so that every byte has one meaning.
 """
 
 import hashlib
@@ -27,18 +28,31 @@ import numpy.typing as npt
 from deciban.errors import ModelFileError, Place, UsageError
 
 MAGIC = b"deciban\n"
+
+# Length of the SHA-256 checksum.
 CHECKSUM_BYTES = 32
 
-# Bytes of a file that are read at once.
+# Bytes read at a time.
 READ_BYTES = 1 << 22
 
-# Bounds of a header, checked before its content is built, so that no short file takes long or much memory.
+# Maximum size of a header. All limits are checked before the content is parsed, so that a short file never takes long
+# or much memory.
 MAX_HEADER_BYTES = 1 << 28
-MAX_LISTS = 1 << 20  # lists and objects; each column of a model has a few
+
+# Maximum number of lists and objects; each column of a model has a few.
+MAX_LISTS = 1 << 20
+
+# Maximum number of values.
 MAX_VALUES = 1 << 24
-MAX_DEPTH = 64  # of lists inside each other; models have about a dozen
-MAX_NUMBER_DIGITS = 20  # of a whole number: those of 64 bits
-MAX_DIMENSIONS = 8  # of an array
+
+# Maximum nesting depth; models have about a dozen levels.
+MAX_DEPTH = 64
+
+# Maximum number of digits of an integer of 64 bits.
+MAX_NUMBER_DIGITS = 20
+
+# Maximum number of dimensions of an array.
+MAX_DIMENSIONS = 8
 
 # How every header begins.
 HEADER_START = b'{"format":'
@@ -51,12 +65,12 @@ ARRAY_TYPES: dict[str, np.dtype[Any]] = {
 }
 
 
-def packed(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
-    """The whole file; a UsageError for a model that would be refused when it is read."""
+def pack_file(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
+    """Return the whole file; raise a UsageError for a model that exceeds the limits of the format."""
     text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if excess := _excess(text):
-        raise UsageError(f"a model file cannot hold {excess}", remedy="leave columns out, or merge rare categories")
+        raise UsageError(f"a model file cannot hold {excess}", remedy="omit columns, or merge rare categories")
     body = [MAGIC, len(text).to_bytes(8, "little"), text]
     for array in arrays:
         held = np.ascontiguousarray(array, dtype=ARRAY_TYPES[array.dtype.name]).tobytes()
@@ -66,7 +80,7 @@ def packed(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as a model file does; pipes and devices are not opened."""
+    """Return True if a file begins like a model file; pipes and devices are not opened."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
@@ -74,7 +88,10 @@ def is_model(path: str | os.PathLike[str]) -> bool:
 
 
 class Content(NamedTuple):
-    """The content of a model file. arrays: the bytes behind the header. sha256, size: of the whole file."""
+    """Content of a model file.
+
+    arrays: the bytes after the header. sha256, size: of the whole file.
+    """
 
     header: Any
     arrays: memoryview
@@ -83,66 +100,68 @@ class Content(NamedTuple):
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], name: Any = None) -> Iterator[BinaryIO]:
-    """The file at `path`, open for reading; a ModelFileError for anything but a regular file, without waiting for it.
+def open_model_file(path: str | os.PathLike[str], name: Any = None) -> Iterator[BinaryIO]:
+    """Return the file at `path`, open for reading; raise a ModelFileError unless it is a regular file.
 
-    name: what messages call the file; its path unless given.
+    Pipes are not waited for. name: name of the file in messages (default: its path).
     """
     refusal = ModelFileError(
-        "this is a pipe or a device, not a model file",
+        "not a model file, but a pipe or a device",
         place=Place(str(path if name is None else name)),
-        remedy="give the name of a file",
+        remedy="pass the path of a file",
     )
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise refusal
     with open(path, "rb", opener=open_at_once) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # it was replaced since
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # it has been replaced
             raise refusal
         yield file
 
 
 def open_at_once(path: str, flags: int) -> int:
-    """An opener for `open`: a pipe without a writer would be waited for."""
+    """Open a file without waiting for the writer of a pipe; for the parameter `opener` of `open`."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read(path: str | os.PathLike[str], name: Any = None) -> Content:
-    """The content of a model file; a ModelFileError for a damaged or any other file.
+    """Return the content of a model file; raise a ModelFileError if the file is damaged or not a model.
 
-    name: what messages call the file; its path unless given.
+    name: name of the file in messages (default: its path).
     """
-    with opened(path, name) as file:
+    with open_model_file(path, name) as file:
         return read_from(file, os.fstat(file.fileno()).st_size, path if name is None else name)
 
 
 def read_from(file: BinaryIO, size: int, path: Any) -> Content:
-    """The same of a file that is open and has so many bytes; `path` is what messages call it.
+    """Return the content of an open file of `size` bytes; `path` is its name in messages.
 
-    No more is read than a model with this header has, and nothing is kept unless the checksum is right.
+    At most as many bytes are read as a model with this header has, and nothing is kept unless the checksum is correct.
     """
     start = file.read(16 + len(HEADER_START))
     if not start.startswith(MAGIC):
         raise ModelFileError(
-            "this is not a model file",
+            "not a model file",
             place=Place(str(path)),
             remedy="`deciban fit` and BayesClassifier.save write one",
         )
     length = int.from_bytes(start[8:16], "little")
     fits = length <= MAX_HEADER_BYTES and 16 + length + CHECKSUM_BYTES <= size
     if start[16:] != HEADER_START or length % 8 or not fits:  # before much is read
-        raise _damaged(path, f"{size} bytes do not hold the header it begins with")
+        raise _damage_error(path, f"{size} bytes are too few for its header")
     try:
-        header = _parsed(_text(path, file, length))
+        header = _parse_header(_text(path, file, length))
         held = bytes_of_arrays(header, size)
     except (ValueError, RecursionError) as problem:
-        reason = "its lists are nested too deeply" if isinstance(problem, RecursionError) else str(problem)
-        raise _damaged(path, f"its header cannot be read ({reason})") from None
+        reason = "it is nested too deeply" if isinstance(problem, RecursionError) else str(problem)
+        raise _damage_error(path, f"its header cannot be read ({reason})") from None
     if 16 + length + held + CHECKSUM_BYTES != size:
-        raise _damaged(path, f"a model with its header has {16 + length + held + CHECKSUM_BYTES} bytes, not {size}")
+        raise _damage_error(
+            path, f"a model with its header has {16 + length + held + CHECKSUM_BYTES} bytes, not {size}"
+        )
     digest = _digest(file, size - CHECKSUM_BYTES)
     if (checksum := file.read(CHECKSUM_BYTES)) != digest.digest():
-        raise _damaged(path, "its checksum is not that of its content")
+        raise _damage_error(path, "the checksum does not match the content")
     digest.update(checksum)
     content = bytearray(held)
     file.seek(16 + length)
@@ -152,30 +171,30 @@ def read_from(file: BinaryIO, size: int, path: Any) -> Content:
 
 
 def sha256_of(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file, which is not kept in memory."""
-    with opened(path) as file:
+    """Return the SHA-256 of a file without reading it into memory."""
+    with open_model_file(path) as file:
         return str(_digest(file, os.fstat(file.fileno()).st_size).hexdigest())
 
 
-def _damaged(path: Any, what: str) -> ModelFileError:
-    return ModelFileError(f"the file is damaged: {what}", place=Place(str(path)), remedy="restore it from a copy")
+def _damage_error(path: Any, what: str) -> ModelFileError:
+    return ModelFileError(f"the file is damaged: {what}", place=Place(str(path)), remedy="restore it from a backup")
 
 
 def _text(path: Any, file: BinaryIO, length: int) -> bytes:
-    """The bytes of the header; reading stops at the first that cannot be text."""
+    """Return the bytes of the header; reading stops at the first byte that cannot be text."""
     file.seek(16)
     pieces = []
     while length > 0:
         piece = file.read(min(length, READ_BYTES))
         if not piece or b"\0" in piece:
-            raise _damaged(path, "its header is no text")
+            raise _damage_error(path, "its header is not text")
         pieces.append(piece)
         length -= len(piece)
     return b"".join(pieces)
 
 
 def _digest(file: BinaryIO, size: int) -> Any:
-    """The SHA-256 of the first `size` bytes, to which more can be added."""
+    """Return the SHA-256 of the first `size` bytes, to which more can be added."""
     file.seek(0)
     digest = hashlib.sha256()
     while size > 0 and (piece := file.read(min(size, READ_BYTES))):
@@ -184,8 +203,8 @@ def _digest(file: BinaryIO, size: int) -> Any:
     return digest
 
 
-def bytes_of_arrays(header: Any, most: int) -> int:
-    """The bytes of all arrays that a header names, with padding; a ValueError if it cannot be that of `most` bytes.
+def bytes_of_arrays(header: Any, max_bytes: int) -> int:
+    """Return the total size of the arrays in a header, with padding; raise a ValueError beyond `max_bytes`.
 
     Arrays of unknown types are left to `ArrayReader`.
     """
@@ -193,31 +212,31 @@ def bytes_of_arrays(header: Any, most: int) -> int:
     while waiting:
         node, depth = waiting.pop()
         if depth > MAX_DEPTH:
-            raise ValueError("its lists are nested too deeply")
+            raise ValueError("it is nested too deeply")
         if isinstance(node, dict) and node.keys() == {"array"}:
             array = node["array"]
             known = isinstance(array, list) and len(array) == 2 and isinstance(array[0], str)
             if known and array[0] in ARRAY_TYPES:
-                held = ARRAY_TYPES[array[0]].itemsize * _elements(array[1], most)
+                held = ARRAY_TYPES[array[0]].itemsize * _elements(array[1], max_bytes)
                 total += held + -held % 8
-                if total > most:
-                    raise ValueError(f"its arrays have more than the {most:,} bytes of the file")
+                if total > max_bytes:
+                    raise ValueError(f"its arrays have more than the {max_bytes:,} bytes of the file")
         inner = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
         waiting += [(one, depth + 1) for one in inner if isinstance(one, dict | list)]
     return total
 
 
-def _elements(shape: Any, most: int) -> int:
-    """The number of elements of an array; a ValueError for a shape of more than `most` in any direction."""
+def _elements(shape: Any, max_size: int) -> int:
+    """Return the number of elements of an array; raise a ValueError if a dimension exceeds `max_size`."""
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
-        raise ValueError(f"an array has the shape {shortened(shape)}")
-    if not all(type(size) is int and 0 <= size <= most for size in shape):
-        raise ValueError(f"an array has the shape {shortened(shape)}")
+        raise ValueError(f"an array has the invalid shape {shortened(shape)}")
+    if not all(type(size) is int and 0 <= size <= max_size for size in shape):
+        raise ValueError(f"an array has the invalid shape {shortened(shape)}")
     return math.prod(shape)
 
 
 def _excess(text: bytes) -> str:
-    """What a header has too much of, by counting alone; empty if nothing."""
+    """Return the limit that a header exceeds, found by counting characters; empty if none."""
     if len(text) > MAX_HEADER_BYTES:
         return f"{len(text):,} bytes of names and categories"
     if (lists := text.count(b"[") + text.count(b"{")) > MAX_LISTS:
@@ -227,10 +246,10 @@ def _excess(text: bytes) -> str:
     return ""
 
 
-def _parsed(text: bytes) -> Any:
-    """The header; a ValueError or RecursionError where it is not one."""
+def _parse_header(text: bytes) -> Any:
+    """Return the parsed header; raise a ValueError or RecursionError if it is invalid."""
     if excess := _excess(text):
-        raise ValueError(f"it holds {excess}, more than a model has")
+        raise ValueError(f"it has {excess}, more than a model can have")
     return json.loads(
         text.decode(),
         object_pairs_hook=_without_duplicates,
@@ -240,15 +259,15 @@ def _parsed(text: bytes) -> Any:
 
 
 def _whole_number(text: str) -> int:
-    if len(text) > MAX_NUMBER_DIGITS + 1:  # and a sign
-        raise ValueError(f"it holds a number of {len(text):,} digits")
+    if len(text) > MAX_NUMBER_DIGITS + 1:  # plus a sign
+        raise ValueError(f"it has a number of {len(text):,} digits")
     return int(text)
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("it names something twice")
+        raise ValueError("a key occurs twice")
     return found
 
 
@@ -257,28 +276,28 @@ def _refuse_constant(text: str) -> Any:
 
 
 class ArrayReader:
-    """The arrays behind a header, taken one after the other."""
+    """Reader of the arrays after a header, one after another."""
 
     def __init__(self, content: Content) -> None:
         self._content = content.arrays
-        self._most = content.size
+        self._max_bytes = content.size
         self._at = 0
 
     def take(self, kind: Any, shape: Any) -> npt.NDArray[Any]:
-        """The next array, which `bytes_of_arrays` has counted."""
+        """Return the next array, which `bytes_of_arrays` has counted."""
         if not isinstance(kind, str) or kind not in ARRAY_TYPES:
             raise ValueError(f"an array of type {shortened(kind)}")
-        stop = self._at + ARRAY_TYPES[kind].itemsize * _elements(shape, self._most)
+        stop = self._at + ARRAY_TYPES[kind].itemsize * _elements(shape, self._max_bytes)
         filled = stop + -stop % 8
         if filled > len(self._content):
             raise ValueError("its arrays are longer than the file")
         if any(self._content[stop:filled]):
-            raise ValueError("there is something behind an array of bytes")
+            raise ValueError("the padding of an array is not 0")
         array = np.frombuffer(self._content[self._at : stop], ARRAY_TYPES[kind]).reshape(shape)
         self._at = filled
         return np.asarray(array.astype(array.dtype.newbyteorder("=")))
 
     def finish(self) -> None:
-        """A ValueError if bytes are left over."""
+        """Raise a ValueError if bytes are left over."""
         if self._at != len(self._content):
-            raise ValueError(f"{len(self._content) - self._at} bytes are left over behind its arrays")
+            raise ValueError(f"{len(self._content) - self._at} bytes follow its arrays")

@@ -1,7 +1,7 @@
-"""A lock on a model file while a command reads, changes and replaces it, so that no other command does so meanwhile.
+"""Lock on a model file while a command reads, changes and replaces it.
 
-The lock is on the file itself and ends with the process, whatever ends it: no lock file is left behind. The file is
-replaced by renaming, so a process that has waited checks whether the file that it locked still has the name.
+The lock is on the file itself and ends with the process, however it ends: no lock file is left behind. The file is
+replaced by renaming, so a process that has waited checks whether the file it locked still has the name.
 """
 
 import errno
@@ -11,18 +11,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Seconds that a command waits for another one unless told otherwise, and between two attempts.
+# Default number of seconds to wait for another command.
 DEFAULT_WAIT = 10.0
+
+# Seconds between two attempts.
 PAUSE = 0.05
 
-# Errors of systems that cannot lock this file.
+# Errors of file systems that cannot lock a file.
 CANNOT_LOCK = (errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP)
 
 
-def owned(path: str | os.PathLike[str]) -> int | None:
-    """The model file, opened and locked until the descriptor is closed: meanwhile no other process changes it.
+def lock_model(path: str | os.PathLike[str]) -> int | None:
+    """Return a descriptor of the locked model file; closing it releases the lock.
 
-    None where files cannot be locked; a BlockingIOError where another process is changing it.
+    None if the file system does not support locks. Raise a BlockingIOError if another process is changing the file.
     """
     name = os.fspath(path)
     file = os.open(_lock_file(name), os.O_RDWR | os.O_CREAT if sys.platform == "win32" else os.O_RDWR)
@@ -35,17 +37,18 @@ def owned(path: str | os.PathLike[str]) -> int | None:
             return None
         raise
     os.close(file)
-    raise BlockingIOError(errno.EAGAIN, "another process is changing this model; start again when it has ended", name)
+    raise BlockingIOError(errno.EAGAIN, "another process is changing this model; try again later", name)
 
 
 @contextmanager
-def changing(path: str | os.PathLike[str], tell: Callable[[str], None], wait: float = DEFAULT_WAIT) -> Iterator[None]:
-    """While it lasts, no other process that uses this function changes the model file.
+def lock_for_change(
+    path: str | os.PathLike[str], notify: Callable[[str], None], wait: float = DEFAULT_WAIT
+) -> Iterator[None]:
+    """Lock the model file in a `with` block against other processes that use this function.
 
-    `tell` is called with a message if there is something to wait for; a TimeoutError if that takes longer than `wait`
-    seconds.
+    `notify` is called with a message if the process has to wait. Raise a TimeoutError after `wait` seconds.
     """
-    lock = _locked(os.fspath(path), tell, wait) if os.path.isfile(path) else None
+    lock = _wait_for_lock(os.fspath(path), notify, wait) if os.path.isfile(path) else None
     try:
         yield
     finally:
@@ -54,35 +57,35 @@ def changing(path: str | os.PathLike[str], tell: Callable[[str], None], wait: fl
 
 
 def journal_of(path: str | os.PathLike[str]) -> str:
-    """Where a service that learns keeps what the model file lacks: beside the file, not beside a link to it."""
+    """Return the path of the journal of an online learner: next to the file itself, not next to a link to it."""
     return f"{os.path.realpath(path)}.journal"
 
 
-def _locked(path: str, tell: Callable[[str], None], wait: float) -> int | None:
-    """The file, opened and locked; None where files cannot be locked."""
+def _wait_for_lock(path: str, notify: Callable[[str], None], wait: float) -> int | None:
+    """Return a descriptor of the locked file; None if the file system does not support locks."""
     end = time.monotonic() + wait
     waiting = False
     while True:
         try:
-            file = owned(path)
+            file = lock_model(path)
         except BlockingIOError:
             pass
         else:
             if file is None:
-                tell(f"{path}: files cannot be locked here; let only one command at a time change this one")
+                notify(f"{path}: locks are not supported here; run only one command at a time that changes this model")
             return file
         if not waiting and wait > 0.0:
-            tell(f"{path}: another command, or a service that learns, has this model; waiting for it")
+            notify(f"{path}: the model is locked by another command or service; waiting")
             waiting = True
         if time.monotonic() > end:
             raise TimeoutError(
-                f"{path}: the model is locked by another command, or by a service that learns; try again when it has "
-                f"ended, or wait longer with --wait SECONDS"
+                f"{path}: the model is locked by another command or service; try again later, "
+                f"or wait longer with --wait SECONDS"
             )
         time.sleep(PAUSE)
 
 
-if sys.platform == "win32":  # where an open file cannot be replaced: another file is locked for it
+if sys.platform == "win32":  # an open file cannot be replaced, so a separate file is locked
     import hashlib
     import msvcrt
     import tempfile

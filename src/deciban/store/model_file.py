@@ -1,6 +1,6 @@
-"""Save and load classifiers, and name the sets of rows that they were learned from.
+"""Saving and loading of classifiers, and identifiers of their training rows.
 
-A name depends on what was counted of the rows, so that two models that have learned the same rows can be told.
+An identifier depends on the counts of the rows, so that models of the same rows can be recognized.
 """
 
 import hashlib
@@ -30,38 +30,44 @@ from deciban.util.version import __version__
 
 FORMAT = 1
 
-# Raised for a well-formed header with impossible content. Anything else, such as a TypeError, is an internal error.
+# Exceptions raised for a well-formed header with invalid content. Anything else, such as a TypeError, is an internal
+# error.
 INVALID_CONTENT = (ValueError, OverflowError, RecursionError, MemoryError, pa.ArrowException, DecibanError)
 
 KEYS = ("format", "deciban", "parameters", "counts", "tuning", "origin")
 
 
 def save(path: str | os.PathLike[str], fitted: Fitted) -> None:
-    """Write a classifier to a file; whatever goes wrong, the file that was there before is left whole."""
+    """Write a classifier to a file; an existing file is left intact if anything fails."""
     try:
         data = content(fitted)
     except UnicodeDecodeError:
         raise UsageError(
-            "a model file cannot hold text that is not UTF-8", remedy="correct the column and fit anew"
+            "a model file cannot hold text that is not UTF-8", remedy="correct the column and fit again"
         ) from None
     with replace_file(path) as file:
         file.write(data)
 
 
 def content(fitted: Fitted) -> bytes:
-    """The bytes of the file: the same for the same classifier."""
+    """Return the bytes of the file; equal classifiers give equal bytes."""
     arrays: list[Any] = []
     header: dict[str, Any] = {"format": FORMAT, "deciban": __version__}
     origin = fitted.origin.with_shards(shards_of(fitted))
     parameters = {name: getattr(fitted.settings, name) for name in sorted(field.name for field in fields(Settings))}
-    parts = {**parameters, "threads": None}, fitted.counts, fitted.tuning, origin  # the next machine has other cores
+    parts = (
+        {**parameters, "threads": None},
+        fitted.counts,
+        fitted.tuning,
+        origin,
+    )  # cores differ by machine
     for key, value in zip(KEYS[2:], parts, strict=True):
         header[key] = pack(value, arrays)
-    return layout.packed(header, arrays)
+    return layout.pack_file(header, arrays)
 
 
 class Loaded(NamedTuple):
-    """A model file: what the classifier knows, the SHA-256 of the file, and its size in bytes."""
+    """A loaded model file: the fitted state, the SHA-256 of the file, and its size in bytes."""
 
     fitted: Fitted
     sha256: str
@@ -69,31 +75,31 @@ class Loaded(NamedTuple):
 
 
 def load(path: str | os.PathLike[str]) -> Fitted:
-    """What a classifier knows; a ModelFileError where the file is no model or is damaged."""
+    """Return the fitted state; raise a ModelFileError if the file is damaged or not a model."""
     return read(path).fitted
 
 
 def read(path: str | os.PathLike[str], name: Any = None) -> Loaded:
-    """The same with the hash and the size of the file; `name` is what messages call it, its path unless given."""
+    """Return the fitted state with the hash and size of the file; `name` is its name in messages."""
     content = layout.read(path, name)
-    return Loaded(_unpacked(path if name is None else name, content), content.sha256, content.size)
+    return Loaded(_unpack_content(path if name is None else name, content), content.sha256, content.size)
 
 
 def from_content(data: bytes, name: str) -> Fitted:
-    """What a classifier knows, from the bytes of a model file; `name` is what messages call them."""
-    return _unpacked(name, layout.read_from(BytesIO(data), len(data), name))
+    """Return the fitted state from the bytes of a model file; `name` is its name in messages."""
+    return _unpack_content(name, layout.read_from(BytesIO(data), len(data), name))
 
 
-def _unpacked(path: Any, content: layout.Content) -> Fitted:
+def _unpack_content(path: Any, content: layout.Content) -> Fitted:
     header = content.header
     try:
         if not isinstance(header, dict) or tuple(header)[:1] != KEYS[:1]:
-            raise ValueError("it has no format")
+            raise ValueError("the format is missing")
         if type(header["format"]) is not int or header["format"] != FORMAT:
             version = header.get("deciban", "another version")
             raise ModelFileError(
                 f"the file has format {shortened(header['format'])} of deciban {shortened(version)}, "
-                f"this deciban reads format {FORMAT}",
+                f"but this version of deciban reads format {FORMAT}",
                 place=Place(str(path)),
                 remedy="install the version that wrote it, or fit the model again",
             )
@@ -103,9 +109,9 @@ def _unpacked(path: Any, content: layout.Content) -> Fitted:
         parameters, counts, tuning, origin = (unpack(header[key], arrays) for key in KEYS[2:])
         arrays.finish()
         if not isinstance(counts, Counts):
-            raise ValueError("it has no counts")
+            raise ValueError("the counts are missing")
         if not isinstance(tuning, Tuning | None) or not isinstance(origin, Origin):
-            raise ValueError("it has another record as its tuning or its origin")
+            raise ValueError("the tuning or the origin has the wrong type")
         settings = _settings(parameters)
         fitted = Fitted(counts, prior_of(settings.class_prior, counts), tuning, origin, settings)
         check(fitted)
@@ -114,9 +120,9 @@ def _unpacked(path: Any, content: layout.Content) -> Fitted:
     except INVALID_CONTENT as problem:
         reason = str(problem) or type(problem).__name__
         raise ModelFileError(
-            f"the file cannot be a model of deciban: {reason}",
+            f"invalid model file: {reason}",
             place=Place(str(path)),
-            remedy="restore it from a copy",
+            remedy="restore it from a backup",
         ) from problem
     return fitted
 
@@ -124,7 +130,7 @@ def _unpacked(path: Any, content: layout.Content) -> Fitted:
 def _settings(parameters: Any) -> Settings:
     known = get_type_hints(Settings)
     if not isinstance(parameters, dict) or not parameters.keys() <= known.keys():
-        raise ValueError("it has other parameters than a model")
+        raise ValueError("the parameters are not those of a model")
     for name, value in parameters.items():
         if not conforms(value, known[name]):
             raise ValueError(f"it has {str(value)[:40]!r} as {name!r}")
@@ -134,17 +140,17 @@ def _settings(parameters: Any) -> Settings:
 
 
 def shards_of(fitted: Fitted) -> tuple[str, ...]:
-    """The names of the sets of rows that were added up; none where no row has a weight."""
+    """Return the identifiers of the merged sets of rows; empty if no row has a weight."""
     return fitted.origin.shards or ((identity(fitted.counts),) if fitted.counts.class_weight.any() else ())
 
 
-# What is added before a number is rounded down to 24 binary digits. With a half, sums of round numbers could lie just
-# between two results, and their last digit, which depends on the batches, would decide.
+# Added before a number is rounded down to 24 binary digits. With 0.5, sums of round numbers could lie exactly between
+# two results, and their last digit, which depends on the batches, would decide.
 ROUNDING_OFFSET = (3.0 - 5.0**0.5) / 2.0
 
 
 def identity(counts: Counts) -> str:
-    """A name for the rows that were counted: the same for the same rows, in whatever batches and from whatever file.
+    """Return an identifier of the counted rows, independent of batches and file formats.
 
     Sums of the same rows in other batches differ in their last digits, so numbers are rounded to seven.
     """
@@ -157,17 +163,17 @@ def identity(counts: Counts) -> str:
         nothing = _name_of(group.family.empty(plain.classes.size, width))
         for block, one in blocks:
             digest = _name_of(one)
-            if digest != nothing:  # a column without cells is none
+            if digest != nothing:  # a column without cells is ignored
                 found.append((tuple(block), digest))
     return _name_of((plain.classes, plain.class_weight, plain.rows, tuple(sorted(found))))
 
 
 def _apart(names: list[str], statistic: Statistic) -> Iterator[tuple[list[str], Statistic]]:
-    """The statistic of each column alone."""
+    """Return the statistic of each column."""
     if len(names) == 1:
         yield names, statistic
         return
-    half = len(names) // 2  # halves of halves: taking one column out of many takes as long as there are columns
+    half = len(names) // 2  # bisect, because selecting one of many columns takes time proportional to their number
     for first, size in ((0, half), (half, len(names) - half)) if half else ():
         place = np.arange(len(names)) - first
         some = statistic.reindex_columns(np.where(place < size, np.maximum(place, -1), -1), size)
@@ -181,7 +187,7 @@ def _name_of(value: Any) -> str:
 
 
 def _feed(digest: Any, value: Any) -> None:
-    """Add to the digest what values that were counted from the same rows have in common."""
+    """Add to the digest the parts of a value that are the same for equal rows."""
     if isinstance(value, tuple):
         digest.update(b"(%d" % len(value))
         for item in value:

@@ -1,8 +1,8 @@
-"""The parts of a classifier as JSON and arrays: only the types that are named here, never code.
+"""Conversion of a classifier to JSON and arrays: only the types listed here, never code.
 
-A record is {"is": its type, and its fields by name}; {"map": [[key, value], ...]}; {"array": [type, shape]} stands for
-the next array behind the header; {"levels": type, "values": [...]} are the values of a column, {"labels": type,
-"values": [...]} labels of any other type than those of arrays. Lists are tuples, and the rest is what JSON has.
+A record is {"is": its type, and its fields by name}. Other values are {"map": [[key, value], ...]}; {"array": [type,
+shape]} for the next array after the header; {"levels": type, "values": [...]} for the values of a column; {"labels":
+type, "values": [...]} for labels of a type that arrays do not have. Lists are tuples. All else is plain JSON.
 """
 
 import re
@@ -35,7 +35,7 @@ from deciban.store.layout import ARRAY_TYPES, ArrayReader, Content
 from deciban.tables.cells import CellHabits
 from deciban.util.sparse import SparseRows
 
-# Everything that a model file may hold besides numbers, text, lists and arrays.
+# All types that a model file may contain besides numbers, text, lists and arrays.
 RECORDS: dict[str, type[Any]] = {
     record.__name__: record
     for record in (
@@ -47,10 +47,10 @@ RECORDS: dict[str, type[Any]] = {
     )
 }
 
-# How dates and times that stand alone are written.
+# Keys of single dates and times.
 MOMENTS: dict[str, Any] = {"datetime": datetime, "date": date, "time": time}
 
-# Arrow types of levels that are written as they are; dates and times are written as integers.
+# Arrow types of levels that are written unchanged; dates and times are written as integers.
 PLAIN_LEVELS = {
     "string": pa.string(),
     "int64": pa.int64(),
@@ -85,7 +85,7 @@ def _record_type(name: Any) -> type[Any] | None:
 
 
 def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
-    """`value` as JSON; the arrays in it are added to `arrays` in their order."""
+    """Return `value` as JSON; append its arrays to `arrays`."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -97,12 +97,12 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     if isinstance(value, list | tuple):
         return [pack(item, arrays) for item in value]
     if isinstance(value, np.ndarray):
-        return _packed_array(value, arrays)
+        return _pack_array(value, arrays)
     if isinstance(value, pa.Array):
-        return _packed_levels(value)
+        return _pack_levels(value)
     if _record_type(type(value).__name__) is type(value):
-        return _packed_record(value, arrays)
-    if hasattr(value, "to_dict"):  # a pandas Series speaks by its index
+        return _pack_record(value, arrays)
+    if hasattr(value, "to_dict"):  # the index of a pandas Series holds the keys
         value = value.to_dict()
     if isinstance(value, Mapping):
         return {"map": [[pack(key, arrays), pack(item, arrays)] for key, item in value.items()]}
@@ -113,27 +113,27 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         return pack(sorted(value), arrays)
     if callable(value):
         raise UsageError(
-            f"a model file cannot hold {value!r}, for that is code", remedy="leave it out, or pickle the model"
+            f"a model file cannot hold {value!r}, because it is code", remedy="omit it, or pickle the model"
         )
     raise UsageError(
         f"a model file cannot hold {value!r} ({type(value).__name__})",
-        remedy="use plain data and deciban's families, or register one of your own with deciban.families.register",
+        remedy="use plain data and deciban's families, or register your family with deciban.families.register",
     )
 
 
-def _packed_record(value: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
+def _pack_record(value: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
     kept = {field.name: pack(getattr(value, field.name), arrays) for field in fields(value) if field.init}
     return {"is": type(value).__name__, **kept}
 
 
-def _packed_array(array: npt.NDArray[Any], arrays: list[npt.NDArray[Any]]) -> Any:
+def _pack_array(array: npt.NDArray[Any], arrays: list[npt.NDArray[Any]]) -> Any:
     if array.dtype.name in ARRAY_TYPES and array.ndim:
         arrays.append(array)
         return {"array": [array.dtype.name, list(array.shape)]}
     kind, size = array.dtype.kind, array.dtype.itemsize
     unknown = kind in "SVc" or (kind == "f" and size > 8) or (kind == "O" and not _is_plain(array.tolist()))
     if array.ndim != 1 or unknown:
-        raise UsageError(f"a model file cannot hold labels of type {array.dtype}", remedy="use text or whole numbers")
+        raise UsageError(f"a model file cannot hold labels of type {array.dtype}", remedy="use text or integers")
     if kind in "Mm":
         return {"labels": array.dtype.name, "values": array.view(np.int64).tolist()}
     if kind == "O":
@@ -142,26 +142,26 @@ def _packed_array(array: npt.NDArray[Any], arrays: list[npt.NDArray[Any]]) -> An
 
 
 def _is_plain(labels: Sequence[Any]) -> bool:
-    """Whether all labels are of one type that a file can hold."""
+    """Return True if all labels have one type that a file can hold."""
     return len({type(label) for label in labels}) <= 1 and type(next(iter(labels), "")) in LABEL_OBJECTS
 
 
-def _packed_levels(levels: pa.Array) -> Any:
+def _pack_levels(levels: pa.Array) -> Any:
     name = str(levels.type)
     if name in PLAIN_LEVELS:
         return {"levels": name, "values": levels.to_pylist()}
     if name in INTEGER_LEVELS or TIMESTAMP.fullmatch(name):
         width = pa.int32() if levels.type.bit_width == 32 else pa.int64()
         return {"levels": name, "values": levels.cast(width).to_pylist()}
-    raise UsageError(f"a model file cannot hold values of type {name}", remedy="turn the column into text")
+    raise UsageError(f"a model file cannot hold values of type {name}", remedy="convert the column to text")
 
 
 def unpack(stored: Any, arrays: ArrayReader) -> Any:
-    """Return the value that `pack` has written; raise a ValueError if it cannot have written this."""
+    """Return the value written by `pack`; raise a ValueError if `pack` cannot have written it."""
     if isinstance(stored, int) and abs(stored) >= 1 << 64:
-        raise ValueError("it holds a number that is too large")
+        raise ValueError("a number is too large")
     if isinstance(stored, str):
-        stored.encode()  # half a character is a UnicodeError
+        stored.encode()  # raises UnicodeError for half a surrogate pair
     if stored is None or isinstance(stored, bool | int | float | str):
         return stored
     if isinstance(stored, list):
@@ -185,7 +185,7 @@ def unpack(stored: Any, arrays: ArrayReader) -> Any:
             return float(content)
         if kind in MOMENTS and isinstance(content, str):
             return MOMENTS[kind].fromisoformat(content)
-    raise ValueError(f"it holds {shortened(stored)}, which stands for nothing")
+    raise ValueError(f"it holds {shortened(stored)}, which is not a value")
 
 
 def _is_list_of(content: Any, length: int) -> bool:
@@ -195,11 +195,11 @@ def _is_list_of(content: Any, length: int) -> bool:
 def _map(items: list[tuple[Any, Any]]) -> dict[Any, Any]:
     try:
         return dict(items)
-    except TypeError:  # a key is a map or an array
-        raise ValueError("a map has a key that cannot be one") from None
+    except TypeError:  # the key is a map or an array
+        raise ValueError("a map has an invalid key") from None
 
 
-@lru_cache(1 << 10)  # columns by the thousand have the same reason
+@lru_cache(1 << 10)  # thousands of columns have the same reason
 def _record_of_texts(stored: tuple[tuple[str, str], ...]) -> Any:
     return _record(dict(stored), ArrayReader(Content(None, memoryview(b""), "", 0)))
 
@@ -235,7 +235,7 @@ def _fields_of(record: type[Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def conforms(value: Any, hint: Any) -> bool:
-    """Return True if a value has the type that a field is declared with."""
+    """Return True if a value has the declared type of a field."""
     origin, inner = get_origin(hint), get_args(hint)
     if hasattr(origin, "__value__"):  # a type alias, as NDArray is from NumPy 2.5 on
         return conforms(value, origin.__value__[inner])
@@ -262,7 +262,7 @@ def conforms(value: Any, hint: Any) -> bool:
         kind = get_args(inner[1])[0]  # any labels, or numbers of one type
         return isinstance(value, np.ndarray) and (kind is Any or value.dtype == kind)
     if origin is Callable:
-        return False  # no file holds code
+        return False  # a file never holds code
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if hint is int:
@@ -276,7 +276,7 @@ def conforms(value: Any, hint: Any) -> bool:
 
 def _levels(kind: Any, values: Any) -> pa.Array:
     if not isinstance(kind, str) or not isinstance(values, list):
-        raise ValueError(f"it holds levels of type {shortened(kind)}")
+        raise ValueError(f"there are levels of the unknown type {shortened(kind)}")
     if kind in PLAIN_LEVELS:
         return pa.array(values, PLAIN_LEVELS[kind])
     if kind in INTEGER_LEVELS:
@@ -284,25 +284,25 @@ def _levels(kind: Any, values: Any) -> pa.Array:
     else:
         found = TIMESTAMP.fullmatch(kind)
         if found is None:
-            raise ValueError(f"it holds levels of type {shortened(kind)}")
+            raise ValueError(f"there are levels of the unknown type {shortened(kind)}")
         typed = pa.timestamp(found[1], found[2])
     return pa.array(values, pa.int32() if typed.bit_width == 32 else pa.int64()).cast(typed)
 
 
 def _labels(kind: Any, values: Any, arrays: ArrayReader) -> npt.NDArray[Any]:
     if not isinstance(kind, str) or not LABEL_TYPES.fullmatch(kind) or not isinstance(values, list):
-        raise ValueError(f"it holds labels of type {shortened(kind)}")
+        raise ValueError(f"there are labels of the unknown type {shortened(kind)}")
     if kind == "object":
         labels = [unpack(value, arrays) for value in values]
         if not _is_plain(labels):
-            raise ValueError("it holds labels that are no plain data of one type")
+            raise ValueError("the labels are not plain data of one type")
         return np.array(labels, dtype=object)
     if kind == "text":
         if not all(isinstance(value, str) for value in values):
-            raise ValueError("it holds a label that is no text")
+            raise ValueError("a label is not text")
         return np.array(values, dtype=str)
     if not all(isinstance(value, bool | int | float) for value in values):
-        raise ValueError("it holds a label that is no number")
+        raise ValueError("a label is not a number")
     if "64[" in kind:
         return np.array(values, dtype=np.int64).view(kind)
     return np.array(values, dtype=kind)

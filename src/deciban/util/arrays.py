@@ -1,4 +1,4 @@
-"""The array types of this project, limits of numbers, and a few helpers."""
+"""Array types, numeric limits and array helpers."""
 
 import os
 from dataclasses import fields
@@ -14,41 +14,42 @@ Flags = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.floating] | npt.NDArray[np.integer]
 
-# Cells beyond this cannot be squared and added up.
+# Cells beyond this cannot be squared and summed.
 TOO_LARGE = np.float64(1e140)
 
-# Cells beyond this count as this in terms whose signs differ, so that they never make inf - inf.
+# Larger cells are reduced to this in terms of different signs, so that inf - inf never occurs.
 MAX_AMOUNT = np.float64(1e290)
 
-# Cells that differ by a few units of their last digit are equal: the variance of that, in units of their mean square.
+# Cells that differ only in their last few bits count as equal: the variance of that, relative to their mean square.
 ROUNDING_VARIANCE = (4.0 * 2.0**-52) ** 2
 
-# Doubles of this size have no digits behind the point.
+# Doubles from this size on have no fractional part.
 MIN_WHOLE = 2.0**52
 
-# The seed of the hashes of cells. The hash of 0.0 is the seed itself; that of a missing cell is 0.
+# Seed of the hashes of cells. The hash of 0.0 is the seed itself; that of a missing cell is 0.
 CONTENT_SEED = 0x9E3779B97F4A7C15
 
-# Slots of a hash table of rows for each different row that it may hold: fewer make searches long.
+# Slots of a hash table per distinct row that it may hold; fewer would make searches slow.
 SLOTS_PER_CONTENT = 2
 
-# Bytes that kernels may read behind the last word of a vocabulary.
+# Bytes that kernels may read beyond the last word of a vocabulary.
 SPARE = 16
 
 # Doubles that kernels add at once.
 LANES = 4
 
-# Rows that kernels score together; and how far apart the columns of such a tile stand in memory: at a power of two they
-# would share a few places of the cache.
+# Rows that kernels score together.
 TILE_ROWS = 64
+
+# Distance in memory between the columns of such a tile. At a power of two they would share a few cache lines.
 TILE_PITCH = TILE_ROWS + 8
 
-# Processors that this process may use. Asked once: the question takes longer than scoring a row.
+# Processors that this process may use. Determined once, because it takes longer than scoring a row.
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class PickledFields:
-    """A dataclass that is pickled without what was worked out from its fields."""
+    """Base of dataclasses that are pickled without cached values."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
@@ -57,7 +58,7 @@ class PickledFields:
 class _Alias:
     """The memory of an array, marked writable.
 
-    NumPy itself does not lift the mark from memory that its owner (Arrow, a mapped file) has marked read-only.
+    NumPy cannot remove the mark from memory that its owner (Arrow, a mapped file) has marked read-only.
     """
 
     def __init__(self, array: npt.NDArray[np.generic]) -> None:
@@ -68,9 +69,9 @@ class _Alias:
 
 
 def kernel_view(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-    """`array` as kernels take it: C-contiguous and not marked read-only.
+    """Return `array` in the form that kernels take: C-contiguous and not marked read-only.
 
-    To numba a read-only array has another type, for which a kernel is compiled once more. Kernels never write to their
+    For numba a read-only array has another type, for which kernels are compiled again. Kernels never write to their
     inputs, so a view of the same memory without the mark saves seconds of the first fit.
     """
     contiguous = np.ascontiguousarray(array)
@@ -78,22 +79,22 @@ def kernel_view(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
 
 
 def in_lanes(table: Floats) -> Floats:
-    """`table` with columns of zeros up to a multiple of LANES."""
+    """Return `table` padded with columns of zeros to a multiple of LANES."""
     return np.ascontiguousarray(np.pad(table, ((0, 0), (0, -table.shape[1] % LANES))))
 
 
-def even_part(whole: int, most: int) -> int:
-    """The size of the parts, `most` at most, that a whole is cut into: all about equal, and even in number.
+def even_part(whole: int, max_size: int) -> int:
+    """Return the size, at most `max_size`, of nearly equal parts of a whole, such that their number is even.
 
-    A short part, or an odd one at the end, would leave threads idle.
+    A short or odd last part would leave threads idle.
     """
-    return -(-whole // (2 * -(-whole // (2 * most))))
+    return -(-whole // (2 * -(-whole // (2 * max_size))))
 
 
 def scatter_to(array: Any, positions: Integers, size: int, axis: int = 0) -> Any:
-    """`array` with its slices along `axis` moved to `positions` of an axis of length `size`; zero elsewhere.
+    """Return `array` with its slices along `axis` moved to `positions` of an axis of length `size`; zero elsewhere.
 
-    A slice whose position is negative is dropped.
+    A slice with a negative position is dropped.
     """
     shape = list(array.shape)
     shape[axis] = size
@@ -107,18 +108,18 @@ def scatter_to(array: Any, positions: Integers, size: int, axis: int = 0) -> Any
 
 
 def sum_columns_at(table: Floats, place: Integers, size: int) -> Floats:
-    """The columns of `table` added up at their places among `size` columns."""
+    """Return the columns of `table` summed at their positions among `size` columns."""
     result = np.zeros((size, table.shape[0]))
     np.add.at(result, place, table.T)
     return np.ascontiguousarray(result.T)
 
 
 def sum_at(place: npt.NDArray[Any], values: npt.NDArray[Any], size: int) -> Floats:
-    """The values added up at their places among `size`."""
+    """Return the values summed at their positions among `size`."""
     return np.bincount(place, values, size).astype(np.float64, copy=False)
 
 
 def log(values: Floats) -> Floats:
-    """Natural logarithm; log 0 is -inf without a warning."""
+    """Return the natural logarithm; log 0 is -inf without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Arrow arrays in the few types that values of cells have; decimal numbers as the nearest doubles."""
+"""Conversion of Arrow arrays to the few types of cell values."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,25 +7,27 @@ import pyarrow.compute as pc
 from deciban.errors import BadCell
 from deciban.util.arrays import Floats
 
-# Whole numbers up to this, and powers of ten with exponents up to that, are doubles; so their quotient is rounded once.
+# Integers up to this are exact doubles.
 EXACT_WHOLE = 1 << 53
+
+# Powers of ten up to this exponent are exact doubles, so that a quotient of both is rounded once.
 EXACT_POWER = 22
 
 
 def as_values(array: pa.Array, column: int = 0) -> pa.Array:
-    """`array` in one of the few types that levels have: text, int64, float64, bool, or a date or time.
+    """Return `array` in one of the types of levels: text, int64, float64, bool, or a date or time.
 
-    Whole floats are integers (a missing cell makes floats of a column of codes), NaN is missing.
+    Integral floats become integers, because missing cells turn a column of codes into floats. NaN is missing.
     """
     kind = array.type
     if pa.types.is_dictionary(kind):
-        values = as_values(array.dictionary, column)  # Arrow cannot decode a dictionary of every kind of text
+        values = as_values(array.dictionary, column)  # Arrow cannot decode dictionaries of every text type
         return pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return array.cast(pa.string())
     if pa.types.is_integer(kind):
         if kind == pa.uint64() and len(array) and (pc.max(array).as_py() or 0) >= 1 << 63:
-            raise BadCell(column, None, "it holds integers beyond 2**63", "turn the column into text")
+            raise BadCell(column, None, "found integers >= 2**63", "convert the column to text")
         return array.cast(pa.int64())
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         floats = as_doubles(array) if pa.types.is_decimal(kind) else array.cast(pa.float64())
@@ -35,12 +37,12 @@ def as_values(array: pa.Array, column: int = 0) -> pa.Array:
         return floats.cast(pa.int64()) if whole and small else floats
     extension = isinstance(kind, pa.BaseExtensionType)
     if extension or pa.types.is_nested(kind) or "binary" in str(kind):
-        raise BadCell(column, None, f"it holds {kind}, which is not a category", "turn it into text or numbers first")
+        raise BadCell(column, None, f"it holds {kind}, which is not a category", "convert it to text or numbers")
     return array
 
 
 def as_doubles(array: pa.Array) -> pa.Array:
-    """The doubles nearest to decimal numbers, as every engine rounds them; Arrow itself is often off by one digit."""
+    """Return the doubles nearest to decimal numbers, as engines round them; Arrow is often off by one bit."""
     scale = array.type.scale
     if 0 <= scale <= EXACT_POWER:
         whole, exact = _digits(array.cast(pa.decimal128(38, scale)) if array.type.bit_width < 128 else array)
@@ -50,7 +52,7 @@ def as_doubles(array: pa.Array) -> pa.Array:
 
 
 def _digits(array: pa.Array) -> tuple[Floats, bool]:
-    """The digits of decimal numbers as whole numbers, and whether all of them are doubles."""
+    """Return the digits of decimal numbers as integers, and True if all of them are exact doubles."""
     if array.type.bit_width != 128 or not len(array):
         return np.zeros(len(array)), not len(array)
     halves = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)[array.offset : array.offset + len(array)]

@@ -1,4 +1,4 @@
-"""Build DataFrames for results, in the library that the user has."""
+"""DataFrames of results, in pandas or polars."""
 
 import sys
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from typing import Any
 
 from deciban.errors import UsageError
 
-# In order of preference; a library that is already imported comes before one that is only installed.
+# In order of preference; an imported library comes before one that is only installed.
 LIBRARIES = ("pandas", "polars")
 
 
 def data_frame(columns: Mapping[str, Any]) -> Any:
-    """Return a DataFrame of these columns: pandas, or polars if it alone is imported or installed."""
+    """Return a DataFrame of these columns: pandas, or polars if only polars is imported or installed."""
     imported = [name for name in LIBRARIES if name in sys.modules]
     for name in (*imported, *LIBRARIES):
         try:

@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """While it lasts, each thread multiplies matrices alone: it would only wait for the threads of the BLAS library."""
+    """Limit the BLAS library to one thread per calling thread, in a `with` block."""
     with _blas().limit(limits=1, user_api="blas"):
         yield
 
@@ -28,7 +28,7 @@ def _blas() -> Any:
 
 
 def map_in_threads(action: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:
-    """action(item) of each item, in their order, a few at a time on threads (on all cores by default)."""
+    """Yield action(item) for each item, in order, computed on threads (default: all cores)."""
     workers = threads or CORES
     if workers == 1 or (isinstance(items, Sequence) and len(items) < 2):
         yield from map(action, items)

@@ -1,4 +1,4 @@
-"""A line on the terminal for what takes longer than two seconds."""
+"""Progress line on the terminal for work that takes longer than two seconds."""
 
 import os
 import shutil
@@ -8,22 +8,26 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-# Seconds before the first line is shown, and between two; characters of a bar.
+# Seconds before the first line is shown.
 PATIENCE = 2.0
+
+# Seconds between two updates.
 INTERVAL = 0.2
+
+# Characters of the progress bar.
 BAR_WIDTH = 20
 
 Advance = Callable[[int], None]
 
-# The stage that work in several stages has reached, such as "fold 2 of 5", and when the first stage began.
+# The current stage of work in several stages, such as "fold 2 of 5", and when the first stage began.
 _stage: list[tuple[str, float]] = []
 
 
 @contextmanager
 def stages(what: str, total: int) -> Iterator[Advance]:
-    """Yields a function to call with the number of each stage, from 0, when it begins.
+    """Yield a function to call with the number of each stage, from 0, when it begins.
 
-    Lines of progress then begin with the stage, and are shown when all stages together have taken longer than PATIENCE.
+    Progress lines then start with the stage. They are shown when all stages together have taken longer than PATIENCE.
     """
     start = time.monotonic()
 
@@ -39,9 +43,10 @@ def stages(what: str, total: int) -> Iterator[Advance]:
 
 @contextmanager
 def progress(what: str, unit: str, total: int | None = None, stream: TextIO | None = None) -> Iterator[Advance]:
-    """Yields a function to call with the number of units done. It prints on terminals only, and wipes its line after.
+    """Yield a function to call with the number of units done; it prints only on terminals.
 
-    With a total it shows the share and the time left, without one the number, the rate and the time.
+    With a total the line shows the share and the remaining time, without one the number, the rate and the elapsed time.
+    The line is cleared at the end.
     """
     screen = sys.stderr if stream is None else stream
     if not _is_watched(screen):
@@ -72,7 +77,10 @@ def progress(what: str, unit: str, total: int | None = None, stream: TextIO | No
 
 
 def _is_watched(screen: TextIO | None) -> bool:
-    """Whether it is a terminal. A program without a console may have no stream at all, or one without `isatty`."""
+    """Return True for a terminal.
+
+    A program without a console may have no stream, or one without `isatty`.
+    """
     try:
         return screen is not None and screen.isatty()
     except (AttributeError, ValueError):
@@ -80,15 +88,15 @@ def _is_watched(screen: TextIO | None) -> bool:
 
 
 def _columns(screen: TextIO) -> int:
-    """How wide the terminal is."""
+    """Return the width of the terminal."""
     try:
         return os.get_terminal_size(screen.fileno()).columns or 80
     except (OSError, ValueError):
         return shutil.get_terminal_size().columns
 
 
-def describe_progress(what: str, unit: str, done: int, total: int | None, seconds: float, most: int = 120) -> str:
-    """What is done so far, in one line of `most` characters at most: what matters least is left out first."""
+def describe_progress(what: str, unit: str, done: int, total: int | None, seconds: float, max_width: int = 120) -> str:
+    """Return the progress in one line of at most `max_width` characters, leaving out details that do not fit."""
     rate = done / max(seconds, 1e-9)
     speed = f", {rate:,.0f} a second"
     if not total or done > total:  # a total may be an estimate
@@ -103,11 +111,11 @@ def describe_progress(what: str, unit: str, done: int, total: int | None, second
             f"{what} {share}: {amount}{time_left}",
             f"{what} {share}{time_left}",
         ]
-    return next((form for form in forms if len(form) <= most), forms[-1][: max(most, 1)])
+    return next((form for form in forms if len(form) <= max_width), forms[-1][: max(max_width, 1)])
 
 
 def show_line(line: str, stream: TextIO | None = None) -> None:
-    """Show a line on the terminal that the next one replaces; an empty one wipes it. Elsewhere nothing is printed."""
+    """Show a line on the terminal that the next one replaces; an empty line clears it."""
     screen = sys.stderr if stream is None else stream
     if _is_watched(screen):
         print(f"\r\033[K{line[: _columns(screen) - 1]}", end="", file=screen, flush=True)

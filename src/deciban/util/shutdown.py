@@ -1,8 +1,8 @@
-"""How a command ends at a signal: files that it has not finished are removed, and its exit code tells the signal.
+"""Termination by signals: unfinished files are removed, and the exit code is that of the signal.
 
-No exception is raised. Where C calls Python (while a module is imported, a kernel compiled, a query run) one that comes
-from a signal may be lost or become another; ending the process is sure. Files are written whole or not at all, so there
-is nothing to tidy up but the temporary files that are named here.
+No exception is raised. If C code is calling Python (during an import, a compilation or a query), an exception from a
+signal may be lost or replaced; ending the process is reliable. Files are written completely or not at all, so only the
+temporary files registered here need to be removed.
 """
 
 import os
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-# The exit codes are 128 and the number: 129, 130, 143.
+# Signals and the message for each; the exit codes are 128 plus the number: 129, 130, 143.
 SIGNALS = {"SIGHUP": "hung up", "SIGINT": "interrupted", "SIGTERM": "terminated"}
 
 _unfinished: dict[str, int] = {}  # paths, and the process that made them
-written: list[str] = []  # paths of what has been finished
+written: list[str] = []  # paths of finished results
 
 
 def remove_at_exit(path: str) -> None:
@@ -27,14 +27,14 @@ def remove_at_exit(path: str) -> None:
 
 
 def mark_finished(path: str, result: str | None = None) -> None:
-    """Do not remove this file or folder any more; `result` is the path that it has been renamed to."""
+    """Keep this file or folder; `result` is the path that it was renamed to."""
     _unfinished.pop(path, None)
     if result is not None and result not in written:
         written.append(result)
 
 
 def catch_signals() -> None:
-    """End at the first signal, with its exit code; one that is ignored (nohup, &) stays ignored."""
+    """End at the first signal, with its exit code; ignored signals (nohup, &) stay ignored."""
     for name in SIGNALS:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
@@ -42,12 +42,12 @@ def catch_signals() -> None:
 
 
 def leave(code: int) -> "NoReturn":
-    """End with this code at once: while the interpreter shuts down in order, a signal would print an error."""
+    """Exit immediately with this code, because a signal during interpreter shutdown would print an error."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
                 stream.flush()
-        except BrokenPipeError:  # whoever read the output has seen enough
+        except BrokenPipeError:  # the reader has closed the pipe
             pass
         except (OSError, ValueError) as problem:
             _print_error(f"deciban: error: the output cannot be written: {problem}")

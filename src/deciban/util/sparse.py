@@ -1,4 +1,4 @@
-"""Rows of which only the cells that are not zero are stored."""
+"""Rows in compressed sparse row (CSR) form."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +22,7 @@ class SparseArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Rows in CSR form: row i has data[k] in column indices[k] for indptr[i] <= k < indptr[i + 1], and 0 elsewhere.
+    """Rows in CSR form: row i has data[k] in column indices[k] for indptr[i] <= k < indptr[i + 1], else 0.
 
     A slice shares data and indices with the whole: `indptr` need not start at 0.
     """
@@ -38,7 +38,7 @@ class SparseRows:
 
     @property
     def stored(self) -> npt.NDArray[Any]:
-        """The cells of these rows that are stored."""
+        """The stored cells of these rows."""
         return np.asarray(self.data[self.indptr[0] : self.indptr[-1]])
 
     def slice(self, start: int, stop: int) -> "SparseRows":
@@ -52,12 +52,12 @@ class SparseRows:
         return SparseRows.of(self.matrix()[rows])
 
     def with_values(self, stored: npt.NDArray[Any]) -> "SparseRows":
-        """The same rows with other values in their stored cells."""
+        """Return the same rows with other values in their stored cells."""
         first, last = self.indptr[0], self.indptr[-1]
         return SparseRows(stored, self.indices[first:last], self.indptr - first, self.width)
 
     def matrix(self) -> "sparse.csr_array":
-        """These rows as SciPy has them."""
+        """Return these rows as a SciPy matrix."""
         from scipy import sparse
 
         rows = self.with_values(self.stored)
@@ -68,5 +68,5 @@ class SparseRows:
 
 
 def dense_row(cells: Numbers | SparseRows, row: int) -> Numbers:
-    """One row with all its cells."""
+    """Return one row with all its cells."""
     return np.asarray(cells[row] if isinstance(cells, np.ndarray) else cells.slice(row, row + 1).matrix().toarray()[0])

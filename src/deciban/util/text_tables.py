@@ -1,16 +1,16 @@
-"""Tables, numbers and names as people read them in a terminal, and values as programs read them in JSON."""
+"""Formatting of tables, numbers and names for terminals and JSON."""
 
 import math
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-# Evidence in nats times this is in decibans: ten times the common logarithm of odds.
+# Decibans per nat: a deciban is ten times the common logarithm of odds.
 DECIBANS = 10.0 / math.log(10.0)
 
 
 def align_table(lines: Iterable[Sequence[str]], right: Collection[int] = ()) -> str:
-    """Lines of cells as a table; the columns in `right` (their places, from 0) end at one edge, as numbers do.
+    """Return lines of cells as an aligned table; `right` lists the right-aligned columns, from 0.
 
     >>> print(align_table([("name", "rows"), ("東京", "7"), ("Ulm", "12")], right=[1]))
     name  rows
@@ -20,16 +20,18 @@ def align_table(lines: Iterable[Sequence[str]], right: Collection[int] = ()) -> 
     cells = [tuple(line) for line in lines]
     widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
 
-    def padded(place: int, text: str) -> str:
+    def pad(place: int, text: str) -> str:
         blank = " " * (widths[place] - text_width(text))
         return blank + text if place in right else text + blank
 
-    return "\n".join("  ".join(padded(k, text) for k, text in enumerate(line)).rstrip() for line in cells)
+    return "\n".join("  ".join(pad(k, text) for k, text in enumerate(line)).rstrip() for line in cells)
 
 
 def text_width(text: str) -> int:
-    """How many places of a terminal a text takes: two for a wide character, such as one of Chinese, none for an accent
-    that stands over the one before."""
+    """Return the number of terminal cells of a text.
+
+    A wide character, such as a Chinese one, takes two; a combining accent takes none.
+    """
     if text.isascii():
         return len(text)
     return sum(map(_places, text))
@@ -41,25 +43,25 @@ def _places(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def shorten(text: str, most: int) -> str:
-    """A text that takes at most so many places of a terminal; "…" stands for what was cut off.
+def shorten(text: str, max_width: int) -> str:
+    """Return a text truncated to `max_width` terminal cells; "…" marks the truncation.
 
     >>> shorten("a long name", 7), shorten("a name", 7)
     ('a long…', 'a name')
     """
-    if text_width(text) <= most:
+    if text_width(text) <= max_width:
         return text
     kept, width = "", 1
     for character in text:
         width += _places(character)
-        if width > most:
+        if width > max_width:
             break
         kept += character
     return kept.rstrip() + "…"
 
 
 def evidence_column(term: str) -> str:
-    """The name of a column that has what a term says for the predicted class against the next best.
+    """Return the name of the output column with the evidence of a term for the predicted class.
 
     >>> evidence_column("age")
     'decibans of age'
@@ -68,7 +70,7 @@ def evidence_column(term: str) -> str:
 
 
 def format_class(label: object) -> str:
-    """A class as people and files write it: true and false as in JSON and CSV, not as in Python.
+    """Return a class label as files show it: true and false as in JSON and CSV, not as in Python.
 
     >>> format_class(True), format_class("True"), format_class(7)
     ('true', 'True', '7')
@@ -77,7 +79,7 @@ def format_class(label: object) -> str:
 
 
 def same_label(one: object, other: object) -> bool:
-    """Whether two labels are the same in a file, which knows only text; true may be written True or TRUE.
+    """Return True if two labels are equal as text in a file; true may be spelled True or TRUE.
 
     >>> same_label("TRUE", True), same_label("7", 7), same_label("A", "a")
     (True, True, False)
@@ -88,7 +90,7 @@ def same_label(one: object, other: object) -> bool:
 
 
 def count_noun(number: float, noun: str) -> str:
-    """A number of things, in the singular where there is one.
+    """Return a number with its noun, in the singular or plural.
 
     >>> count_noun(1, "row"), count_noun(1234, "row"), count_noun(2, "class"), count_noun(0, "category")
     ('1 row', '1,234 rows', '2 classes', '0 categories')
@@ -103,12 +105,12 @@ def plural(noun: str) -> str:
 
 
 def format_amount(number: float) -> str:
-    """A number of rows, to the last one; a sum of weights that is no whole number to six digits."""
+    """Return a number of rows with all its digits; fractional sums of weights have six digits."""
     return f"{number:,.0f}" if number == round(number) else f"{number:,.6g}"
 
 
 def integer_if_whole(number: float) -> float | int:
-    """A number for programs, as a whole number where it is one.
+    """Return a number as an integer if it is integral.
 
     >>> integer_if_whole(5.0), integer_if_whole(2.5)
     (5, 2.5)
@@ -117,7 +119,7 @@ def integer_if_whole(number: float) -> float | int:
 
 
 def format_digits(value: float) -> str:
-    """A probability or another figure as people read it, in six digits; files and JSON have all of them.
+    """Return a probability or metric with six significant digits; files and JSON have all of them.
 
     >>> format_digits(1 / 3), format_digits(1242486.25), format_digits(1e-7)
     ('0.333333', '1242486', '1e-07')
@@ -148,7 +150,7 @@ def format_probability(value: float) -> str:
 
 
 def format_number(value: float) -> str:
-    """A number of a table as people write it: with its own digits, as far as they are not noise.
+    """Return a number of a table with its own digits, without rounding noise.
 
     >>> format_number(1242486.0), format_number(0.1 + 0.2), format_number(-12.5), format_number(1e300)
     ('1242486', '0.3', '-12.5', '1e+300')
@@ -156,13 +158,13 @@ def format_number(value: float) -> str:
     return f"{value:.0f}" if value == round(value, 0) and abs(value) < 1e15 else f"{value:.12g}"
 
 
-def list_names(names: Iterable[str], most: int = 12) -> str:
+def list_names(names: Iterable[str], max_names: int = 12) -> str:
     shown = [repr(name) for name in names]
-    return ", ".join(shown[:most] + ([f"… ({len(shown)} in all)"] if len(shown) > most else []))
+    return ", ".join(shown[:max_names] + ([f"… ({len(shown)} in total)"] if len(shown) > max_names else []))
 
 
 def escape_line(text: str) -> str:
-    r"""The text on one line, without what would move the cursor or begin another line: such characters are escaped.
+    r"""Return the text on one line, with control characters escaped.
 
     >>> escape_line("caf\u00e9\nINFO: \x1b[2J")
     'café\\nINFO: \\x1b[2J'
@@ -173,7 +175,7 @@ def escape_line(text: str) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """A value as JSON has it: numbers that it does not have are null, dates and the like are text.
+    """Return a value as JSON: numbers that JSON lacks become null, dates and the like become text.
 
     >>> to_json({True: (1, float("inf"))})
     {'true': [1, None]}
@@ -182,8 +184,8 @@ def to_json(value: Any) -> Any:
         return {format_class(to_json(key)): to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]
-    if hasattr(value, "tolist"):  # of NumPy
+    if hasattr(value, "tolist"):  # a NumPy value
         return to_json(value.tolist())
     if isinstance(value, float):
-        return value if abs(value) < float("inf") else None  # NaN is not below either
+        return value if abs(value) < float("inf") else None  # also False for NaN
     return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -1,3 +1,3 @@
-"""The version, which model files name."""
+"""Version of the package, which is written to model files."""
 
 __version__ = "0.1.0"

@@ -1,1 +1,1 @@
-"""Count rows by SQL where they are: questions of families, statements, and statistics made of the answers."""
+"""Counting of rows by SQL inside a database: questions of families, statements, and statistics from the answers."""

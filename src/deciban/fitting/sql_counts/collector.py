@@ -1,6 +1,7 @@
-"""The questions of all column groups about rows in an SQL engine: each is asked once, however many groups need it.
+"""Questions of all column groups about rows in an SQL engine; each is asked once, even if several groups need it.
 
-`Columns` has the cells as SQL writes them, `GroupQuestions` is what the families ask (`families.base.sql_questions`).
+`Columns` has the cells as SQL expressions. `GroupQuestions` is the interface of the families
+(`families.base.sql_questions`).
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -23,10 +24,10 @@ Item = TypeVar("Item", bound=Hashable)
 
 @dataclass(frozen=True)
 class Columns:
-    """How SQL writes the cells of columns, by their places in the schema.
+    """SQL expressions for the cells of columns, by position in the schema.
 
-    numbers: as doubles, where they are numbers. values: as they are. floating: those that may hold NaN. absent: those
-    that the rows do not have, of which all cells are missing.
+    numbers: as doubles, for columns of numbers. values: as they are. floating: columns that may contain NaN. absent:
+    columns that the rows do not have, whose cells are all missing.
     """
 
     numbers: Mapping[int, str]
@@ -35,23 +36,24 @@ class Columns:
     absent: frozenset[int]
 
     @classmethod
-    def of(cls, asked: EngineRows, schema: Schema) -> "Columns":
-        """Raise a SchemaError, or a UsageError of a family, if reading an empty table of such columns raises one.
+    def of(cls, engine: EngineRows, schema: Schema) -> "Columns":
+        """Return the expressions for the columns of a schema.
 
-        Cells that are not of the type that was learned are left out: reading converts or rejects them.
+        Raise a SchemaError, or a UsageError of a family, if reading an empty table of such columns raises one. Columns
+        of another type than the learned one are left out: reading converts or rejects them.
         """
         here = {
             name: column
-            for name, column in asked.rows.columns.items()
-            if name not in (asked.examples.target, asked.examples.weight)
+            for name, column in engine.rows.columns.items()
+            if name not in (engine.examples.target, engine.examples.weight)
         }
         nothing = {name: pa.array([], column.type) for name, column in here.items()}
         table = schema.table_as_learned(Frame(pa.table(nothing)))
         for group in schema.groups:
             group.family.read(table, group.columns)
-        missing = asked.dialect.as_double("NULL")
+        missing = engine.dialect.as_double("NULL")
         numbers, values, floating, absent = {}, {}, set(), set()
-        for place, name in enumerate(schema.names or here):  # by their places where they were learned without names
+        for place, name in enumerate(schema.names or here):  # by position if they were learned without names
             if name not in here:
                 absent.add(place)
                 numbers[place] = values[place] = missing
@@ -59,9 +61,9 @@ class Columns:
             column = here[name]
             if schema.types is not None and not fits(str(plain_type(column.type)), schema.types[place]):
                 continue
-            if (number := asked.dialect.as_number(column.sql, column.type)) is not None:
+            if (number := engine.dialect.as_number(column.sql, column.type)) is not None:
                 numbers[place] = number
-            if (value := asked.dialect.as_value(column.sql, column.type)) is not None:
+            if (value := engine.dialect.as_value(column.sql, column.type)) is not None:
                 values[place] = value
             if pa.types.is_floating(column.type):
                 floating.add(place)
@@ -69,13 +71,13 @@ class Columns:
 
 
 class Listed(Generic[Item]):
-    """Items in the order in which they were entered, each once."""
+    """Distinct items in the order in which they were added."""
 
     def __init__(self) -> None:
         self._places: dict[Item, int] = {}
 
     def place(self, item: Item) -> int:
-        """Return the place of an item, which is entered if it is new."""
+        """Return the position of an item, which is added if it is new."""
         return self._places.setdefault(item, len(self._places))
 
     @property
@@ -85,10 +87,10 @@ class Listed(Generic[Item]):
 
 @dataclass
 class Questions:
-    """All that is to be asked.
+    """All questions to ask.
 
-    numbers: columns whose cells are numbers, and whether it matters that these are whole. levels: columns. tuples:
-    columns together, whose cells are taken as they are or as numbers. answers: known after they were asked.
+    numbers: columns of numbers; True if it matters that these are integers. levels: columns. tuples: columns taken
+    together, as values or as numbers. answers: known after asking.
     """
 
     numbers: dict[int, bool] = field(default_factory=dict)
@@ -103,7 +105,7 @@ class Questions:
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers, in the order of the questions."""
+    """Answers, in the order of the questions."""
 
     moments: Moments
     totals: Totals
@@ -114,13 +116,13 @@ class Answers:
 
 
 class NotInSql(Exception):  # noqa: N818 - never leaves this package
-    """SQL cannot give the numbers or the values of a column."""
+    """SQL cannot express the numbers or values of a column."""
 
 
 class GroupQuestions:
-    """The questions of one column group, as its family asks them (`families.base.sql_questions.SqlQuestions`).
+    """Questions of one column group, asked by its family (`families.base.sql_questions.SqlQuestions`).
 
-    looks: whether the family reads numbers, which it may reject.
+    looks: True if the family reads numbers, which it may reject.
     """
 
     def __init__(self, asked: Questions, known: Columns) -> None:

@@ -1,7 +1,7 @@
-"""Moments, totals, scatter matrices and bins of numbers, each by class, made of the answers to SQL statements.
+"""Moments, totals, scatter matrices and bins of numbers by class, from the answers to SQL statements.
 
-Sums of squares are never of the cells themselves but of their distances from a number near their mean: a guess from
-some rows or, if that was far off in some class, the mean of that class, which the statement finds first.
+Squares are never summed over the cells themselves, but over their distances from a number near the mean: a guess from
+some rows or, if that was far off in some class, the mean of that class, which the statement computes first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,23 +30,26 @@ from deciban.statistics.exact import two_sum
 from deciban.tables.table import Matrix
 from deciban.util.arrays import Flags, Floats
 
-# Deviations of a class between a guess and its mean beyond which the mean is found first: squares of numbers that are
-# all far from zero lose digits, fewer where the engine follows their mean (var_pop) than where it adds them up.
-FAR_FOLLOWED, FAR_ADDED = 16.0, 2.0
+# Distance between guess and class mean, in deviations, beyond which the mean is computed first: squares of numbers far
+# from zero lose digits. This limit holds if the engine tracks the mean (var_pop).
+MAX_DISTANCE_TRACKED = 16.0
 
-# The share of a sum that may be lost grows as the root of the number of rows: this is that of one row.
-LOST = 2.0**-52
+# The same limit if squares are summed.
+MAX_DISTANCE_SUMMED = 2.0
 
-# Numbers beyond 2 to this power, in widths of a bin, are edges of bins themselves.
-WHOLE_DIGITS = 52
+# Relative error of a sum of one row; it grows as the square root of the number of rows.
+ROW_ERROR = 2.0**-52
+
+# Numbers beyond 2 to this power, in bin widths, are bin edges themselves: doubles have 52 bits of fraction.
+MAX_WHOLE_BITS = 52
 
 
 @dataclass(frozen=True)
 class Wanted:
     """Questions about numbers.
 
-    ranges: columns whose least and greatest number is asked for, and whether one that is not whole is. moments, totals:
-    numbers, the former with a guess of their means.
+    ranges: columns whose minimum and maximum is needed; True if a number that is not an integer is needed too. moments:
+    numbers with a guess of their means. totals: numbers.
     """
 
     ranges: Mapping[int, bool] = field(default_factory=dict)
@@ -54,7 +57,7 @@ class Wanted:
     totals: Sequence[Number] = ()
 
     def of(self, columns: Iterable[int]) -> "Wanted":
-        """The same of some columns alone."""
+        """Return the questions about some columns only."""
         some = set(columns)
         return Wanted(
             {column: whole for column, whole in self.ranges.items() if column in some},
@@ -67,7 +70,7 @@ class Wanted:
 class Numbers:
     """Answers about numbers, each by class.
 
-    ranges: of each column the least and the greatest number and, where that was asked, one that is not whole. nan:
+    ranges: of each column the least and the greatest number and, where that was engine, one that is not whole. nan:
     columns with NaN. sums: of each number the weight, and mean and variance, or with weights the sums of it and of its
     square. totals: weight and sum.
     """
@@ -89,24 +92,24 @@ class Numbers:
         return number.of(np.where(low == high, low, np.nan))
 
     def largest(self, column: int) -> float:
-        """The largest size of the cells of a column; 0 without any."""
+        """Return the largest absolute value of the cells of a column; 0 without any."""
         return float(np.nan_to_num(np.abs(self.ranges[column])).max(initial=0.0))
 
 
 def ask_numbers(
-    asked: EngineRows, sql: Mapping[int, str], wanted: Wanted, classes: Classes | None
+    engine: EngineRows, sql: Mapping[int, str], wanted: Wanted, classes: Classes | None
 ) -> tuple[Classes, Numbers]:
-    """Ask about columns, which are given as doubles; and for the classes, if they are not known."""
+    """Ask about columns, given as doubles, and about the classes if these are not known."""
     sums = Sums()
-    ranges = {column: sums.add(sql[column], *_range(asked, whole)) for column, whole in wanted.ranges.items()}
-    values = {number: number.sql(asked.dialect, sql[number.column]) for number in (*wanted.moments, *wanted.totals)}
-    weights = {number: sums.add(values[number], asked.present) for number in wanted.moments}
+    ranges = {column: sums.add(sql[column], *_range(engine, whole)) for column, whole in wanted.ranges.items()}
+    values = {number: number.sql(engine.dialect, sql[number.column]) for number in (*wanted.moments, *wanted.totals)}
+    weights = {number: sums.add(values[number], engine.present) for number in wanted.moments}
     about = {
-        number: sums.add(write_difference(asked, values[number], near), *_write_two_sums(asked))
+        number: sums.add(write_difference(engine, values[number], near), *_write_two_sums(engine))
         for number, near in wanted.moments.items()
     }
-    totals = {number: sums.add(values[number], asked.present, asked.total) for number in wanted.totals}
-    classes, found, broken = sums.ask(asked, classes)
+    totals = {number: sums.add(values[number], engine.present, engine.total) for number in wanted.totals}
+    classes, found, broken = sums.ask(engine, classes)
     return classes, Numbers(
         {column: found[place] for column, place in ranges.items()},
         frozenset(column for column, place in ranges.items() if broken[place.start + 1]),
@@ -115,54 +118,54 @@ def ask_numbers(
     )
 
 
-def _range(asked: EngineRows, whole: bool) -> list[Aggregate]:
-    """The least and the greatest number; and one that is not whole, if that matters."""
+def _range(engine: EngineRows, whole: bool) -> list[Aggregate]:
+    """Return aggregates for the minimum and maximum, and for a number that is not an integer if that matters."""
     ends: list[Aggregate] = ["min({})".format, "max({})".format]
-    return [*ends, lambda v: f"min(CASE WHEN {asked.dialect.is_whole(v)} THEN NULL ELSE {v} END)"] if whole else ends
+    return [*ends, lambda v: f"min(CASE WHEN {engine.dialect.is_whole(v)} THEN NULL ELSE {v} END)"] if whole else ends
 
 
-def _write_two_sums(asked: EngineRows) -> list[Aggregate]:
-    """Mean and variance; where rows have weights, sums of numbers and of squares."""
-    if asked.weight is None:
+def _write_two_sums(engine: EngineRows) -> list[Aggregate]:
+    """Return aggregates for mean and variance; with row weights, for sums of numbers and of squares."""
+    if engine.weight is None:
         return ["avg({})".format, "var_pop({})".format]
-    return [asked.total, lambda v: asked.total(asked.product(v, v))]
+    return [engine.total, lambda v: engine.total(engine.product(v, v))]
 
 
 def make_moments(
-    asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found: Numbers, classes: Classes
+    engine: EngineRows, wanted: Wanted, sql: Mapping[int, str], found: Numbers, classes: Classes
 ) -> Moments:
-    """The moments of all numbers; those whose guess was far off are asked for once more."""
+    """Return the moments of all numbers; those with a poor guess are asked for again."""
     numbers, shape = list(wanted.moments), (classes.labels.size, len(wanted.moments))
     sums, constant = np.zeros((3, *shape)), np.zeros(shape)
     for k, number in enumerate(numbers):
         sums[:, :, k], constant[:, k] = found.sums[number], found.constant(number)
-    array, far = _moments(asked, sums, np.array(list(wanted.moments.values())), classes)
+    array, far = _moments(engine, sums, np.array(list(wanted.moments.values())), classes)
     if (again := np.flatnonzero((far & np.isnan(constant)).any(axis=0))).size:
-        values = [numbers[k].sql(asked.dialect, sql[numbers[k].column]) for k in again]
-        array[:, :, again] = _moments_about_means(asked, values, classes)
+        values = [numbers[k].sql(engine.dialect, sql[numbers[k].column]) for k in again]
+        array[:, :, again] = _moments_about_means(engine, values, classes)
     n, mean, low, scatter, error = _with_constants(array, constant)
     return Moments.from_values(n, (mean, low), scatter, error)
 
 
-def _moments_about_means(asked: EngineRows, values: Sequence[str], classes: Classes) -> Floats:
-    """The array of moments of values, whose means are found first."""
+def _moments_about_means(engine: EngineRows, values: Sequence[str], classes: Classes) -> Floats:
+    """Return the array of moments of values, whose means are computed first."""
     size, parts = MAX_AGGREGATES // 4, []
     for first in range(0, len(values), size):
         some = values[first : first + size]
         named = [f"v{k}" for k in range(len(some))]
-        aggregates = [one(v) for one in (asked.present, *_write_two_sums(asked)) for v in named]
+        aggregates = [one(v) for one in (engine.present, *_write_two_sums(engine)) for v in named]
         aggregates += [f"max({name_mean(v)})" for v in named]
-        answer, _ = asked.of_each_class(asked.about_means(some), aggregates, classes)
+        answer, _ = engine.of_each_class(engine.about_means(some), aggregates, classes)
         sums = answer.reshape(4, len(some), -1).transpose(0, 2, 1)
-        parts.append(_moments(asked, sums[:3], sums[3], classes)[0])
+        parts.append(_moments(engine, sums[:3], sums[3], classes)[0])
     return np.concatenate(parts, axis=2)
 
 
-def _moments(asked: EngineRows, sums: Floats, near: Floats, classes: Classes) -> tuple[Floats, Flags]:
-    """The array of moments, given sums about some numbers, and where these numbers were too far off."""
+def _moments(engine: EngineRows, sums: Floats, near: Floats, classes: Classes) -> tuple[Floats, Flags]:
+    """Return the array of moments from sums about some numbers, and where these numbers were too far off."""
     n, first, second = np.nan_to_num(sums)
     there = n > 0.0
-    if asked.weight is None:
+    if engine.weight is None:
         step, scatter = first, n * second
     else:
         step = np.divide(first, n, out=np.zeros_like(n), where=there)
@@ -170,12 +173,12 @@ def _moments(asked: EngineRows, sums: Floats, near: Floats, classes: Classes) ->
     mean = two_sum(np.broadcast_to(np.nan_to_num(near), n.shape), step)
     error = estimate_error(n, classes) * (scatter + n * step**2)
     array = np.where(there, np.stack([n, *mean, scatter, error]), 0.0)
-    most = FAR_FOLLOWED if asked.weight is None else FAR_ADDED
+    most = MAX_DISTANCE_TRACKED if engine.weight is None else MAX_DISTANCE_SUMMED
     return array, n * step**2 > most**2 * scatter
 
 
 def _with_constants(array: Floats, constant: Floats) -> Floats:
-    """The array of moments, in which numbers that are all the same have that for their mean, exactly."""
+    """Return the array of moments with exact means of numbers that are constant in a class."""
     same = ~np.isnan(constant) & (array[0] > 0.0)
     array[1:, same] = 0.0
     array[1, same] = constant[same]
@@ -183,12 +186,12 @@ def _with_constants(array: Floats, constant: Floats) -> Floats:
 
 
 def estimate_error(n: Floats, classes: Classes) -> Floats:
-    """The share by which a sum over rows of so much weight may be wrong."""
-    return np.asarray(LOST * np.sqrt(np.clip(n, 1.0, max(classes.rows, 1))))
+    """Return the relative error of a sum over rows with this total weight."""
+    return np.asarray(ROW_ERROR * np.sqrt(np.clip(n, 1.0, max(classes.rows, 1))))
 
 
 def make_totals(numbers: Sequence[Number], found: Numbers, classes: Classes) -> Totals:
-    """The totals of numbers."""
+    """Return the totals of numbers."""
     sums = np.zeros((2, classes.labels.size, len(numbers)))
     for k, number in enumerate(numbers):
         sums[:, :, k] = np.nan_to_num(found.totals[number])
@@ -196,7 +199,7 @@ def make_totals(numbers: Sequence[Number], found: Numbers, classes: Classes) -> 
 
 
 def reject_unusable(family: Family, found: Numbers, columns: Sequence[int]) -> None:
-    """Raise a BadCell if a family cannot use a number that was found; its row is not known."""
+    """Raise a BadCell if a family cannot use one of these numbers; its row is unknown."""
     witnesses = np.full((max(found.ranges[column].size for column in columns), len(columns)), np.nan)
     for k, column in enumerate(columns):
         cells = found.ranges[column].ravel()
@@ -210,24 +213,26 @@ def reject_unusable(family: Family, found: Numbers, columns: Sequence[int]) -> N
         raise
 
 
-def ask_scatter(asked: EngineRows, values: Sequence[str], guess: Floats, constant: Floats, classes: Classes) -> Scatter:
-    """The scatter matrices of values: about a guess of their means or, where that is far off, about the means.
+def ask_scatter(
+    engine: EngineRows, values: Sequence[str], guess: Floats, constant: Floats, classes: Classes
+) -> Scatter:
+    """Return the scatter matrices of values: about a guess of their means or, if that is far off, about the means.
 
-    constant: what a value is in each class where it is always the same, NaN elsewhere.
+    constant: the value in classes where it is constant, NaN elsewhere.
     """
-    about = [write_difference(asked, value, near) for value, near in zip(values, guess, strict=True)]
+    about = [write_difference(engine, value, near) for value, near in zip(values, guess, strict=True)]
     near = np.broadcast_to(guess, constant.shape)
-    products = Products.of(asked, asked.cells(about, complete=True), len(values), classes)
+    products = Products.of(engine, engine.cells(about, complete=True), len(values), classes)
     if (products.far & np.isnan(constant)).any():
-        source = asked.about_means(values, complete=True)
+        source = engine.about_means(values, complete=True)
         means = [f"max({name_mean(f'v{k}')})" for k in range(len(values))]
-        near = np.nan_to_num(asked.of_each_class(source, means, classes)[0].T)
-        products = Products.of(asked, source, len(values), classes)
+        near = np.nan_to_num(engine.of_each_class(source, means, classes)[0].T)
+        products = Products.of(engine, source, len(values), classes)
     return products.scatter(near, constant, classes)
 
 
 class Products:
-    """The weight of each class, the sums of its values, and those of the products of two."""
+    """Weight of each class, sums of its values, and sums of their pairwise products."""
 
     def __init__(self, weight: Floats, first: Floats, second: Floats) -> None:
         self.weight, self.first, self.second = weight, first, second
@@ -235,24 +240,24 @@ class Products:
         self.scattered = second - first[:, :, None] * self.step[:, None, :]
 
     @classmethod
-    def of(cls, asked: EngineRows, source: str, size: int, classes: Classes) -> "Products":
+    def of(cls, engine: EngineRows, source: str, size: int, classes: Classes) -> "Products":
         values = [f"v{k}" for k in range(size)]
         rows, columns = np.triu_indices(size)
-        products = [asked.product(values[i], values[j]) for i, j in zip(rows, columns, strict=True)]
-        aggregates = [asked.amount, *map(asked.total, (*values, *products))]
-        found = np.nan_to_num(asked.of_each_class(source, aggregates, classes)[0])
+        products = [engine.product(values[i], values[j]) for i, j in zip(rows, columns, strict=True)]
+        aggregates = [engine.amount, *map(engine.total, (*values, *products))]
+        found = np.nan_to_num(engine.of_each_class(source, aggregates, classes)[0])
         second = np.zeros((classes.labels.size, size, size))
         second[:, rows, columns] = second[:, columns, rows] = found[1 + size :].T
         return cls(found[0], found[1 : 1 + size].T, second)
 
     @property
     def far(self) -> Flags:
-        """Where values were too far from zero, beside their deviation, for the squares to be exact."""
+        """True where values are too far from zero, relative to their deviation, for exact squares."""
         own = np.diagonal(self.scattered, axis1=1, axis2=2)
-        return np.asarray(self.first * self.step > FAR_ADDED**2 * own)
+        return np.asarray(self.first * self.step > MAX_DISTANCE_SUMMED**2 * own)
 
     def scatter(self, near: Floats, constant: Floats, classes: Classes) -> Scatter:
-        """The statistic of values that these sums are about `near`."""
+        """Return the statistic; the sums are about `near`."""
         there, same = (self.weight > 0.0)[:, None], ~np.isnan(constant)
         mean, low = two_sum(near, self.step)
         mean, low = np.where(same, constant, mean), np.where(same, 0.0, low)
@@ -266,27 +271,27 @@ class Products:
 
 @dataclass(frozen=True)
 class Grouping:
-    """How a column is binned. by_value: bins are so fine that cells are grouped by themselves."""
+    """Bins of a column. by_value: True if the bins are so fine that cells are grouped by value."""
 
     exponent: int
     by_value: bool
 
     @classmethod
     def of(cls, some: Floats, largest: float) -> "Grouping":
-        """With bins at least as fine as all rows of a column allow, and not much finer.
+        """Return bins at least as fine as all rows of a column allow, and not much finer.
 
-        some: the numbers of some of the rows, which allow finer ones. largest: the largest size of all.
+        some: the numbers of some rows, which allow finer bins. largest: the largest absolute value of all.
         """
         alike = np.zeros(len(some), dtype=np.int32), np.ones(len(some))
         exponent = Bins.count(some[:, None], *alike, 1).columns[0].exponent
-        return cls(exponent, int(np.frexp(largest)[1]) - exponent > WHOLE_DIGITS)
+        return cls(exponent, int(np.frexp(largest)[1]) - exponent > MAX_WHOLE_BITS)
 
     def key(self, dialect: Dialect, value: str) -> Keys:
-        """The cell itself, or the number of the bin that it is in."""
+        """Return the SQL expression of the cell, or of the index of its bin."""
         return (value if self.by_value else dialect.floor(dialect.scale(value, -self.exponent)),)
 
     def column(self, rows: DistinctRows) -> ColumnBins:
-        """The bins of a column, of which cells are grouped; coarser where these are too many."""
+        """Return the bins of a column from grouped cells, coarser if these are too many."""
         numbers = as_floats(rows.cells[0])
         there = np.flatnonzero(~np.isnan(numbers))
         values = numbers[there]

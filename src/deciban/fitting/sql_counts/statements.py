@@ -1,9 +1,9 @@
-"""The SQL statements that count rows, and their answers by class.
+"""SQL statements that count rows, and their answers by class.
 
 Every statement selects from the cells that it is about: `y` is the label of a row, `w` its weight if rows have weights,
-and `v0`, `v1` ... are the values asked about. Names of users occur only in the quotes of its source.
+and `v0`, `v1` ... are the values. Names given by users occur only quoted, in the source.
 
-`EngineRows` writes and asks the statements, `Sums` collects aggregates of values, `ask_groups` asks for distinct cells.
+`EngineRows` writes and runs the statements, `Sums` collects aggregates of values, `ask_groups` groups distinct cells.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,13 +22,13 @@ from deciban.tables.labels import MAX_REPETITIONS, UNKNOWN_LABEL, LabelArray, La
 from deciban.tables.table import Frame
 from deciban.util.arrays import Codes, Flags, Floats, sum_at
 
-# Aggregates of one statement: PostgreSQL has room for 1,664.
+# Aggregates per statement: PostgreSQL allows 1,664 columns.
 MAX_AGGREGATES = 480
 
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes, the weight of each, the number of rows with a label and a weight, and of rows with only a weight."""
+    """Classes, the weight of each, the number of rows with a label and a weight, and of rows without a label."""
 
     labels: LabelArray
     weight: Floats
@@ -38,10 +38,10 @@ class Classes:
 
 @dataclass(frozen=True)
 class EngineRows:
-    """Rows in an engine, to be asked about.
+    """Rows in an engine.
 
-    label, weight: as SQL writes them; None where rows have no weights. careful: whether numbers may be such that the
-    engine cannot multiply them.
+    label, weight: SQL expressions; weight is None if rows have no weights. careful: True if the engine may not be able
+    to multiply the numbers.
     """
 
     rows: SqlRows
@@ -105,22 +105,22 @@ class EngineRows:
         return self._classes(answer, as_floats(answer.column(2)))
 
     def _bad_weight(self, found: float | None) -> DataError:
-        """The error of `check_weights`, without the row, which is not known."""
+        """Return the error of `check_weights`, without the row, which is unknown."""
         return DataError(
             f"a weight is {np.nan if found is None else found}",
             place=Place(column=self.examples.weight),
-            remedy=f"a weight is a number of repetitions: finite, not negative, at most {MAX_REPETITIONS:g}",
+            remedy=f"weights must be finite, not negative and at most {MAX_REPETITIONS:g}",
         )
 
     def _classes(self, answer: pa.Table, weight: Floats) -> Classes:
-        """The classes of an answer, which has the number of rows behind each label."""
+        """Return the classes of an answer, which has the number of rows of each label."""
         labels, rows = self._labels(answer.column(0)), as_floats(answer.column(1))
         known = labels.codes >= 0
         total = np.bincount(labels.codes[known], weight[known], labels.classes.size).astype(np.float64)
         return Classes(labels.classes, total, int(rows[known].sum()), int(rows[~known].sum()))
 
     def of_all_classes(self, values: Sequence[str], aggregates: Sequence[str]) -> tuple[Classes, Floats, Flags]:
-        """The classes, and what `of_each_class` answers of values: in one statement where rows have no weights."""
+        """Return the classes, and the answers of `of_each_class`; in one statement without weights."""
         if self.weight is not None:
             classes = self.classes()
             return classes, *self.of_each_class(self.cells(values), aggregates, classes)
@@ -130,8 +130,10 @@ class EngineRows:
         return classes, *self._by_class(answer.remove_column(1), classes)
 
     def of_each_class(self, source: str, aggregates: Sequence[str], classes: Classes) -> tuple[Floats, Flags]:
-        """The answer to each aggregate over a source, by class, NaN where there is none; and which of them are there
-        and NaN in some class."""
+        """Return the value of each aggregate over a source, by class, and which are NaN in some class.
+
+        Missing values are NaN in the first result only.
+        """
         found = [(np.zeros((0, classes.labels.size)), np.zeros(0, dtype=np.bool_))]
         for first in range(0, len(aggregates), MAX_AGGREGATES):
             answer = self._ask(source, aggregates[first : first + MAX_AGGREGATES])
@@ -149,19 +151,19 @@ class EngineRows:
         return numbers, np.array([pc.any(pc.is_nan(column)).as_py() is True for column in cells], dtype=np.bool_)
 
     def _ask(self, source: str, aggregates: Sequence[str]) -> pa.Table:
-        """The answers to aggregates, for each label."""
+        """Run aggregates, grouped by label."""
         shown = ", ".join(("y", *(f"{aggregate} AS a{k}" for k, aggregate in enumerate(aggregates))))
         return self.rows.ask(f"SELECT {shown} FROM {source} GROUP BY y")
 
     def codes(self, labels: pa.ChunkedArray, classes: Classes) -> Codes:
-        """The places of labels in an answer among the classes; a DataError where one is unknown."""
+        """Return the class indices of labels in an answer; raise a DataError for an unknown label."""
         places = self._labels(labels).places_among(classes.labels)
         if (places == UNKNOWN_LABEL).any():
             raise make_changed_error()
         return places
 
     def _labels(self, cells: pa.ChunkedArray) -> Labels:
-        """The labels in an answer, of the type that they have when they are read."""
+        """Return the labels in an answer, with the type they have when read."""
         kind = self.rows.columns[self.examples.target].type
         return self.examples.labels_of(cells.cast(kind) if pa.types.is_floating(kind) else cells)
 
@@ -171,11 +173,11 @@ class EngineRows:
 
     @property
     def amount(self) -> str:
-        """The weight of all rows of a group."""
+        """Weight of all rows of a group."""
         return self.dialect.as_double("count(*)") if self.weight is None else "sum(w)"
 
     def present(self, value: str) -> str:
-        """The weight of the rows where a value is there."""
+        """Return the weight of the rows in which a value is not missing."""
         return (
             self.dialect.as_double(f"count({value})")
             if self.weight is None
@@ -183,15 +185,15 @@ class EngineRows:
         )
 
     def total(self, value: str) -> str:
-        """The weighted sum of a value."""
+        """Return the weighted sum of a value."""
         return f"sum({value})" if self.weight is None else f"sum(w * {value})"
 
     def product(self, one: str, other: str) -> str:
-        """The product of two values."""
+        """Return the product of two values."""
         return self.dialect.product(one, other) if self.careful else f"{one} * {other}"
 
     def mean(self, value: str) -> str:
-        """A number near the weighted mean of a value."""
+        """Return a number near the weighted mean of a value."""
         return f"avg({value})" if self.weight is None else f"({self.total(value)} / {self.present(value)})"
 
 
@@ -201,18 +203,18 @@ def _weight(rows: SqlRows, examples: LabeledStream) -> str:
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
     number = rows.dialect.as_number(column.sql, column.type) if any(is_kind(column.type) for is_kind in kinds) else None
     if number is None:
-        raise DataError(f"the weights are not numbers ({column.type})", remedy="give one number a row")
+        raise DataError(f"the weights are not numbers ({column.type})", remedy="pass one number per row")
     return number
 
 
 def make_changed_error() -> DataError:
     """Return the error for statements that do not agree with each other."""
-    return DataError("the table has changed while it was counted", remedy="count it again")
+    return DataError("the table changed while it was counted", remedy="count it again")
 
 
-def write_difference(asked: EngineRows, value: str, number: float) -> str:
+def write_difference(engine: EngineRows, value: str, number: float) -> str:
     """Return the distance of a value from a number."""
-    return f"({value}) - {asked.dialect.number(number)}"
+    return f"({value}) - {engine.dialect.number(number)}"
 
 
 def name_mean(value: str) -> str:
@@ -221,36 +223,38 @@ def name_mean(value: str) -> str:
 
 
 def as_floats(column: pa.ChunkedArray | pa.Array) -> Floats:
-    """A column of numbers in an answer, NaN where there is none."""
+    """Return a column of numbers of an answer as floats, NaN for NULL."""
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-# An aggregate in SQL, given what a value is called.
+# Writes an aggregate in SQL, given the name of a value.
 Aggregate = Callable[[str], str]
 
 
 class Sums:
-    """Aggregates of values to ask for, as many in one statement as it has room for."""
+    """Aggregates of values, as many per statement as it can hold."""
 
     def __init__(self) -> None:
         self._asked: list[tuple[str, Aggregate]] = []
 
     def add(self, value: str, *aggregates: Aggregate) -> slice:
-        """Ask for aggregates of a value; the places of the answers."""
+        """Add aggregates of a value; return the positions of their answers."""
         self._asked.extend((value, aggregate) for aggregate in aggregates)
         return slice(len(self._asked) - len(aggregates), len(self._asked))
 
-    def ask(self, asked: EngineRows, classes: Classes | None) -> tuple[Classes, Floats, Flags]:
-        """The classes, which are asked for too if they are not known; the answers, by class, NaN where there is none;
-        and which of them are there and NaN in some class."""
+    def ask(self, engine: EngineRows, classes: Classes | None) -> tuple[Classes, Floats, Flags]:
+        """Return the classes, the answers by class, and which of these are NaN in some class.
+
+        The classes are asked for if they are not known. Missing answers are NaN.
+        """
         numbers, broken = [], []
         first = 0
         while first < len(self._asked) or classes is None:
             values, aggregates = self._statement(first)
             if classes is None:
-                classes, found, nan = asked.of_all_classes(values, aggregates)
+                classes, found, nan = engine.of_all_classes(values, aggregates)
             else:
-                found, nan = asked.of_each_class(asked.cells(values), aggregates, classes)
+                found, nan = engine.of_each_class(engine.cells(values), aggregates, classes)
             numbers.append(found)
             broken.append(nan)
             first += len(aggregates)
@@ -258,50 +262,50 @@ class Sums:
         return classes, np.concatenate([nothing[0], *numbers]), np.concatenate([nothing[1], *broken])
 
     def _statement(self, first: int) -> tuple[list[str], list[str]]:
-        """The values that a statement is about, and the aggregates of them, from the first one that is still open."""
+        """Return the values of a statement and their aggregates, from the first that is still open."""
         names: dict[str, str] = {}
         part = self._asked[first : first + MAX_AGGREGATES]
         aggregates = [aggregate(names.setdefault(value, f"v{len(names)}")) for value, aggregate in part]
         return list(names), aggregates
 
 
-# Cells that are grouped by, together: as SQL writes them.
+# SQL expressions of cells to group by.
 Keys = tuple[str, ...]
 
 
-def ask_groups(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> list[DistinctRows]:
-    """The groups of each set of keys."""
+def ask_groups(engine: EngineRows, sets: Sequence[Keys], classes: Classes) -> list[DistinctRows]:
+    """Return the groups of each set of keys."""
     found: dict[int, DistinctRows] = {}
-    for places in _statements(sets, asked.dialect.max_grouping_sets):
-        found |= dict(zip(places, _answer(asked, [sets[place] for place in places], classes), strict=True))
+    for places in _statements(sets, engine.dialect.max_grouping_sets):
+        found |= dict(zip(places, _answer(engine, [sets[place] for place in places], classes), strict=True))
     return [found[place] for place in range(len(sets))]
 
 
-def _statements(sets: Sequence[Keys], most: int) -> Iterator[list[int]]:
-    """Yield the places of sets that are asked for together: at most `most`, and none with a key of another."""
+def _statements(sets: Sequence[Keys], max_sets: int) -> Iterator[list[int]]:
+    """Yield the positions of sets to ask for together: at most `max_sets`, without common keys."""
     left = list(range(len(sets)))
     while left:
         chosen: list[int] = []
         taken: set[str] = set()
         for place in left:
-            if len(chosen) < most and taken.isdisjoint(sets[place]):
+            if len(chosen) < max_sets and taken.isdisjoint(sets[place]):
                 chosen.append(place)
                 taken.update(sets[place])
         yield chosen
         left = [place for place in left if place not in set(chosen)]
 
 
-def _answer(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> Iterator[DistinctRows]:
-    """The groups of sets that have no key in common."""
+def _answer(engine: EngineRows, sets: Sequence[Keys], classes: Classes) -> Iterator[DistinctRows]:
+    """Yield the groups of sets without common keys."""
     ends = np.cumsum([len(keys) for keys in sets]).tolist()
     names = [[f"v{k}" for k in range(end - len(keys), end)] for keys, end in zip(sets, ends, strict=True)]
     every = [name for own in names for name in own]
     marks = [f"GROUPING({own[0]}) AS g{k}" for k, own in enumerate(names)] if len(sets) > 1 else []
     grouped = ", ".join(f"({', '.join(('y', *own))})" for own in names)
     by = f"GROUPING SETS ({grouped})" if len(sets) > 1 else ", ".join(("y", *every))
-    source = asked.cells([key for keys in sets for key in keys])
-    answer = asked.rows.ask(f"SELECT {', '.join(('y', *every, *marks, asked.amount))} FROM {source} GROUP BY {by}")
-    codes, weights = asked.codes(answer.column(0), classes), as_floats(answer.column(answer.num_columns - 1))
+    source = engine.cells([key for keys in sets for key in keys])
+    answer = engine.rows.ask(f"SELECT {', '.join(('y', *every, *marks, engine.amount))} FROM {source} GROUP BY {by}")
+    codes, weights = engine.codes(answer.column(0), classes), as_floats(answer.column(answer.num_columns - 1))
     if not np.allclose(sum_at(codes, weights, classes.weight.size), len(sets) * classes.weight, rtol=1e-9):
         raise make_changed_error()
     for k, end in enumerate(ends):

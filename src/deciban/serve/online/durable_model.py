@@ -50,7 +50,7 @@ from deciban.serve.problems import Problem, to_problem
 from deciban.serve.settings import LearnSettings
 from deciban.sources.write import replace_file
 from deciban.store import layout, model_file
-from deciban.store.lock import journal_of, owned
+from deciban.store.lock import journal_of, lock_model
 from deciban.util.parallel import one_blas_thread
 
 
@@ -76,7 +76,7 @@ class LockedModelFile:
     def load(cls, path: str) -> tuple["LockedModelFile", Fitted]:
         """Lock and load the file; raise a ModelFileError if another process is changing it."""
         try:
-            lock = owned(path)
+            lock = lock_model(path)
         except BlockingIOError:
             cause = "the model is in use by another process"
             raise ModelFileError(cause, place=Place(path), remedy="stop it first") from None
