@@ -9,7 +9,7 @@ import numpy as np
 
 from deciban.errors import Argument, Labels, UsageError
 from deciban.families.text.family import KnownWords, TextColumn
-from deciban.families.text.tokens import Tokens, folded_text
+from deciban.families.text.tokens import Tokens, fold_text
 from deciban.model.model import Model
 from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
@@ -137,7 +137,7 @@ def _find_words(text: str, lowercase: bool, strip_accents: bool) -> Iterator[tup
     written, place, at = [], [], 0
     for k, character in enumerate(text):
         size = len(character.lower()) if lowercase else 1
-        becomes = folded_text(small[at : at + size], False, strip_accents)
+        becomes = fold_text(small[at : at + size], False, strip_accents)
         written.append(becomes)
         place += [k] * len(becomes)
         at += size
@@ -226,7 +226,7 @@ def tokenize_texts(model: Model, row: Table) -> Iterator[TokenizedText]:
         cells = group.family.read(row, group.columns)
         for place, block, cell, column in zip(group.columns, slots, cells, likelihood.text_columns, strict=True):
             text = decode_cells(cell)[0] or ""
-            yield TokenizedText(int(block), schema.column_name(place), text, column.known_words(cell), column)
+            yield TokenizedText(int(block), schema.column_name(place), text, column.find_known_words(cell), column)
 
 
 @dataclass(frozen=True)
