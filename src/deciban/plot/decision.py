@@ -10,8 +10,8 @@ from deciban.decisions.decide import compute_risks
 from deciban.decisions.loss import Loss
 from deciban.decisions.regions import Interval, compute_areas, find_decisions, find_least_risk
 from deciban.errors import Argument, UsageError
-from deciban.explain.column_values import ColumnValues, values_of
-from deciban.explain.decision_curves import curves_of_column, curves_of_result, joint_of, places_of_columns
+from deciban.explain.column_values import ColumnValues, get_column_values
+from deciban.explain.decision_curves import compute_joint, find_columns, make_column_curves, make_result_curves
 from deciban.explain.estimates import Estimates
 from deciban.fitting.fit import open_examples
 from deciban.fitting.update import find_class_places
@@ -180,7 +180,7 @@ class DecisionDisplay(Display):
             raise UsageError("this result has no distributions", remedy="pass a result of deciban.bayes_error")
         if not result.regions:
             return DecisionMapDisplay.from_bayes_error(result, ax=ax)
-        curves = curves_of_result(result)
+        curves = make_result_curves(result)
         shown = cls(curves.x, curves.joint, result.loss, curves.rule, curves.best, name, curves.discrete)
         shown.areas, shown.risk, shown.bayes_risk = result.areas, result.risk, result.bayes_risk  # to the last digit
         return shown.plot(ax)
@@ -231,7 +231,7 @@ class DecisionDisplay(Display):
         DecisionDisplay or DecisionMapDisplay
         """
         fitted = get_fitted(estimator if priors is None else estimator.with_prior(priors))
-        wanted = places_of_columns(fitted, columns)
+        wanted = find_columns(fitted, columns)
         costs = loss_for(fitted, loss)
         points = None if X is None else _read_points(fitted, wanted, X, y)
         if wanted.size == 2:
@@ -240,9 +240,9 @@ class DecisionDisplay(Display):
                     (Argument("boundaries"), " needs exactly one column"), remedy="leave it out, or pass one column"
                 )
             return DecisionMapDisplay.from_fitted(fitted, wanted, costs, points=points, ax=ax)
-        curves = curves_of_column(fitted, int(wanted[0]), costs, boundaries, decisions)
+        curves = make_column_curves(fitted, int(wanted[0]), costs, boundaries, decisions)
         name = fitted.counts.schema.column_name(int(wanted[0]))
-        numbers = values_of(fitted, int(wanted[0])).numbers
+        numbers = get_column_values(fitted, int(wanted[0])).numbers
         lowest = np.nan if numbers is None else float(numbers[0])
         if points is not None and np.isfinite(points.values).any():
             lowest = float(np.nanmin(points.values))
@@ -513,13 +513,13 @@ class DecisionMapDisplay(Display):
         -------
         DecisionMapDisplay
         """
-        values = [values_of(fitted, int(column), SIDE_POINTS, even=True) for column in columns]
+        values = [get_column_values(fitted, int(column), SIDE_POINTS, even=True) for column in columns]
         for one in values:
             if one.numbers is None or one.dates:
                 raise UsageError(f"column {one.name!r} is not numeric", remedy="choose two numeric columns")
         x, y = (_get_axis_points(one, None if points is None else points.values[:, k]) for k, one in enumerate(values))
         grid = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
-        joint = joint_of(fitted, values, grid).reshape(y.size, x.size, -1)
+        joint = compute_joint(fitted, values, grid).reshape(y.size, x.size, -1)
         names = (values[0].name, values[1].name)
         kind = _find_boundary_kind(fitted) if all(one.kind == "continuous" for one in values) else None
         return cls(x, y, joint, loss, names, _find_ellipses(fitted, names), kind, points).plot(ax)
