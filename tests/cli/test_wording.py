@@ -24,10 +24,10 @@ def fit(deciban: Deciban, *options: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["top-words", "m.dcb"], "no column holds texts; make one --family COLUMN=Text"),
+        (["top-words", "m.dcb"], "the model has no text column; fit a column as --family COLUMN=Text"),
         (
             ["top-words", "m.dcb", "--column", "town"],
-            "--column town: this column is not Text; make it --family COLUMN=Text",
+            "--column town: this column is not Text; fit it as --family COLUMN=Text",
         ),
         (["sample", "m.dcb", "--length", "3"], "--length 3: no column has the family Text or Multinomial"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--prior", "foo"], "--prior foo: choose"),
