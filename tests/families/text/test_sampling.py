@@ -44,7 +44,7 @@ def test_what_cannot_be_drawn_or_told() -> None:
             with pytest.raises(DataError, match="is a score, not a distribution; use"):
                 call()
     numbers = BayesClassifier(tune=None).fit(np.eye(20), MAIL_LABELS)
-    with pytest.raises(UsageError, match=r"no column holds texts; make one Text\(\)"):
+    with pytest.raises(UsageError, match=r"the model has no text column; fit a column as Text\(\)"):
         numbers.top_words("ham")
     with pytest.raises(UsageError, match=r"length=5: no column has the family Text"):
         numbers.sample(2, length=5)
