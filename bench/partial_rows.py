@@ -2,7 +2,7 @@
 
     bench/.venv/bin/python bench/partial_rows.py [table ...] [--only METHOD ...] [--write]
 
-It needs the environment of bench/accuracy.py. Of each table 40 % of the rows are held out, at most 2,000, of at most
+It needs the environment of bench/accuracy.py. Of each table 40% of the rows are held out, at most 2,000, of at most
 6,000 rows in all. Their cells are masked at random, each with the same probability; small tables are masked several
 times. `tuned` is BayesClassifier(), `plain` BayesClassifier(tune=None), `prior` the shares of the classes. CatBoost and
 EBM have their defaults; missing texts are a category of their own to them. Results are kept in bench/.partial; --write
@@ -204,9 +204,9 @@ def written(results: dict[str, dict[str, dict[str, Any]]]) -> list[str]:
         "# Partial rows",
         "",
         "Written by `bench/partial_rows.py --write`: held-out log-loss with cells masked at random.",
-        f"Each entry has {percents} of the cells masked. `worst` is the most by which the tuned model is above",
-        "the better one of plain Bayes and the prior, at any of these shares. `one column` is the tuned log-loss",
-        "less that of the prior, where one column alone is known, as the mean over columns. ECE: of the tuned model.",
+        f"Each entry has {percents} of the cells masked. `worst` is the largest excess of the tuned model over",
+        "the better of plain Bayes and the prior, over these shares. `one column` is the tuned log-loss",
+        "minus that of the prior with only one column known, mean over columns. ECE is that of the tuned model.",
         "",
         "| table | rows | tuned | plain Bayes | prior | CatBoost | EBM | worst | one column | ECE |",
         "|---|--:|---|---|--:|---|---|--:|--:|---|",
@@ -230,32 +230,39 @@ def written(results: dict[str, dict[str, dict[str, Any]]]) -> list[str]:
 
 
 def draw(results: dict[str, dict[str, dict[str, Any]]], file: Path) -> None:
+    """Draw the log loss of each method by the share of known cells; triangles mark values beyond the axis."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    colors = {"tuned": "#0b5fa5", "plain": "#d1742b", "prior": "#888888", "CatBoost": "#3f8f4f", "EBM": "#8a5fb0"}
-    names = {"tuned": "deciban", "plain": "plain Bayes"}
+    colors = {"tuned": "#0072B2", "plain": "#D55E00", "prior": "#7f7f7f", "CatBoost": "#009E73", "EBM": "#CC79A7"}
+    names = {"tuned": "deciban", "plain": "plain Bayes", "prior": "class shares"}
     shown = [name for name in DRAWN if name in results]
     figure, axes = plt.subplots(2, 3, figsize=(11, 6.2), sharex=True, layout="constrained")
     known = 100.0 * (1.0 - np.array(MASKED))
     for ax, name in zip(axes.ravel(), shown, strict=False):
-        for method in METHODS:
-            if method in results[name]:
-                style = "--" if method == "prior" else "-"
-                loss = results[name][method]["loss"]
-                ax.plot(known, loss, style, marker="o", ms=3.5, color=colors[method], label=names.get(method, method))
         top = 1.9 * max(results[name]["prior"]["loss"])
-        ax.set(title=name.replace("_", " "), ylim=(0.0, top), xticks=known)
-        ax.grid(alpha=0.25)
+        for method in METHODS:
+            if method not in results[name]:
+                continue
+            loss, color = np.array(results[name][method]["loss"]), colors[method]
+            mark = {"linestyle": "--"} if method == "prior" else {"marker": "o", "markersize": 3.5}
+            ax.plot(known, loss, color=color, label=names.get(method, method), **mark)
+            beyond = known[loss > top]
+            if beyond.size:
+                ax.plot(beyond, np.full(beyond.size, top), color=color, marker="^", linestyle="none", clip_on=False)
+        ax.set_title(name.replace("_", " ").capitalize(), loc="left")
+        ax.set(ylim=(0.0, top), xticks=known, xticklabels=[f"{share:.0f}%" for share in known])
+        ax.spines[["top", "right"]].set_visible(False)
     for ax in axes[1]:
-        ax.set_xlabel("cells known, %")
+        ax.set_xlabel("known cells")
     for ax in axes[:, 0]:
-        ax.set_ylabel("held-out log-loss, nats")
-    axes[0, 0].legend(fontsize=8, frameon=False)
-    figure.suptitle("Log-loss of rows with missing cells")
-    figure.savefig(file, dpi=110)
+        ax.set_ylabel("log loss, held-out (nats per row)")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=9, frameon=False)
+    figure.suptitle("Log loss by share of known cells (triangles: beyond the axis)")
+    figure.savefig(file, dpi=100)
 
 
 def main() -> None:

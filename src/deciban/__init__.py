@@ -1,13 +1,13 @@
 """Bayes classifiers for tabular and text data: fit, explain, decide, serve.
 
-Public are the names of `__all__` here, and those of `deciban.dropin`, `deciban.plot`, `deciban.datasets`,
-`deciban.errors` and, for families of your own, `deciban.families`, `deciban.statistics` and `deciban.testing`.
-Everything else is private and may change.
+The public names are those of `__all__` in this module and in `deciban.dropin`, `deciban.plot`, `deciban.datasets` and
+`deciban.errors`. To write your own families, use `deciban.families`, `deciban.statistics` and `deciban.testing`.
+All other modules are private and may change.
 """
 
 from deciban.util.version import __version__ as __version__
 
-TYPE_CHECKING = False  # what type checkers take for true: typing takes its time, in which a signal is not yet caught
+TYPE_CHECKING = False  # type checkers assume True; importing typing would delay the catching of signals
 if TYPE_CHECKING:
     from typing import Any
 
@@ -64,8 +64,7 @@ if TYPE_CHECKING:
     from deciban.model.priors import Empirical as Empirical, Uniform as Uniform
     from deciban.sources.open import scan as scan
 
-# Where each public name lives. It is imported on first use: scikit-learn and Arrow take a second that not every program
-# needs.
+# The module of each public name. It is imported on first use, because importing scikit-learn and Arrow takes a second.
 _NAMES = {
     "deciban.decisions.bayes_error": ("bayes_error",),
     "deciban.decisions.decide": ("decide",),

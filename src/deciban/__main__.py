@@ -1,4 +1,4 @@
-"""The command `deciban`, also as `python -m deciban`: catch signals before anything else is imported."""
+"""Entry point of the command `deciban` and of `python -m deciban`. Signals are caught before other imports."""
 
 import sys
 
@@ -6,15 +6,15 @@ from deciban.util import shutdown
 
 
 class WithoutPandas:
-    """Refuses pandas: the command reads files, and pyarrow would import it where it is there, for a third of a second.
+    """Import hook that hides pandas. The command does not need it, and pyarrow's import of it takes 0.3 s.
 
-    (None in sys.modules refuses it to Python alone: pyarrow, which is compiled, takes the None for the module.)
+    `sys.modules["pandas"] = None` is not enough: pyarrow would use the None as the module.
     """
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
         if name == "pandas":
-            raise ModuleNotFoundError("the command does without pandas", name=name)
+            raise ModuleNotFoundError("the command does not use pandas", name=name)
 
 
 def main() -> None:

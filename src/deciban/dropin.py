@@ -1,7 +1,8 @@
-"""scikit-learn's naive Bayes classifiers and discriminants by name, parameter and attribute, counted by deciban.
+"""Drop-in replacements for scikit-learn's naive Bayes and discriminant analysis classifiers.
 
-Change the import and keep the rest of the script: `from deciban.dropin import GaussianNB`. They take missing cells and
-sparse matrices, learn in batches (`partial_fit` agrees with `fit`), take weights, and add up (`a + b`).
+Change only the import: `from deciban.dropin import GaussianNB`. Names, parameters and attributes are those of
+scikit-learn. These classifiers also accept missing values, sparse matrices and sample weights, learn in batches
+(`partial_fit` agrees with `fit`), and can be added (`a + b`).
 """
 
 from deciban.estimators.dropin.discriminant import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis

@@ -1,7 +1,7 @@
-"""Errors as values: a place, a cause, a remedy and a parameter, rendered by whoever shows them.
+"""Errors with a place, a cause, a remedy and a parameter.
 
 Python renders them with ``str``. The command line renders arguments as options, and the service renders the place as
-a path in the request. Nobody reads a message back.
+a path in the request. No code parses a message.
 """
 
 import sys
@@ -27,9 +27,9 @@ NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: ""})()
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of the library that a message mentions: Python shows ``alpha=3``, the command line ``--alpha 3``.
+    """Argument in a message: Python shows ``alpha=3``, the command line ``--alpha 3``.
 
-    Without a value it is the name alone: ``families=``. A family is mentioned as ``Argument("family", "Gamma")``.
+    Without a value, only the name is shown: ``families=``. A family is mentioned as ``Argument("family", "Gamma")``.
 
     >>> str(Argument("missing", "n/a")), str(Argument("families")), str(Argument("family", "Gamma"))
     ("missing='n/a'", 'families=', 'Gamma()')
@@ -46,7 +46,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels that a message lists: Python shows ``['a', 'b']``, the command line ``a, b``.
+    """Labels in a message: Python shows ``['a', 'b']``, the command line ``a, b``.
 
     >>> str(Labels(("no", "yes")))
     "['no', 'yes']"
@@ -58,14 +58,13 @@ class Labels:
         return repr(list(self.values))
 
 
-# A message: text, and the arguments and labels in it. Text is never looked into, so that no cell of a user is mistaken
-# for one.
+# A message: text, arguments and labels. Text is never parsed, so that a cell cannot be mistaken for an argument.
 Part = Argument | Labels
 Message = str | tuple[str | Part, ...]
 
 
 def render_message(message: Message, argument: Callable[[Part], str] = str) -> str:
-    """Return the text of a message; argument: how arguments and labels are shown."""
+    """Return the text of a message. `argument` renders its arguments and labels."""
     if isinstance(message, str):
         return message
     return "".join(part if isinstance(part, str) else argument(part) for part in message)
@@ -73,7 +72,7 @@ def render_message(message: Message, argument: Callable[[Part], str] = str) -> s
 
 @dataclass(frozen=True)
 class Place:
-    """Where data are wrong: the source (a file, a query), the column, and the row counted from 0. All optional.
+    """Place of invalid data: source (a file or query), column, and row counted from 0. All are optional.
 
     >>> print(Place("a.csv", "age", 12))
     a.csv, column 'age', row 12
@@ -98,27 +97,29 @@ NOWHERE = Place()
 
 
 class DecibanError(Exception):
-    """The base class of all errors that deciban raises on purpose; catch this to catch them all.
+    """Base class of all errors that deciban raises on purpose.
+
+    Catch it to catch every error of deciban. Any other exception is a bug.
 
     Parameters
     ----------
     cause : str or tuple
-        What is wrong; a tuple mixes text and `Argument`.
+        Description of the problem. A tuple mixes text, `Argument` and `Labels`.
 
     place : Place, default=Place()
-        The source, column and row that it is about.
+        Source, column and row of the problem.
 
     remedy : str or tuple, default=""
-        What to do about it.
+        Advice on how to fix it.
 
     parameter : Argument, default=None
-        The argument that is wrong.
+        The invalid argument.
 
     See Also
     --------
-    UsageError : A parameter or a call that cannot be right.
-    DataError : Data that cannot be used.
-    ModelFileError : A model file that cannot be loaded.
+    UsageError : Raised for an invalid parameter or call.
+    DataError : Raised for invalid data.
+    ModelFileError : Raised if a model file cannot be loaded.
 
     Examples
     --------
@@ -145,23 +146,23 @@ class DecibanError(Exception):
         place: Callable[[Place], str] = str,
         remedy: Callable[[Part], str] | None = None,
     ) -> str:
-        """Return the message in one line.
+        """Return the message in one line: "place: parameter: cause; remedy".
 
         Parameters
         ----------
         argument : callable, default=str
-            Shows an `Argument` or `Labels`.
+            Function that renders an `Argument` or `Labels`.
 
         place : callable, default=str
-            Shows the `Place`.
+            Function that renders the `Place`.
 
         remedy : callable, default=None
-            The same in the remedy. None: as `argument` does.
+            Function that renders arguments in the remedy. None: use `argument`.
 
         Returns
         -------
         str
-            Place, parameter, cause and remedy, as far as there are any.
+            The message. Missing parts are left out.
         """
         parameter = "" if self.parameter is None else argument(self.parameter)
         done = render_message(self.remedy, argument if remedy is None else remedy)
@@ -171,8 +172,8 @@ class DecibanError(Exception):
     def __str__(self) -> str:
         return self.render()
 
-    def about(self, source: str | None = None, column: str | None = None, row: int | None = None) -> Self:
-        """Fill in the parts of the place that the error does not have yet.
+    def add_place(self, source: str | None = None, column: str | None = None, row: int | None = None) -> Self:
+        """Add the source, column or row of the problem. Known parts are kept.
 
         Parameters
         ----------
@@ -188,7 +189,7 @@ class DecibanError(Exception):
         Returns
         -------
         DecibanError
-            The error itself.
+            This error.
         """
         known = self.place
         self.place = replace(
@@ -201,7 +202,9 @@ class DecibanError(Exception):
 
 
 class UsageError(DecibanError, ValueError):
-    """A parameter or a call that cannot be right, whatever the data are. It is a ValueError too.
+    """Raised for an invalid parameter or call, independent of the data.
+
+    It is also a ValueError.
 
     Examples
     --------
@@ -209,14 +212,14 @@ class UsageError(DecibanError, ValueError):
     >>> Gaussian(floor=-1)
     Traceback (most recent call last):
         ...
-    deciban.errors.UsageError: floor=-1: give a finite number that is at least 0
+    deciban.errors.UsageError: floor=-1: expected a finite number, at least 0
     """
 
 
 def missing_package(purpose: str, package: str, extra: str) -> UsageError:
-    """The error for an optional package that is not installed; `extra` is the extra of deciban that installs it.
+    """Return the error for an optional package that is not installed. `extra`: the extra that installs it.
 
-    deciban is on no package index, so extras are installed from its source.
+    deciban is not on a package index, so extras are installed from its source.
     """
     return UsageError(
         f"{purpose} needs {package}, which is not installed",
@@ -225,11 +228,13 @@ def missing_package(purpose: str, package: str, extra: str) -> UsageError:
 
 
 class LossError(UsageError):
-    """Costs that cannot be right, or that do not fit the classes."""
+    """Raised for invalid costs, and for costs that do not match the classes."""
 
 
 class DataError(DecibanError, ValueError):
-    """Data that cannot be used: the message names the column and row, the cause and the remedy. A ValueError too.
+    """Raised for data that cannot be used, such as a negative count or a text in a column of numbers.
+
+    The message names the column, the row, the cause and the remedy. It is also a ValueError.
 
     Examples
     --------
@@ -243,7 +248,9 @@ class DataError(DecibanError, ValueError):
 
 
 class SchemaError(DataError):
-    """Two tables, or a table and a model, whose columns do not fit together. A DataError and a ValueError too.
+    """Raised if the columns of two tables, or of a table and a model, do not match.
+
+    It is also a DataError and a ValueError.
 
     Examples
     --------
@@ -259,7 +266,9 @@ class SchemaError(DataError):
 
 
 class ForgetError(DataError):
-    """Rows that cannot be forgotten because they cannot have been learned. A DataError and a ValueError too.
+    """Raised if rows to be forgotten were not learned.
+
+    It is also a DataError and a ValueError.
 
     Examples
     --------
@@ -274,7 +283,9 @@ class ForgetError(DataError):
 
 
 class ModelFileError(DecibanError, ValueError):
-    """A file that is no model, is damaged, or was written by a newer version. It is a ValueError too.
+    """Raised if a file is not a model, is damaged, or was written by a newer version.
+
+    It is also a ValueError.
 
     Examples
     --------
@@ -285,13 +296,13 @@ class ModelFileError(DecibanError, ValueError):
     ...     try:
     ...         load(file.name)
     ...     except ModelFileError as error:
-    ...         print("refused")
-    refused
+    ...         print("not a model")
+    not a model
     """
 
 
 class DecibanWarning(UserWarning):
-    """A warning whose message may mention arguments, which the command line shows as options."""
+    """Warning of deciban. The command line shows the arguments in its message as options."""
 
     def __init__(self, message: Message) -> None:
         super().__init__(render_message(message))
@@ -299,15 +310,15 @@ class DecibanWarning(UserWarning):
 
 
 def warn_user(message: Message) -> None:
-    """Warn the caller: the warning points at the line outside of this package that brought it about."""
+    """Issue a warning that points to the calling line outside this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
         level, frame = level + 1, frame.f_back
     warnings.warn(DecibanWarning(message), stacklevel=level)
 
 
-class BadCell(Exception):  # noqa: N818 - never leaves the package: a DataError is made of it where names are known
-    """A cell that a family cannot use: its column (as a position among those given), row, cause and remedy."""
+class BadCell(Exception):  # noqa: N818 - internal; it becomes a DataError where the column names are known
+    """Raised by a family for a cell that it cannot use. `column` is a position among the columns of the family."""
 
     def __init__(self, column: int, row: int | None, cause: Message, remedy: Message) -> None:
         super().__init__(cause)
@@ -317,6 +328,6 @@ class BadCell(Exception):  # noqa: N818 - never leaves the package: a DataError 
         self.remedy = remedy
 
     def as_error(self, column_name: str, first_row: int = 0) -> DataError:
-        """Return the error for users, with the name of the column and the row counted from 0 in the whole table."""
+        """Return the public error, with the column name and the row counted from 0 in the whole table."""
         row = None if self.row is None else self.row + first_row
         return DataError(self.cause, place=Place(column=column_name, row=row), remedy=self.remedy)

@@ -1,7 +1,7 @@
-"""The laws that every family keeps, to be run on a family of anyone's: `check_family`.
+"""Test kit for families: `check_family` checks the laws that every family must satisfy.
 
-Each law is a function of a `Trial` (a family and cells for it) and a seed; it raises an AssertionError if the family
-breaks it. deciban's own tests call the same functions.
+Each law is a function of a `Trial` (a family and cells for it) and a seed. It raises an AssertionError if the family
+violates it. deciban's own tests call the same functions.
 """
 
 import json
@@ -36,14 +36,16 @@ from deciban.tables.labels import encode_labels
 
 __all__ = ["check_family"]
 
-# The rows and classes that laws are tried on.
+# Rows of the tables that laws are checked on: enough for every class, and fast.
 ROWS = 60
+
+# Classes of these tables: more than two, because some errors show only then.
 CLASSES = 3
 
-# Numbers at the edges of supports and of what doubles hold.
+# Numbers at the limits of supports and of floating point.
 EXTREMES = (1e308, 1e150, 1e-308, 5e-324, -0.0, 0.0, -1.0, 2.5, np.inf)
 
-# Counts beyond this are not summed when the probabilities of counts must add up to 1.
+# Largest count in sums of probabilities, which must be 1.
 MAX_COUNT = 2_000
 
 Rng = np.random.Generator
@@ -53,11 +55,12 @@ Refit = Callable[[Model, Counts], Model]
 
 @dataclass(frozen=True)
 class Trial:
-    """A family and how to draw cells for it.
+    """Family to check, and a function that draws cells for it.
 
-    spec: the family, or a mapping of columns to it. draw: rows of cells. exact: whether counts are exact to the bit.
-    oracle: from the cells of a class and column to a frozen SciPy distribution. samples: whether it draws samples.
-    refit: the model of the other rows when one is left out, given the model of all rows and the counts of the others.
+    spec: the family, or a mapping from columns to it. draw: function that returns rows of cells. exact: True if counts
+    are equal to the last bit. oracle: function from the cells of a class and column to a frozen SciPy distribution.
+    samples: True if the family can draw samples. refit: function from the model of all rows and the counts of all but
+    one row to the model of these.
     """
 
     spec: Any
@@ -83,44 +86,45 @@ def check_family(
     refit: Refit | None = None,
     seeds: Sequence[int] = (0, 1, 2),
 ) -> list[str]:
-    """Check that a family keeps the laws that the rest of deciban relies on.
+    """Check the laws of a family that the rest of deciban relies on.
 
-    Counts add up, in any batches and any order; weights are repetitions; what is forgotten leaves no trace; a row left
-    out is a fit without it; a row alone scores as in a batch; densities are those of the oracle, or add up to 1; linear
-    terms and shares add up to the evidence; samples lie in the support; no score is NaN; what is exported scores the
-    same; parameters and counts are written to model files and read back.
+    Counts add up in any batches and any order. Weights are repetitions. Forgotten rows leave no trace. Leaving out a
+    row equals a fit without it. A single row scores as in a batch. Densities match the oracle, or integrate to 1.
+    Linear terms and Shapley values add up to the evidence. Samples lie in the support. No score is NaN. Exports score
+    the same. Parameters and counts can be saved and loaded.
 
     Parameters
     ----------
     family : family
-        An instance, with the parameters to be checked.
+        The family, with the parameters to check.
     draw : callable, default=None
-        From a `numpy.random.Generator` and a number of rows to cells: a matrix or an Arrow table. By default three
-        columns of numbers in the support of the family, some missing.
+        Function of a `numpy.random.Generator` and a number of rows that returns cells: a matrix or an Arrow table.
+        None: three columns of numbers in the support of the family, some missing.
     columns : mapping, default=None
-        The families of the columns, if not all columns of the drawn cells have this one.
+        Families of the columns. None: all columns have this family.
     oracle : callable, default=None
-        From the cells of one class and column (an array) to a frozen distribution of SciPy, which the density must be.
+        Function from the cells of one class and column (an array) to a frozen SciPy distribution. The density must
+        equal it.
     exact : bool, default=True
-        Whether counts must be equal to the bit; otherwise to 1e-12.
+        True if counts must be equal to the last bit; otherwise to 1e-12.
     samples : bool, default=True
-        Whether the family draws samples; scores that are not a distribution cannot.
+        True if the family can draw samples. A score that is not a distribution cannot.
     refit : callable, default=None
-        From the model of all rows and the counts of all but one to the model that this one is scored by when it is left
-        out, if the family holds a part of the whole model fixed there, as `Binned` does its edges. By default it is
+        Function from the model of all rows and the counts of all but one row to the model that scores the left-out
+        row. Needed if the family keeps a part of the whole model, as `Binned` keeps its edges. None: the model is
         estimated from these counts alone.
     seeds : sequence of int, default=(0, 1, 2)
-        Seeds of the tables that are tried.
+        Seeds of the random tables.
 
     Returns
     -------
     list of str
-        The names of the laws that hold.
+        Names of the laws, all of which hold.
 
     Raises
     ------
     AssertionError
-        If a law fails: the message names each law that does, the first seed, and what was found.
+        If a law is violated. The message names each violated law, the seed and the difference.
 
     See Also
     --------
@@ -142,7 +146,7 @@ def check_family(
         for seed in seeds:
             try:
                 law(trial, seed)
-            except Exception as problem:  # whatever it is, the other laws are checked too
+            except Exception as problem:  # the other laws are checked too
                 found = " ".join(str(problem).split()) or "the assertion failed"
                 failed.append(f"{name} (seed {seed}): {type(problem).__name__}: {found[:300]}")
                 break
@@ -174,7 +178,7 @@ def _default_draw(family: Family) -> Draw:
 
 
 def take_rows(X: Any, index: Any) -> Any:
-    """Return some rows of whatever X is."""
+    """Return some rows of a matrix or an Arrow table."""
     if isinstance(X, pa.Table):
         return X.take(pa.array(np.arange(X.num_rows)[index]))
     return X[index]
@@ -199,7 +203,7 @@ def count_rows(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int
 
 
 def estimate_model(counts: Counts) -> Model:
-    """Return the model of the counts; the classes are equally probable."""
+    """Return the model of the counts, with a uniform prior."""
     return estimate(counts, np.log(np.full(counts.classes.size, 1.0 / counts.classes.size)))
 
 
@@ -232,7 +236,7 @@ def score(model: Model, cells: Any, rows: int) -> np.ndarray:
 
 
 def _floats_agree(a: np.ndarray, b: np.ndarray, exact: bool, scale: np.ndarray | float = 0.0) -> None:
-    """Cell by cell: to the bit, or to 1e-12 of the larger of the cell and its scale."""
+    """Assert that cells are equal: to the last bit, or to 1e-12 of the larger of the cell and its scale."""
     if exact:
         np.testing.assert_array_equal(a, b)
     else:
@@ -240,13 +244,13 @@ def _floats_agree(a: np.ndarray, b: np.ndarray, exact: bool, scale: np.ndarray |
 
 
 def assert_same_sums(a: ExactSums, b: ExactSums) -> None:
-    """The same numbers, written with the same digits."""
+    """Assert that exact sums are equal, digit by digit."""
     assert a.low == b.low
     np.testing.assert_array_equal(a.limbs, b.limbs)
 
 
 def assert_same_statistic(a: Any, b: Any, exact: bool, weight: float = 0.0) -> None:
-    """Equal to the bit; or to 1e-12, counts to 1e-12 of such a weight."""
+    """Assert that statistics are equal: to the last bit, or to 1e-12 (counts: to 1e-12 of `weight`)."""
     assert type(a) is type(b)
     if isinstance(a, Combined):
         for one, other in zip(a.parts, b.parts, strict=True):
@@ -279,7 +283,7 @@ def assert_same_statistic(a: Any, b: Any, exact: bool, weight: float = 0.0) -> N
             np.testing.assert_array_equal(one.edges, other.edges)
             _floats_agree(one.table, other.table, exact, weight)
     elif not isinstance(a, Moments | Scatter):
-        assert is_dataclass(a), f"{type(a).__name__} is not a statistic of deciban, nor a dataclass"
+        assert is_dataclass(a), f"{type(a).__name__} is neither a statistic of deciban nor a dataclass"
         for field in fields(a):
             np.testing.assert_equal(getattr(a, field.name), getattr(b, field.name))
     elif exact:
@@ -290,7 +294,7 @@ def assert_same_statistic(a: Any, b: Any, exact: bool, weight: float = 0.0) -> N
         _floats_agree(a.weight, b.weight, exact)
         spread = a.scatter + a.scatter_low
         scale: Any = 0.0
-        if isinstance(a, Scatter):  # a covariance is as exact as the variances it belongs to
+        if isinstance(a, Scatter):  # a covariance is as exact as its variances
             own = np.diagonal(spread, axis1=1, axis2=2)
             scale = np.sqrt(own[:, :, None] * own[:, None, :])
             deviation = np.sqrt(own)
@@ -320,7 +324,7 @@ def check_empty_is_an_identity(trial: Trial, seed: int) -> None:
 
 
 def check_counts_add(trial: Trial, seed: int) -> None:
-    """Adding counts is associative and commutative, also if shards know different classes."""
+    """Check that adding counts is associative and commutative, also if shards have different classes."""
     X, y, _ = draw_table(trial, seed)
     y = y + 2 * (np.arange(ROWS) >= 40)
     schema = infer_trial_schema(trial, X)
@@ -331,7 +335,7 @@ def check_counts_add(trial: Trial, seed: int) -> None:
 
 
 def check_batches_and_order_do_not_matter(trial: Trial, seed: int, cuts: Sequence[int] | None = None) -> None:
-    """Any batches (cut at `cuts`, or at random), empty ones too, in any order, and one row at a time."""
+    """Check that batches (split at `cuts`, or at random; also empty) in any order give the same counts."""
     X, y, rng = draw_table(trial, seed)
     schema = infer_trial_schema(trial, X)
     whole = count_rows(schema, X, y)
@@ -355,11 +359,11 @@ def check_one_row_at_a_time(trial: Trial, seed: int) -> None:
 
 
 def check_weights_are_repetitions(trial: Trial, seed: int) -> None:
-    """A row of weight k counts as k rows, one of weight 0 not at all; scaling counts is more weight."""
+    """Check that a row of weight k counts as k rows, and that scaling counts scales the weights."""
     X, y, rng = draw_table(trial, seed)
     schema = infer_trial_schema(trial, X)
     weights = rng.integers(0, 4, ROWS)
-    weights[y == CLASSES - 1] = 0  # a class that is not there at all
+    weights[y == CLASSES - 1] = 0  # a class without any weight
     repeated = np.repeat(np.arange(ROWS), weights)
     weighted = count_rows(schema, X, y, weights)
     plain = count_rows(schema, take_rows(X, repeated), y[repeated])
@@ -370,7 +374,7 @@ def check_weights_are_repetitions(trial: Trial, seed: int) -> None:
 
 
 def check_forgetting_leaves_no_trace(trial: Trial, seed: int) -> None:
-    """Rows that are learned and forgotten in other batches leave the counts, and the scores, as they were."""
+    """Check that learning rows and forgetting them in other batches leaves counts and scores unchanged."""
     X, y, rng = draw_table(trial, seed)
     schema, order = infer_trial_schema(trial, X), rng.permutation(np.arange(30, ROWS))
     before = count_rows(schema, take_rows(X, slice(0, 30)), y[:30])
@@ -384,9 +388,9 @@ def check_forgetting_leaves_no_trace(trial: Trial, seed: int) -> None:
 
 
 def check_left_out_equals_refit(trial: Trial, seed: int, *, lonely: bool = False, weighted: bool = False) -> None:
-    """`score_left_out` is what a fit of all other rows says of each row.
+    """Check that the left-out score of each row equals its score by a fit to all other rows.
 
-    lonely: a class has one row. weighted: rows have weights.
+    lonely: a class has only one row. weighted: rows have weights.
     """
     rng = np.random.default_rng(seed)
     X = trial.draw(rng, ROWS)
@@ -406,7 +410,7 @@ def check_left_out_equals_refit(trial: Trial, seed: int, *, lonely: bool = False
 
 
 def check_a_row_scores_as_in_a_batch(trial: Trial, seed: int) -> None:
-    """To the bit; and no score is NaN."""
+    """Check that a single row has the same scores as in a batch, and that no score is NaN."""
     X, y, _ = draw_table(trial, seed)
     schema = infer_trial_schema(trial, X)
     model, rows = estimate_model(count_rows(schema, X, y)), schema.table_as_learned(open_table(X))
@@ -417,7 +421,7 @@ def check_a_row_scores_as_in_a_batch(trial: Trial, seed: int) -> None:
 
 
 def check_evidence_adds_up(trial: Trial, seed: int) -> None:
-    """The evidence of blocks adds up to the log joint, that of the columns of a joint block to the block."""
+    """Check that evidence adds up: blocks to the log joint, columns of a joint block to the block."""
     X, y, model = fit_trial(trial, seed)
     rows = model.schema.table_as_learned(open_table(X))
     evidence = model.evidence(rows)
@@ -427,12 +431,15 @@ def check_evidence_adds_up(trial: Trial, seed: int) -> None:
     shares = model.likelihoods[0].shapley_values(cells)
     if shares is not None:
         whole = score(model, cells, len(y))[:, 0]
-        difference = shares.values.sum(axis=1) - whole  # up to a term that is the same for every class
+        difference = shares.values.sum(axis=1) - whole  # up to a term that is equal for all classes
         np.testing.assert_allclose(difference - difference[:, :1], 0.0, atol=1e-8)
 
 
 def check_terms_add_up_to_the_evidence(trial: Trial, seed: int) -> None:
-    """Up to a term that is the same for every class; rows of which a block has only some cells have no form."""
+    """Check that terms add up to the evidence, up to a term that is equal for all classes.
+
+    Rows with a partly missing joint block are left out: they have no such form.
+    """
     X, y, model = fit_trial(trial, seed)
     cells = read_cells(model, X)
     terms = model.likelihoods[0].discriminant_terms(
@@ -468,7 +475,7 @@ def check_densities_match_the_oracle(trial: Trial, seed: int) -> None:
 
 
 def check_densities_integrate_to_one(trial: Trial, seed: int) -> None:
-    """The density integrates to the cumulative distribution, if there is one; probabilities of counts sum to 1."""
+    """Check that the density integrates to the distribution function, or probabilities of counts sum to 1."""
     from scipy.integrate import quad
 
     X, y, model = fit_trial(trial, seed)
@@ -498,7 +505,7 @@ def check_densities_integrate_to_one(trial: Trial, seed: int) -> None:
 
 
 def check_support_contains_samples(trial: Trial, seed: int) -> None:
-    """Samples lie in the support and are possible in the class that they were drawn for."""
+    """Check that samples lie in the support and have a finite score in their class."""
     X, _, model = fit_trial(trial, seed)
     family, likelihood = model.schema.groups[0].family, model.likelihoods[0]
     if isinstance(X, np.ndarray):
@@ -517,11 +524,11 @@ def check_support_contains_samples(trial: Trial, seed: int) -> None:
     assert all(family.support.contains(column).all() for column in drawn)
     cells = drawn if isinstance(drawn[0], pa.Array) else np.stack(drawn, axis=1).astype(np.float64)
     found = score(model, cells, 300)
-    assert np.isfinite(found[np.arange(300), :, labels]).all(), "the class cannot have drawn this"
+    assert np.isfinite(found[np.arange(300), :, labels]).all(), "a sample is impossible in its class"
 
 
 def check_every_block_has_estimates(trial: Trial, seed: int) -> None:
-    """`estimates` and `parameters` describe each block."""
+    """Check that `estimates` and `free_parameters` describe each block."""
     _, _, model = fit_trial(trial, seed)
     likelihood = model.likelihoods[0]
     parameters = likelihood.free_parameters()
@@ -534,10 +541,10 @@ def check_every_block_has_estimates(trial: Trial, seed: int) -> None:
 
 
 def check_saved_and_loaded(trial: Trial, seed: int) -> None:
-    """The family and what it has counted are what a model file holds of them."""
+    """Check that the family and its counts are unchanged after saving and loading."""
     arrays: list[Any] = []
     pack(trial.family, arrays)
-    assert not arrays, "parameters are plain data, not arrays"
+    assert not arrays, "parameters must be plain data, not arrays"
     assert _read_back(trial.family) == trial.family
     X, y, _ = draw_table(trial, seed)
     counts = count_rows(infer_trial_schema(trial, X), X, y)
@@ -548,7 +555,7 @@ def check_saved_and_loaded(trial: Trial, seed: int) -> None:
 
 
 def _read_back(value: Any) -> Any:
-    """Return what the bytes of a model file say of a value."""
+    """Write a value in the format of a model file and return it as read back."""
     arrays: list[Any] = []
     written = pack_file({"format": 0, "value": pack(value, arrays)}, arrays)
     content = read_from(BytesIO(written), len(written), "model")
@@ -559,11 +566,11 @@ def _read_back(value: Any) -> Any:
 
 
 def check_exports_score_the_same(trial: Trial, seed: int) -> None:
-    """A row, with an extreme cell too, has the same probabilities by the terms of `lower`, or is rejected by both."""
+    """Check that an export computes the same probabilities, or rejects the same rows, also for extreme cells."""
     X, _, model = fit_trial(trial, seed)
     try:
         scorer = DecibanScorer(json.loads(json.dumps(model_as_json(model))))
-    except UsageError:  # it has no terms
+    except UsageError:  # the family cannot be exported
         return
     for row in _some_rows(model, X):
         cells: Any = [row] if model.schema.names is not None else np.array([list(row.values())])
@@ -576,12 +583,12 @@ def check_exports_score_the_same(trial: Trial, seed: int) -> None:
         if joint is not None and found is not None:
             expected = log_normalize(joint, model.log_prior, logarithm=True)[0][0]
             largest = np.abs(joint[np.isfinite(joint)]).max(initial=0.0)
-            lost = 4.0 * np.spacing(largest) if largest > VAST_EVIDENCE else 0.0  # digits of sums
+            lost = 4.0 * np.spacing(largest) if largest > VAST_EVIDENCE else 0.0  # digits lost in sums
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 + lost, err_msg=f"the export of {row}")
 
 
 def _some_rows(model: Model, X: Any) -> list[dict[str, Any]]:
-    """Return rows by the names of their columns, as they were drawn; if they are numbers, also with extreme ones."""
+    """Return rows as dictionaries: as drawn and, for numbers, also with extreme cells."""
     few = slice(0, len(EXTREMES))
     if isinstance(X, pa.Table):
         return list(X[few].to_pylist())
@@ -593,7 +600,7 @@ def _some_rows(model: Model, X: Any) -> list[dict[str, Any]]:
     return [dict(zip(names, cells, strict=True)) for cells in (*drawn.tolist(), *extreme.tolist())]
 
 
-# The laws, by the names that `check_family` reports.
+# The laws by name, as `check_family` reports them.
 LAWS: dict[str, Callable[[Trial, int], None]] = {
     law.__name__.removeprefix("check_"): law
     for law in (

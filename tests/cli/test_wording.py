@@ -24,10 +24,10 @@ def fit(deciban: Deciban, *options: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["top-words", "m.dcb"], "no column holds texts; make one --family COLUMN=Text"),
+        (["top-words", "m.dcb"], "the model has no text column; fit a column as --family COLUMN=Text"),
         (
             ["top-words", "m.dcb", "--column", "town"],
-            "--column town: this column is not Text; make it --family COLUMN=Text",
+            "--column town: this column is not Text; fit it as --family COLUMN=Text",
         ),
         (["sample", "m.dcb", "--length", "3"], "--length 3: no column is Text or Multinomial, which"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--prior", "foo"], "--prior foo: choose"),
@@ -79,7 +79,7 @@ def test_families_are_found_however_they_are_written(written: str, family: str, 
         ("Pooled", "unknown family 'Pooled'"),
         ("Gaussian(", "unknown family 'Gaussian('"),
         ("1+2", "unknown family '1+2'"),
-        ("binned(bins=0)", "Binned(bins=0): give a whole number"),
+        ("binned(bins=0)", "Binned(bins=0): expected a whole number"),
         ("binned(boxes=3)", "has no parameter 'boxes'"),
         ("__import__('os')", "unknown family '__import__'"),
     ],

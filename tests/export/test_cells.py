@@ -108,7 +108,7 @@ def test_what_is_no_cell_is_refused_with_the_name_of_the_column() -> None:
     for answers in everywhere([model], [rows]):
         *bad, none, empty = answers[0].rows
         assert all("column 'real': found a value of type" in answer["error"] for answer in bad)
-        assert "none of the model's columns is in the row: it has nothing" in none["error"]
+        assert "the row has none of the model's columns; it has nothing" in none["error"]
         assert empty["predict_log_proba"] == pytest.approx(model.log_prior.tolist(), abs=1e-15)
 
 

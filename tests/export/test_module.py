@@ -101,11 +101,11 @@ def test_a_model_of_another_format_is_refused() -> None:
     done = subprocess.run(
         [NODE, "-"], input=f"{scorer_source()}\ndecibanScorer({found})", capture_output=True, text=True
     )
-    assert "this is deciban model 2, expected deciban model 1; export the model again" in done.stderr
+    assert "unsupported format 'deciban model 2', expected 'deciban model 1'; export the model again" in done.stderr
 
 
 def test_a_family_that_cannot_be_exported_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match=r"column 'size': Gaussian\(\) cannot be exported; give it another family"):
+    with pytest.raises(UsageError, match=r"column 'size': Gaussian\(\) cannot be exported; choose another family"):
         BaseLikelihood().lower(ExportedColumns(Gaussian(), (0,), ["size"]))
 
 

@@ -245,7 +245,7 @@ def test_the_classes_and_what_inputs_are_stand_in_the_model() -> None:
     model = BayesClassifier(tune=None).fit(table, ["ja", "nein"]).to_onnx()
     assert json.loads({one.key: one.value for one in model.metadata_props}["classes"]) == ["ja", "nein"]
     town, day = model.graph.input
-    assert '"" where it is missing' in town.doc_string
+    assert '"" if missing' in town.doc_string
     assert "days since 1970-01-01" in day.doc_string
 
 
@@ -255,10 +255,10 @@ def test_what_onnx_cannot_say_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match=r"column 'mail': Text\(\) cannot .*to_python\(\) or to_javascript\(\)"):
         texts.to_onnx()
     long = BayesClassifier({"id": Categorical()}, tune=None).fit({"id": [2**60, 2**60 + 1] * 2}, labels)
-    with pytest.raises(UsageError, match=r"column 'id': whole numbers beyond 2\*\*53 .* turn the column into text"):
+    with pytest.raises(UsageError, match=r"column 'id': integers beyond 2\*\*53 .* convert the column to text"):
         long.to_onnx()
     silent = BayesClassifier({"x": Categorical()}, tune=None).fit({"x": list("abab")}, labels).model_
-    with pytest.raises(UsageError, match="the model reads no column"):
+    with pytest.raises(UsageError, match="the model uses no column"):
         to_onnx(replace(silent, weights=np.zeros(1)))
     wide = {name: np.arange(300) % 17 for name in "abcde"}
     joint = BayesClassifier({tuple("abcde"): JointTable()}, tune=None).fit(wide, np.arange(300) % 2)

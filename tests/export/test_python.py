@@ -88,8 +88,8 @@ def test_the_program_scores_lines_of_json(days: BayesClassifier, tmp_path: Path)
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (b'{"outlook": 5}', "line 2: column 'outlook': it holds number, but text before; use one type"),
-        (b'["sunny"]', "line 2: a row is a dict, {column: value, ...}; found a value of type list"),
+        (b'{"outlook": 5}', "line 2: column 'outlook': found number, expected text; use one type"),
+        (b'["sunny"]', "line 2: expected a row as {column: value, ...}, found a value of type list"),
         (b'{"outlook": "su', "line 2: "),
         (b'{"outlook": "\xff"}', "line 2: "),
         (b"[" * 100_000, "line 2: "),
@@ -156,7 +156,9 @@ def test_other_values_are_refused_with_the_name_of_the_column(row: dict[str, Any
 
 
 def test_a_model_of_another_version_is_refused(days: BayesClassifier) -> None:
-    with pytest.raises(ValueError, match="this is deciban model 2, expected deciban model 1; export the model again"):
+    with pytest.raises(
+        ValueError, match="unsupported format 'deciban model 2', expected 'deciban model 1'; export the model again"
+    ):
         DecibanScorer({**model_as_json(days.model_), "version": 2})
 
 

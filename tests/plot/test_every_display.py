@@ -219,5 +219,5 @@ def test_costs_and_boundaries_that_cannot_be_are_refused() -> None:
     X, y = drawn_rows(2, 3)
     with pytest.raises(UsageError, match="reject=-1: expected a cost of at least 0"):
         CoverageDisplay.from_estimator(fitted(2, 3), X, y, reject=-1)
-    with pytest.raises(UsageError, match="give finite numbers"):
+    with pytest.raises(UsageError, match="expected finite numbers"):
         DecisionDisplay.from_estimator(fitted(2, 3), 0, boundaries=[float("nan")])

@@ -82,7 +82,7 @@ def test_marks_of_what_falls_and_rises_are_on_both_sides() -> None:
 def test_bad_questions_are_refused(days: BayesClassifier) -> None:
     with pytest.raises(UsageError, match="the class itself"):
         NomogramDisplay.from_estimator(days, label="yes", against="yes")
-    with pytest.raises(UsageError, match="none of"):
+    with pytest.raises(UsageError, match="unknown class"):
         NomogramDisplay.from_estimator(days, label="perhaps")
     texts = BayesClassifier(tune=None).fit(["some words here", "other words there", "more of them"], [0, 1, 0])
     with pytest.raises(UsageError, match="no column has values"):
@@ -101,7 +101,7 @@ def test_what_rules_a_class_out_is_marked_as_infinite_and_comes_first() -> None:
     shown = NomogramDisplay.from_estimator(BayesClassifier(alpha=0, tune=None).fit(weather(), "play"))
     assert shown.columns[0].name == "outlook"
     assert shown.evidence[0][0] == np.inf
-    low, high = shown._reach()
+    low, high = shown._find_reach()
     (said,) = [text for text in shown.ax_.texts if "∞" in text.get_text()]
     assert said.get_text() == "overcast +∞"
     assert said.get_position()[0] > high, "beyond the scale"

@@ -144,5 +144,5 @@ def test_bad_questions_about_costs_are_refused(plain: BayesClassifier) -> None:
 def test_a_model_of_a_file_does_not_remember_rows(plain: BayesClassifier) -> None:
     again = BayesClassifier.from_fitted(plain.fitted_)
     for display in (ReliabilityDisplay, CoverageDisplay, CostDisplay):
-        with pytest.raises(UsageError, match="give X and y"):
+        with pytest.raises(UsageError, match="pass X and y"):
             display.from_estimator(again)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from deciban.cli.options import command, common_options, complete_files, split_pair
+from deciban.cli.options import command, common_options, complete_files, parse_pair
 from deciban.cli.output import echo, echo_heading, echo_json
 from deciban.util import shutdown
 
@@ -315,5 +315,5 @@ def _parse_numbers(text: str, option: str) -> Any:
     parts = text.split(",")
     if "=" not in text:
         return tuple(_parse_probability(part, option) for part in parts)
-    pairs = (split_pair(part, option, "a=0.2,b=0.8") for part in parts)
+    pairs = (parse_pair(part, option, "a=0.2,b=0.8") for part in parts)
     return {name.strip(): _parse_probability(value, option) for name, value in pairs}

@@ -22,7 +22,7 @@ from deciban.cli.options import (
     input_options,
     load_model,
     open_table,
-    split_names,
+    parse_names,
     warn_missing_columns,
 )
 from deciban.cli.output import check_table_output, echo, echo_heading, echo_json, escape_controls, flush, notify
@@ -227,7 +227,7 @@ def _write_tables(
 ) -> None:
     from deciban.sources.write import open_writer, to_stream
 
-    kept = None if options["keep"] is None else split_names(options["keep"], names)
+    kept = None if options["keep"] is None else parse_names(options["keep"], names)
     if kept is not None and (unknown := [name for name in kept if name not in names]):
         known = ", ".join(f'"{name}"' if "," in name else name for name in names)
         quoted = " (put names with a comma in double quotes)" if any("," in name for name in names) else ""
@@ -370,11 +370,11 @@ def top_words(model: str, label: str | None, column: str | None, count: int, as_
     """Show the most characteristic words of each class."""
     from dataclasses import asdict
 
-    from deciban.explain.words import top_words_of
+    from deciban.explain.words import list_top_words
 
     fitted = load_model(model)
     chosen = fitted.classes.tolist() if label is None else [find_class(fitted, label)]
-    found = {format_class(one): top_words_of(fitted.plain, fitted.class_index(one), count, column) for one in chosen}
+    found = {format_class(one): list_top_words(fitted.plain, fitted.class_index(one), count, column) for one in chosen}
     if as_json:
         return echo_json({one: [asdict(word) for word in some] for one, some in found.items()})
     for k, (one, some) in enumerate(found.items()):

@@ -49,12 +49,12 @@ def warn_about_model(
     expressions = {}
     for kind in TEXTS_MEANT_AS:
         for name, meant in schema.columns_like(kind).items():
-            remedy = _reading_option(name, meant, typed)
+            remedy = _advise_option(name, meant, typed)
             if not remedy and (expression := _sql_expression(meant)):
                 expressions[name] = expression
             notify("warning", f"column {name!r} {meant}, but was read as text{remedy}")
     if expressions:
-        query = "casts in --query" if table and is_address(table[0]) else _replacing_query(expressions, table)
+        query = "casts in --query" if table and is_address(table[0]) else _write_query(expressions, table)
         notify("warning", f"to read {list_first(list(expressions))} as numbers or dates, use {query}")
 
 
@@ -72,7 +72,7 @@ def quote_option(flag: str, value: str) -> str:
     return f"{flag} {shlex.quote(value)}"
 
 
-def _reading_option(name: str, meant: "MeantAs", typed: bool) -> str:
+def _advise_option(name: str, meant: "MeantAs", typed: bool) -> str:
     """Return advice on the option that reads a column as intended; empty if there is no such option."""
     if meant.kind == "numbers" and meant.detail is None and not meant.decimal_comma:
         return f"; use {quote_option('--type', f'{name}=number')} to read it as numbers"
@@ -107,7 +107,7 @@ def _quote_column(name: str) -> str:
     return name if plain else quote_name(name)
 
 
-def _replacing_query(expressions: Mapping[str, str], table: Sequence[str]) -> str:
+def _write_query(expressions: Mapping[str, str], table: Sequence[str]) -> str:
     """Return a query, as a TABLE argument, in which these columns are numbers or dates."""
     from deciban.sources.query import SQL
 

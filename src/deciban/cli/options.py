@@ -183,7 +183,7 @@ def open_table(table: Sequence[str], read: ReadOptions, output: str | None = Non
         table[0] if len(table) == 1 else list(table),
         query=read.query,
         table=read.database_table,
-        types=dict(split_pair(text, "--type", "COLUMN=TYPE") for text in read.types),
+        types=dict(parse_pair(text, "--type", "COLUMN=TYPE") for text in read.types),
         ignore=read.ignore,
         missing=(*MISSING_WORDS, *read.missing),
         encoding=read.encoding,
@@ -203,7 +203,7 @@ def table_arguments(table: Sequence[str], read: ReadOptions) -> list[str]:
     return [*(mask_passwords(source).replace(f":{HIDDEN}@", "@") for source in table), *given]
 
 
-def split_pair(text: str, option: str, form: str) -> tuple[str, str]:
+def parse_pair(text: str, option: str, form: str) -> tuple[str, str]:
     name, sign, value = text.rpartition("=")
     if not sign or not name:
         raise UsageError(f"{option} {text}: write it as {form}")
@@ -243,7 +243,7 @@ def warn_missing_columns(fitted: "Fitted", scan: "Source") -> None:
 
 
 def except_informative(fitted: "Fitted", missing: Iterable[str]) -> str:
-    """Name the columns among `missing` whose missing cells are evidence, as an exception; empty if there are none."""
+    """Name the columns among `missing` whose missing cells are evidence, as an exception. Empty without any."""
     partial = fitted.model.partial
     informative = [] if partial is None else partial.informative.tolist()
     names = {fitted.schema.column_name(column) for column in informative}.intersection(missing)
@@ -280,12 +280,12 @@ NAMES_AND_VALUE = re.compile(r"""((?:"[^"]*"|[^"=])*)=(.*)""", re.DOTALL)
 PRIORS = ("empirical", "smoothed", "uniform")
 
 
-def split_names(text: str, known: Sequence[str] = ()) -> list[str]:
+def parse_names(text: str, known: Sequence[str] = ()) -> list[str]:
     """Split a list of names such as `id,name`.
 
     A name with a comma needs double quotes, except if it is the whole list and a `known` name.
 
-    >>> split_names('id, name'), split_names('"last, first",id'), split_names("last, first", ["id", "last, first"])
+    >>> parse_names('id, name'), parse_names('"last, first",id'), parse_names("last, first", ["id", "last, first"])
     (['id', 'name'], ['last, first', 'id'], ['last, first'])
     """
     if text in known:
@@ -301,7 +301,7 @@ def parse_prior(text: str) -> Any:
     if "=" not in text:
         known = ", ".join(PRIORS)
         raise click.UsageError(f"--prior {text}: choose {known}, or give probabilities such as 'ill=0.01,well=0.99'")
-    shares = dict(split_pair(part, "--prior", "CLASS=PROBABILITY,…") for part in split_names(text))
+    shares = dict(parse_pair(part, "--prior", "CLASS=PROBABILITY,…") for part in parse_names(text))
     try:
         return {name: float(share) for name, share in shares.items()}
     except ValueError:
@@ -316,22 +316,22 @@ def parse_families(texts: Sequence[str], columns: Sequence[str] | None = None) -
     found: dict[Any, Any] = {}
     for text in texts:
         parts = NAMES_AND_VALUE.fullmatch(text)
-        named = split_names(parts[1], columns or ()) if parts is not None else []
+        named = parse_names(parts[1], columns or ()) if parts is not None else []
         if parts is None or not named:
             raise click.UsageError(f"--family {text}: write it as COLUMN=FAMILY")
         for name in named:
             if columns is not None and name not in columns:
-                raise click.UsageError(f"--family {text}: there is no column {name!r}{_suggest(name, columns)}")
+                raise click.UsageError(f"--family {text}: no column {name!r} in the table{_suggest(name, columns)}")
         found[tuple(named) if len(named) > 1 else named[0]] = _parse_family(parts[2], text)
     return found or None
 
 
 def _parse_family(text: str, option: str) -> Any:
     """Parse a family: its name in any case, or a call with literal arguments. No code is run."""
-    from deciban.families import SPREADS, known_families
+    from deciban.families import SPREADS, list_families
 
-    known = {kind.__name__.lower(): kind for kind in (*known_families(), *SPREADS)}
-    names = sorted(kind.__name__ for kind in known_families())
+    known = {kind.__name__.lower(): kind for kind in (*list_families(), *SPREADS)}
+    names = sorted(kind.__name__ for kind in list_families())
 
     def kind_of(name: str) -> Any:
         return known.get(name.lower().replace("_", ""))
@@ -354,7 +354,7 @@ def _parse_family(text: str, option: str) -> Any:
     except TypeError as problem:
         cause = str(problem).replace("__init__()", "").replace("got an unexpected keyword argument", "has no parameter")
         raise click.UsageError(f"--family {option}: {cause.replace('.', '')}") from None
-    if not isinstance(found, known_families()):
+    if not isinstance(found, list_families()):
         raise _unknown_family(text.strip(), option, names)
     return found
 

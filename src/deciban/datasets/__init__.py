@@ -1,4 +1,4 @@
-"""Small tables that come with the package."""
+"""Small example tables."""
 
 from importlib.resources import as_file, files
 
@@ -9,7 +9,7 @@ __all__ = ["headlines", "messages", "reviews", "weather"]
 
 
 def weather() -> pa.Table:
-    """Fourteen days, and whether tennis was played on each.
+    """Return fourteen days of weather, and whether tennis was played.
 
     Returns
     -------
@@ -26,7 +26,7 @@ def weather() -> pa.Table:
 
 
 def messages() -> pa.Table:
-    """Text messages, each spam or ham.
+    """Return text messages, labeled spam or ham.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def messages() -> pa.Table:
 
 
 def reviews() -> pa.Table:
-    """Reviews of films, books, meals and things, each good or bad.
+    """Return reviews of films, books, meals and products, labeled good or bad.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def reviews() -> pa.Table:
 
 
 def headlines() -> pa.Table:
-    """Headlines of news, each from one of four sections.
+    """Return news headlines from four sections.
 
     Returns
     -------

@@ -7,12 +7,12 @@ import numpy as np
 from deciban.explain.column_values import (
     ColumnCounts,
     ColumnValues,
-    column_place,
-    counted_column,
-    density_of_each,
-    evidence_alone,
-    values_of,
-    words_of,
+    compute_density_of_each,
+    compute_evidence_alone,
+    find_column,
+    find_column_counts,
+    get_column_values,
+    get_text_words,
 )
 from deciban.plot.display import (
     TEXT_SIZE,
@@ -129,11 +129,11 @@ class ColumnDisplay(Display):
         ColumnDisplay
         """
         fitted = get_fitted(estimator)
-        place = column_place(fitted, column)
-        values = words_of(fitted, place) or values_of(fitted, place)
-        density = density_of_each(fitted.generative, [values])[0]
-        counts = counted_column(fitted.counts, values.column)
-        evidence = evidence_alone(fitted.model, [values])
+        place = find_column(fitted, column)
+        values = get_text_words(fitted, place) or get_column_values(fitted, place)
+        density = compute_density_of_each(fitted.generative, [values])[0]
+        counts = find_column_counts(fitted.counts, values.column)
+        evidence = compute_evidence_alone(fitted.model, [values])
         return cls(values, fitted.classes, evidence, density, counts, fitted.counts.class_weight).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -206,7 +206,7 @@ class ColumnDisplay(Display):
         draw_zero_line(ax)
         for c, style in enumerate(get_class_styles(self.classes)):
             y = np.nan_to_num(self.evidence[places, c], posinf=BEYOND_ALL_AXES, neginf=-BEYOND_ALL_AXES)
-            options: dict[str, Any] = {"color": style.color, "label": self._label(c)}
+            options: dict[str, Any] = {"color": style.color, "label": self._make_label(c)}
             if self.values.kind == "categories":
                 self._draw_side_by_side(ax, x, y, c, options)
             else:
@@ -240,7 +240,7 @@ class ColumnDisplay(Display):
         total = np.maximum(self.counts.table.sum(axis=1), 1e-300)
         for c, style in enumerate(get_class_styles(self.classes)):
             if self.counts.low is not None:
-                edges, share = self._histogram(c, float(total[c]))
+                edges, share = self._make_histogram(c, float(total[c]))
                 ax.stairs(share, edges, fill=True, color=style.color, alpha=0.18, linewidth=0.0)
             elif self.values.kind == "categories" and self.classes.size <= MAX_BAR_CLASSES:
                 width = BARS_WIDTH / self.classes.size
@@ -248,7 +248,7 @@ class ColumnDisplay(Display):
                 ax.plot(at, self.counts.table[c, places] / total[c], linestyle="none", marker="_", color="black",
                         markersize=9, markeredgewidth=1.6, zorder=3, label=None if c else "counted share")  # fmt: skip
 
-    def _histogram(self, c: int, total: float) -> tuple[Floats, Floats]:
+    def _make_histogram(self, c: int, total: float) -> tuple[Floats, Floats]:
         """Return the edges and the densities of a histogram of a class."""
         assert self.counts is not None, "there are counts"
         assert self.counts.low is not None, "of bins"
@@ -262,7 +262,7 @@ class ColumnDisplay(Display):
         counted, _ = np.histogram(middle, edges, weights=self.counts.table[c])
         return edges, counted / (total * np.diff(edges))
 
-    def _label(self, c: int) -> str:
+    def _make_label(self, c: int) -> str:
         rows = "" if self.rows is None else f" ({format_amount(float(self.rows[c]))} rows)"
         return format_name(self.classes.tolist()[c]) + escape_text(rows)
 

@@ -8,11 +8,11 @@ import numpy as np
 from deciban.errors import Argument, UsageError
 from deciban.explain.column_values import (
     ColumnValues,
-    column_place,
-    evidence_of_each,
-    log_joint_of,
-    log_odds,
-    values_of,
+    compute_evidence_of_each,
+    compute_log_odds,
+    compute_values_log_joint,
+    find_column,
+    get_column_values,
 )
 from deciban.model.fitted import Fitted
 from deciban.plot.display import (
@@ -171,13 +171,15 @@ class NomogramDisplay(Display):
         if other == place:
             raise UsageError((Argument("against", against), " is the class itself"), remedy="choose another class")
         values = _list_column_values(fitted, columns)
-        worth = [evidence[:, place] for evidence in evidence_of_each(fitted.model, values, other)]
+        decibans = [evidence[:, place] for evidence in compute_evidence_of_each(fitted.model, values, other)]
         kept = list(range(len(values)))
         if columns is None:
-            kept = sorted(kept, key=lambda k: (not np.isinf(worth[k]).any(), -_measure_range(worth[k])))[:max_display]
-        prior = float(DECIBANS * log_odds(log_joint_of(fitted.model, []), other)[0, place])
+            kept = sorted(kept, key=lambda k: (not np.isinf(decibans[k]).any(), -_measure_range(decibans[k])))[
+                :max_display
+            ]
+        prior = float(DECIBANS * compute_log_odds(compute_values_log_joint(fitted.model, []), other)[0, place])
         left_out = fitted.counts.schema.width - len(kept)
-        shown = [values[k] for k in kept], [worth[k] for k in kept]
+        shown = [values[k] for k in kept], [decibans[k] for k in kept]
         return cls(*shown, prior, fitted.classes.tolist()[place], against, left_out).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -201,24 +203,24 @@ class NomogramDisplay(Display):
         return self
 
     def _draw_columns(self, ax: Axes) -> None:
-        low, high = self._reach()
-        infinite = {side: any((worth == side * np.inf).any() for worth in self.evidence) for side in (-1, 1)}
+        low, high = self._find_reach()
+        infinite = {side: any((decibans == side * np.inf).any() for decibans in self.evidence) for side in (-1, 1)}
         step = 0.14 * (high - low)  # from the scale to the place of infinite values, and from there to the edge
         left, right = low - 2.0 * step * infinite[-1], high + 2.0 * step * infinite[1]
         ax.set_xlim(left, right)
         ax.set_ylim(len(self.columns) - 0.35, -0.75)
         beyond = False
         room = LETTER_WIDTH * (right - left) / (0.72 * RULER_WIDTH)
-        for row, (values, worth) in enumerate(zip(self.columns, self.evidence, strict=True)):
-            inside = np.clip(worth, low, high)
+        for row, (values, decibans) in enumerate(zip(self.columns, self.evidence, strict=True)):
+            inside = np.clip(decibans, low, high)
             ax.plot([inside.min(), inside.max()], [row, row], color="black", linewidth=1.0, solid_capstyle="butt")
-            marks = list_marks(values, worth)
+            marks = list_marks(values, decibans)
             _draw_marks(ax, row, [mark for mark in marks if low <= mark.decibans <= high], room)
             for side, edge in ((-1, low), (1, high)):
-                if (worth == side * np.inf).any():
+                if (decibans == side * np.inf).any():
                     values_there = ", ".join(mark.name for mark in marks if mark.decibans == side * np.inf)
                     _draw_infinite(ax, row, edge, side * step, shorten(values_there, MAX_MARK_WIDTH + 8))
-                elif (side * worth > side * edge).any():  # cut off at the end of the scale
+                elif (side * decibans > side * edge).any():  # cut off at the end of the scale
                     ax.plot(edge, row, marker=">" if side > 0 else "<", color="black", markersize=5, clip_on=False)
                     beyond |= True
         names = [format_name(values.name) for values in self.columns]
@@ -259,9 +261,9 @@ class NomogramDisplay(Display):
         how = "Add up the decibans of all columns (0 for missing values) and read the probability under the total."
         ax.text(0.0, 0.0, how, transform=ax.transAxes, va="bottom", fontsize=SMALL_SIZE, color=QUIET_COLOR)
 
-    def _reach(self) -> tuple[float, float]:
+    def _find_reach(self) -> tuple[float, float]:
         """Return the limits of the scale of the columns."""
-        finite = [worth[np.isfinite(worth)] for worth in self.evidence]
+        finite = [decibans[np.isfinite(decibans)] for decibans in self.evidence]
         everything = np.clip(np.concatenate([*finite, np.array([-1.0, 1.0])]), -MAX_REACH, MAX_REACH)
         low, high = float(everything.min()), float(everything.max())
         room = 0.04 * (high - low)
@@ -280,19 +282,19 @@ class NomogramDisplay(Display):
             {
                 "column": [values.name for values, _ in pairs for _ in values.names],
                 "value": [name for values, _ in pairs for name in values.names],
-                "decibans": np.concatenate([worth for _, worth in pairs]) if pairs else [],
+                "decibans": np.concatenate([decibans for _, decibans in pairs]) if pairs else [],
             }
         )
 
 
-def list_marks(values: ColumnValues, worth: Floats) -> list[Mark]:
+def list_marks(values: ColumnValues, decibans: Floats) -> list[Mark]:
     """Return the marks of a ruler: all categories, or round numbers."""
-    finite = np.clip(worth, -BEYOND_SCALE, BEYOND_SCALE)
-    slope = np.gradient(finite) if worth.size > 1 else np.ones(worth.size)
+    finite = np.clip(decibans, -BEYOND_SCALE, BEYOND_SCALE)
+    slope = np.gradient(finite) if decibans.size > 1 else np.ones(decibans.size)
     if values.kind == "categories" or values.numbers is None:
         ordered = values.numbers is not None
         return [
-            Mark(escape_text(name, MAX_MARK_WIDTH), float(worth[k]), not ordered or bool(slope[k] >= 0.0))
+            Mark(escape_text(name, MAX_MARK_WIDTH), float(decibans[k]), not ordered or bool(slope[k] >= 0.0))
             for k, name in enumerate(values.names)
         ]
     from matplotlib.ticker import MaxNLocator
@@ -300,11 +302,11 @@ def list_marks(values: ColumnValues, worth: Floats) -> list[Mark]:
     numbers = values.numbers
     if values.dates:
         chosen = np.linspace(0, numbers.size - 1, MARKS_PER_RULER).astype(np.int64)
-        return [Mark(values.names[k][:10], float(worth[k]), bool(slope[k] >= 0.0)) for k in chosen]
+        return [Mark(values.names[k][:10], float(decibans[k]), bool(slope[k] >= 0.0)) for k in chosen]
     round_ones = MaxNLocator(MARKS_PER_RULER).tick_values(numbers[0], numbers[-1])
     inside = round_ones[(round_ones >= numbers[0]) & (round_ones <= numbers[-1])]
     at, rises = np.interp(inside, numbers, finite), np.interp(inside, numbers, slope) >= 0.0
-    nearest = worth[np.abs(numbers[:, None] - inside).argmin(axis=0)]
+    nearest = decibans[np.abs(numbers[:, None] - inside).argmin(axis=0)]
     at = np.where(np.isinf(nearest), nearest, at)
     return [Mark(f"{x:.6g}", float(y), bool(up)) for x, y, up in zip(inside, at, rises, strict=True)]
 
@@ -335,11 +337,11 @@ def _list_column_values(fitted: Fitted, columns: Sequence[Any] | None) -> list[C
     """Return the values of these columns, or of all columns that have values."""
     draws: dict[int, list[Any]] = {}
     if columns is not None:
-        return [values_of(fitted, column_place(fitted, column), draws=draws) for column in columns]
+        return [get_column_values(fitted, find_column(fitted, column), draws=draws) for column in columns]
     listed = []
     for column in range(fitted.counts.schema.width):
         try:
-            listed.append(values_of(fitted, column, draws=draws))
+            listed.append(get_column_values(fitted, column, draws=draws))
         except UsageError:  # texts, and columns without cells
             continue
     if not listed:
@@ -347,7 +349,7 @@ def _list_column_values(fitted: Fitted, columns: Sequence[Any] | None) -> list[C
     return listed
 
 
-def _measure_range(worth: Floats) -> float:
+def _measure_range(decibans: Floats) -> float:
     """Return the range of the evidence of a column, within the scale."""
-    finite = np.clip(worth[np.isfinite(worth)], -MAX_REACH, MAX_REACH)
+    finite = np.clip(decibans[np.isfinite(decibans)], -MAX_REACH, MAX_REACH)
     return float(finite.max() - finite.min()) if finite.size else 0.0

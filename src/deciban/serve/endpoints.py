@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -70,29 +69,31 @@ async def respond(
 ) -> Response:
     """Return the response of `work`, run in a thread if the request is large."""
     _, predictor = service.model(request.path_params.get("name"))
-    given = await read_request(request)
+    rows_request = await read_request(request)
     query = request.query_params
 
     def read() -> Body:
-        return read_body(given.data, given.kind, query, predictor.state.fitted, service.settings.requests, allowed)
+        return read_body(
+            rows_request.data, rows_request.kind, query, predictor.state.fitted, service.settings.requests, allowed
+        )
 
-    if slow or is_large(given):
-        content, ignored = await service.in_thread(lambda: work(predictor, read(), given.response_kind))
+    if slow or is_large(rows_request):
+        content, ignored = await service.in_thread(lambda: work(predictor, read(), rows_request.response_kind))
     else:
         body = read()
         if body.size * predictor.state.fitted.schema.width > MAX_INLINE_CELLS:
-            content, ignored = await service.in_thread(lambda: work(predictor, body, given.response_kind))
+            content, ignored = await service.in_thread(lambda: work(predictor, body, rows_request.response_kind))
         else:
-            content, ignored = work(predictor, body, given.response_kind)
-    response = make_response(content, given.response_kind, predictor.state.version)
-    if given.response_kind != JSON:
+            content, ignored = work(predictor, body, rows_request.response_kind)
+    response = make_response(content, rows_request.response_kind, predictor.state.version)
+    if rows_request.response_kind != JSON:
         response.headers.update(format_ignored_columns(ignored))
     return response
 
 
-def is_large(given: RowsRequest) -> bool:
+def is_large(rows_request: RowsRequest) -> bool:
     """Return True if reading a body should be done in a thread; CSV always is."""
-    return given.kind == CSV or len(given.data) > MAX_INLINE_BYTES
+    return rows_request.kind == CSV or len(rows_request.data) > MAX_INLINE_BYTES
 
 
 async def predict(service: Service, request: Request) -> Response:
@@ -177,21 +178,21 @@ async def _change_model(
     service: Service, request: Request, predictor: Predictor, begin: Callable[[Body], "Future[LearnResult]"]
 ) -> Response:
     """Read rows, pass them to the learner with `begin`, and respond with the result for each row."""
-    given = await read_request(request)
+    rows_request = await read_request(request)
 
     def read() -> tuple[Body, "Future[LearnResult]"]:
         query, fitted = request.query_params, predictor.state.fitted
-        body = read_body(given.data, given.kind, query, fitted, service.settings.requests, ("ids", "labels", "weights"))
+        body = read_body(
+            rows_request.data, rows_request.kind, query, fitted, service.settings.requests, ("ids", "labels", "weights")
+        )
         return body, begin(body)
 
-    much = is_large(given)
-    body, future = await service.in_thread(read) if much else read()
-    found = await wait_for(future)
-    return (
-        await service.in_thread(lambda: _results_response(found, body, given))
-        if much
-        else _results_response(found, body, given)
-    )
+    large = is_large(rows_request)
+    body, future = await service.in_thread(read) if large else read()
+    result = await wait_for(future)
+    if large:
+        return await service.in_thread(lambda: _results_response(result, body, rows_request))
+    return _results_response(result, body, rows_request)
 
 
 def _find_learner(service: Service, request: Request) -> tuple[Learner, Predictor]:
@@ -204,12 +205,14 @@ def _find_learner(service: Service, request: Request) -> tuple[Learner, Predicto
     return served.learner, predictor
 
 
-def _results_response(found: Any, body: Body, given: RowsRequest) -> Response:
-    version = found.state.version
-    if given.response_kind == JSON:
-        return make_response(results_as_json(version, found.results, body.ids), JSON, version)
+def _results_response(result: LearnResult, body: Body, rows_request: RowsRequest) -> Response:
+    version = result.state.version
+    if rows_request.response_kind == JSON:
+        return make_response(results_as_json(version, result.results, body.ids), JSON, version)
     return make_response(
-        table_as_bytes(results_as_table(found.results, body.ids), given.response_kind), given.response_kind, version
+        table_as_bytes(results_as_table(result.results, body.ids), rows_request.response_kind),
+        rows_request.response_kind,
+        version,
     )
 
 

@@ -6,7 +6,7 @@ counters and histograms are summed; the estimated prior comes from the worker th
 learners come from the worker that responds.
 
 The number of time series is bounded: routes, columns and models are known beforehand, and columns and classes beyond
-the first `MAX_LABELS` of a model are counted as "other" (`ClassLabels`).
+the first `MAX_LABELS` of a model are counted as "other" (`MetricLabels`).
 """
 
 import os
@@ -94,7 +94,7 @@ def column_labels(names: Iterable[object]) -> list[str]:
     ]
 
 
-class ClassLabels:
+class MetricLabels:
     """Labels of the classes of each model.
 
     The first `MAX_LABELS` classes keep their labels when other classes come or go, so no time series changes meaning.
@@ -117,7 +117,7 @@ class ClassLabels:
 class ModelCollector(Collector):
     """Collector of metrics that are read from the models on demand."""
 
-    def __init__(self, models: Iterable[Served], classes: ClassLabels) -> None:
+    def __init__(self, models: Iterable[Served], classes: MetricLabels) -> None:
         self._models = list(models)
         self._classes = classes
 
@@ -199,7 +199,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._children: dict[tuple[Any, ...], Any] = {}
         self._monitor = Monitor(self)
-        self._classes = ClassLabels()
+        self._classes = MetricLabels()
         self._prior_labels: dict[str, set[str]] = {}
         self._requests = Histogram(
             "deciban_request_duration_seconds",

@@ -98,12 +98,12 @@ class ModelMonitor:
         is_old = newest is not self._state and time.monotonic() - self._renewed >= RENEW_SECONDS
         if is_old or newest.fitted.schema.width != width:
             self._renew(newest)
-        return [self._examine(list(alike)) for _, alike in groupby(waiting, key=lambda rows: rows.table.width)]
+        return [self._examine(list(group)) for _, group in groupby(waiting, key=lambda rows: rows.table.width)]
 
     def _examine(self, waiting: Sequence[QueuedRows]) -> RowStatistics:
         by_class: Counter[object] = Counter()
-        for _, alike in groupby(waiting, key=lambda rows: id(rows.state)):
-            same = list(alike)
+        for _, group in groupby(waiting, key=lambda rows: id(rows.state)):
+            same = list(group)
             posterior = np.concatenate([rows.posterior for rows in same])
             classes = same[0].state.fitted.classes
             number = np.bincount(posterior.argmax(axis=1), minlength=classes.size)

@@ -276,7 +276,7 @@ def _add_source_to_errors(source: str) -> Iterator[None]:
     try:
         yield
     except DecibanError as problem:
-        problem.about(source=source)
+        problem.add_place(source=source)
         raise
 
 

@@ -166,7 +166,7 @@ class WorkOnPart:
         try:
             content = self.work(_merge_batches(batches, self.names))
         except DecibanError as problem:  # caused by the rows: a retry would not help
-            error = pickle.dumps(problem.about(source=f"the Spark table, part {part}"))
+            error = pickle.dumps(problem.add_place(source=f"the Spark table, part {part}"))
         yield pa.RecordBatch.from_pylist([{"part": part, "content": content, "error": error}], ANSWER)
 
 

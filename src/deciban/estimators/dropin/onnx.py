@@ -16,7 +16,7 @@ from deciban.estimators.dropin.discriminant import (
 from deciban.estimators.dropin.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from deciban.export.lower import fold_model
 from deciban.export.onnx.cells import MatrixCells
-from deciban.export.onnx.model import log_joint, posterior_and_label, unless_refused
+from deciban.export.onnx.model import blank_rejected_rows, log_joint, posterior_and_label
 from deciban.export.onnx.tensors import Graph, Tensor, domain_of
 from deciban.util.arrays import MAX_AMOUNT
 
@@ -136,14 +136,14 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     graph, model, labels = ContainerGraph(scope, container), classifier._get_fitted().model, _labels(operator)
     matrix = graph.side_by_side([Tensor(graph, one.full_name).cast(np.float64) for one in operator.inputs])
     if isinstance(classifier, CategoricalNB):
-        matrix = graph.where(matrix < 0.0, graph.node("Ceil", matrix), matrix.floor())
+        matrix = graph.select(matrix < 0.0, graph.node("Ceil", matrix), matrix.floor())
     joint, refused = log_joint(fold_model(model), MatrixCells(matrix, model.schema.width))
     if isinstance(classifier, CategoricalNB):
         refused = ((matrix < 0.0) | (matrix > MAX_AMOUNT)).any(1, keep=True)
     scores, label = posterior_and_label(joint, model.log_prior, labels)
     if isinstance(classifier, Discriminant) and container.get_options(classifier, {"raw_scores": False})["raw_scores"]:
         scores = _decision(classifier, joint)
-    scores, label = unless_refused(refused, scores, label, labels.dtype.kind)
+    scores, label = blank_rejected_rows(refused, scores, label, labels.dtype.kind)
     kind = np.float64 if isinstance(operator.outputs[1].type, DoubleTensorType) else np.float32
     for found, output in ((label, operator.outputs[0]), (scores.cast(kind), operator.outputs[1])):
         graph.add_node("Identity", [found.name], [output.full_name])

@@ -1,15 +1,16 @@
-// Numbers and arrays of the model's JSON, and the cells of a row as the model has learned to read them; null is missing.
+// Decoding of the model's JSON, and conversion of the cells of a row; null is a missing cell.
 
+// Size in bytes of the number types in the JSON.
 const SIZES = { f8: 8, i4: 4, u2: 2, u1: 1 };
 
-function decodedNumber(value) {
+function decodeNumber(value) {
   if (typeof value === "number") return value;
   return { inf: Infinity, "-inf": -Infinity, nan: NaN }[value];
 }
 
-// The numbers of a list or of base64, little-endian whatever the machine is.
-function decodedArray(encoded) {
-  if (Array.isArray(encoded)) return Float64Array.from(encoded, decodedNumber);
+// Return the numbers of a list or of base64, which is little-endian.
+function decodeArray(encoded) {
+  if (Array.isArray(encoded)) return Float64Array.from(encoded, decodeNumber);
   const kind = Object.keys(encoded)[0];
   const text = atob(encoded[kind]);
   const bytes = new Uint8Array(text.length);
@@ -25,11 +26,11 @@ function decodedArray(encoded) {
   return found;
 }
 
-// Fixed-point numbers of a few bytes each, or doubles.
-function decodedFixed(encoded) {
-  if (!encoded.places) return decodedArray(encoded);
+// Return fixed-point numbers of a few bytes each, or doubles.
+function decodeFixed(encoded) {
+  if (!encoded.places) return decodeArray(encoded);
   const { low, step, size } = encoded;
-  const parts = decodedArray(encoded.places);
+  const parts = decodeArray(encoded.places);
   const found = new Float64Array(parts.length / size);
   for (let i = 0; i < found.length; i++) {
     let place = 0;
@@ -39,7 +40,7 @@ function decodedFixed(encoded) {
   return found;
 }
 
-// Whether a code point is in a set that is written as runs: how many are left out, how many follow, and so on.
+// Return a test for membership in a set of code points, given as run lengths: skipped, included, and so on.
 function pointSet(runs) {
   let end = 0;
   for (const size of runs) end += size;
@@ -53,7 +54,7 @@ function pointSet(runs) {
   return (point) => point < end && flags[point] === 1;
 }
 
-// How many of the rising numbers do not lie above a number.
+// Return how many of the increasing numbers are not above a number.
 function countUpTo(rising, number) {
   let low = 0;
   let high = rising.length;
@@ -69,7 +70,7 @@ function largest(values) {
   return values.reduce((most, value) => Math.max(most, value), -Infinity);
 }
 
-// Add weight * value of each class.
+// Add weight * value for each class.
 function addTo(out, weight, values) {
   for (let c = 0; c < values.length; c++) out[c] += weight * values[c];
 }
@@ -96,7 +97,7 @@ class Moment {
   }
 }
 
-function shown(value) {
+function displayCell(value) {
   let text;
   if (typeof value === "string") text = `'${value}'`;
   else if (value instanceof Moment) text = momentText(value);
@@ -113,30 +114,30 @@ function badCell(column, problem, remedy) {
   return new Error(`column '${column.name}': ${problem}; ${remedy}`);
 }
 
-function unexpected(column, value, expected) {
-  const problem = `found ${shown(value)} (${kindOfCell(value)}), expected ${expected}`;
+function typeError(column, value, expected) {
+  const problem = `found ${displayCell(value)} (${kindOfCell(value)}), expected ${expected}`;
   return badCell(column, problem, "correct the cell, or leave it empty");
 }
 
-// What was given as a cell of a known kind: null, a number, bigint, boolean, string or Moment.
-function givenCell(column, raw) {
+// Return a cell as null, a number, bigint, boolean, string or Moment.
+function parseCell(column, raw) {
   if (raw === null || raw === undefined || (typeof raw === "number" && Number.isNaN(raw))) return null;
   if (typeof raw === "number" || typeof raw === "boolean") return raw;
   if (typeof raw === "string") return raw.replace(HALF_CHARACTER, "\ufffd");
   if (typeof raw === "bigint") {
-    if (raw > MAX_LONG || raw < -MAX_LONG - 1n) throw unexpected(column, raw, "a number below 2**63");
+    if (raw > MAX_LONG || raw < -MAX_LONG - 1n) throw typeError(column, raw, "a number below 2**63");
     return raw;
   }
   if (raw instanceof Date) {
     const milliseconds = raw.getTime();
     return Number.isNaN(milliseconds) ? null : new Moment("date", 1000n * BigInt(milliseconds));
   }
-  throw badCell(column, `found a value of type ${typeof raw}`, "give a number, a text, true, false or null");
+  throw badCell(column, `found a value of type ${typeof raw}`, "use a number, a string, true, false or null");
 }
 
-// A cell as the column has learned to read it.
-function learnedCell(column, raw) {
-  const cell = givenCell(column, raw);
+// Return a cell converted to the type of the column.
+function convertCell(column, raw) {
+  const cell = parseCell(column, raw);
   const wanted = column.readAs;
   if (cell === null || wanted === "as it is") return cell;
   const numeric = wanted === "number" || wanted === "flag";
@@ -145,7 +146,7 @@ function learnedCell(column, raw) {
     return text === "" ? null : READERS[wanted](column, text, cell);
   }
   if (cell instanceof Moment ? cell.kind === wanted : numeric) return cell;
-  throw unexpected(column, cell, numeric ? "a number" : wanted === "time" ? "a time" : "a date");
+  throw typeError(column, cell, numeric ? "a number" : wanted === "time" ? "a time" : "a date");
 }
 
 const READERS = {
@@ -155,24 +156,24 @@ const READERS = {
     if (NOT_A_NUMBER.test(text)) return null;
     const infinite = INFINITE.exec(text);
     if (infinite) return infinite[1] === "-" ? -Infinity : Infinity;
-    throw unexpected(column, cell, "a number");
+    throw typeError(column, cell, "a number");
   },
   flag(column, text, cell) {
     const word = text.toLowerCase();
     if (TRUE_WORDS.has(word)) return true;
     if (FALSE_WORDS.has(word)) return false;
-    throw unexpected(column, cell, "true or false");
+    throw typeError(column, cell, "true or false");
   },
   date(column, text, cell) {
     const found = DATE.exec(text);
     const micros = found && dateMicros(found);
-    if (micros === null) throw unexpected(column, cell, "a date such as 2024-12-31");
+    if (micros === null) throw typeError(column, cell, "a date such as 2024-12-31");
     return new Moment("date", micros);
   },
   time(column, text, cell) {
     const found = TIME.exec(text);
     const micros = found && clockMicros(found.slice(1));
-    if (micros === null) throw unexpected(column, cell, "a time such as 23:59");
+    if (micros === null) throw typeError(column, cell, "a time such as 23:59");
     return new Moment("time", micros);
   },
 };
@@ -187,7 +188,7 @@ function dateMicros(parts) {
   return clock === null || ahead === null ? null : 1000n * BigInt(date.getTime()) + clock - ahead;
 }
 
-// By how much the time in a zone (Z, +02, +0200 or +02:00) is ahead of UTC.
+// Return the offset of a zone (Z, +02, +0200 or +02:00) from UTC.
 function zoneMicros(zone) {
   if (zone === undefined || zone === "Z") return 0n;
   const digits = zone.slice(1).replace(":", "");
@@ -209,7 +210,7 @@ function momentText(moment) {
   return moment.micros % day === 0n ? text.slice(0, 10) : text.replace("T", " ");
 }
 
-// From a cell to its place among levels: 0 if it is missing, 1 if it is not one of them, else 2 + its number.
+// Place of a cell among levels: 0 if missing, 1 if unknown, else 2 + the index of the level.
 function levelPlace(column, { type, values }) {
   const places = new Map();
   const exact = new Map();
@@ -227,16 +228,16 @@ function levelPlace(column, { type, values }) {
       if (type === "none") return 1;
       const kind = cell instanceof Moment ? cell.kind : typeof cell === "string" ? "text" : "number";
       if (kind !== wanted) {
-        throw badCell(column, `it holds ${kind}, but ${wanted} before`, "use one type for this column");
+        throw badCell(column, `found ${kind}, expected ${wanted}`, "use one type for this column");
       }
       const found = typeof cell === "bigint" && type === "integer" ? exact.get(cell) : places.get(cellKey(cell));
       return found === undefined ? 1 : found;
     },
-    shown: (row) => givenCell(column, row.raw[column.number]),
+    display: (row) => parseCell(column, row.raw[column.number]),
   };
 }
 
-// From a number to its place between cuts: 0 if it is missing, else 1 + how many of them do not lie above.
+// Place of a number between cuts: 0 if missing, else 1 + the number of cuts not above it.
 function cutPlace(column, cuts) {
   return {
     column,
@@ -244,11 +245,11 @@ function cutPlace(column, cuts) {
       const x = row.number(column);
       return Number.isNaN(x) ? 0 : 1 + countUpTo(cuts, x);
     },
-    shown: (row) => row.number(column),
+    display: (row) => row.number(column),
   };
 }
 
-// The cells of a row, each read once, and only if it is needed.
+// Cells of a row, each converted once, on first use.
 class Row {
   constructor(raw, places) {
     this.raw = raw;
@@ -258,28 +259,28 @@ class Row {
     this.places = new Map();
   }
 
-  // A cell as the column has learned to read it; null if it is missing.
+  // Return a cell in the type of the column; null if it is missing.
   cell(column) {
     let found = this.cells.get(column.number);
-    if (found === undefined) this.cells.set(column.number, (found = learnedCell(column, this.raw[column.number])));
+    if (found === undefined) this.cells.set(column.number, (found = convertCell(column, this.raw[column.number])));
     return found;
   }
 
-  // A cell as a double, NaN if it is missing.
+  // Return a cell as a double; NaN if it is missing.
   number(column) {
     let found = this.numbers.get(column.number);
     if (found === undefined) this.numbers.set(column.number, (found = numberOf(column, this.cell(column))));
     return found;
   }
 
-  // A cell as a text, null if it is missing.
+  // Return a cell as a string; null if it is missing.
   text(column) {
     const cell = this.cell(column);
-    if (cell !== null && typeof cell !== "string") throw unexpected(column, cell, "text");
+    if (cell !== null && typeof cell !== "string") throw typeError(column, cell, "text");
     return cell;
   }
 
-  // The place of this number among those of the model.
+  // Return the place with this index in the model.
   place(number) {
     let found = this.places.get(number);
     if (found === undefined) this.places.set(number, (found = this.allPlaces[number].of(this)));
@@ -289,7 +290,7 @@ class Row {
 
 function numberOf(column, cell) {
   if (cell === null) return NaN;
-  if (typeof cell === "string") throw unexpected(column, cell, "a number");
+  if (typeof cell === "string") throw typeError(column, cell, "a number");
   if (cell instanceof Moment) return Number(cell.micros) / (cell.kind === "time" ? 1e6 : 86400e6);
   return Number(cell);
 }
@@ -297,7 +298,7 @@ function numberOf(column, cell) {
 function levelKey(type, value) {
   if (type === "text") return value;
   if (type === "date" || type === "time") return BigInt(value);
-  return type === "number" ? decodedNumber(value) : Number(value);
+  return type === "number" ? decodeNumber(value) : Number(value);
 }
 
 function cellKey(cell) {
@@ -305,8 +306,8 @@ function cellKey(cell) {
   return cell instanceof Moment ? cell.micros : Number(cell);
 }
 
-function shownLevel(type, value) {
+function displayLevel(type, value) {
   if (type === "date" || type === "time") return momentText(new Moment(type, BigInt(value)));
   if (type === "integer") return typeof value === "string" ? BigInt(value) : value;
-  return type === "number" ? decodedNumber(value) : value;
+  return type === "number" ? decodeNumber(value) : value;
 }

@@ -1,4 +1,4 @@
-// A fitted model that scores rows: decibanScorer(model), given the model's JSON.
+// Scorer of rows: decibanScorer(model), given the model's JSON.
 
 const TERMS = {
   LookupTerm: lookupTerm,
@@ -11,12 +11,14 @@ const TERMS = {
   TextTerm: textTerm,
 };
 
-// Evidence beyond this for every class leaves too few digits to what is added to it.
+// Evidence below minus this for every class leaves too few digits for the other blocks.
 const VAST_EVIDENCE = 1e6;
+
+// Math.exp() of smaller numbers is 0.
 const MIN_EXPONENT = -746;
 
-// The scale at a share of the evidence, between those that are given: [share, scale], rising.
-function interpolated(share, scales) {
+// Return the scale at a share of the evidence, interpolated between increasing [share, scale] pairs.
+function interpolate(share, scales) {
   for (let k = 1; k < scales.length; k++) {
     const [[low, before], [high, after]] = [scales[k - 1], scales[k]];
     if (share <= high) return before + ((after - before) * (share - low)) / (high - low);
@@ -24,18 +26,18 @@ function interpolated(share, scales) {
   return scales[scales.length - 1][1];
 }
 
-// What is added to the rows of a cell when its value is averaged, so that none is empty.
-const ROWS_OF_NO_CELL = 1e-6;
+// Weight added to each cell of a table when its values are averaged, so that no cell is empty.
+const CELL_PRIOR_WEIGHT = 1e-6;
 
 function tableCorrections(encoded, places, classes) {
-  const depth = decodedArray(encoded.depth);
-  const tests = decodedArray(encoded.tests);
-  const contrasts = decodedFixed(encoded.contrasts);
-  const rows = decodedFixed(encoded.rows);
+  const depth = decodeArray(encoded.depth);
+  const tests = decodeArray(encoded.tests);
+  const contrasts = decodeFixed(encoded.contrasts);
+  const rows = decodeFixed(encoded.rows);
   const columns = encoded.places.map((place) => places[place].column);
 
-  // Call action(first test, first cell, depth, cell of the row, what is unknown of that) for each table. unknown: of each
-  // column of the model, whether it says nothing.
+  // Call action(first test, first cell, depth, cell of the row, its unknown digits) for each table. unknown: flags of
+  // the model's columns without evidence.
   function eachTable(row, unknown, action) {
     const bins = encoded.places.map((place) => row.place(place));
     const gone = columns.map((column) => unknown[column.number]);
@@ -55,15 +57,15 @@ function tableCorrections(encoded, places, classes) {
     }
   }
 
-  // Values of classes from how these differ from the first: their mean is 0.
-  function centered(sums) {
+  // Return class values with mean 0, from their differences to the first class.
+  function center(sums) {
     const found = new Float64Array(classes);
     for (let c = 1; c < classes; c++) found[c] = sums[c - 1];
     const mean = found.reduce((sum, value) => sum + value, 0) / classes;
     return found.map((value) => value - mean);
   }
 
-  // What is added to the log joint; a table is averaged over what is unknown of it.
+  // Return the correction of each class; tables are averaged over unknown columns.
   function totals(row, unknown) {
     const sums = new Float64Array(classes - 1);
     eachTable(row, unknown, (_, first, size, cell, free) => {
@@ -71,7 +73,7 @@ function tableCorrections(encoded, places, classes) {
       let weight = 0;
       const mean = new Float64Array(classes - 1);
       for (let some = free; ; some = (some - 1) & free) {
-        const amount = free ? rows[first + cell + some] + ROWS_OF_NO_CELL : 1;
+        const amount = free ? rows[first + cell + some] + CELL_PRIOR_WEIGHT : 1;
         weight += amount;
         const at = (first + cell + some) * (classes - 1);
         for (let c = 0; c < classes - 1; c++) mean[c] += amount * contrasts[at + c];
@@ -79,17 +81,18 @@ function tableCorrections(encoded, places, classes) {
       }
       for (let c = 0; c < classes - 1; c++) sums[c] += mean[c] / weight;
     });
-    return centered(sums);
+    return center(sums);
   }
 
-  // For a set of tests (bits), the mean of a table over the rows that agree with a cell in these; for no test 0.
-  function meansAgreeing(first, size, cell) {
+  // Return a function from a set of tests (bits) to the mean of a table over the rows that agree with a cell in these
+  // tests; 0 for the empty set.
+  function conditionalMeans(first, size, cell) {
     const cellCount = 2 ** size;
     const weight = new Float64Array(cellCount);
     const sums = Array.from({ length: classes - 1 }, () => new Float64Array(cellCount));
     for (let differs = 0; differs < cellCount; differs++) {
       const at = first + (cell ^ differs);
-      weight[differs] = rows[at] + ROWS_OF_NO_CELL;
+      weight[differs] = rows[at] + CELL_PRIOR_WEIGHT;
       for (let c = 0; c < classes - 1; c++) sums[c][differs] = weight[differs] * contrasts[at * (classes - 1) + c];
     }
     for (const values of [weight, ...sums]) {
@@ -104,7 +107,7 @@ function tableCorrections(encoded, places, classes) {
     };
   }
 
-  // Add the Shapley value of each known column that a table asks of.
+  // Add the Shapley value of each known column of a table.
   function addShares(test, first, size, cell, free, out) {
     const players = new Map();
     for (let k = 0; k < size; k++) {
@@ -113,7 +116,7 @@ function tableCorrections(encoded, places, classes) {
       if (!(free & bit)) players.set(column, (players.get(column) || 0) | bit);
     }
     const bits = Array.from(players.values());
-    const meanOf = meansAgreeing(first, size, cell);
+    const meanOf = conditionalMeans(first, size, cell);
     const valueOf = (set) => meanOf(bits.reduce((known, bit, p) => (set & (1 << p) ? known | bit : known), 0));
     const found = shapleyShares(valueOf, bits.length, classes - 1);
     Array.from(players.keys()).forEach((column, p) => {
@@ -124,49 +127,49 @@ function tableCorrections(encoded, places, classes) {
   function shares(row, unknown) {
     const out = columns.map(() => new Float64Array(classes - 1));
     eachTable(row, unknown, (test, first, size, cell, free) => addShares(test, first, size, cell, free, out));
-    return out.map(centered);
+    return out.map(center);
   }
 
   return { columns, totals, shares };
 }
 
-// Columns that are evidence together: terms that add up, their weight, and the most that they are worth.
+// Columns that form one block of evidence: terms that add up, their weight, and their cap.
 class Block {
   constructor(block, columns, context) {
     this.name = block.name;
     this.classes = context.classes;
     this.columns = block.columns.map((number) => columns[number]);
-    this.weight = decodedNumber(block.weight);
-    this.cap = decodedNumber(block.cap);
+    this.weight = decodeNumber(block.weight);
+    this.cap = decodeNumber(block.cap);
     this.terms = block.terms.map((term) => TERMS[term.term](term, term.columns.map((number) => columns[number]), context));
   }
 
-  // Read the cells, which may be wrong.
+  // Read the cells, which may throw an error.
   read(row) {
     for (const term of this.terms) term.read(row);
   }
 
-  // The evidence of a row for each class, without weight and cap.
+  // Return the evidence of a row for each class, without weight and cap.
   score(row) {
     const total = new Float64Array(this.classes);
     for (const term of this.terms) addTo(total, 1, term.score(row) || []);
     return total;
   }
 
-  // Whether it is worth more than the cap, or so much for every class that others would be rounded away.
+  // Return true if the evidence exceeds the cap, or is so large for every class that other blocks would be rounded away.
   isBeyond(weighted) {
     if (this.cap === Infinity) return false;
     const top = largest(weighted);
     return !weighted.every((value) => value >= top - this.cap) || top < -VAST_EVIDENCE;
   }
 
-  // Weighted evidence, relative to the best class and no further below it than the cap.
-  capped(weighted) {
+  // Return weighted evidence relative to the best class, limited by the cap.
+  capEvidence(weighted) {
     const top = largest(weighted);
     return weighted.map((value) => (top === -Infinity ? 0 : Math.max(value - top, -this.cap)));
   }
 
-  // The evidence of a row as it is shown.
+  // Return the evidence of a row for display.
   evidence(row) {
     const scale = this.weight > 0 ? this.weight : 1;
     const values = this.score(row);
@@ -176,12 +179,12 @@ class Block {
       name: this.name,
       columns: this.columns.map((column) => column.name),
       weight: this.weight,
-      values: Array.from(beyond ? this.capped(weighted).map((value) => value / scale) : values),
+      values: Array.from(beyond ? this.capEvidence(weighted).map((value) => value / scale) : values),
       capped: beyond,
     };
   }
 
-  // The share of each column in the weighted evidence that is shown; nothing if it has no weight.
+  // Return the share of each column in the weighted evidence; empty without weight.
   shares(row, { values, capped: limited }, scale) {
     if (!(this.weight > 0)) return [];
     let evidence = values;
@@ -191,14 +194,15 @@ class Block {
       term.columns.forEach((column, k) => addTo(found.get(column.number), scale, own[k] || []));
       if (term.evidence && !limited) evidence = Array.from(term.evidence(row), (value) => scale * value);
     }
-    const shares = settled(Array.from(this.columns, (column) => found.get(column.number)), evidence, limited);
+    const shares = adjustShares(Array.from(this.columns, (column) => found.get(column.number)), evidence, limited);
     return shares.map((share) => share.map((value) => this.weight * value));
   }
 }
 
 function decibanScorer(model) {
   if (model.format !== "deciban model" || model.version !== 1) {
-    throw new Error(`this is ${model.format} ${model.version}, expected deciban model 1; export the model again`);
+    const found = `${model.format} ${model.version}`;
+    throw new Error(`unsupported format '${found}', expected 'deciban model 1'; export the model again`);
   }
   const labels = model.classes.labels.map((label) =>
     model.classes.type === "integer" && typeof label === "string" ? BigInt(label) : label
@@ -206,33 +210,33 @@ function decibanScorer(model) {
   const classes = labels.length;
   const columns = model.columns.map(({ name, kind, read_as: readAs, levels: set }, number) => {
     const { type, values } = set === undefined ? {} : model.sets[set];
-    return { name, kind, readAs, number, levels: values && values.map((value) => shownLevel(type, value)) };
+    return { name, kind, readAs, number, levels: values && values.map((value) => displayLevel(type, value)) };
   });
   const numbers = new Map(columns.map((column) => [column.name, column.number]));
   const places = model.places.map(([column, set]) => {
     const { type, values } = model.sets[set];
-    if (type === "cuts") return cutPlace(columns[column], decodedArray(values));
+    if (type === "cuts") return cutPlace(columns[column], decodeArray(values));
     return levelPlace(columns[column], model.sets[set]);
   });
   const refusals = model.refusals.map((one) => ({
     ...one,
-    places: decodedArray(one.places),
-    rejected: new Set(decodedArray(one.rejected)),
+    places: decodeArray(one.places),
+    rejected: new Set(decodeArray(one.rejected)),
   }));
   const context = { classes, characters: characterTables(model.characters) };
   const blocks = model.blocks.map((block) => new Block(block, columns, context));
-  const logPrior = model.log_prior.map(decodedNumber);
+  const logPrior = model.log_prior.map(decodeNumber);
   const partial = model.partial && {
     ...model.partial,
-    offsets: decodedArray(model.partial.offsets),
-    shares: decodedArray(model.partial.shares),
-    informative: decodedArray(model.partial.informative),
+    offsets: decodeArray(model.partial.offsets),
+    shares: decodeArray(model.partial.shares),
+    informative: decodeArray(model.partial.informative),
   };
   const corrected = model.corrections && tableCorrections(model.corrections, places, classes);
 
-  // The cells of a row in the order of the columns.
+  // Return the cells of a row in the order of the columns.
   function rowOf(row) {
-    if (row === null || typeof row !== "object") throw new Error("a row is an object: {column: value, ...}");
+    if (row === null || typeof row !== "object") throw new Error("expected a row as {column: value, ...}");
     const cells = new Array(columns.length).fill(null);
     const names = Object.keys(row);
     let known = names.length === 0;
@@ -241,28 +245,28 @@ function decibanScorer(model) {
       known = true;
       cells[numbers.get(name)] = row[name];
     }
-    if (!known) throw new Error(`none of the model's columns is in the row: it has ${names.slice(0, 12).join(", ")}`);
+    if (!known) throw new Error(`the row has none of the model's columns; it has ${names.slice(0, 12).join(", ")}`);
     return new Row(cells, places);
   }
 
-  // Throw an error for a cell that cannot be scored; every: also of blocks without a weight.
+  // Throw an error for a cell that cannot be scored; `every` includes blocks without weight.
   function reject(row, every) {
     for (const { places: some, rejected, expected, never, blocks: weighted } of refusals) {
       some.forEach((place, k) => {
         if (!rejected.has(row.place(place))) return;
         if (!every && weighted && blocks[weighted[k]].weight === 0) return;
         const { column } = places[place];
-        const cell = places[place].shown(row);
-        if (expected) throw unexpected(column, cell, expected);
-        throw badCell(column, `found ${shown(cell)}, ${never}`, "or choose unseen='ignore'");
+        const cell = places[place].display(row);
+        if (expected) throw typeError(column, cell, expected);
+        throw badCell(column, `found ${displayCell(cell)}, ${never}`, "or fit with unseen='ignore'");
       });
     }
   }
 
   const offsetOf = (number) => partial.offsets.slice(number * classes, (number + 1) * classes);
 
-  // What is known of a row: the columns that say nothing, the bias of the others, and what the sum is scaled by.
-  function knownOf(row) {
+  // Return the unknown columns of a row, the bias of the others, and the scale of the sum.
+  function adjustForMissing(row) {
     const known = { unknown: columns.map(() => false), bias: new Float64Array(classes), scale: 1 };
     if (!partial) return known;
     let share = 0;
@@ -272,7 +276,7 @@ function decibanScorer(model) {
       if (!known.unknown[column.number]) share += partial.shares[column.number];
     }
     if (known.unknown.some((gone) => gone)) {
-      known.scale = interpolated(share, partial.scales);
+      known.scale = interpolate(share, partial.scales);
       for (const number of partial.informative) known.unknown[number] = known.unknown[number] && share < partial.least;
     }
     known.unknown.forEach((gone, number) => {
@@ -283,7 +287,7 @@ function decibanScorer(model) {
 
   function jointOf(row) {
     reject(row, false);
-    const { unknown, bias, scale } = knownOf(row);
+    const { unknown, bias, scale } = adjustForMissing(row);
     const joint = Float64Array.from(bias);
     for (const block of blocks) {
       if (block.weight === 0) {
@@ -291,14 +295,14 @@ function decibanScorer(model) {
         continue;
       }
       const weighted = block.score(row).map((value) => block.weight * value);
-      addTo(joint, 1, block.isBeyond(weighted) ? block.capped(weighted) : weighted);
+      addTo(joint, 1, block.isBeyond(weighted) ? block.capEvidence(weighted) : weighted);
     }
     if (corrected) addTo(joint, 1, corrected.totals(row, unknown));
     return joint.map((value, c) => logPrior[c] + scale * value);
   }
 
-  // The posterior and its logarithm; where every class has probability 0, those of the prior.
-  function normalized(joint) {
+  // Return the posterior and its logarithm; those of the prior if every class has probability 0.
+  function normalize(joint) {
     const top = largest(joint);
     if (top === -Infinity) return { logs: logPrior.slice(), shares: logPrior.map(Math.exp) };
     const shares = Array.from(joint, (value) => (value - top < MIN_EXPONENT ? 0 : Math.exp(value - top)));
@@ -311,12 +315,12 @@ function decibanScorer(model) {
     return values.indexOf(largest(values));
   }
 
-  // The evidence of each block; where a correction has a share in the log joint, that of each column behind; last the
-  // bias, the sum of the offsets of the known columns. All are scaled where cells are missing.
+  // Return the evidence of each block, followed by the correction of each corrected column and by the bias, the sum of
+  // the offsets of the known columns. All values are scaled if cells are missing.
   function evidenceOf(row) {
     reject(row, true);
     const found = blocks.map((block) => block.evidence(row));
-    const { unknown, bias, scale } = knownOf(row);
+    const { unknown, bias, scale } = adjustForMissing(row);
     const shares = corrected ? corrected.shares(row, unknown) : [];
     shares.forEach((values, k) => {
       const { name } = corrected.columns[k];
@@ -326,12 +330,12 @@ function decibanScorer(model) {
     return found.map((block) => ({ ...block, values: block.values.map((value) => scale * value) }));
   }
 
-  // The evidence of each column: its own, its share of each joint block it is in, and its correction.
+  // Return the evidence of each column: its own, its shares of joint blocks, and its correction.
   function columnEvidenceOf(row) {
     const zeros = () => columns.map(() => new Float64Array(classes));
     const [own, joint, correction] = [zeros(), zeros(), zeros()];
     const evidence = evidenceOf(row);
-    const { unknown, scale } = knownOf(row);
+    const { unknown, scale } = adjustForMissing(row);
     if (partial) {
       columns.forEach((_, number) => {
         if (!unknown[number]) addTo(own[number], scale, offsetOf(number));
@@ -360,8 +364,8 @@ function decibanScorer(model) {
     classes: labels,
     logPrior,
     predictJointLogProba: (row) => Array.from(jointOf(rowOf(row))),
-    predictLogProba: (row) => normalized(jointOf(rowOf(row))).logs,
-    predictProba: (row) => normalized(jointOf(rowOf(row))).shares,
+    predictLogProba: (row) => normalize(jointOf(rowOf(row))).logs,
+    predictProba: (row) => normalize(jointOf(rowOf(row))).shares,
     predict(row) {
       const joint = jointOf(rowOf(row));
       return labels[firstBest(largest(joint) === -Infinity ? logPrior : Array.from(joint))];

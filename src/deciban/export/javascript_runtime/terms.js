@@ -1,20 +1,23 @@
-// The terms of a model, each {columns, read(row), score(row)}: its number for each class, or null if it adds nothing. A
-// term of several columns has shares(row), what each of them has of it, and may have evidence(row), the term with what is
-// the same for every class. Sums are made in the order in which Python makes them, so that they are rounded alike.
+// Terms of a model, each {columns, read(row), score(row)}. The score has a number per class, or is null if it adds
+// nothing. A term of several columns has shares(row), the share of each of them, and may have evidence(row), the term
+// with the parts common to all classes. Sums have the same order as in Python, so that they are rounded equally.
 
+// Larger numbers are reduced to this, so that Infinity - Infinity never occurs.
 const MAX_AMOUNT = 1e290;
+
+// Larger numbers cannot be squared and summed.
 const TOO_LARGE = 1e140;
 
-// The code of a member of a tuple that is summed over.
+// Code of a tuple member that is summed over.
 const SUMMED_OVER = -1;
 
-// Columns, all sets of which are looked at.
+// Maximum number of columns for which all subsets are evaluated.
 const MAX_ENUMERATED = 10;
 
-// Decompositions of matrices that are kept, of different sets of columns that are there.
+// Maximum number of cached eigendecompositions, one per set of present columns.
 const MAX_KEPT = 64;
 
-// The Shapley value of each player; valueOf(set of players, as bits) has a value for each class.
+// Return the Shapley value of each player; valueOf(set of players, as bits) has a value per class.
 function shapleyShares(valueOf, players, classes) {
   const values = Array.from({ length: 2 ** players }, (_, set) => valueOf(set));
   const weights = shapleyWeights(players);
@@ -29,7 +32,7 @@ function shapleyShares(valueOf, players, classes) {
   });
 }
 
-// The weight in a Shapley value of a set of so many others, among so many players.
+// Return the Shapley weight of sets of other players, by their size.
 function shapleyWeights(players) {
   const found = [];
   let choose = 1;
@@ -46,12 +49,12 @@ function bitCount(set) {
   return count;
 }
 
-// What a value gains; nothing where it was -Infinity already.
+// Return the gain of a value; 0 if it was -Infinity already.
 function gain(before, after) {
   return before > -Infinity ? after - before : 0;
 }
 
-// The mean of what each player adds to those before it, in some orders.
+// Return the mean gain of each player over the players before it, in some orders.
 function sharesByOrders(valueOf, orders, players, classes) {
   const shares = Array.from({ length: players }, () => new Float64Array(classes));
   const count = orders.length / players;
@@ -69,7 +72,7 @@ function sharesByOrders(valueOf, orders, players, classes) {
   return shares;
 }
 
-// The eigenvalues and eigenvectors (axes[row][k] is of value k) of a symmetric matrix, by Jacobi's rotations.
+// Return the eigenvalues and eigenvectors (axes[row][k] belongs to value k) of a symmetric matrix, by Jacobi rotations.
 function eigenvectors(matrix) {
   const size = matrix.length;
   const a = matrix.map((row) => Float64Array.from(row));
@@ -110,13 +113,14 @@ function turn(a, axes, p, q) {
   }
 }
 
-// (log a - log b) / (a - b), 1 / a where they are equal.
+// Return (log a - log b) / (a - b), or 1 / a if they are equal.
 function inverseLogarithmicMean(a, b) {
   const ratio = a / b - 1;
   return (Math.abs(ratio) < 1e-8 ? 1 - ratio / 2 : Math.log1p(ratio) / ratio) / b;
 }
 
-// What each column has of the log density at z of a normal distribution of mean 0, without -log(2 pi)/2 of each.
+// Return the share of each column in the log density at z of a normal distribution with mean 0. The term -log(2 pi)/2
+// of each column is left out.
 function gradualNormalShares(z, { values, axes }) {
   const size = z.length;
   const along = values.map((_, k) => z.reduce((sum, each, i) => sum + each * axes[i][k], 0));
@@ -136,9 +140,9 @@ function gradualNormalShares(z, { values, axes }) {
   });
 }
 
-// Shares (column by class) as shares of the evidence that a block has in the end: where a cap limited it, they are
-// relative to the best class too; what is left over by rounding goes to the columns by the size of their shares.
-function settled(shares, evidence, limited) {
+// Return shares (column by class) adjusted to the final evidence of the block. If a cap limited the evidence, they are
+// relative to the best class too. Rounding errors are distributed to the columns in proportion to their shares.
+function adjustShares(shares, evidence, limited) {
   const best = evidence.indexOf(largest(evidence));
   const present = shares.map((share) => share.some((value) => value !== 0));
   const count = Math.max(present.filter(Boolean).length, 1);
@@ -161,12 +165,13 @@ function settled(shares, evidence, limited) {
 }
 
 function lookupTerm({ table, place }, columns, { classes }) {
-  const rows = decodedArray(table);
+  const rows = decodeArray(table);
   const rowOf = (row) => classes * row.place(place);
   return { columns, read: rowOf, score: (row) => rows.subarray(rowOf(row), rowOf(row) + classes) };
 }
 
-// A function of a number inside the support; outside, every class has probability 0, or the cell is missing.
+// Return a term that is a function of a number inside the support. Outside, every class has probability 0, or the cell
+// counts as missing.
 function densityTerm([column], impossible, classes, inside, density) {
   return {
     columns: [column],
@@ -183,8 +188,8 @@ const isPositive = (x) => x > 0;
 const isCount = (x) => x >= 0 && x === Math.floor(x);
 
 function normalTerm(term, columns, { classes }) {
-  const [mean, root, offset] = [term.mean, term.root, term.offset].map(decodedArray);
-  const center = decodedNumber(term.center);
+  const [mean, root, offset] = [term.mean, term.root, term.offset].map(decodeArray);
+  const center = decodeNumber(term.center);
   const density = (x) => {
     const away = (term.of_log ? Math.log(x) : x) - center;
     return mean.map((middle, c) => {
@@ -195,9 +200,9 @@ function normalTerm(term, columns, { classes }) {
   return densityTerm(columns, term.impossible, classes, term.of_log ? isPositive : (x) => !Number.isNaN(x), density);
 }
 
-// offset + power * log(x) + slope * x, of which 0 has only the first.
+// Return the term offset + power * log(x) + slope * x; for 0 only the offset.
 function halfLineTerm(term, columns, { classes }) {
-  const [offset, power, slope] = [term.offset, term.power, term.slope].map(decodedArray);
+  const [offset, power, slope] = [term.offset, term.power, term.slope].map(decodeArray);
   const density = (x) => {
     if (x === 0) return offset;
     const value = Math.min(x, MAX_AMOUNT);
@@ -207,9 +212,9 @@ function halfLineTerm(term, columns, { classes }) {
   return densityTerm(columns, term.impossible, classes, term.counts ? isCount : isPositive, density);
 }
 
-// The log density falls from its peak with the distance from the mean.
+// Return a term for narrow gamma distributions, computed from the distance to the mean.
 function narrowGammaTerm(term, columns, { classes }) {
-  const [peak, shape, mean, low] = [term.peak, term.shape, term.mean, term.mean_low].map(decodedArray);
+  const [peak, shape, mean, low] = [term.peak, term.shape, term.mean, term.mean_low].map(decodeArray);
   const density = (x) =>
     peak.map((top, c) => {
       const away = Math.min((x - mean[c] - low[c]) / mean[c], 1e250);
@@ -220,21 +225,21 @@ function narrowGammaTerm(term, columns, { classes }) {
 }
 
 function linearTerm(term, columns, { classes }) {
-  const slope = decodedArray(term.slope);
+  const slope = decodeArray(term.slope);
   return densityTerm(columns, false, classes, isPositive, (x) => slope.map((one) => Math.min(x, TOO_LARGE) * one));
 }
 
-// Normal distributions of several columns: a whitened form of whole rows, matrices for rows with missing cells.
+// Return a term for joint normal distributions: a whitened form for complete rows, matrices for rows with missing cells.
 function jointNormalTerm(term, columns, { classes }) {
   const names = ["group", "center", "reach", "whiten", "white_mean", "offset", "unit", "mean", "covariance"];
   const [of, center, reach, whiten, whiteMean, offset, unit, mean, covariance] = names.map((name) =>
-    decodedArray(term[name])
+    decodeArray(term[name])
   );
   const size = columns.length;
   const half = (size * (size + 1)) / 2;
   const stride = reach.reduce((sum, count) => sum + count, 0);
 
-  // Log densities of a whole row: offset - |whiten (x - center) - mean|**2.
+  // Return the log densities of a complete row: offset - |whiten (x - center) - mean|**2.
   function whole(x) {
     const found = new Float64Array(classes);
     const white = new Float64Array(reach.length);
@@ -259,7 +264,7 @@ function jointNormalTerm(term, columns, { classes }) {
     return found;
   }
 
-  // Cholesky's factor of the matrix of the columns that are there, row after row, and the sum of its log diagonal.
+  // Return the Cholesky factor for the present columns, row by row, and the sum of its log diagonal.
   function factor(g, kept) {
     const root = kept.map(() => new Float64Array(kept.length));
     let logRoot = 0;
@@ -274,7 +279,7 @@ function jointNormalTerm(term, columns, { classes }) {
     return { root, logRoot };
   }
 
-  // Log densities of the columns that are there: the others are integrated out.
+  // Return the log densities of the present columns; the others are integrated out.
   function holed(x) {
     const kept = present(x);
     const found = new Float64Array(classes);
@@ -300,14 +305,14 @@ function jointNormalTerm(term, columns, { classes }) {
   const numbersOf = (row) => columns.map((column) => row.number(column));
   const present = (x) => Array.from(x.keys()).filter((k) => !Number.isNaN(x[k]));
 
-  // Log densities with what is the same for every class, which `whole` may leave out.
+  // Return the log densities with the terms common to all classes, which `whole` may leave out.
   function evidenceOf(x) {
     return reach.length < size || x.some(Number.isNaN) ? holed(x) : whole(x);
   }
 
   const eigen = new Map();
 
-  // The eigenvectors of a matrix of some columns; the last ones that were asked for are kept.
+  // Return the eigenvectors of the matrix of some columns; the latest ones are cached.
   function eigenOf(g, kept) {
     const key = `${g}:${kept.join()}`;
     if (!eigen.has(key)) {
@@ -318,7 +323,7 @@ function jointNormalTerm(term, columns, { classes }) {
     return eigen.get(key);
   }
 
-  // Of many columns: all become known at the same pace.
+  // Return the shares for many columns, which all become known at the same pace.
   function gradualShares(x) {
     const kept = present(x);
     const found = x.map(() => new Float64Array(classes));
@@ -356,20 +361,21 @@ function jointNormalTerm(term, columns, { classes }) {
   };
 }
 
-// A table of the values of several columns together: counts of tuples of codes, and tables of them with some columns
-// summed over, made as they are needed.
+// Return a term for a table of the joint values of several columns: counts of tuples of codes, and tables with some
+// columns summed over, made on first use.
 function tupleTerm(term, columns, { classes }) {
   const { places, sizes } = term;
-  const alpha = decodedNumber(term.alpha);
-  const codes = term.codes.map(decodedArray);
-  const tuples = decodedArray(term.tuples);
-  const counts = decodedArray(term.counts);
-  const orders = term.orders && decodedArray(term.orders);
+  const alpha = decodeNumber(term.alpha);
+  const codes = term.codes.map(decodeArray);
+  const tuples = decodeArray(term.tuples);
+  const counts = decodeArray(term.counts);
+  const orders = term.orders && decodeArray(term.orders);
   const width = columns.length;
   const rows = tuples.length / width;
   const tables = new Map();
 
-  // The counts of the tuples of some columns, the others summed over; how many there could be, and what is added to each.
+  // Return the counts of the tuples of some columns with the others summed over, the number of possible tuples, and the
+  // smoothing.
   function tableOf(kept) {
     const key = kept.join();
     if (!tables.has(key)) {
@@ -389,7 +395,8 @@ function tupleTerm(term, columns, { classes }) {
     return tables.get(key);
   }
 
-  // log((count + alpha) / (sum + alpha * possible)); a class without counts and smoothing takes the shares of all.
+  // log((count + alpha) / (sum + alpha * possible));
+  // a class without counts and smoothing takes the shares of all classes.
   function logShares({ found, total, possible, alpha: added }, name) {
     const own = found.get(name) || new Float64Array(classes);
     const every = total.reduce((sum, count) => sum + count, 0);

@@ -1,4 +1,4 @@
-// Texts, cut into words or characters as Python does it, and the evidence of their words.
+// Tokenization of texts as in Python, and the evidence of their words.
 
 const SIGMA = 0x3a3;
 const FINAL_SIGMA = 0x3c2;
@@ -26,7 +26,7 @@ function characterTables(encoded) {
   };
 }
 
-// A capital sigma at the end of a word has another small letter than elsewhere.
+// Convert capital sigmas, which have another lower case at the end of a word.
 function withoutSigma(points) {
   return points.map((point, i) => {
     if (point !== SIGMA) return point;
@@ -39,8 +39,8 @@ function withoutSigma(points) {
   });
 }
 
-// The code points that a text becomes: small letters, without accents.
-function foldedPoints(text, tokens, tables) {
+// Return the code points of a text in lower case and without accents.
+function foldPoints(text, tokens, tables) {
   let points = Array.from(text, (one) => one.codePointAt(0));
   if (tokens.lowercase && points.includes(SIGMA)) points = withoutSigma(points);
   if (tokens.lowercase) points = points.flatMap((point) => tables.small.get(point) || point);
@@ -76,8 +76,8 @@ function textOf(points) {
   return text;
 }
 
-// The characters of a text, of several white spaces one space: one group, or in words a group for each word, with a
-// space before and behind it.
+// Return the characters of a text with runs of white space as one space. They are one group; for characters within
+// words each word is a group, with a space before and after it.
 function characterGroups(points, tokens, tables) {
   const inWords = tokens.analyzer === "char_wb";
   const groups = [];
@@ -100,12 +100,12 @@ function characterGroups(points, tokens, tables) {
   return groups;
 }
 
-// What is counted of a text: words, or n-grams of the units of each group.
+// Return a function from a text to its tokens: words, or n-grams of the units of each group.
 function tokenizer(tokens, tables) {
   const stop = new Set(tokens.stop_words);
   const inWords = tokens.analyzer === "char_wb";
   return (text) => {
-    const points = foldedPoints(text, tokens, tables);
+    const points = foldPoints(text, tokens, tables);
     const word = tokens.analyzer === "word";
     const groups = word ? [wordsOf(points, tokens, tables, stop)] : characterGroups(points, tokens, tables);
     const found = [];
@@ -121,12 +121,12 @@ function tokenizer(tokens, tables) {
 
 const MASK = (1n << 64n) - 1n;
 
-function mixed(a, b) {
+function mixHalves(a, b) {
   const product = a * b;
   return (product & MASK) ^ (product >> 64n);
 }
 
-// The bucket of a rare word: a hash of its bytes, as kernels/word_index.py has it.
+// Return the bucket of a rare word, a hash of its bytes as in kernels/word_index.py.
 function bucketOf(word, buckets, seeds) {
   const bytes = new TextEncoder().encode(word);
   const size = bytes.length;
@@ -142,14 +142,14 @@ function bucketOf(word, buckets, seeds) {
     more = eight(8) | (BigInt(size) << 56n);
   } else {
     first = seeds[0];
-    for (let place = 0; place < size - 8; place += 8) first = mixed(first ^ eight(place), seeds[1]);
-    first = mixed(first ^ eight(size - 8), seeds[2]);
+    for (let place = 0; place < size - 8; place += 8) first = mixHalves(first ^ eight(place), seeds[1]);
+    first = mixHalves(first ^ eight(size - 8), seeds[2]);
     more = BigInt(size) | (0xffn << 56n);
   }
-  return Number(mixed(first ^ seeds[3], more ^ seeds[4]) % BigInt(buckets));
+  return Number(mixHalves(first ^ seeds[3], more ^ seeds[4]) % BigInt(buckets));
 }
 
-// A function from a word to its number in the vocabulary; undefined where it has none.
+// Return a function from a word to its index in the vocabulary; undefined for unknown words.
 function wordNumbers({ words, buckets, seeds }) {
   const numbers = new Map(words.map((word, number) => [word, number]));
   if (!buckets) return (word) => numbers.get(word);
@@ -163,15 +163,15 @@ function wordNumbers({ words, buckets, seeds }) {
 
 const AMOUNTS = { count: (n) => n, log: (n) => 1 + Math.log(n), root: Math.sqrt, presence: () => 1 };
 
-// The evidence of one column of texts: a function from a text to a number for each class.
+// Return the evidence of a text column: a function from a text to a number per class.
 function scoreWords(encoded, { classes, characters }) {
   const tokensOf = tokenizer(encoded.tokens, characters);
   const numberOf = wordNumbers(encoded);
-  const scores = decodedArray(encoded.scores);
-  const row = decodedArray(encoded.row);
+  const scores = decodeArray(encoded.scores);
+  const row = decodeArray(encoded.row);
   const plain = encoded.term_counts === "count" && !encoded.normalize;
 
-  // The words that are known, each with its amount.
+  // Return the known words, each with its amount.
   function knownWords(text) {
     const numbers = tokensOf(text).map(numberOf).filter((number) => number !== undefined);
     if (plain && encoded.tempering === 0) return numbers.map((number) => [number, 1]);
@@ -189,10 +189,11 @@ function scoreWords(encoded, { classes, characters }) {
     }
   }
 
-  // All words absent, exchanged for those that are there; terms of -inf are counted, so that they can be taken back.
+  // Return the score of all words being absent, corrected for those present. Terms of -Infinity are counted separately,
+  // so that they can be removed.
   function addPresence(words, total) {
-    const zeros = decodedArray(encoded.zeros);
-    const blocked = decodedArray(encoded.blocked);
+    const zeros = decodeArray(encoded.zeros);
+    const blocked = decodeArray(encoded.blocked);
     for (let c = 0; c < classes; c++) {
       let stops = blocked[c];
       for (const [number] of words) {

@@ -1,1 +1,1 @@
-"""A fitted model as an ONNX graph: tensors whose arithmetic writes nodes, evidence, and the posterior."""
+"""Export of a fitted model to an ONNX graph."""

@@ -1,4 +1,4 @@
-"""The cells of an ONNX graph, in one matrix or in an input for each column; their places, and which are missing."""
+"""Cells in an ONNX graph: a matrix or one input per column, their places, and missing cells."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -13,30 +13,30 @@ from deciban.model.partial_rows import PartialRows
 
 
 class Cells(Protocol):
-    """The cells of columns, which are known by their numbers."""
+    """Cells of columns, which are identified by index."""
 
     @property
     def graph(self) -> Graph: ...
 
     def rows(self) -> Tensor:
-        """How many rows there are, a tensor of one number."""
+        """Return the number of rows, as a tensor of one number."""
         ...
 
     def are_texts(self, column: int) -> bool:
-        """Whether the cells of a column are texts."""
+        """Return True if the cells of a column are texts."""
         ...
 
     def numbers(self, columns: Sequence[int]) -> Tensor:
-        """Doubles, row by column, NaN where a cell is missing."""
+        """Return doubles, row by column; NaN for missing cells."""
         ...
 
     def texts(self, columns: Sequence[int]) -> Tensor:
-        """Texts, row by column."""
+        """Return texts, row by column."""
         ...
 
 
 class MatrixCells:
-    """The columns of a matrix of doubles."""
+    """Columns of a matrix of doubles."""
 
     def __init__(self, matrix: Tensor, width: int) -> None:
         self.matrix, self.width, self.graph = matrix, width, matrix.graph
@@ -55,7 +55,7 @@ class MatrixCells:
 
 
 class InputCells:
-    """An input for each column, a matrix of one column; some of them are texts."""
+    """Columns as separate inputs of shape (rows, 1); some of them are texts."""
 
     def __init__(self, graph: Graph, inputs: Mapping[int, Tensor], texts: Container[int]) -> None:
         self.graph, self.inputs, self._texts = graph, inputs, texts
@@ -75,15 +75,15 @@ class InputCells:
     texts = numbers
 
 
-# Microseconds in the unit that cells of dates, and of times, are numbers of: a day, a second.
+# Microseconds per unit of numeric dates (days) and times (seconds).
 MICROSECONDS = {"date": 86_400e6, "time": 1e6}
 
-# What stands for a missing text, unless it is a level.
+# Representation of a missing text, unless it is a level.
 MISSING_TEXT = ""
 
 
 class Places:
-    """The places of single cells, row by place; each kind of place is found for all its columns at once."""
+    """Places of single cells, row by place; each kind of place is computed for all its columns at once."""
 
     def __init__(self, cells: Cells, places: Iterable[CellPlace]) -> None:
         alike: dict[Any, list[CellPlace]] = defaultdict(list)
@@ -94,14 +94,14 @@ class Places:
         self._all = cells.graph.side_by_side(found) if found else None
 
     def of(self, places: Sequence[CellPlace]) -> Tensor:
-        """Some of the places, row by place, whole numbers."""
+        """Return some of the places, row by place, as integers."""
         assert self._all is not None, "there are places"
         columns = [self._order[place] for place in places]
         return self._all if columns == [*range(len(self._order))] else self._all.take(np.array(columns), 1)
 
 
 def _kind(place: CellPlace, cells: Cells) -> tuple[Any, ...]:
-    """The places of one kind are written together."""
+    """Return a key; places with equal keys are computed together."""
     if isinstance(place, CutPlace):
         return "cuts", len(place.cuts).bit_length()
     if _is_consecutive(place):
@@ -110,7 +110,7 @@ def _kind(place: CellPlace, cells: Cells) -> tuple[Any, ...]:
 
 
 def _is_consecutive(place: LevelPlace) -> bool:
-    """Whether the levels are whole numbers, each one more than the one before."""
+    """Return True if the levels are consecutive integers."""
     if place.kind != "number" or not place.levels:
         return False
     levels = np.array(place.levels)
@@ -122,17 +122,17 @@ def _among_whole_numbers(cells: Cells, places: Sequence[LevelPlace]) -> Tensor:
     low, high = (np.array([place.levels[end] for place in places]) for end in (0, -1))
     first, other = (np.array(values, dtype=np.float64) for values in zip(*map(_first_and_other, places), strict=True))
     level = numbers.equals(numbers.floor()) & (numbers >= low) & (numbers <= high)
-    none = cells.graph.where(numbers.is_nan(), np.array(float(MISSING_PLACE)), other)
-    return cells.graph.where(level, numbers - (low - first), none).cast(np.int64)
+    none = cells.graph.select(numbers.is_nan(), np.array(float(MISSING_PLACE)), other)
+    return cells.graph.select(level, numbers - (low - first), none).cast(np.int64)
 
 
 def _first_and_other(place: LevelPlace) -> tuple[int, int]:
-    """The places of the first level, and of a value that is none of them."""
+    """Return the places of the first level, and of an unknown value."""
     return place.first, MISSING_PLACE if place.merged else OTHER_PLACE
 
 
 def _among_levels(cells: Cells, places: Sequence[LevelPlace]) -> Tensor:
-    """By a dictionary, in which what stands for a missing cell has its place too."""
+    """Return places from a dictionary that also contains the missing value."""
     columns, are_texts = [place.column for place in places], cells.are_texts(places[0].column)
     first, other = _first_and_other(places[0])
     known = {key: first + k for k, key in enumerate(_keys(places[0]))}
@@ -147,14 +147,14 @@ def _among_levels(cells: Cells, places: Sequence[LevelPlace]) -> Tensor:
 
 
 def _keys(place: LevelPlace) -> list[Any]:
-    """The levels as an input has them."""
+    """Return the levels in the type of the input."""
     if place.kind in MICROSECONDS:
         return [float(level) / MICROSECONDS[place.kind] for level in place.levels]
     return [*place.levels]
 
 
 def _between_cuts(cells: Cells, places: Sequence[CutPlace]) -> Tensor:
-    """1 + how many cuts do not lie above, by halving what is left of them; cuts that are not there lie above all."""
+    """Return 1 + the number of cuts not above each cell, by binary search; padding cuts are infinite."""
     numbers = cells.numbers([place.column for place in places])
     size = (1 << len(places[0].cuts).bit_length()) - 1
     cuts = np.array([(*place.cuts, *[np.nan] * (size - len(place.cuts))) for place in places]).reshape(
@@ -176,7 +176,7 @@ _WRITERS: dict[str, Any] = {"cuts": _between_cuts, "whole": _among_whole_numbers
 
 
 class KnownCells:
-    """Which cells are unknown, the bias of the known columns, and the scale of each row."""
+    """Unknown cells, the bias of the known columns, and the scale of each row."""
 
     def __init__(self, model: TermModel, cells: Cells, places: Places, partial: PartialRows) -> None:
         numbers = [column for column, place in model.presence.items() if isinstance(place, CutPlace)]
@@ -193,15 +193,15 @@ class KnownCells:
         self._unknown = missing & ~((self.share >= np.array(partial.min_share)) & evident) if evident.any() else missing
 
     def unknown(self, columns: Sequence[int]) -> Tensor:
-        """Whether cells of these columns are unknown, row by column; they all have a share of the evidence."""
+        """Return flags of unknown cells in these columns, row by column."""
         return self._unknown.take(np.array([self._columns[column] for column in columns]), 1)
 
     def bias(self) -> Tensor:
-        """The sum of the offsets of the known columns, row by class."""
+        """Return the sum of the offsets of the known columns, row by class."""
         return (~self._unknown).cast(np.float64) @ self.partial.offsets[self._order]
 
     def scale(self) -> Tensor:
-        """What the sum of each row is multiplied by, a matrix of one column."""
+        """Return the scale of each row, as a matrix of one column."""
         shares, scales = (np.array(some) for some in zip(*self.partial.scale_points, strict=True))
         slopes = np.diff(scales) / np.diff(shares)
         turns = np.diff(slopes, prepend=0.0, append=0.0)

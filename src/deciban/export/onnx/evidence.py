@@ -1,7 +1,7 @@
-"""The evidence of terms as nodes of an ONNX graph, those of many columns at a time.
+"""Evidence of terms as nodes of an ONNX graph, for many columns at a time.
 
-Lookups and rejected rows, densities of numbers, joint normal distributions (missing cells are integrated out), and
-corrections as one ensemble of trees.
+Covers lookups, rejected rows, densities, joint normal distributions (missing cells are integrated out), and corrections
+as one tree ensemble.
 """
 
 from collections import defaultdict
@@ -34,35 +34,36 @@ from deciban.model.corrections import AveragedTable
 from deciban.util.arrays import MAX_AMOUNT, TOO_LARGE, Floats
 
 
-def weighted_sums(amounts: Tensor, slope: Floats) -> Tensor:
-    """The sum of amount times slope over the columns, row by class; 0 adds nothing, even where the slope is -inf.
+def sum_weighted(amounts: Tensor, slope: Floats) -> Tensor:
+    """Return the sum of amount times slope over the columns, row by class.
 
-    amounts: at least 0, row by column. slope: column by class.
+    An amount of 0 adds nothing, even if the slope is -inf. amounts: non-negative, row by column. slope: column by
+    class.
     """
     never = np.isneginf(slope)
     total = amounts @ np.where(never, 0.0, slope)
     if not never.any():
         return total
     hits = (amounts > 0.0).cast(np.float64) @ never.astype(np.float64)
-    return amounts.graph.where(hits > 0.0, np.array(-np.inf), total)
+    return amounts.graph.select(hits > 0.0, np.array(-np.inf), total)
 
 
 def is_flag(term: LookupTerm) -> bool:
-    """Whether the term has but two values, below and above a cut."""
+    """Return True if the term has two values, below and above one cut."""
     return isinstance(term.place, CutPlace) and len(term.place.cuts) == 1
 
 
 def flags(cells: Cells, terms: Sequence[LookupTerm]) -> Tensor:
-    """The sum of terms of two values, row by class; one product of matrices, as there may be thousands of columns."""
+    """Return the sum of two-valued terms, row by class, as one matrix product for thousands of columns."""
     places = cast("list[CutPlace]", [term.place for term in terms])
     numbers, cut = cells.numbers([place.column for place in places]), np.array([place.cuts[0] for place in places])
     below, above = ((numbers < cut).cast(np.float64), (numbers >= cut).cast(np.float64))
     tables = np.stack([term.table for term in terms])
-    return weighted_sums(below, tables[:, 1]) + weighted_sums(above, tables[:, 2])
+    return sum_weighted(below, tables[:, 1]) + sum_weighted(above, tables[:, 2])
 
 
-def looked_up(places: Places, terms: Sequence[LookupTerm]) -> Tensor:
-    """The sum of what is looked up by single cells and by several together, row by class."""
+def sum_lookups(places: Places, terms: Sequence[LookupTerm]) -> Tensor:
+    """Return the sum of lookups by single cells and by several cells, row by class."""
     found, tables = [], []
     if single := [(term.place, term.table) for term in terms if not isinstance(term.place, TuplePlace)]:
         found.append(places.of([place for place, _ in single]))
@@ -74,25 +75,25 @@ def looked_up(places: Places, terms: Sequence[LookupTerm]) -> Tensor:
     return graph.constant(np.concatenate(tables)).take(graph.side_by_side(found) + start, 0).sum(1)
 
 
-def refused_rows(cells: Cells, places: Places, refusals: Sequence[Refusal]) -> Tensor | None:
-    """Which rows are refused, a matrix of one column; None where no row is."""
+def find_rejected_rows(cells: Cells, places: Places, refusals: Sequence[Refusal]) -> Tensor | None:
+    """Return flags of rejected rows as a matrix of one column; None if no row is rejected."""
     alike: dict[tuple[Any, ...], list[Refusal]] = defaultdict(list)
     for one in refusals:
         alike[one.place.cuts if isinstance(one.place, CutPlace) else None, one.places].append(one)
     found = []
-    for (cuts, refused), some in alike.items():
+    for (cuts, rejected), some in alike.items():
         if cuts is None:
             where = places.of([one.place for one in some])
-            cells_refused = [where.equals(place) for place in refused]
+            cells_refused = [where.equals(place) for place in rejected]
         else:
             numbers = cells.numbers([one.place.column for one in some])
-            cells_refused = [_between(numbers, cuts, place) for place in refused]
+            cells_refused = [_between(numbers, cuts, place) for place in rejected]
         found.append(reduce(or_, cells_refused).any(1, keep=True))
     return reduce(or_, found) if found else None
 
 
 def _between(numbers: Tensor, cuts: Sequence[float], place: int) -> Tensor:
-    """Whether numbers have a place, from 1 on, between cuts."""
+    """Return flags of numbers with a place (from 1 on) between cuts."""
     beyond = numbers >= (-np.inf, *cuts)[place - 1]
     return beyond & (numbers < cuts[place - 1]) if place <= len(cuts) else beyond
 
@@ -101,40 +102,40 @@ DensityTerm = NormalTerm | HalfLineTerm | NarrowGammaTerm
 
 
 def density_terms(cells: Cells, terms: Sequence[DensityTerm], cap: float) -> Tensor:
-    """The sum of terms of one kind, none of which is worth more than the cap, row by class."""
+    """Return the sum of terms of one kind, each limited by the cap, row by class."""
     by_class = WRITERS[type(terms[0])](cells.numbers([term.column for term in terms]), terms)
-    return cells.graph.side_by_side([one.sum(1, keep=True) for one in capped(by_class, cap)])
+    return cells.graph.side_by_side([one.sum(1, keep=True) for one in cap_evidence(by_class, cap)])
 
 
-def capped(by_class: Sequence[Tensor], cap: float) -> Sequence[Tensor]:
-    """Evidence relative to that of the best class, no further below it than the cap; none where all are impossible."""
+def cap_evidence(by_class: Sequence[Tensor], cap: float) -> Sequence[Tensor]:
+    """Return evidence relative to the best class, limited by the cap; 0 if all classes are impossible."""
     if cap == np.inf:
         return by_class
     graph = by_class[0].graph
     top = by_class[0] if len(by_class) == 1 else graph.node("Max", *by_class)
     nothing = top.equals(-np.inf)
-    return [graph.where(nothing, np.array(0.0), one - top).at_least(-cap) for one in by_class]
+    return [graph.select(nothing, np.array(0.0), one - top).at_least(-cap) for one in by_class]
 
 
 def linear_terms(cells: Cells, terms: Sequence[LinearTerm]) -> Tensor:
-    """The sum of amounts times their slopes, row by class; a missing amount adds nothing."""
+    """Return the sum of amounts times slopes, row by class; a missing amount adds nothing."""
     numbers = cells.numbers([term.column for term in terms])
-    amounts = cells.graph.where(numbers > 0.0, numbers.at_most(TOO_LARGE), np.array(0.0))
-    return weighted_sums(amounts, np.stack([term.slope for term in terms]))
+    amounts = cells.graph.select(numbers > 0.0, numbers.at_most(TOO_LARGE), np.array(0.0))
+    return sum_weighted(amounts, np.stack([term.slope for term in terms]))
 
 
 def _inside(numbers: Tensor, terms: Sequence[Any]) -> Callable[[Tensor, Tensor], Tensor]:
-    """A function of where numbers are in the support, and evidence, to evidence: outside it is none, or impossible."""
+    """Return a function that replaces evidence outside the support, by 0 or by -inf."""
     graph, nothing = numbers.graph, np.array(0.0)
     impossible = np.array([term.impossible for term in terms])
     if not impossible.any():
-        return lambda inside, found: graph.where(inside, found, nothing)
-    outside = graph.where(numbers.is_nan(), nothing, np.where(impossible, -np.inf, 0.0))
-    return lambda inside, found: graph.where(inside, found, outside)
+        return lambda inside, found: graph.select(inside, found, nothing)
+    outside = graph.select(numbers.is_nan(), nothing, np.where(impossible, -np.inf, 0.0))
+    return lambda inside, found: graph.select(inside, found, outside)
 
 
 def _of_classes(terms: Sequence[Any], *names: str) -> list[tuple[Floats, ...]]:
-    """Parameters of the terms, for each class those of all terms."""
+    """Return the parameters of the terms, per class those of all terms."""
     return [*zip(*(np.stack([getattr(term, name) for term in terms], axis=1) for name in names), strict=True)]
 
 
@@ -143,7 +144,7 @@ def _normal(numbers: Tensor, terms: Sequence[NormalTerm]) -> list[Tensor]:
     inside = ~numbers.is_nan()
     if terms[0].of_log:
         inside = numbers > 0.0
-        place = numbers.graph.where(inside, numbers, np.array(1.0)).log()
+        place = numbers.graph.select(inside, numbers, np.array(1.0)).log()
     centered, outside = place - np.array([term.center for term in terms]), _inside(numbers, terms)
     found = []
     for mean, root, offset in _of_classes(terms, "mean", "root", "offset"):
@@ -156,36 +157,36 @@ def _half_line(numbers: Tensor, terms: Sequence[HalfLineTerm]) -> list[Tensor]:
     graph, outside = numbers.graph, _inside(numbers, terms)
     positive = numbers > 0.0
     inside = (numbers >= 0.0) & numbers.equals(numbers.floor()) if terms[0].counts else positive
-    value = graph.where(positive, numbers.at_most(MAX_AMOUNT), np.array(1.0))
+    value = graph.select(positive, numbers.at_most(MAX_AMOUNT), np.array(1.0))
     log, found = value.log(), []
     for offset, power, slope in _of_classes(terms, "offset", "power", "slope"):
         above_0 = log * power + value * slope
-        found.append(outside(inside, offset + graph.where(positive, above_0, np.array(0.0))))
+        found.append(outside(inside, offset + graph.select(positive, above_0, np.array(0.0))))
     return found
 
 
 def _narrow_gamma(numbers: Tensor, terms: Sequence[NarrowGammaTerm]) -> list[Tensor]:
     graph, inside, outside = numbers.graph, numbers > 0.0, _inside(numbers, terms)
-    value, found = graph.where(inside, numbers, np.array(1.0)), []
+    value, found = graph.select(inside, numbers, np.array(1.0)), []
     log = value.log()
     for peak, shape, mean, low in _of_classes(terms, "peak", "shape", "mean", "mean_low"):
         away = (((value - mean) - low) / mean).at_most(1e250)
         near = away.absolute() < 0.5
-        ratio = graph.where(near, _log_of_1_plus(away), log - np.log(mean))
+        ratio = graph.select(near, _log_of_1_plus(away), log - np.log(mean))
         found.append(outside(inside, peak + (ratio - away) * shape))
     return found
 
 
 def _log_of_1_plus(small: Tensor) -> Tensor:
-    """log(1 + u) with all digits of u, of which 1 + u has lost some: it is made up for by what is left of u in it."""
+    """Return log(1 + u) with all digits of u, by compensating the rounding error of 1 + u."""
     sum_ = small + 1.0
     kept = sum_ - 1.0
     same = kept.equals(0.0)
-    share = small / small.graph.where(same, np.array(1.0), kept)
-    return small.graph.where(same, small, sum_.log() * share)
+    share = small / small.graph.select(same, np.array(1.0), kept)
+    return small.graph.select(same, small, sum_.log() * share)
 
 
-# How the evidence of each kind of term is written; terms of one kind are all of logarithms, or of counts, or none is.
+# Function that writes the evidence of each type of term. The terms of one call share the flags `of_log` and `counts`.
 WRITERS: dict[type[Any], Callable[[Tensor, Any], list[Tensor]]] = {
     NormalTerm: _normal,
     HalfLineTerm: _half_line,
@@ -193,99 +194,105 @@ WRITERS: dict[type[Any], Callable[[Tensor, Any], list[Tensor]]] = {
 }
 
 
-# Numbers of all matrices that are factored at a time, of rows with missing cells.
+# Numbers of all matrices that are factored at a time for rows with missing cells, to limit memory.
 FACTORED_AT_A_TIME = 1 << 20
 
 
 def joint_normal(cells: Cells, term: JointNormalTerm, cap: float) -> Tensor:
-    """The evidence of a joint normal term, no more than the cap, row by class."""
+    """Return the evidence of a joint normal term, limited by the cap, row by class."""
     numbers = cells.numbers(term.columns)
     missing = numbers.is_nan()
-    whole = _whitened(term.form, numbers.graph.where(missing, np.array(0.0), numbers - term.center))
+    whole = _score_whitened(term.form, numbers.graph.select(missing, np.array(0.0), numbers - term.center))
     rows = numbers.graph.node("NonZero", missing.any(1)).reshape(-1)
-    holed = _with_holes(term, numbers.take(rows, 0))
+    holed = _score_partial_rows(term, numbers.take(rows, 0))
     found = numbers.graph.node("ScatterND", whole, rows.with_axis(1), holed)
     if cap == np.inf:
         return found
     classes = term.form.offset.size
-    return numbers.graph.side_by_side(capped([found.take(np.array([c]), 1) for c in range(classes)], cap))
+    return numbers.graph.side_by_side(cap_evidence([found.take(np.array([c]), 1) for c in range(classes)], cap))
 
 
-def _whitened(form: WhitenedForm, centered: Tensor) -> Tensor:
-    """offset - |whiten x - mean|**2 of rows without missing cells, row by class."""
+def _score_whitened(form: WhitenedForm, centered: Tensor) -> Tensor:
+    """Return offset - |whiten x - mean|**2 for rows without missing cells, row by class."""
     white = [centered @ matrix.T for matrix in form.whiten]
     away = [white[group] - mean for group, mean in zip(form.group.tolist(), form.mean, strict=True)]
     distance = centered.graph.side_by_side([(one * one).sum(1, keep=True) for one in away])
-    return form.offset - _as_far_as_any(distance)
+    return form.offset - _replace_nan_distance(distance)
 
 
-def _as_far_as_any(distance: Tensor) -> Tensor:
-    """The distance; infinite where coordinates have overflowed in both directions."""
-    return distance.graph.where(distance.is_nan(), np.array(np.inf), distance)
+def _replace_nan_distance(distance: Tensor) -> Tensor:
+    """Return the distance; infinite if coordinates have overflowed in both directions."""
+    return distance.graph.select(distance.is_nan(), np.array(np.inf), distance)
 
 
-def _with_holes(term: JointNormalTerm, numbers: Tensor) -> Tensor:
-    """The evidence of the cells that are there, some rows at a time, row by class."""
+def _score_partial_rows(term: JointNormalTerm, numbers: Tensor) -> Tensor:
+    """Return the evidence of the present cells, some rows at a time, row by class."""
     size, classes = len(term.columns), term.form.group.size
     step = np.array([max(1, FACTORED_AT_A_TIME // (len(term.covariance) * size**2))])
 
     def more(number: Tensor, numbers: Tensor, found: Tensor) -> list[Tensor]:
         start = number * step
-        some = _marginal(term, numbers.cut(start, start + step, [0])) * term.weight
+        some = _marginal(term, numbers.slice(start, start + step, [0])) * term.weight
         return [numbers, numbers.graph.node("Concat", found, some, axis=0)]
 
-    times = (numbers.size(0) + (step - 1)) / step  # of whole numbers, rounded down
+    times = (numbers.size(0) + (step - 1)) / step  # integer division
     return numbers.graph.repeat(times.reshape(), [numbers, np.zeros((0, classes))], more)[1]
 
 
 def _marginal(term: JointNormalTerm, numbers: Tensor) -> Tensor:
-    """The log density, with |S| and the distance from the mean in its metric by eliminating columns one after another.
+    """Return the log density, with the determinant and the distance computed by elimination of columns.
 
-    S is the matrix of the columns that are there. A missing one becomes a column that is where it should be, with a
-    variance of 1 and no covariances: it adds nothing.
+    The matrix is that of the present columns. A missing column is replaced by one at its mean with variance 1 and no
+    covariance, which adds nothing.
     """
     graph, size = numbers.graph, len(term.columns)
     matrices = term.covariance if len(term.covariance) == 1 else term.covariance[term.form.group]
     present = ~numbers.is_nan()
     there = present.with_axis(1)
     both = there.with_axis(3) & there.with_axis(2)
-    left = graph.where(both, matrices, np.eye(size))
+    left = graph.select(both, matrices, np.eye(size))
     units = ((numbers - term.center) / term.unit).with_axis(1)
-    away = graph.where(there, units - term.mean, np.array(0.0))
+    away = graph.select(there, units - term.mean, np.array(0.0))
     terms = []
     for last in range(size, 0, -1):
         row, first = left.take(np.array(0), 2), away.take(np.array([0]), 2)
         pivot = row.take(np.array([0]), 2)
         ratio = first / pivot
         terms.append(pivot.log() + first * ratio)
-        rest = row.cut(np.array([1]), np.array([last]), [2])
-        left = left.cut(np.array([1, 1]), np.array([last, last]), [2, 3])
+        rest = row.slice(np.array([1]), np.array([last]), [2])
+        left = left.slice(np.array([1, 1]), np.array([last, last]), [2, 3])
         left = left - (rest / pivot).with_axis(3) * rest.with_axis(2)
-        away = away.cut(np.array([1]), np.array([last]), [2]) - ratio * rest
+        away = away.slice(np.array([1]), np.array([last]), [2]) - ratio * rest
     total = graph.node("Sum", *terms) if len(terms) > 1 else terms[0]
     log_unit: Floats = HALF_LOG_2_PI + np.log(term.unit)
-    density = _as_far_as_any(total.reshape(-1, term.form.group.size)) * -0.5
+    density = _replace_nan_distance(total.reshape(-1, term.form.group.size)) * -0.5
     return density - present.cast(np.float64) @ log_unit[:, None]
 
 
-# ONNX's numbers for a question (is the cell at least the split?), for adding up, and for leaving the sum as it is.
-AT_LEAST, ADD_UP, AS_IT_IS = 2, 1, 0
+# ONNX's code for the test "is the cell >= the split?".
+AT_LEAST = 2
 
-# The least number; below it is a missing cell that is evidence.
+# ONNX's code for adding up the trees.
+ADD_UP = 1
+
+# ONNX's code for returning the sum unchanged.
+AS_IT_IS = 0
+
+# The smallest double; a missing cell that is evidence is below it.
 MIN_DOUBLE = float(-np.finfo(np.float64).max)
 
-# The place of a missing cell that is evidence: above that of an unknown one, below all others.
+# Place of a missing cell that is evidence: above an unknown cell, below all others.
 EVIDENT_PLACE = 0.5
 
 
 def always(tables: CorrectionTables) -> Floats:
-    """What tables that ask nothing add to the log joint of each class."""
+    """Return the constant sum of the tables without questions, per class."""
     asking_nothing = [table.values for table in tables.tables if not table.columns]
     return np.sum(asking_nothing, axis=0) if asking_nothing else np.zeros(tables.tables[0].values.shape[-1])
 
 
 def corrections(cells: Cells, places: Places, tables: CorrectionTables, known: KnownCells | None) -> Tensor:
-    """What the tables that ask something add to the log joint, row by class, but for what they add to the first."""
+    """Return the sum of the other tables, row by class, relative to the first class."""
     asked = sorted({place for table in tables.tables for place in table.columns})
     between = [k for k in asked if isinstance(tables.places[k], CutPlace)]
     among = [k for k in asked if not isinstance(tables.places[k], CutPlace)]
@@ -295,21 +302,24 @@ def corrections(cells: Cells, places: Places, tables: CorrectionTables, known: K
         numbers = cells.numbers(columns)
         missing = numbers.is_nan()
         evident = missing if known is None else missing & ~known.unknown(columns)
-        least = cells.graph.where(numbers.equals(np.array(-np.inf)), np.array(MIN_DOUBLE), numbers)
-        features.append(cells.graph.where(evident, np.array(-np.inf), least))
+        least = cells.graph.select(numbers.equals(np.array(-np.inf)), np.array(MIN_DOUBLE), numbers)
+        features.append(cells.graph.select(evident, np.array(-np.inf), least))
     if among:
         columns = [tables.places[k].column for k in among]
         found = places.of([tables.places[k] for k in among])
         missing = found.equals(np.array(MISSING_PLACE))
         evident = missing if known is None else missing & ~known.unknown(columns)
-        features.append(cells.graph.where(evident, np.array(EVIDENT_PLACE), found.cast(np.float64)))
+        features.append(cells.graph.select(evident, np.array(EVIDENT_PLACE), found.cast(np.float64)))
     classes = tables.tables[0].values.shape[-1]
     attributes = _ensemble(tables, {k: column for column, k in enumerate((*between, *among))}, classes)
     return cells.graph.node("TreeEnsemble", cells.graph.side_by_side(features), **attributes) @ np.eye(classes)[1:]
 
 
 def _ensemble(tables: CorrectionTables, column_of: dict[int, int], classes: int) -> dict[str, Any]:
-    """The attributes of the node: a tree of each table for each class but the first, with the difference from it."""
+    """Return the attributes of the node: one tree per table and class except the first.
+
+    Values are differences from the first class.
+    """
     parts: list[dict[str, Any]] = []
     nodes = leaves = 0
     trees = [(table, _tree(table, tables, column_of)) for table in tables.tables if table.columns]
@@ -335,17 +345,21 @@ def _ensemble(tables: CorrectionTables, column_of: dict[int, int], classes: int)
 
 
 def _tree(table: AveragedTable, tables: CorrectionTables, column_of: dict[int, int]) -> dict[str, Any]:
-    """Nodes of a tree that asks of each column in turn whether it is beyond its cuts, the last one first, then whether
-    it is known; numbers of nodes and leaves from 0 on, leaves in the order of the table's values."""
+    """Return the nodes of a tree that tests each column in turn.
+
+    For each column it tests the cuts, the last one first, and then whether the cell is known.
+
+    Nodes and leaves are numbered from 0, leaves in the order of the table's values.
+    """
     parts, before, first = [], 1, 0
     for k, (column, cuts) in enumerate(zip(table.columns, table.cuts, strict=True)):
         questions, last = len(cuts) + 1, k == len(table.columns) - 1
         place = tables.places[column]
-        splits = np.array([*(_split(place, cut) for cut in reversed(cuts)), _known_from(place)])
+        splits = np.array([*(_find_split(place, cut) for cut in reversed(cuts)), _find_known_minimum(place)])
         prefix, question = (grid.ravel() for grid in np.indices((before, questions)))
         size = before * questions
         follow = first + size  # the first node of the next column
-        answer = questions - question  # of "yes"
+        answer = questions - question  # for the answer "yes"
         step = 1 if last else len(table.cuts[k + 1]) + 1
         start = 0 if last else follow
         ended = question == questions - 1  # "no" to the last question: unknown
@@ -365,16 +379,16 @@ def _tree(table: AveragedTable, tables: CorrectionTables, column_of: dict[int, i
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _split(place: CellPlace, last: int) -> float:
-    """The least number whose place is beyond the last one; of levels, the least such place."""
+def _find_split(place: CellPlace, last: int) -> float:
+    """Return the smallest number whose place is beyond `last`; for levels, the smallest such place."""
     if not isinstance(place, CutPlace):
         return float(last + 1)
     edges = (-np.inf, *place.cuts)
     if last >= len(edges):
-        return np.nan  # which no number is
+        return np.nan  # there is no such number
     return max(edges[last], MIN_DOUBLE)
 
 
-def _known_from(place: CellPlace) -> float:
-    """The least number of a known cell, also of a missing one that is evidence."""
+def _find_known_minimum(place: CellPlace) -> float:
+    """Return the smallest number of a known cell, including a missing one that is evidence."""
     return -np.inf if isinstance(place, CutPlace) else EVIDENT_PLACE

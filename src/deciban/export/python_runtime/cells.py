@@ -1,4 +1,4 @@
-"""Numbers and arrays of the model's JSON, and the cells of a row as the model has learned to read them."""
+"""Decoding of the model's JSON, and conversion of the cells of a row."""
 
 from __future__ import annotations
 
@@ -11,54 +11,54 @@ from datetime import date, datetime, time, timedelta, timezone
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-# What the bytes of an array are, by its name in the JSON, to the module struct.
+# Code of the module struct and size in bytes, by the type of an array in the JSON.
 _BYTE_CODES = {"f8": ("d", 8), "i4": ("i", 4), "u2": ("H", 2), "u1": ("B", 1)}
 
 
-def decoded_number(value: float | str) -> float:
-    """A double; those that JSON does not have are the texts "inf", "-inf" and "nan"."""
+def decode_number(value: float | str) -> float:
+    """Return a double; "inf", "-inf" and "nan" are strings in JSON."""
     return float(value)
 
 
-def decoded_array(encoded: Any) -> list[Any]:
-    """The numbers of a list or of base64, little-endian whatever the machine is."""
+def decode_array(encoded: Any) -> list[Any]:
+    """Return the numbers of a list or of base64, which is little-endian."""
     if isinstance(encoded, list):
-        return [decoded_number(value) if isinstance(value, str) else value for value in encoded]
+        return [decode_number(value) if isinstance(value, str) else value for value in encoded]
     ((kind, text),) = encoded.items()
     data = base64.b64decode(text)
     code, size = _BYTE_CODES[kind]
     return list(struct.unpack(f"<{len(data) // size}{code}", data))
 
 
-def decoded_fixed(encoded: Any) -> list[Any]:
-    """Fixed-point numbers of a few bytes each, or doubles."""
+def decode_fixed(encoded: Any) -> list[Any]:
+    """Return fixed-point numbers of a few bytes each, or doubles."""
     if not isinstance(encoded, dict) or "places" not in encoded:
-        return decoded_array(encoded)
+        return decode_array(encoded)
     low, step, size = float(encoded["low"]), float(encoded["step"]), encoded["size"]
-    parts = bytes(decoded_array(encoded["places"]))
+    parts = bytes(decode_array(encoded["places"]))
     starts = range(0, len(parts), size)
     return [low + step * int.from_bytes(parts[start : start + size], "little") for start in starts]
 
 
 def zeros(size: int) -> list[float]:
-    """So many zeros."""
+    """Return a list of zeros."""
     return [0.0] * size
 
 
 def log(value: float) -> float:
-    """The natural logarithm; of 0 it is -inf, of what has none NaN."""
+    """Return the natural logarithm; -inf for 0, NaN for negative numbers."""
     if value > 0.0:
         return math.log(value)
     return -math.inf if value == 0.0 else math.nan
 
 
 def largest(values: list[float]) -> float:
-    """The largest number, -inf of none."""
+    """Return the maximum; -inf for an empty list."""
     return max(values, default=-math.inf)
 
 
 def add_to(out: list[float], weight: float, values: list[float]) -> None:
-    """Add weight * value of each class."""
+    """Add weight * value for each class."""
     for c, value in enumerate(values):
         out[c] += weight * value
 
@@ -89,7 +89,7 @@ class Moment(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column: its name, what users enter, how its cells are read, its number, and its levels as users see them."""
+    """A column: name, kind of input, cell type, index, and levels for display."""
 
     name: str
     kind: str
@@ -98,32 +98,32 @@ class Column(NamedTuple):
     levels: list[Any] | None
 
 
-def shown(value: Any) -> str:
-    """A cell as messages show it, cut where it is long."""
+def display_cell(value: Any) -> str:
+    """Return a cell for messages, truncated if it is long."""
     text = moment_text(value) if isinstance(value, Moment) else repr(value)
     return text if len(text) <= 40 else text[:37] + "..."
 
 
 def kind_of_cell(value: Any) -> str:
-    """What a cell is: text, number, boolean, date or time."""
+    """Return the type of a cell: text, number, boolean, date or time."""
     if isinstance(value, Moment):
         return value.kind
     return "text" if isinstance(value, str) else "boolean" if isinstance(value, bool) else "number"
 
 
 def bad_cell(column: Column, problem: str, remedy: str) -> ValueError:
-    """An error that names the column."""
+    """Return an error that names the column."""
     return ValueError(f"column {column.name!r}: {problem}; {remedy}")
 
 
-def unexpected(column: Column, value: Any, expected: str) -> ValueError:
-    """An error for a cell that is not what the column holds."""
-    problem = f"found {shown(value)} ({kind_of_cell(value)}), expected {expected}"
+def type_error(column: Column, value: Any, expected: str) -> ValueError:
+    """Return an error for a cell of the wrong type."""
+    problem = f"found {display_cell(value)} ({kind_of_cell(value)}), expected {expected}"
     return bad_cell(column, problem, "correct the cell, or leave it empty")
 
 
-def given_cell(column: Column, raw: Any) -> Any:
-    """What was given as a cell of a known kind: None, a number, bool, str or Moment."""
+def parse_cell(column: Column, raw: Any) -> Any:
+    """Return a cell as None, a number, bool, str or Moment."""
     if isinstance(raw, Real) and not isinstance(raw, (int, float)):
         raw = plain_number(raw)
     if raw is None or (isinstance(raw, float) and math.isnan(raw)):
@@ -134,35 +134,35 @@ def given_cell(column: Column, raw: Any) -> Any:
         return raw
     if isinstance(raw, int):
         if not -(1 << 63) <= raw < 1 << 63:
-            raise unexpected(column, raw, "a number below 2**63")
+            raise type_error(column, raw, "a number below 2**63")
         return raw
     if isinstance(raw, datetime) and raw.tzinfo is not None:
         raw = raw.astimezone(timezone.utc).replace(tzinfo=None)
     if isinstance(raw, (date, time)) and getattr(raw, "tzinfo", None) is None:
-        return given_moment(raw)
+        return parse_moment(raw)
     problem = f"found a value of type {type(raw).__name__}"
-    raise bad_cell(column, problem, "give a number, a text, True, False, None, a date, or a time without a time zone")
+    raise bad_cell(column, problem, "use a number, str, bool, None, a date, or a time without a time zone")
 
 
 def plain_number(raw: Any) -> float:
-    """A number of another library, such as NumPy, as one of Python."""
+    """Return a number of another library, such as NumPy, as a Python number."""
     try:
         return int(raw) if isinstance(raw, Integral) else float(raw)
     except OverflowError:
         return math.inf if raw > 0 else -math.inf
 
 
-def given_moment(raw: date | time) -> Moment:
-    """A date, a date with a time, or a time of day."""
+def parse_moment(raw: date | time) -> Moment:
+    """Return a date, a date with a time, or a time of day."""
     if isinstance(raw, time):
         return Moment("time", ((raw.hour * 60 + raw.minute) * 60 + raw.second) * 1_000_000 + raw.microsecond)
     stamp = raw if isinstance(raw, datetime) else datetime(raw.year, raw.month, raw.day)
     return Moment("date", (stamp - _EPOCH) // _MICROSECOND)
 
 
-def learned_cell(column: Column, raw: Any) -> Any:
-    """A cell as the column has learned to read it."""
-    cell = given_cell(column, raw)
+def convert_cell(column: Column, raw: Any) -> Any:
+    """Return a cell converted to the type of the column."""
+    cell = parse_cell(column, raw)
     wanted = column.read_as
     if cell is None or wanted == "as it is":
         return cell
@@ -172,11 +172,11 @@ def learned_cell(column: Column, raw: Any) -> Any:
         return _READERS[wanted](column, text, cell) if text else None
     if cell.kind == wanted if isinstance(cell, Moment) else numeric:
         return cell
-    raise unexpected(column, cell, "a number" if numeric else "a time" if wanted == "time" else "a date")
+    raise type_error(column, cell, "a number" if numeric else "a time" if wanted == "time" else "a date")
 
 
 def read_number(column: Column, text: str, cell: str) -> float | None:
-    """A number in a text; None where that says NaN."""
+    """Return the number in a text; None for NaN."""
     if _LONG_INTEGER.fullmatch(text):
         return int(text)
     if _NUMBER.fullmatch(text):
@@ -186,52 +186,52 @@ def read_number(column: Column, text: str, cell: str) -> float | None:
     infinite = _INFINITE.fullmatch(text)
     if infinite:
         return -math.inf if infinite.group(1) == "-" else math.inf
-    raise unexpected(column, cell, "a number")
+    raise type_error(column, cell, "a number")
 
 
 def read_flag(column: Column, text: str, cell: str) -> bool:
-    """True or False in a text."""
+    """Return the boolean in a text."""
     found = _FLAGS.get(text.lower())
     if found is None:
-        raise unexpected(column, cell, "true or false")
+        raise type_error(column, cell, "true or false")
     return found
 
 
 def read_date(column: Column, text: str, cell: str) -> Moment:
-    """A date in a text, or a date with a time; one with a time zone is taken to UTC."""
+    """Return the date in a text, with or without a time; time zones are converted to UTC."""
     found = _DATE.fullmatch(text)
     try:
         if found:
             year, month, day = (int(part) for part in found.groups()[:3])
             clock = clock_micros(found.groups()[3:7]) - zone_micros(found.group(8))
-            return Moment("date", given_moment(date(year, month, day)).micros + clock)
+            return Moment("date", parse_moment(date(year, month, day)).micros + clock)
     except ValueError:
-        pass  # a day or a time that there is not
-    raise unexpected(column, cell, "a date such as 2024-12-31")
+        pass  # not a valid day or time
+    raise type_error(column, cell, "a date such as 2024-12-31")
 
 
 def read_time(column: Column, text: str, cell: str) -> Moment:
-    """A time of day in a text."""
+    """Return the time of day in a text."""
     found = _TIME.fullmatch(text)
     try:
         if found:
             return Moment("time", clock_micros(found.groups()))
     except ValueError:
         pass
-    raise unexpected(column, cell, "a time such as 23:59")
+    raise type_error(column, cell, "a time such as 23:59")
 
 
 _READERS: dict[str, Any] = {"number": read_number, "flag": read_flag, "date": read_date, "time": read_time}
 
 
 def clock_micros(parts: tuple[Any, ...]) -> int:
-    """Microseconds of hours, minutes, seconds and their fraction, of which any may be None; else a ValueError."""
+    """Return the microseconds of hours, minutes, seconds and fraction (any may be None), or raise a ValueError."""
     hours, minutes, seconds = (int(part or 0) for part in parts[:3])
-    return given_moment(time(hours, minutes, seconds, int((parts[3] or "").ljust(6, "0")))).micros
+    return parse_moment(time(hours, minutes, seconds, int((parts[3] or "").ljust(6, "0")))).micros
 
 
 def zone_micros(zone: str | None) -> int:
-    """By how much the time in a zone (Z, +02, +0200 or +02:00) is ahead of UTC; a ValueError where there is none."""
+    """Return the offset of a zone (Z, +02, +0200 or +02:00) from UTC, or raise a ValueError."""
     if zone is None or zone == "Z":
         return 0
     digits = zone[1:].replace(":", "")
@@ -240,10 +240,10 @@ def zone_micros(zone: str | None) -> int:
 
 
 def moment_text(moment: Moment) -> str:
-    """A date or a time as people write it."""
+    """Return a date or time as text."""
     try:
         stamp = _EPOCH + moment.micros * _MICROSECOND
-    except OverflowError:  # beyond the years that Python has
+    except OverflowError:  # beyond the years that Python supports
         return str(moment.micros)
     text = stamp.isoformat(" ")
     text = text.rstrip("0") if "." in text else text
@@ -253,7 +253,7 @@ def moment_text(moment: Moment) -> str:
 
 
 class LevelPlace:
-    """From a cell to its place among levels: 0 if it is missing, 1 if it is not one of them, else 2 + its number."""
+    """Place of a cell among levels: 0 if missing, 1 if unknown, else 2 + the index of the level."""
 
     def __init__(self, column: Column, kind: str, encoded: list[Any]) -> None:
         self.column, self.kind = column, kind
@@ -266,7 +266,7 @@ class LevelPlace:
                 self.exact[int(value)] = place
 
     def of(self, row: Row) -> int:
-        """The place of the cell of a row."""
+        """Return the place of the cell of a row."""
         cell = row.cell(self.column)
         if cell is None:
             return 0
@@ -274,36 +274,36 @@ class LevelPlace:
             return 1
         kind = "number" if isinstance(cell, (bool, int, float)) else kind_of_cell(cell)
         if kind != self.wanted:
-            raise bad_cell(self.column, f"it holds {kind}, but {self.wanted} before", "use one type for this column")
+            raise bad_cell(self.column, f"found {kind}, expected {self.wanted}", "use one type for this column")
         if self.kind == "integer" and isinstance(cell, int):
             return self.exact.get(cell, 1)
         return self.places.get(cell_key(cell), 1)
 
-    def shown(self, row: Row) -> tuple[Any, str]:
-        """The cell of a row, and how messages show it."""
-        cell = given_cell(self.column, row.raw[self.column.number])
-        return cell, shown(cell)
+    def display(self, row: Row) -> tuple[Any, str]:
+        """Return the cell of a row, and its text in messages."""
+        cell = parse_cell(self.column, row.raw[self.column.number])
+        return cell, display_cell(cell)
 
 
 class CutPlace:
-    """From a number to its place between cuts: 0 if it is missing, else 1 + how many of them do not lie above."""
+    """Place of a number between cuts: 0 if missing, else 1 + the number of cuts not above it."""
 
     def __init__(self, column: Column, cuts: list[float]) -> None:
         self.column, self.cuts = column, cuts
 
     def of(self, row: Row) -> int:
-        """The place of the number of a row."""
+        """Return the place of the number of a row."""
         x = row.number(self.column)
         return 0 if math.isnan(x) else 1 + bisect_right(self.cuts, x)
 
-    def shown(self, row: Row) -> tuple[Any, str]:
-        """The number of a row, and how messages show it."""
+    def display(self, row: Row) -> tuple[Any, str]:
+        """Return the number of a row, and its text in messages."""
         x = row.number(self.column)
-        return x, shown(x)
+        return x, display_cell(x)
 
 
 class Row:
-    """The cells of a row, each read once, and only if it is needed."""
+    """Cells of a row, each converted once, on first use."""
 
     def __init__(self, raw: list[Any], places: list[LevelPlace | CutPlace]) -> None:
         self.raw, self._all_places = raw, places
@@ -312,27 +312,27 @@ class Row:
         self._places: dict[int, int] = {}
 
     def cell(self, column: Column) -> Any:
-        """A cell as the column has learned to read it; None if it is missing."""
+        """Return a cell in the type of the column; None if it is missing."""
         if column.number not in self._cells:
-            self._cells[column.number] = learned_cell(column, self.raw[column.number])
+            self._cells[column.number] = convert_cell(column, self.raw[column.number])
         return self._cells[column.number]
 
     def number(self, column: Column) -> float:
-        """A cell as a double, NaN if it is missing."""
+        """Return a cell as a double; NaN if it is missing."""
         found = self._numbers.get(column.number)
         if found is None:
             found = self._numbers[column.number] = number_of(column, self.cell(column))
         return found
 
     def text(self, column: Column) -> str | None:
-        """A cell as a text, None if it is missing."""
+        """Return a cell as a text; None if it is missing."""
         cell = self.cell(column)
         if cell is not None and not isinstance(cell, str):
-            raise unexpected(column, cell, "text")
+            raise type_error(column, cell, "text")
         return cell
 
     def place(self, number: int) -> int:
-        """The place of this number among those of the model."""
+        """Return the place with this index in the model."""
         found = self._places.get(number)
         if found is None:
             found = self._places[number] = self._all_places[number].of(self)
@@ -340,34 +340,34 @@ class Row:
 
 
 def number_of(column: Column, cell: Any) -> float:
-    """A cell as a double."""
+    """Return a cell as a double."""
     if cell is None:
         return math.nan
     if isinstance(cell, str):
-        raise unexpected(column, cell, "a number")
+        raise type_error(column, cell, "a number")
     if isinstance(cell, Moment):
         return float(cell.micros) / (1e6 if cell.kind == "time" else 86400e6)
     return float(cell)
 
 
 def level_key(kind: str, value: Any) -> Any:
-    """The key of a level in a dict."""
+    """Return the dict key of a level."""
     if kind == "text":
         return value
     return int(value) if kind in ("date", "time") else float(value)
 
 
 def cell_key(cell: Any) -> Any:
-    """The key of the level of a cell."""
+    """Return the dict key of the level of a cell."""
     if isinstance(cell, str):
         return cell
     return cell.micros if isinstance(cell, Moment) else float(cell)
 
 
-def shown_level(kind: str, value: Any) -> Any:
-    """A level as users see it."""
+def display_level(kind: str, value: Any) -> Any:
+    """Return a level for display."""
     if kind in ("date", "time"):
         return moment_text(Moment(kind, int(value)))
     if kind == "integer":
         return int(value)
-    return decoded_number(value) if kind == "number" else value
+    return decode_number(value) if kind == "number" else value

@@ -1,4 +1,4 @@
-"""A fitted model that scores rows: DecibanScorer(model), given the model's JSON."""
+"""Scorer of rows: DecibanScorer(model), given the model's JSON."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from deciban.export.python_runtime.cells import (
     Row,
     add_to,
     bad_cell,
-    decoded_array,
-    decoded_fixed,
-    decoded_number,
+    decode_array,
+    decode_fixed,
+    decode_number,
+    display_level,
     largest,
     log,
-    shown_level,
-    unexpected,
+    type_error,
     zeros,
 )
 from deciban.export.python_runtime.terms import (
     Term,
+    adjust_shares,
     half_line_term,
     joint_normal_term,
     linear_term,
     lookup_term,
     narrow_gamma_term,
     normal_term,
-    settled,
     shapley_shares,
     tuple_term,
 )
@@ -49,30 +49,32 @@ _TERMS: dict[str, Any] = {
     "TextTerm": text_term,
 }
 
-# Evidence beyond this for every class leaves too few digits to what is added to it.
+# Evidence below minus this for every class leaves too few digits for the other blocks.
 _VAST_EVIDENCE = 1e6
+
+# exp() of smaller numbers is 0.
 _MIN_EXPONENT = -746.0
 
-# What turns a label that is written as text back into what it was.
+# Conversion of labels that JSON stores as text.
 _LABELS: dict[str, Any] = {"integer": int, "number": float}
 
-# What is added to the rows of a cell when its value is averaged, so that none is empty.
-_ROWS_OF_NO_CELL = 1e-6
+# Weight added to each cell of a table when its values are averaged, so that no cell is empty.
+_CELL_PRIOR_WEIGHT = 1e-6
 
 
 class TableCorrections:
-    """What is added to the log joint, and the share of each column in it."""
+    """Correction tables, and the share of each column in them."""
 
     def __init__(self, encoded: dict[str, Any], places: list[Any], classes: int) -> None:
         self.classes, self.places = classes, encoded["places"]
-        self.depth, self.tests = decoded_array(encoded["depth"]), decoded_array(encoded["tests"])
-        self.contrasts, self.rows = decoded_fixed(encoded["contrasts"]), decoded_fixed(encoded["rows"])
+        self.depth, self.tests = decode_array(encoded["depth"]), decode_array(encoded["tests"])
+        self.contrasts, self.rows = decode_fixed(encoded["contrasts"]), decode_fixed(encoded["rows"])
         self.columns: list[Column] = [places[place].column for place in self.places]
 
     def each_table(self, row: Row, unknown: list[bool]) -> Iterator[tuple[int, int, int, int, int]]:
-        """Of each table its first test, its first cell, its depth, the cell of the row, and what is unknown of that.
+        """Yield for each table its first test, its first cell, its depth, the cell of the row, and its unknown digits.
 
-        unknown: of each column of the model, whether it says nothing.
+        unknown: flags of the model's columns without evidence.
         """
         bins = [row.place(place) for place in self.places]
         test = first = 0
@@ -87,42 +89,45 @@ class TableCorrections:
             test += depth
             first += 1 << depth
 
-    def centered(self, sums: list[float]) -> list[float]:
-        """Values of classes from how these differ from the first: their mean is 0."""
+    def center(self, sums: list[float]) -> list[float]:
+        """Return class values with mean 0, from their differences to the first class."""
         mean = sum(sums) / self.classes
         return [value - mean for value in [0.0, *sums]]
 
     def contrast(self, cell: int) -> list[float]:
-        """How classes differ from the first in a cell."""
+        """Return the differences of the classes to the first one in a cell."""
         size = self.classes - 1
         return self.contrasts[cell * size : (cell + 1) * size]
 
     def totals(self, row: Row, unknown: list[bool]) -> list[float]:
-        """What is added to the log joint of each class; a table is averaged over what is unknown of it."""
+        """Return the correction of each class; tables are averaged over unknown columns."""
         sums = zeros(self.classes - 1)
         for _, first, depth, cell, free in self.each_table(row, unknown):
             if free == 0:
                 add_to(sums, 1.0, self.contrast(first + cell))
             elif free < (1 << depth) - 1:
                 add_to(sums, 1.0, self.mean(first + cell, free))
-        return self.centered(sums)
+        return self.center(sums)
 
     def mean(self, cell: int, free: int) -> list[float]:
-        """The mean of the cells that differ from one in no other than the free digits."""
+        """Return the mean of the cells that differ only in the free digits."""
         sums, total, some = zeros(self.classes - 1), 0.0, free
         while True:
-            amount = self.rows[cell + some] + _ROWS_OF_NO_CELL
+            amount = self.rows[cell + some] + _CELL_PRIOR_WEIGHT
             total += amount
             add_to(sums, amount, self.contrast(cell + some))
             if not some:
                 return [value / total for value in sums]
             some = (some - 1) & free
 
-    def means_agreeing(self, first: int, depth: int, cell: int) -> Callable[[int], list[float]]:
-        """For a set of tests (bits), the mean of a table over the rows that agree with a cell in these; of none 0."""
+    def conditional_means(self, first: int, depth: int, cell: int) -> Callable[[int], list[float]]:
+        """Return a function from a set of tests (bits) to a mean of the table.
+
+        The mean is over the rows that agree with a cell in these tests; 0 for the empty set.
+        """
         count = 1 << depth
         places = [first + (cell ^ differs) for differs in range(count)]
-        weight = [self.rows[at] + _ROWS_OF_NO_CELL for at in places]
+        weight = [self.rows[at] + _CELL_PRIOR_WEIGHT for at in places]
         contrasts = [self.contrast(at) for at in places]
         sums = [[w * one[c] for w, one in zip(weight, contrasts)] for c in range(self.classes - 1)]
         for values in (weight, *sums):
@@ -138,13 +143,13 @@ class TableCorrections:
         return mean_of
 
     def add_shares(self, test: int, first: int, depth: int, cell: int, free: int, out: list[list[float]]) -> None:
-        """Add the Shapley value of each known column that a table asks of."""
+        """Add the Shapley value of each known column of a table."""
         players: dict[int, int] = {}
         for k in range(depth):
             column, bit = self.tests[2 * (test + k)], 1 << (depth - 1 - k)
             if not free & bit:
                 players[column] = players.get(column, 0) | bit
-        mean_of = self.means_agreeing(first, depth, cell)
+        mean_of = self.conditional_means(first, depth, cell)
         bits = list(players.values())
 
         def value_of(some: int) -> list[float]:
@@ -154,32 +159,32 @@ class TableCorrections:
             add_to(out[column], 1.0, share)
 
     def shares(self, row: Row, unknown: list[bool]) -> list[list[float]]:
-        """What each corrected column has of the correction."""
+        """Return the share of each corrected column."""
         out = [zeros(self.classes - 1) for _ in self.columns]
         for test, first, depth, cell, free in self.each_table(row, unknown):
             self.add_shares(test, first, depth, cell, free, out)
-        return [self.centered(sums) for sums in out]
+        return [self.center(sums) for sums in out]
 
 
 class Block:
-    """Columns that are evidence together: terms that add up, their weight, and the most that they are worth."""
+    """Columns that form one block of evidence: terms that add up, their weight, and their cap."""
 
     def __init__(self, block: dict[str, Any], columns: list[Column], classes: int) -> None:
         self.name, self.classes = block["name"], classes
         self.columns = [columns[number] for number in block["columns"]]
-        self.weight, self.cap = decoded_number(block["weight"]), decoded_number(block["cap"])
+        self.weight, self.cap = decode_number(block["weight"]), decode_number(block["cap"])
         self.terms: list[Term] = [
             _TERMS[term["term"]](term, [columns[number] for number in term["columns"]], classes)
             for term in block["terms"]
         ]
 
     def read(self, row: Row) -> None:
-        """Read the cells, which may be wrong."""
+        """Read the cells, which may raise an error."""
         for term in self.terms:
             term.read(row)
 
     def score(self, row: Row) -> list[float]:
-        """The evidence of a row for each class, without weight and cap."""
+        """Return the evidence of a row for each class, without weight and cap."""
         if len(self.terms) == 1:
             return self.terms[0].score(row) or zeros(self.classes)
         total = zeros(self.classes)
@@ -190,28 +195,31 @@ class Block:
         return total
 
     def is_beyond(self, weighted: list[float]) -> bool:
-        """Whether it is worth more than the cap, or so much for every class that others would be rounded away."""
+        """Return True if the evidence must be capped.
+
+        It exceeds the cap, or is so large for every class that other blocks would be rounded away.
+        """
         if self.cap == math.inf:
             return False
         top = largest(weighted)
         return not all(value >= top - self.cap for value in weighted) or top < -_VAST_EVIDENCE
 
-    def capped(self, weighted: list[float]) -> list[float]:
-        """Weighted evidence, relative to the best class and no further below it than the cap."""
+    def cap_evidence(self, weighted: list[float]) -> list[float]:
+        """Return weighted evidence relative to the best class, limited by the cap."""
         top = largest(weighted)
         return [0.0 if top == -math.inf else max(value - top, -self.cap) for value in weighted]
 
     def evidence(self, row: Row) -> dict[str, Any]:
-        """The evidence of a row as it is shown."""
+        """Return the evidence of a row for display."""
         values, scale = self.score(row), self.weight if self.weight > 0 else 1.0
         weighted = [scale * value for value in values]
         beyond = self.is_beyond(weighted)
         if beyond:
-            values = [value / scale for value in self.capped(weighted)]
-        return _named(self.name, [column.name for column in self.columns], self.weight, values, beyond)
+            values = [value / scale for value in self.cap_evidence(weighted)]
+        return _describe_block(self.name, [column.name for column in self.columns], self.weight, values, beyond)
 
     def shares(self, row: Row, shown: dict[str, Any], scale: float) -> list[list[float]]:
-        """The share of each column in the weighted evidence that is shown; nothing if it has no weight."""
+        """Return the share of each column in the weighted evidence; empty without weight."""
         if not self.weight > 0:
             return []
         evidence, limited = shown["values"], shown["capped"]
@@ -222,19 +230,22 @@ class Block:
                 add_to(found[column.number], scale, values or [])
             if term.evidence is not None and not limited:
                 evidence = [scale * value for value in term.evidence(row)]
-        shares = settled([found[column.number] for column in self.columns], evidence, limited)
+        shares = adjust_shares([found[column.number] for column in self.columns], evidence, limited)
         return [[self.weight * value for value in share] for share in shares]
 
 
-class Refusal:
-    """Places of several columns, by the same cuts or levels, that no row may have."""
+class Rejection:
+    """Places of several columns, with the same cuts or levels, that are rejected."""
 
     def __init__(self, encoded: dict[str, Any], places: list[LevelPlace | CutPlace]) -> None:
-        self.places, self.rejected = decoded_array(encoded["places"]), frozenset(decoded_array(encoded["rejected"]))
+        self.places, self.rejected = decode_array(encoded["places"]), frozenset(decode_array(encoded["rejected"]))
         self.blocks = encoded["blocks"]
         self.expected, self.never = encoded["expected"], encoded["never"]
         self.columns = [places[place].column for place in self.places]
-        self.low, self.high = math.inf, -math.inf  # numbers between these, if there are any, are accepted at once
+        self.low, self.high = (
+            math.inf,
+            -math.inf,
+        )  # interval of numbers that are accepted at once
         first = places[self.places[0]]
         if isinstance(first, CutPlace):
             edges = [-math.inf, *first.cuts, math.inf]
@@ -242,8 +253,8 @@ class Refusal:
             if len(accepted) == 1:
                 self.low, self.high = edges[accepted[0] - 1], edges[accepted[0]]
 
-    def found(self, row: Row) -> Iterator[int]:
-        """The numbers of the columns that have such a place."""
+    def find(self, row: Row) -> Iterator[int]:
+        """Yield the positions of columns with a rejected place."""
         low, high = self.low, self.high
         for k, column in enumerate(self.columns):
             if low < high and low <= row.number(column) < high:
@@ -253,7 +264,7 @@ class Refusal:
 
 
 class Known(NamedTuple):
-    """What is known of a row: the columns that say nothing, the bias of the others, and what the sum is scaled by."""
+    """Unknown columns of a row, the bias of the others, and the scale of the sum."""
 
     unknown: list[bool]
     bias: list[float]
@@ -261,32 +272,35 @@ class Known(NamedTuple):
 
 
 class DecibanScorer:
-    """What scores rows, each a dict from names of columns to cells; a column that is not there is a missing cell."""
+    """Scorer of rows, given as dicts from column name to value.
+
+    Columns that a row does not have are missing cells.
+    """
 
     def __init__(self, model: dict[str, Any]) -> None:
         found = f"{model.get('format')} {model.get('version')}"
         if found != "deciban model 1":
-            raise ValueError(f"this is {found}, expected deciban model 1; export the model again")
+            raise ValueError(f"unsupported format {found!r}, expected 'deciban model 1'; export the model again")
         read_label = _LABELS.get(model["classes"]["type"], lambda label: label)
         self.classes: list[Any] = [read_label(label) for label in model["classes"]["labels"]]
         size, sets = len(self.classes), model["sets"]
         self._columns = [_column(one, number, sets) for number, one in enumerate(model["columns"])]
         self._numbers = {column.name: column.number for column in self._columns}
         self._places = [_place(place, self._columns, sets) for place in model["places"]]
-        self._refusals = [Refusal(one, self._places) for one in model["refusals"]]
+        self._rejections = [Rejection(one, self._places) for one in model["refusals"]]
         self._blocks = [Block(block, self._columns, size) for block in model["blocks"]]
-        self._log_prior = [decoded_number(value) for value in model["log_prior"]]
+        self._log_prior = [decode_number(value) for value in model["log_prior"]]
         self._partial = model["partial"]
         if self._partial is not None:
-            self._shares, offsets = (decoded_array(self._partial[name]) for name in ("shares", "offsets"))
+            self._shares, offsets = (decode_array(self._partial[name]) for name in ("shares", "offsets"))
             self._offsets = [offsets[k * size : (k + 1) * size] for k in range(len(self._columns))]
-            self._informative = decoded_array(self._partial["informative"])
+            self._informative = decode_array(self._partial["informative"])
         encoded = model["corrections"]
         self._corrections = None if encoded is None else TableCorrections(encoded, self._places, size)
 
     @property
     def columns(self) -> list[dict[str, Any]]:
-        """Each column with its name, its kind and, if it has any, its levels."""
+        """Columns, each with its name, its kind and, if it has any, its levels."""
         plain: list[dict[str, Any]] = [{"name": column.name, "kind": column.kind} for column in self._columns]
         for found, column in zip(plain, self._columns):
             if column.levels is not None:
@@ -294,31 +308,34 @@ class DecibanScorer:
         return plain
 
     def predict_joint_log_proba(self, row: Mapping[str, Any]) -> list[float]:
-        """The log joint of each class, without terms that are the same for every class."""
+        """Return the log joint of each class, without terms common to all classes."""
         return self._joint(self._row(row))
 
     def predict_log_proba(self, row: Mapping[str, Any]) -> list[float]:
-        """The logarithm of the posterior of each class."""
-        return self._normalized(self.predict_joint_log_proba(row))[0]
+        """Return the log posterior of each class."""
+        return self._normalize(self.predict_joint_log_proba(row))[0]
 
     def predict_proba(self, row: Mapping[str, Any]) -> list[float]:
-        """The posterior of each class, in the order of `classes`."""
-        return self._normalized(self.predict_joint_log_proba(row))[1]
+        """Return the posterior of each class, in the order of `classes`."""
+        return self._normalize(self.predict_joint_log_proba(row))[1]
 
     def predict(self, row: Mapping[str, Any]) -> Any:
-        """The most probable class; ties go to the first."""
+        """Return the most probable class; ties go to the first."""
         return self._best(self.predict_joint_log_proba(row))
 
     def evidence(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Of each block: name, columns, weight, values (in nats, one for each class), capped.
+        """Return for each block: name, columns, weight, values (in nats, one per class), capped.
 
-        Where a correction has a share in the log joint, that of each column is behind them; last the bias, the sum of
-        the offsets of the known columns. All are scaled where cells are missing.
+        The blocks are followed by the correction of each corrected column and by the bias, the sum of the offsets of
+        the known columns. All values are scaled if cells are missing.
         """
         return self._evidence(self._row(row))
 
     def column_evidence(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Of each column: values, which are own + joint + correction, after weights and cap."""
+        """Return for each column: name, values, own, joint, correction.
+
+        The values are own + joint + correction, after weights and cap.
+        """
         return self._column_evidence(self._row(row))
 
     def _best(self, joint: list[float]) -> Any:
@@ -326,31 +343,31 @@ class DecibanScorer:
         return self.classes[values.index(largest(values))]
 
     def _row(self, row: Mapping[str, Any]) -> Row:
-        """The cells of a row in the order of the columns."""
+        """Return the cells of a row in the order of the columns."""
         if not isinstance(row, Mapping):
-            raise ValueError(f"a row is a dict, {{column: value, ...}}; found a value of type {type(row).__name__}")
+            raise ValueError(f"expected a row as {{column: value, ...}}, found a value of type {type(row).__name__}")
         cells: list[Any] = [None] * len(self._columns)
         known = [name for name in row if name in self._numbers]
         if row and not known:
             names = ", ".join(str(name) for name in list(row)[:12])
-            raise ValueError(f"none of the model's columns is in the row: it has {names}")
+            raise ValueError(f"the row has none of the model's columns; it has {names}")
         for name in known:
             cells[self._numbers[name]] = row[name]
         return Row(cells, self._places)
 
     def _reject(self, row: Row, every: bool) -> None:
-        """Raise a ValueError for a cell that cannot be scored; every: also of blocks without a weight."""
-        for refusal in self._refusals:
-            for k in refusal.found(row):
-                if every or refusal.blocks is None or self._blocks[refusal.blocks[k]].weight != 0:
-                    place = self._places[refusal.places[k]]
-                    cell, text = place.shown(row)
-                    if refusal.expected:
-                        raise unexpected(place.column, cell, refusal.expected)
-                    raise bad_cell(place.column, f"found {text}, {refusal.never}", "or choose unseen='ignore'")
+        """Raise a ValueError for a cell that cannot be scored; `every` includes blocks without weight."""
+        for rule in self._rejections:
+            for k in rule.find(row):
+                if every or rule.blocks is None or self._blocks[rule.blocks[k]].weight != 0:
+                    place = self._places[rule.places[k]]
+                    cell, text = place.display(row)
+                    if rule.expected:
+                        raise type_error(place.column, cell, rule.expected)
+                    raise bad_cell(place.column, f"found {text}, {rule.never}", "or fit with unseen='ignore'")
 
-    def _known(self, row: Row) -> Known:
-        """What is known of a row."""
+    def _adjust_for_missing(self, row: Row) -> Known:
+        """Return the unknown columns, the bias and the scale of a row."""
         unknown, bias, scale = [False] * len(self._columns), zeros(len(self.classes)), 1.0
         if self._partial is None:
             return Known(unknown, bias, scale)
@@ -360,7 +377,7 @@ class DecibanScorer:
                 unknown[column.number] = row.cell(column) is None
                 share += 0.0 if unknown[column.number] else part
         if any(unknown):
-            scale = _interpolated(share, self._partial["scales"])
+            scale = _interpolate(share, self._partial["scales"])
             for number in self._informative:
                 unknown[number] = unknown[number] and share < self._partial["least"]
         for gone, offset in zip(unknown, self._offsets):
@@ -370,7 +387,7 @@ class DecibanScorer:
 
     def _joint(self, row: Row) -> list[float]:
         self._reject(row, every=False)
-        known = self._known(row)
+        known = self._adjust_for_missing(row)
         joint = list(known.bias)
         for block in self._blocks:
             if block.weight == 0:
@@ -381,13 +398,13 @@ class DecibanScorer:
                 add_to(joint, block.weight, values)
                 continue
             weighted = [block.weight * value for value in values]
-            add_to(joint, 1.0, block.capped(weighted) if block.is_beyond(weighted) else weighted)
+            add_to(joint, 1.0, block.cap_evidence(weighted) if block.is_beyond(weighted) else weighted)
         if self._corrections is not None:
             add_to(joint, 1.0, self._corrections.totals(row, known.unknown))
         return [prior + known.scale * value for prior, value in zip(self._log_prior, joint)]
 
-    def _normalized(self, joint: list[float]) -> tuple[list[float], list[float]]:
-        """The log posterior and the posterior; where every class has probability 0, those of the prior."""
+    def _normalize(self, joint: list[float]) -> tuple[list[float], list[float]]:
+        """Return the log posterior and the posterior; those of the prior if every class is impossible."""
         top = largest(joint)
         if top == -math.inf:
             return list(self._log_prior), [math.exp(value) for value in self._log_prior]
@@ -397,17 +414,20 @@ class DecibanScorer:
 
     def _evidence(self, row: Row) -> list[dict[str, Any]]:
         self._reject(row, every=True)
-        found, known = [block.evidence(row) for block in self._blocks], self._known(row)
+        found, known = [block.evidence(row) for block in self._blocks], self._adjust_for_missing(row)
         if self._corrections is not None:
             corrected = zip(self._corrections.columns, self._corrections.shares(row, known.unknown))
-            found += [_named(f"correction of {one.name}", [one.name], 1.0, values, False) for one, values in corrected]
+            found += [
+                _describe_block(f"correction of {one.name}", [one.name], 1.0, values, False)
+                for one, values in corrected
+            ]
         if self._partial is not None:
-            found.append(_named("bias", [], 1.0, known.bias, False))
+            found.append(_describe_block("bias", [], 1.0, known.bias, False))
         return [{**block, "values": [known.scale * value for value in block["values"]]} for block in found]
 
     def _column_evidence(self, row: Row) -> list[dict[str, Any]]:
         own, joint, correction = ([zeros(len(self.classes)) for _ in self._columns] for _ in range(3))
-        evidence, known = self._evidence(row), self._known(row)
+        evidence, known = self._evidence(row), self._adjust_for_missing(row)
         if self._partial is not None:
             for values, gone, offset in zip(own, known.unknown, self._offsets):
                 if not gone:
@@ -428,7 +448,7 @@ class DecibanScorer:
         return found
 
     def main(self) -> int:
-        """Read rows as JSON, one a line, from standard input; write what is predicted of each, one a line."""
+        """Read rows as JSON Lines from standard input, and write a prediction per line."""
         for number, line in enumerate(sys.stdin.buffer, 1):
             if not line.strip():
                 continue
@@ -437,17 +457,17 @@ class DecibanScorer:
             except (ValueError, RecursionError) as problem:
                 print(f"line {number}: {problem}", file=sys.stderr)
                 return 1
-            found = {"predicted": self._best(joint), "probabilities": self._normalized(joint)[1]}
+            found = {"predicted": self._best(joint), "probabilities": self._normalize(joint)[1]}
             try:
                 print(json.dumps(found), flush=True)
-            except BrokenPipeError:  # whoever reads has seen enough; nothing is left to be written at the end
+            except BrokenPipeError:  # the reader has closed the pipe; discard the rest of the output
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return 0
         return 0
 
 
-def _interpolated(share: float, scales: list[list[float]]) -> float:
-    """The scale at a share of the evidence, between those that are given: (share, scale), rising."""
+def _interpolate(share: float, scales: list[list[float]]) -> float:
+    """Return the scale at a share of the evidence, interpolated between increasing (share, scale) pairs."""
     for (low, before), (high, after) in zip(scales, scales[1:]):
         if share <= high:
             return before + (after - before) * (share - low) / (high - low)
@@ -458,16 +478,16 @@ def _column(encoded: dict[str, Any], number: int, sets: list[dict[str, Any]]) ->
     known = None
     if "levels" in encoded:
         own = sets[encoded["levels"]]
-        known = [shown_level(own["type"], value) for value in own["values"]]
+        known = [display_level(own["type"], value) for value in own["values"]]
     return Column(encoded["name"], encoded["kind"], encoded["read_as"], number, known)
 
 
 def _place(encoded: list[int], columns: list[Column], sets: list[dict[str, Any]]) -> LevelPlace | CutPlace:
     column, own = columns[encoded[0]], sets[encoded[1]]
     if own["type"] == "cuts":
-        return CutPlace(column, decoded_array(own["values"]))
+        return CutPlace(column, decode_array(own["values"]))
     return LevelPlace(column, own["type"], own["values"])
 
 
-def _named(name: str, columns: list[str], weight: float, values: list[float], capped: bool) -> dict[str, Any]:
+def _describe_block(name: str, columns: list[str], weight: float, values: list[float], capped: bool) -> dict[str, Any]:
     return {"name": name, "columns": columns, "weight": weight, "values": values, "capped": capped}

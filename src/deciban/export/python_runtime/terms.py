@@ -1,6 +1,6 @@
-"""The terms of a model, each a function of a row; and the share of each column in those of several columns.
+"""Terms of a model as functions of a row, and the shares of columns in joint terms.
 
-Sums are made in the order in which deciban makes them, so that they are rounded alike.
+Sums have the same order as in deciban, so that they are rounded equally.
 """
 
 from __future__ import annotations
@@ -8,30 +8,33 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, NamedTuple
 
-from deciban.export.python_runtime.cells import Column, Row, add_to, decoded_array, decoded_number, largest, log, zeros
+from deciban.export.python_runtime.cells import Column, Row, add_to, decode_array, decode_number, largest, log, zeros
 
+# Larger numbers are reduced to this, so that inf - inf never occurs.
 _MAX_AMOUNT = 1e290
+
+# Larger numbers cannot be squared and summed.
 _TOO_LARGE = 1e140
 
-# The code of a member of a tuple that is summed over.
+# Code of a tuple member that is summed over.
 _SUMMED_OVER = -1
 
-# Columns, all sets of which are looked at.
+# Maximum number of columns for which all subsets are evaluated.
 _MAX_ENUMERATED = 10
 
-# Decompositions of matrices that are kept, of different sets of columns that are there.
+# Maximum number of cached eigendecompositions, one per set of present columns.
 _MAX_KEPT = 64
 
 
 class Eigen(NamedTuple):
-    """The eigenvalues and eigenvectors of a symmetric matrix: axes[row][k] is of value k."""
+    """Eigenvalues and eigenvectors of a symmetric matrix: axes[row][k] belongs to value k."""
 
     values: list[float]
     axes: list[list[float]]
 
 
 def shapley_shares(value_of: Callable[[int], list[float]], players: int, classes: int) -> list[list[float]]:
-    """The Shapley value of each player; value_of(set of players, as bits) has a value for each class."""
+    """Return the Shapley value of each player; value_of(set of players, as bits) has a value per class."""
     values = [value_of(some) for some in range(1 << players)]
     weights = shapley_weights(players)
     shares = [zeros(classes) for _ in range(players)]
@@ -46,7 +49,7 @@ def shapley_shares(value_of: Callable[[int], list[float]], players: int, classes
 
 
 def shapley_weights(players: int) -> list[float]:
-    """The weight in a Shapley value of a set of so many others, among so many players."""
+    """Return the Shapley weight of sets of other players, by their size."""
     found, choose = [], 1.0
     for size in range(players):
         found.append(1.0 / (players * choose))
@@ -55,14 +58,14 @@ def shapley_weights(players: int) -> list[float]:
 
 
 def gain(before: float, after: float) -> float:
-    """What a value gains; nothing where it was -inf already."""
+    """Return the gain of a value; 0 if it was -inf already."""
     return after - before if before > -math.inf else 0.0
 
 
 def shares_by_orders(
     value_of: Callable[[list[bool]], list[float]], orders: list[int], players: int, classes: int
 ) -> list[list[float]]:
-    """The mean of what each player adds to those before it, in some orders."""
+    """Return the mean gain of each player over the players before it, in some orders."""
     shares = [zeros(classes) for _ in range(players)]
     count = len(orders) // players
     for o in range(count):
@@ -78,7 +81,7 @@ def shares_by_orders(
 
 
 def eigenvectors(matrix: list[list[float]]) -> Eigen:
-    """The eigenvalues and eigenvectors of a symmetric matrix, by Jacobi's rotations."""
+    """Return the eigenvalues and eigenvectors of a symmetric matrix, by Jacobi rotations."""
     size = len(matrix)
     a = [list(row) for row in matrix]
     axes = [[1.0 if i == j else 0.0 for j in range(size)] for i in range(size)]
@@ -95,7 +98,7 @@ def eigenvectors(matrix: list[list[float]]) -> Eigen:
 
 
 def turn(a: list[list[float]], axes: list[list[float]], p: int, q: int) -> None:
-    """One rotation, by which a[p][q] becomes 0."""
+    """Apply one rotation, which makes a[p][q] zero."""
     theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q])
     t = (1.0 if theta >= 0 else -1.0) / (abs(theta) + math.hypot(theta, 1.0))
     cosine = 1.0 / math.hypot(t, 1.0)
@@ -113,13 +116,16 @@ def turn(a: list[list[float]], axes: list[list[float]], p: int, q: int) -> None:
 
 
 def inverse_logarithmic_mean(a: float, b: float) -> float:
-    """(log a - log b) / (a - b), 1 / a where they are equal."""
+    """Return (log a - log b) / (a - b), or 1 / a if they are equal."""
     ratio = a / b - 1.0
     return (1.0 - ratio / 2.0 if abs(ratio) < 1e-8 else math.log1p(ratio) / ratio) / b
 
 
 def gradual_normal_shares(z: list[float], eigen: Eigen) -> list[float]:
-    """What each column has of the log density at z of a normal distribution of mean 0, without -log(2 pi)/2 of each."""
+    """Return the share of each column in the log density at z of a normal distribution with mean 0.
+
+    The term -log(2 pi)/2 of each column is left out.
+    """
     values, axes = eigen
     size = range(len(z))
     along = [sum(each * axes[i][k] for i, each in enumerate(z)) for k in size]
@@ -134,24 +140,24 @@ def gradual_normal_shares(z: list[float], eigen: Eigen) -> list[float]:
     return found
 
 
-def settled(shares: list[list[float]], evidence: list[float], limited: bool) -> list[list[float]]:
-    """Shares (column by class) as shares of the evidence that a block has in the end.
+def adjust_shares(shares: list[list[float]], evidence: list[float], limited: bool) -> list[list[float]]:
+    """Return shares (column by class) adjusted to the final evidence of the block.
 
-    Where a cap limited it, they are relative to the best class too; what is left over by rounding goes to the columns
-    by the size of their shares.
+    If a cap limited the evidence, they are relative to the best class too. Rounding errors are distributed to the
+    columns in proportion to their shares.
     """
     best = evidence.index(largest(evidence))
     present = [any(value != 0 for value in share) for share in shares]
     found = [zeros(len(share)) for share in shares]
     for c, whole in enumerate(evidence):
         own = [share[c] - share[best] for share in shares] if limited else [share[c] for share in shares]
-        for k, value in enumerate(settled_class(own, whole, limited, present)):
+        for k, value in enumerate(adjust_class_shares(own, whole, limited, present)):
             found[k][c] = value
     return found
 
 
-def settled_class(own: list[float], whole: float, limited: bool, present: list[bool]) -> list[float]:
-    """The shares of one class."""
+def adjust_class_shares(own: list[float], whole: float, limited: bool, present: list[bool]) -> list[float]:
+    """Return the shares of one class."""
     if limited:
         total = sum(own)
         scale = 0.0 if whole == 0 else whole / total if total < 0 else math.nan
@@ -164,10 +170,10 @@ def settled_class(own: list[float], whole: float, limited: bool, present: list[b
 
 
 class Term(NamedTuple):
-    """A term: its columns, what it reads of a row, and its number for each class; None if it adds nothing.
+    """A term: its columns, the function that reads a row, and its score per class; None if it adds nothing.
 
-    If it is of several columns, `shares` is what each of them has of it, and `evidence` the term with what is the same
-    for every class, if that is not in it.
+    For several columns, `shares` returns the share of each, and `evidence` the term with the parts common to all
+    classes, if the score leaves them out.
     """
 
     columns: list[Column]
@@ -178,8 +184,8 @@ class Term(NamedTuple):
 
 
 def lookup_term(term: dict[str, Any], columns: list[Column], classes: int) -> Term:
-    """A row of a table."""
-    flat, place = decoded_array(term["table"]), term["place"]
+    """Return a term that looks up a row of a table."""
+    flat, place = decode_array(term["table"]), term["place"]
     table = [flat[start : start + classes] for start in range(0, len(flat), classes)]
     return Term(columns, lambda row: row.place(place), lambda row: table[row.place(place)])
 
@@ -191,7 +197,10 @@ def density_term(
     inside: Callable[[float], bool],
     density: Callable[[float], list[float]],
 ) -> Term:
-    """A function of a number inside the support; outside, every class has probability 0, or the cell is missing."""
+    """Return a term that is a function of a number inside the support.
+
+    Outside, every class has probability 0, or the cell counts as missing.
+    """
     (column,) = columns
 
     def score(row: Row) -> list[float] | None:
@@ -204,23 +213,23 @@ def density_term(
 
 
 def is_positive(x: float) -> bool:
-    """Whether a number is above 0."""
+    """Return True if a number is positive."""
     return x > 0
 
 
 def is_count(x: float) -> bool:
-    """Whether a number is 0, 1, 2, ..."""
+    """Return True if a number is 0, 1, 2, ..."""
     return x >= 0 and (x == math.inf or x == math.floor(x))
 
 
 def by_class(term: dict[str, Any], *names: str) -> list[tuple[Any, ...]]:
-    """The parameters of each class."""
-    return list(zip(*(decoded_array(term[name]) for name in names)))
+    """Return the parameters of each class."""
+    return list(zip(*(decode_array(term[name]) for name in names)))
 
 
 def normal_term(term: dict[str, Any], columns: list[Column], classes: int) -> Term:
-    """Normal distributions of a number, or of its logarithm."""
-    of_log, center = term["of_log"], decoded_number(term["center"])
+    """Return a term for normal distributions of a number, or of its logarithm."""
+    of_log, center = term["of_log"], decode_number(term["center"])
     parameters = by_class(term, "mean", "root", "offset")
 
     def density(x: float) -> list[float]:
@@ -232,7 +241,7 @@ def normal_term(term: dict[str, Any], columns: list[Column], classes: int) -> Te
 
 
 def half_line_term(term: dict[str, Any], columns: list[Column], classes: int) -> Term:
-    """offset + power * log(x) + slope * x, of which 0 has only the first."""
+    """Return the term offset + power * log(x) + slope * x; for 0 only the offset."""
     parameters = by_class(term, "offset", "power", "slope")
 
     def density(x: float) -> list[float]:
@@ -246,7 +255,7 @@ def half_line_term(term: dict[str, Any], columns: list[Column], classes: int) ->
 
 
 def narrow_gamma_term(term: dict[str, Any], columns: list[Column], classes: int) -> Term:
-    """The log density falls from its peak with the distance from the mean."""
+    """Return a term for narrow gamma distributions, computed from the distance to the mean."""
     parameters = by_class(term, "peak", "shape", "mean", "mean_low")
 
     def density(x: float) -> list[float]:
@@ -261,24 +270,24 @@ def narrow_gamma_term(term: dict[str, Any], columns: list[Column], classes: int)
 
 
 def linear_term(term: dict[str, Any], columns: list[Column], classes: int) -> Term:
-    """A number times a slope."""
-    slope = decoded_array(term["slope"])
+    """Return a term that is a number times a slope."""
+    slope = decode_array(term["slope"])
     return density_term(columns, False, classes, is_positive, lambda x: [min(x, _TOO_LARGE) * one for one in slope])
 
 
 class JointNormal:
-    """Normal distributions of several columns: a whitened form of whole rows, matrices for rows with missing cells."""
+    """Joint normal distributions: a whitened form for complete rows, matrices for rows with missing cells."""
 
     def __init__(self, term: dict[str, Any], classes: int) -> None:
         names = ("group", "center", "reach", "whiten", "white_mean", "offset", "unit", "mean", "covariance")
-        arrays = [decoded_array(term[name]) for name in names]
+        arrays = [decode_array(term[name]) for name in names]
         self.of, self.center, self.reach, self.whiten = arrays[:4]
         self.white_mean, self.offset, self.unit, self.mean, self.covariance = arrays[4:]
         self.classes, self.size, self.stride = classes, len(self.center), sum(self.reach)
         self.eigen: dict[Any, Eigen] = {}
 
-    def whitened(self, x: list[float], g: int) -> list[float]:
-        """whiten (x - center) of a group of classes."""
+    def whiten_cells(self, x: list[float], g: int) -> list[float]:
+        """Return whiten (x - center) for a group of classes."""
         at, found = g * self.stride, []
         for reach in self.reach:
             total = 0.0
@@ -288,10 +297,10 @@ class JointNormal:
             at += reach
         return found
 
-    def whole(self, x: list[float]) -> list[float]:
-        """Log densities of a whole row: offset - |whiten (x - center) - mean|**2."""
+    def complete_densities(self, x: list[float]) -> list[float]:
+        """Return the log densities of a complete row: offset - |whiten (x - center) - mean|**2."""
         found, count = [], len(self.reach)
-        white = {g: self.whitened(x, g) for g in sorted(set(self.of))}
+        white = {g: self.whiten_cells(x, g) for g in sorted(set(self.of))}
         for c in range(self.classes):
             distance = 0.0
             for value, mean in zip(white[self.of[c]], self.white_mean[c * count : (c + 1) * count]):
@@ -300,12 +309,12 @@ class JointNormal:
         return found
 
     def entry(self, g: int, a: int, b: int) -> float:
-        """The covariance of two columns, of which only the lower half is kept."""
+        """Return the covariance of two columns; only the lower triangle is stored."""
         a, b = max(a, b), min(a, b)
         return float(self.covariance[g * self.size * (self.size + 1) // 2 + a * (a + 1) // 2 + b])
 
     def factor(self, g: int, kept: list[int]) -> tuple[list[list[float]], float]:
-        """Cholesky's factor of the matrix of the columns that are there, and the sum of its log diagonal."""
+        """Return the Cholesky factor for the present columns, and the sum of its log diagonal."""
         root: list[list[float]] = []
         log_root = 0.0
         for a in range(len(kept)):
@@ -320,15 +329,15 @@ class JointNormal:
         return root, log_root
 
     def present(self, x: list[float]) -> list[int]:
-        """The columns that are there."""
+        """Return the present columns."""
         return [k for k in range(self.size) if not math.isnan(x[k])]
 
     def standard(self, x: list[float], kept: list[int], c: int) -> list[float]:
-        """How far columns are from the mean of a class, in units."""
+        """Return the distances of columns from the mean of a class, in units."""
         return [(x[k] - self.center[k]) / self.unit[k] - self.mean[c * self.size + k] for k in kept]
 
-    def holed(self, x: list[float]) -> list[float]:
-        """Log densities of the columns that are there: the others are integrated out."""
+    def partial_densities(self, x: list[float]) -> list[float]:
+        """Return the log densities of the present columns; the others are integrated out."""
         kept = self.present(x)
         factors = {g: self.factor(g, kept) for g in sorted(set(self.of))}
         constant, found = 0.0, []
@@ -347,11 +356,15 @@ class JointNormal:
         return found
 
     def evidence(self, x: list[float]) -> list[float]:
-        """Log densities with what is the same for every class, which `whole` may leave out."""
-        return self.holed(x) if len(self.reach) < self.size or any(map(math.isnan, x)) else self.whole(x)
+        """Return the log densities with the terms common to all classes, which `whole` may leave out."""
+        return (
+            self.partial_densities(x)
+            if len(self.reach) < self.size or any(map(math.isnan, x))
+            else self.complete_densities(x)
+        )
 
     def eigen_of(self, g: int, kept: list[int]) -> Eigen:
-        """The eigenvectors of a matrix of some columns; the last ones that were asked for are kept."""
+        """Return the eigenvectors of the matrix of some columns; the latest ones are cached."""
         key = (g, *kept)
         if key not in self.eigen:
             if len(self.eigen) >= _MAX_KEPT:
@@ -360,7 +373,7 @@ class JointNormal:
         return self.eigen[key]
 
     def gradual_shares(self, x: list[float]) -> list[list[float]]:
-        """Of many columns: all become known at the same pace."""
+        """Return the shares for many columns, which all become known at the same pace."""
         kept = self.present(x)
         found = [zeros(self.classes) for _ in x]
         for c in range(self.classes):
@@ -370,7 +383,7 @@ class JointNormal:
         return found
 
     def exact_shares(self, x: list[float]) -> list[list[float]]:
-        """Of few columns: by all their sets."""
+        """Return the shares for few columns, by all their subsets."""
         kept = self.present(x)
         found = [zeros(self.classes) for _ in x]
 
@@ -386,7 +399,7 @@ class JointNormal:
 
 
 def joint_normal_term(term: dict[str, Any], columns: list[Column], classes: int) -> Term:
-    """Normal distributions of several columns together."""
+    """Return a term for joint normal distributions."""
     known = JointNormal(term, classes)
 
     def numbers(row: Row) -> list[float]:
@@ -394,14 +407,14 @@ def joint_normal_term(term: dict[str, Any], columns: list[Column], classes: int)
 
     def score(row: Row) -> list[float]:
         x = numbers(row)
-        return known.holed(x) if any(map(math.isnan, x)) else known.whole(x)
+        return known.partial_densities(x) if any(map(math.isnan, x)) else known.complete_densities(x)
 
     of = known.gradual_shares if known.size > _MAX_ENUMERATED else known.exact_shares
     return Term(columns, numbers, score, lambda row: of(numbers(row)), lambda row: known.evidence(numbers(row)))
 
 
 class TupleTable(NamedTuple):
-    """Counts of the tuples of some columns: of each tuple, of all, how many could be, and what is added to each."""
+    """Counts of the tuples of some columns: per tuple, in total, the number of possible tuples, and the smoothing."""
 
     found: dict[tuple[int, ...], list[float]]
     total: list[float]
@@ -409,9 +422,9 @@ class TupleTable(NamedTuple):
     alpha: float
 
     def log_shares(self, name: tuple[int, ...]) -> list[float]:
-        """log((count + alpha) / (sum + alpha * possible)) of each class.
+        """Return log((count + alpha) / (sum + alpha * possible)) for each class.
 
-        A class without counts and smoothing takes the shares of all.
+        A class without counts and smoothing takes the shares of all classes.
         """
         own = self.found.get(name) or zeros(len(self.total))
         every = sum(self.total)
@@ -424,22 +437,22 @@ class TupleTable(NamedTuple):
 
 
 class Tuples:
-    """Counts of tuples of codes, and tables of them with some columns summed over, made as they are needed."""
+    """Counts of tuples of codes, and tables with some columns summed over, made on first use."""
 
     def __init__(self, term: dict[str, Any], classes: int) -> None:
-        self.classes, self.alpha, self.sizes = classes, decoded_number(term["alpha"]), term["sizes"]
-        self.places, self.codes = term["places"], [decoded_array(codes) for codes in term["codes"]]
-        tuples, width = decoded_array(term["tuples"]), len(self.places)
+        self.classes, self.alpha, self.sizes = classes, decode_number(term["alpha"]), term["sizes"]
+        self.places, self.codes = term["places"], [decode_array(codes) for codes in term["codes"]]
+        tuples, width = decode_array(term["tuples"]), len(self.places)
         self.tuples = [tuples[start : start + width] for start in range(0, len(tuples), width)]
-        self.counts = decoded_array(term["counts"])
+        self.counts = decode_array(term["counts"])
         self.tables: dict[tuple[int, ...], TupleTable] = {}
 
     def codes_of(self, row: Row) -> list[int]:
-        """The codes of the members."""
+        """Return the codes of the members."""
         return [codes[row.place(place)] for codes, place in zip(self.codes, self.places)]
 
     def table_of(self, kept: tuple[int, ...]) -> TupleTable:
-        """The counts of the tuples of some columns, the others summed over."""
+        """Return the counts of the tuples of some columns, with the others summed over."""
         if kept not in self.tables:
             found: dict[tuple[int, ...], list[float]] = {}
             for t, codes in enumerate(self.tuples):
@@ -456,12 +469,12 @@ class Tuples:
         return self.tables[kept]
 
     def evidence(self, codes: list[int]) -> list[float]:
-        """The evidence of some members."""
+        """Return the evidence of some members."""
         kept = tuple(k for k, code in enumerate(codes) if code != _SUMMED_OVER)
         return self.table_of(kept).log_shares(tuple(codes[k] for k in kept)) if kept else zeros(self.classes)
 
     def shares_by_sets(self, codes: list[int]) -> list[list[float]]:
-        """Of few columns: by all their sets."""
+        """Return the shares for few columns, by all their subsets."""
         kept = [k for k, code in enumerate(codes) if code != _SUMMED_OVER]
 
         def evidence_of_some(known: int) -> list[float]:
@@ -475,9 +488,9 @@ class Tuples:
 
 
 def tuple_term(term: dict[str, Any], columns: list[Column], classes: int) -> Term:
-    """A table of the values of several columns together."""
+    """Return a term for a table of the joint values of several columns."""
     table = Tuples(term, classes)
-    orders = decoded_array(term["orders"]) if term["orders"] else None
+    orders = decode_array(term["orders"]) if term["orders"] else None
 
     def shares(row: Row) -> list[list[float]]:
         codes = table.codes_of(row)

@@ -1,4 +1,4 @@
-"""Texts, cut into words or characters, and the evidence of their words."""
+"""Tokenization of texts, and the evidence of their words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import Any, Callable
 
-from deciban.export.python_runtime.cells import Column, Row, add_to, decoded_array, zeros
+from deciban.export.python_runtime.cells import Column, Row, add_to, decode_array, zeros
 from deciban.export.python_runtime.terms import Term
 
 _WORD = re.compile(r"\w+")
@@ -16,8 +16,8 @@ _SPACES_THAT_CHANGE = re.compile(r"[\s\0]{2,}|\0")
 _MASK = (1 << 64) - 1
 
 
-def folded_text(text: str, tokens: dict[str, Any]) -> str:
-    """A text in small letters and without accents, as far as these are wanted."""
+def fold_text(text: str, tokens: dict[str, Any]) -> str:
+    """Return a text in lower case and without accents, if these options are set."""
     text = text.lower() if tokens["lowercase"] else text
     if not tokens["strip_accents"] or text.isascii():
         return text
@@ -25,9 +25,9 @@ def folded_text(text: str, tokens: dict[str, Any]) -> str:
 
 
 def units_of(text: str, tokens: dict[str, Any]) -> list[list[str]]:
-    """The words of a text, or its characters, of several white spaces one space.
+    """Return the words of a text, or its characters with runs of white space as one space.
 
-    They are one group; of characters in words there is a group for each word, with a space before and behind it.
+    They are one group. For characters within words each word is a group, with a space before and after it.
     """
     if tokens["analyzer"] == "word":
         words = (word for word in _WORD.findall(text) if len(word) >= tokens["min_word_length"])
@@ -38,10 +38,10 @@ def units_of(text: str, tokens: dict[str, Any]) -> list[list[str]]:
 
 
 def tokens_of(text: str, tokens: dict[str, Any]) -> list[str]:
-    """What is counted of a text: words, or n-grams of the units of each group."""
+    """Return the tokens of a text: words, or n-grams of the units of each group."""
     between = " " if tokens["analyzer"] == "word" else ""
     found = []
-    for units in units_of(folded_text(text, tokens), tokens):
+    for units in units_of(fold_text(text, tokens), tokens):
         for n in range(tokens["least"], tokens["most"] + 1):
             found += [between.join(units[k : k + n]) for k in range(len(units) - n + 1)]
         if tokens["analyzer"] == "char_wb" and len(units) < tokens["least"]:
@@ -49,14 +49,14 @@ def tokens_of(text: str, tokens: dict[str, Any]) -> list[str]:
     return found
 
 
-def mixed(a: int, b: int) -> int:
-    """Both halves of a product of 64-bit numbers, one on the other."""
+def mix_halves(a: int, b: int) -> int:
+    """Return the exclusive or of both halves of a product of 64-bit numbers."""
     product = a * b
     return (product & _MASK) ^ (product >> 64)
 
 
 def bucket_of(word: str, buckets: int, seeds: list[int]) -> int:
-    """The bucket of a rare word: a hash of its bytes."""
+    """Return the bucket of a rare word, a hash of its bytes."""
     data = word.encode("utf-8")
     size = len(data)
 
@@ -68,13 +68,13 @@ def bucket_of(word: str, buckets: int, seeds: list[int]) -> int:
     else:
         first, more = seeds[0], size | 0xFF << 56
         for place in range(0, size - 8, 8):
-            first = mixed(first ^ eight(place), seeds[1])
-        first = mixed(first ^ eight(size - 8), seeds[2])
-    return mixed(first ^ seeds[3], more ^ seeds[4]) % buckets
+            first = mix_halves(first ^ eight(place), seeds[1])
+        first = mix_halves(first ^ eight(size - 8), seeds[2])
+    return mix_halves(first ^ seeds[3], more ^ seeds[4]) % buckets
 
 
 def word_numbers(encoded: dict[str, Any]) -> Callable[[str], int | None]:
-    """A function from a word to its number in the vocabulary; None where it has none."""
+    """Return a function from a word to its index in the vocabulary; None for unknown words."""
     numbers = {word: number for number, word in enumerate(encoded["words"])}
     if not encoded["buckets"]:
         return numbers.get
@@ -89,26 +89,26 @@ def word_numbers(encoded: dict[str, Any]) -> Callable[[str], int | None]:
 
 
 def amount_of(term_counts: str, count: int) -> float:
-    """What a word that is there so often amounts to."""
+    """Return the weight of a word that occurs `count` times."""
     if term_counts == "log":
         return 1.0 + math.log(count)
     return math.sqrt(count) if term_counts == "root" else 1.0 if term_counts == "presence" else float(count)
 
 
 class Words:
-    """The words of a column of texts, and their evidence."""
+    """Words of a text column, and their evidence."""
 
     def __init__(self, encoded: dict[str, Any], classes: int) -> None:
         self.encoded, self.classes = encoded, classes
         self.tokens = {**encoded["tokens"], "stop_words": frozenset(encoded["tokens"]["stop_words"])}
         self.number_of = word_numbers(encoded)
-        self.scores, self.row = decoded_array(encoded["scores"]), decoded_array(encoded["row"])
-        self.zeros = decoded_array(encoded["zeros"]) if encoded["presence"] else []
-        self.blocked = decoded_array(encoded["blocked"]) if encoded["presence"] else []
+        self.scores, self.row = decode_array(encoded["scores"]), decode_array(encoded["row"])
+        self.zeros = decode_array(encoded["zeros"]) if encoded["presence"] else []
+        self.blocked = decode_array(encoded["blocked"]) if encoded["presence"] else []
         self.tempering = float(encoded["tempering"])
 
-    def known_words(self, text: str) -> list[tuple[int, float]]:
-        """The words that are known, each with its amount."""
+    def find_words(self, text: str) -> list[tuple[int, float]]:
+        """Return the known words, each with its amount."""
         term_counts, normalize = self.encoded["term_counts"], self.encoded["normalize"]
         found = [self.number_of(word) for word in tokens_of(text, self.tokens)]
         numbers = [number for number in found if number is not None]
@@ -124,7 +124,7 @@ class Words:
         return [(number, amount / length) for number, amount in words]
 
     def amounts_score(self, words: list[tuple[int, float]]) -> list[float]:
-        """What each word adds, times its amount."""
+        """Return the sum of the scores of the words times their amounts."""
         total, classes = zeros(self.classes), self.classes
         for number, amount in words:
             at = self.row[number] * classes
@@ -132,7 +132,10 @@ class Words:
         return total
 
     def presence_score(self, words: list[tuple[int, float]]) -> list[float]:
-        """All words absent, exchanged for those that are there; terms of -inf are counted, to be taken back."""
+        """Return the score of all words being absent, corrected for those present.
+
+        Terms of -inf are counted separately, so that they can be removed.
+        """
         found = []
         for c in range(self.classes):
             stops, total = self.blocked[c], 0.0
@@ -145,8 +148,8 @@ class Words:
         return found
 
     def score(self, text: str) -> list[float]:
-        """The evidence of a text for each class."""
-        words = self.known_words(text)
+        """Return the evidence of a text for each class."""
+        words = self.find_words(text)
         total = self.presence_score(words) if self.encoded["presence"] else self.amounts_score(words)
         length = sum(amount for _, amount in words)
         power = 1.0 if self.tempering == 0 else max(length, 1.0) ** -self.tempering
@@ -154,7 +157,7 @@ class Words:
 
 
 def text_term(term: dict[str, Any], columns: list[Column], classes: int) -> Term:
-    """The words of a text."""
+    """Return a term for the words of a text."""
     (column,) = columns
     known = Words(term, classes) if term["words"] else None
 

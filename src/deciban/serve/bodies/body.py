@@ -264,15 +264,15 @@ def _extract_options(
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Return the table without the columns of options, and the options."""
     options: dict[str, Any] = {}
-    taken = []
+    extracted = []
     for option, column in columns.items():
         name = COLUMN_PARAMETERS[option]
         if column in table.column_names:
             options[option] = (column_to_labels if option == "labels" else column_to_cells)(table[column], option)
-            taken.append(column)
+            extracted.append(column)
         elif name in query:
             raise Problem(422, f"column {column!r} not found", "name a column of the table", f"query.{name}")
-    return table.drop_columns(list(dict.fromkeys(taken))), options
+    return table.drop_columns(list(dict.fromkeys(extracted))), options
 
 
 def _read_json(body: bytes, settings: RequestSettings, allowed: Sequence[str]) -> Body:

@@ -196,12 +196,12 @@ def check_cell_types(name: str, cells: Sequence[Any], learned: str, named: bool,
     kind = kind_of(learned)
     if kind not in ACCEPTED_TYPES:
         return
-    taken, expected = ACCEPTED_TYPES[kind]
-    others = set(kinds) - taken - {JSON_NULL}
+    accepted, expected = ACCEPTED_TYPES[kind]
+    others = set(kinds) - accepted - {JSON_NULL}
     if not others and (kind not in ("TIMESTAMP", "TIME") or not any(cell is not None and not cell for cell in cells)):
         return
     for row, cell in enumerate(cells):
-        if cell is None or (type(cell) in taken and (cell or kind not in ("TIMESTAMP", "TIME"))):
+        if cell is None or (type(cell) in accepted and (cell or kind not in ("TIMESTAMP", "TIME"))):
             continue
         if kind == "BOOLEAN" and type(cell) in JSON_NUMBERS and cell in (0, 1):
             continue

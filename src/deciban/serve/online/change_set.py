@@ -82,17 +82,11 @@ class ClassLabels:
         if converted is None:
             found = JSON_KINDS.get(type(label), type(label).__name__)
             expected = LABEL_TYPE_NAMES.get(self.kind, "text")
-            raise Problem(
-                422,
-                f"expected {expected} as the label, found {found}",
-                "send labels of the type of the classes",
-                position,
-            )
+            cause = f"expected {expected} as the label, found {found}"
+            raise Problem(422, cause, "send labels of the type of the classes", position)
         if converted not in self.known and (not self.new or self.declared or self.kind == "?"):
-            cause = f"unknown class {str(converted)[:80]!r}; known classes: {list_names(list(self.known), 6)}"
-            remedy = (
-                "correct the label" if self.declared else "correct the label, or start the service with --new-classes"
-            )
+            cause = f"unknown class {str(converted)[:80]!r}, expected one of {list_names(list(self.known), 6)}"
+            remedy = "correct the label" if self.declared else "correct it, or start the service with --new-classes"
             raise Problem(422, cause, remedy, position)
         if converted not in self.known and len(self.known) >= self.max_classes:
             cause = f"unknown class {str(converted)[:80]!r}, and the maximum of {self.max_classes:,} classes is reached"
@@ -197,14 +191,14 @@ def count_rows(fitted: Fitted, rows: Sequence[Row], now: Counters, labels: Class
     Rows of several requests may have cells of different types in a column (a number, and text that reads as one), which
     a table cannot represent. Rows of each type are then counted separately.
     """
-    weighed = [row._replace(weight=now.decay_weight(row.weight, row.decay)) for row in rows]
-    there = [row for row in weighed if row.weight > 0.0]
-    if not there:
+    decayed = [row._replace(weight=now.decay_weight(row.weight, row.decay)) for row in rows]
+    weighted = [row for row in decayed if row.weight > 0.0]
+    if not weighted:
         return None
     try:
-        return _count_table(fitted, there, labels)
+        return _count_table(fitted, weighted, labels)
     except Problem:
-        if len(parts := group_by_types(there, lambda row: row.record)) == 1:
+        if len(parts := group_by_types(weighted, lambda row: row.record)) == 1:
             raise
     return add_up((_count_table(fitted, part, labels) for part in parts), Counts.empty(fitted.counts.schema))
 
