@@ -212,7 +212,7 @@ class UsageError(DecibanError, ValueError):
     >>> Gaussian(floor=-1)
     Traceback (most recent call last):
         ...
-    deciban.errors.UsageError: floor=-1: give a finite number that is at least 0
+    deciban.errors.UsageError: floor=-1: expected a finite number, at least 0
     """
 
 

@@ -164,7 +164,7 @@ def test_the_server_says_what_it_cannot_count(postgres: Postgres) -> None:
     with pytest.raises(DataError, match=r"^the query .*: division by zero; fix the rows or the query$"):
         clf.partial_fit(postgres.url, "label", query=query, pushdown=True)
     infinite = f"SELECT CASE x WHEN 19999 THEN 'inf' ELSE x END AS x, label FROM {name}"
-    with pytest.raises(DataError, match=r"^the query .*, column 'x': found inf, which is infinite"):
+    with pytest.raises(DataError, match=r"^the query .*, column 'x': found inf, expected a finite number"):
         clf.partial_fit(postgres.url, "label", query=infinite, pushdown=True)
     assert clf.counts_ is before
     with adbc_connection(postgres) as connection:  # whose transaction goes on
@@ -172,6 +172,6 @@ def test_the_server_says_what_it_cannot_count(postgres: Postgres) -> None:
             cursor.execute(
                 "CREATE TEMPORARY TABLE mine AS SELECT 1e200::float8 AS x, 'a' AS label FROM generate_series(1, 9)"
             )
-        with pytest.raises(DataError, match="column 'x': found 1e\\+200, which is too large to square"):
+        with pytest.raises(DataError, match=r"column 'x': found 1e.200, expected a number up to 1e"):
             clf.partial_fit(connection, "label", table="mine", pushdown=True)
         assert scan(connection, table="mine").table().num_rows == 9

@@ -32,7 +32,7 @@ def with_cell(value: float) -> np.ndarray:
         (lambda: BayesClassifier(prior={"a": 1.0}).fit(X, Y), ["no probability for the class 'b'"]),
         (lambda: BayesClassifier(prior="fair").fit(X, Y), ["'fair'", "'uniform'"]),
         (lambda: BayesClassifier().fit(with_cell(np.inf), Y), ["column 'x1', row 1", "inf", "leave the cell empty"]),
-        (lambda: BayesClassifier().fit(with_cell(1e200), Y), ["column 'x1', row 1", "too large", "smaller units"]),
+        (lambda: BayesClassifier().fit(with_cell(1e200), Y), ["row 1", "expected a number up to", "smaller units"]),
         (lambda: BayesClassifier().fit(X, Y).predict(with_cell(-np.inf)), ["column 'x1', row 1", "-inf", "finite"]),
         (lambda: BayesClassifier(dc.JointGaussian()).fit(with_cell(np.inf), Y), ["column 'x1', row 1", "finite"]),
         (
@@ -70,7 +70,7 @@ def with_cell(value: float) -> np.ndarray:
         (lambda: BayesClassifier(dc.Multinomial()).fit(with_cell(-1.0), Y), ["column 'x1', row 1", "-1.0", "negative"]),
         (lambda: BayesClassifier(dc.LogNormal()).fit(with_cell(0.0), Y), ["column 'x1', row 1", "above 0", "Binned()"]),
         (lambda: BayesClassifier(dc.Gamma()).fit(with_cell(-2.0), Y), ["column 'x1', row 1", "-2.0", "above 0"]),
-        (lambda: BayesClassifier(dc.Categorical(levels=(1, 2))).fit(X, Y), ["'x0'", "none of its levels", "levels="]),
+        (lambda: BayesClassifier(dc.Categorical(levels=(1, 2))).fit(X, Y), ["'x0'", "one of its levels", "levels="]),
         (lambda: BayesClassifier().fit(X, Y).predict(X[:, :1]), ["1 features", "expecting 2"]),
         (lambda: BayesClassifier().fit(X, Y).partial_fit(X[:, :1], Y), ["1 features", "expecting 2"]),
         (lambda: BayesClassifier().fit(FRAME, Y).predict(pa.table({"b": [1]})), ["none of the model's columns", "'b'"]),

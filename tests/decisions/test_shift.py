@@ -48,7 +48,7 @@ def test_shares_that_rows_cannot_tell_are_not_claimed() -> None:
     assert found.high[:2].tolist() == [1.0, 1.0]
     assert found.high[2] < 0.5
     for rows, level in (({"w": []}, 0.95), ({"w": ["p"]}, 2.0)):
-        with pytest.raises(ValueError, match=r"no rows|level"):
+        with pytest.raises(ValueError, match=r"at least one row|level"):
             clf.estimate_prior(rows, level)
 
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from deciban import BayesClassifier, JointGaussian, JointTable, Pooled, UsageError
-from deciban.explain.columns import column_evidence
+from deciban.explain.columns import compute_column_evidence
 from deciban.explain.explanation import Explanation
 from deciban.scoring.predict import align_rows
 from deciban.testing import take_rows
@@ -127,7 +127,7 @@ def test_columns_add_up_where_each_row_is_left_out(columns: Any) -> None:
     clf = BayesClassifier(columns, tune=None if columns else "auto").fit(X, y)
     found = clf.leave_one_out()
     table = align_rows(clf.fitted_, X)
-    said = column_evidence(clf.model_, table, found.evidence)
+    said = compute_column_evidence(clf.model_, table, found.evidence)
     np.testing.assert_array_equal(np.isfinite(said.log_joint), np.isfinite(found.log_joint))
     here = np.isfinite(found.log_joint)
     np.testing.assert_allclose(said.log_joint[here], found.log_joint[here], rtol=1e-12, atol=1e-12)
@@ -161,5 +161,5 @@ def test_an_explanation_of_nothing_has_its_columns_and_rows_that_are_not_there_a
     assert list(one.explain([[1.0]]).to_frame())[:5] == ["row", "predicted", "against", "term", "column"]
     assert list(one.explain([[1.0]], by="block").to_frame())[3] == "block"
     for row in (1, -1):
-        with pytest.raises(UsageError, match=f"row={row}: the table has 1 row, counted from 0"):
+        with pytest.raises(UsageError, match=f"row={row}: the table has 1 row, numbered from 0"):
             one.explain([[1.0]]).to_dict(row)

@@ -152,7 +152,7 @@ def test_the_lecture_stays_a_table() -> None:
 def test_a_row_is_read_and_explained_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Terms, words and cells are found once, however often they are asked for."""
     asked: list[str] = []
-    for name in ("column_terms", "tokenized_texts", "values_of_row"):
+    for name in ("make_column_terms", "tokenize_texts", "read_row_values"):
         original = getattr(explanation, name)
 
         def noted(*given: Any, name: str = name, original: Any = original) -> Any:
@@ -164,4 +164,4 @@ def test_a_row_is_read_and_explained_once(monkeypatch: pytest.MonkeyPatch) -> No
     found = textbook().fit(mails.select(["text"]), mails["label"]).explain(mails.select(["text"]).slice(0, 1))
     assert str(found) == found.summary(0)
     assert found.words(0) == found.words(0)
-    assert sorted(asked) == ["column_terms", "tokenized_texts", "values_of_row"]
+    assert sorted(asked) == ["make_column_terms", "read_row_values", "tokenize_texts"]

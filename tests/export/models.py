@@ -80,7 +80,7 @@ def corrections(model: Model, rng: Rng, tables: int = 30) -> Corrections | None:
 def _corrected(model: Model, rng: Rng) -> list[CorrectedColumn]:
     found: dict[int, CorrectedColumn] = {}
     for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
-        levels = likelihood.known_values()
+        levels = likelihood.list_known_values()
         for k, column in enumerate(group.columns):
             if group.family.is_text:
                 continue

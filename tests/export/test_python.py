@@ -88,7 +88,7 @@ def test_the_program_scores_lines_of_json(days: BayesClassifier, tmp_path: Path)
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (b'{"outlook": 5}', "line 2: column 'outlook': it holds number, but text before; use one type"),
+        (b'{"outlook": 5}', "line 2: column 'outlook': found number, expected text; use one type"),
         (b'["sunny"]', "line 2: expected a row as {column: value, ...}, found a value of type list"),
         (b'{"outlook": "su', "line 2: "),
         (b'{"outlook": "\xff"}', "line 2: "),

@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from deciban import BayesClassifier, JointGaussian, JointTable, Pooled
-from deciban.explain.columns import ColumnEvidence, column_evidence
+from deciban.explain.columns import ColumnEvidence, compute_column_evidence
 from deciban.model.model import Evidence, Model
 from tests.export.agreement import assert_agree
 from tests.export.models import aligned, as_rows, as_tuned, plain_model
@@ -96,14 +96,14 @@ def same_differences(found: Any, expected: Any, bound: float) -> None:
 def assert_same_columns(model: Model, rows: list[Row], bound: float = 1e-9) -> None:
     """What each column says is what Python says that it does."""
     tables = [aligned(model, row) for row in rows]
-    known = [column_evidence(model, table, model.evidence(table)) for table in tables]
-    for answers in everywhere([model], [rows], ["column_evidence", "predict_log_proba"]):
+    known = [compute_column_evidence(model, table, model.evidence(table)) for table in tables]
+    for answers in everywhere([model], [rows], ["compute_column_evidence", "predict_log_proba"]):
         for evidence, answer in zip(known, answers[0].rows, strict=True):
             assert_same_shares(model, evidence, answer, bound)
 
 
 def assert_same_shares(model: Model, evidence: ColumnEvidence, answer: Row, bound: float) -> None:
-    columns = answer["column_evidence"]
+    columns = answer["compute_column_evidence"]
     assert tuple(column["name"] for column in columns) == evidence.columns
     for name, expected in (
         ("values", evidence.values),

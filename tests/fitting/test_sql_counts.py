@@ -269,9 +269,9 @@ def test_intervals_of_a_joint_table_are_counted(database: Database) -> None:
 
 
 UNUSABLE = [
-    (Gaussian(), [1.0, math.inf, 2.0, 0.0], "found inf, which is infinite"),
-    (Gaussian(), [1.0, 1e200, 2.0, 0.0], "found 1e.200, which is too large to square"),
-    (JointGaussian(), [1.0, -math.inf, 2.0, 0.0], "found -inf, which is infinite"),
+    (Gaussian(), [1.0, math.inf, 2.0, 0.0], r"found inf, expected a finite number"),
+    (Gaussian(), [1.0, 1e200, 2.0, 0.0], r"found 1e.200, expected a number up to 1e"),
+    (JointGaussian(), [1.0, -math.inf, 2.0, 0.0], r"found -inf, expected a finite number"),
     (LogNormal(), [1.0, 0.0, 2.0, 3.0], "found 0.0, expected a number above 0"),
     (Gamma(), [1.0, -2.0, 2.0, 3.0], "found -2.0, expected a number above 0"),
     (Poisson(), [1.0, 2.5, 2.0, 3.0], "found 2.5, expected a count"),
@@ -279,7 +279,7 @@ UNUSABLE = [
     (Bernoulli(), [1.0, 0.5, 0.0, 1.0], "found 0.5, expected 0 or 1"),
     (Bernoulli(), [1.0, 2.0, 0.0, 1.0], "found 2.0, expected 0 or 1"),
     (Multinomial(), [1.0, -2.0, 0.0, 1.0], "found -2.0, expected a count"),
-    (Categorical(levels=(1, 2, 3)), [1.0, 2.0, 4.0, 3.0], "found 4, which is none of its levels"),
+    (Categorical(levels=(1, 2, 3)), [1.0, 2.0, 4.0, 3.0], "found 4, expected one of its levels"),
 ]
 
 

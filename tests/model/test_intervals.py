@@ -13,7 +13,7 @@ from scipy.special import expit, logit, logsumexp
 
 import deciban as dc
 from deciban.families.base.contract import Covariance
-from deciban.families.base.spread import spread_errors
+from deciban.families.base.spread import estimate_spread_errors
 from deciban.model.intervals import LogOdds
 from deciban.model.priors import log_prior, prior_variance
 from deciban.util.parallel import one_blas_thread
@@ -389,7 +389,7 @@ def test_variances_share_the_errors_of_those_they_are_made_of(spread: Any) -> No
     share = spread.share_pooled
     by_own = ((1.0 - share) * np.eye(3) + share * rows / rows.sum()) * variance / variance[:, None]
     expected = [[(a * b / (2.0 * rows)).sum() for b in by_own] for a in by_own]
-    np.testing.assert_allclose(spread_errors(spread, rows, variance), expected, rtol=1e-12)
+    np.testing.assert_allclose(estimate_spread_errors(spread, rows, variance), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -195,11 +195,11 @@ def test_joint_gaussian_is_scipys(spread) -> None:
 def test_oas_shrinkage_is_scikit_learns_on_standardised_columns() -> None:
     from sklearn.covariance import oas
 
-    from deciban.families.joint_gaussian import oas_share, shrunk
+    from deciban.families.joint_gaussian import oas_share, shrink
 
     z = RNG.normal(size=(40, 6)) @ RNG.normal(size=(6, 6))
     z = (z - z.mean(axis=0)) / z.std(axis=0)
-    np.testing.assert_allclose(shrunk(z.T @ z / 40, oas_share(z.T @ z / 40, 40.0)), oas(z)[0], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(shrink(z.T @ z / 40, oas_share(z.T @ z / 40, 40.0)), oas(z)[0], rtol=1e-10, atol=1e-12)
 
 
 def test_binned_is_a_histogram() -> None:

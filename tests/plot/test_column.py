@@ -141,13 +141,13 @@ def test_what_cannot_be_shown_is_refused() -> None:
     with pytest.raises(UsageError, match="holds texts"):
         PairDisplay.from_estimator(BayesClassifier({"a": Text()}, tune=None).fit(texts, [0, 1, 0]), [0, 1])
     clf = BayesClassifier(tune=None).fit(weather(), "play")
-    with pytest.raises(UsageError, match="there is no column 'rain'"):
+    with pytest.raises(UsageError, match="unknown column 'rain'"):
         ColumnDisplay.from_estimator(clf, "rain")
-    with pytest.raises(UsageError, match="there is no column 9"):
+    with pytest.raises(UsageError, match="unknown column 9"):
         ColumnDisplay.from_estimator(clf, 9)
-    with pytest.raises(UsageError, match="give two columns"):
+    with pytest.raises(UsageError, match="expected two columns"):
         PairDisplay.from_estimator(clf, "outlook")
-    with pytest.raises(UsageError, match="two that differ"):
+    with pytest.raises(UsageError, match="expected two different columns"):
         PairDisplay.from_estimator(clf, ["wind", "wind"])
 
 

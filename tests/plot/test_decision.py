@@ -194,7 +194,7 @@ def test_rejected_rows_are_told_apart_from_mistakes() -> None:
 
 def test_what_has_no_numbers_is_refused() -> None:
     clf = BayesClassifier({0: Categorical()}, tune=None).fit([["u"], ["v"], ["u"]], [0, 1, 0])
-    with pytest.raises(UsageError, match="holds no numbers"):
+    with pytest.raises(UsageError, match="is not numeric"):
         DecisionDisplay.from_estimator(clf)
 
 

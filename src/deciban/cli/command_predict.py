@@ -370,11 +370,11 @@ def top_words(model: str, label: str | None, column: str | None, count: int, as_
     """Show the most characteristic words of each class."""
     from dataclasses import asdict
 
-    from deciban.explain.words import top_words_of
+    from deciban.explain.words import list_top_words
 
     fitted = load_model(model)
     chosen = fitted.classes.tolist() if label is None else [find_class(fitted, label)]
-    found = {format_class(one): top_words_of(fitted.plain, fitted.class_index(one), count, column) for one in chosen}
+    found = {format_class(one): list_top_words(fitted.plain, fitted.class_index(one), count, column) for one in chosen}
     if as_json:
         return echo_json({one: [asdict(word) for word in some] for one, some in found.items()})
     for k, (one, some) in enumerate(found.items()):

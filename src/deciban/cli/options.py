@@ -328,10 +328,10 @@ def parse_families(texts: Sequence[str], columns: Sequence[str] | None = None) -
 
 def _parse_family(text: str, option: str) -> Any:
     """Parse a family: its name in any case, or a call with literal arguments. No code is run."""
-    from deciban.families import SPREADS, known_families
+    from deciban.families import SPREADS, list_families
 
-    known = {kind.__name__.lower(): kind for kind in (*known_families(), *SPREADS)}
-    names = sorted(kind.__name__ for kind in known_families())
+    known = {kind.__name__.lower(): kind for kind in (*list_families(), *SPREADS)}
+    names = sorted(kind.__name__ for kind in list_families())
 
     def kind_of(name: str) -> Any:
         return known.get(name.lower().replace("_", ""))
@@ -354,7 +354,7 @@ def _parse_family(text: str, option: str) -> Any:
     except TypeError as problem:
         cause = str(problem).replace("__init__()", "").replace("got an unexpected keyword argument", "has no parameter")
         raise click.UsageError(f"--family {option}: {cause.replace('.', '')}") from None
-    if not isinstance(found, known_families()):
+    if not isinstance(found, list_families()):
         raise _unknown_family(text.strip(), option, names)
     return found
 

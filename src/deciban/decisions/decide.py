@@ -75,7 +75,7 @@ class Decisions:
 
     @property
     def second_best(self) -> LabelArray:
-        """Label of the second-best decision for each row; the best one if there is no other."""
+        """Label of the second-best decision for each row; the best one if the loss has only one decision."""
         return np.asarray(
             self.labels[np.where(self.second_best_index >= 0, self.second_best_index, self.decision_index)]
         )

@@ -86,7 +86,7 @@ class Loss:
         self._warn_if_transposed()
 
     @classmethod
-    def _derived(cls, costs: Any, decisions: tuple[Any, ...] | None, classes: tuple[Any, ...] | None) -> "Loss":
+    def _derive(cls, costs: Any, decisions: tuple[Any, ...] | None, classes: tuple[Any, ...] | None) -> "Loss":
         """Create a loss derived from another one, without repeating its warning."""
         loss = object.__new__(cls)
         for name, value in (("costs", costs), ("decisions", decisions), ("classes", classes)):
@@ -237,7 +237,7 @@ class Loss:
             return self  # it never pays
         row = np.full((1, self.costs.shape[1]), float(cost), dtype=object)
         named = None if decisions is None else (*decisions, REJECT)
-        return Loss._derived(np.concatenate([self.costs, row]), named, self.classes)
+        return Loss._derive(np.concatenate([self.costs, row]), named, self.classes)
 
     def for_classes(self, classes: Sequence[Any]) -> "Loss":
         """Return the loss with its columns in the order of the given classes, and with all labels set.
@@ -259,7 +259,7 @@ class Loss:
                 (f"the loss has {costs.shape[1]} columns, the model {len(known)} classes ", Labels(known)),
                 remedy="give a row per decision and a column per class",
             )
-        return Loss._derived(costs, self._match_decisions(known), known)
+        return Loss._derive(costs, self._match_decisions(known), known)
 
     def _match_classes(self, known: tuple[Any, ...]) -> list[int]:
         """Return the column of each class; raise a LossError unless the loss has exactly these classes."""
@@ -298,7 +298,7 @@ class Loss:
     def matrix(self) -> Floats:
         """The costs as numbers, of shape (n_decisions, n_classes)."""
         if self.varies_by_row:
-            raise LossError("the costs vary by row, so there is no single matrix", remedy="use per_row()")
+            raise LossError("the costs vary by row: the loss has a matrix per row", remedy="use per_row()")
         return np.asarray(self.costs, dtype=np.float64)
 
     @property

@@ -99,7 +99,7 @@ def estimate_shares(
             )
         )
     if not len(posterior):
-        raise DataError("there are no rows to estimate shares from")
+        raise DataError("estimating shares needs at least one row")
     if not 0.0 < level < 1.0:
         raise UsageError("give a probability between 0 and 1, such as 0.95", parameter=Argument("level", level))
     ratio = posterior / np.maximum(before, 1e-300)

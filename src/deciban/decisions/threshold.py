@@ -106,7 +106,7 @@ class Threshold:
                 remedy="use decide() for other costs",
             )
         threshold = cls(classes, float(prior), loss_for_classes)
-        _ = threshold.odds  # raises if there is no threshold
+        _ = threshold.odds  # raises if the costs allow no threshold
         return threshold
 
     @property
@@ -124,7 +124,7 @@ class Threshold:
         if gain >= 0.0:
             return 0.0
         raise UsageError(
-            "there is no threshold: both correct decisions cost more than the wrong ones",
+            "the costs allow no threshold: both correct decisions cost more than the wrong ones",
             remedy="check the order of the costs (decision first), or compare risks with clf.risk(X, loss)",
         )
 

@@ -33,10 +33,10 @@ from deciban.evaluation.importance import (
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Evaluation
 from deciban.evaluation.model_risk import BayesRiskEstimate, model_risk
-from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
+from deciban.explain.columns import ColumnEvidence, check_by, compute_column_evidence
 from deciban.explain.estimates import Estimates, ParameterCount
 from deciban.explain.explanation import Explanation
-from deciban.explain.words import TopWords, top_words_of
+from deciban.explain.words import TopWords, list_top_words
 from deciban.export.javascript import to_javascript
 from deciban.export.onnx.model import to_onnx
 from deciban.export.python import to_python
@@ -1192,7 +1192,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._get_fitted()
         table = scoring.align_rows(fitted, X)
         evidence = fitted.model.evidence(table)
-        return evidence if by == "block" else column_evidence(fitted.model, table, evidence)
+        return evidence if by == "block" else compute_column_evidence(fitted.model, table, evidence)
 
     def log_joint(self, X: Any) -> Floats:
         """Return log P(row, class), the log posterior before normalization.
@@ -1282,7 +1282,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             List of words with their evidence in decibans and their counts.
         """
         fitted = self._get_fitted()
-        return top_words_of(fitted.plain, fitted.class_index(label), n, column)
+        return list_top_words(fitted.plain, fitted.class_index(label), n, column)
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None

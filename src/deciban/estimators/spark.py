@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deciban.explain.columns import wide_explanation
+from deciban.explain.columns import explain_as_columns
 from deciban.model.fitted import Fitted
 from deciban.scoring.predict import align_rows, decide_batches, loss_for, predict_batches
 from deciban.sources.spark import SparkRows
@@ -57,8 +57,8 @@ class Explain:
     fitted: Fitted
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        told = wide_explanation(self.fitted.model, align_rows(self.fitted, table))
-        return _added(table, iter([with_columns(Frame(table), told)]))
+        explained = explain_as_columns(self.fitted.model, align_rows(self.fitted, table))
+        return _added(table, iter([with_columns(Frame(table), explained)]))
 
 
 def _added(table: pa.Table, answers: Iterator[pa.Table]) -> pa.Table:

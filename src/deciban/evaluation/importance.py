@@ -11,7 +11,7 @@ from deciban.evaluation.diagnose import find_interactions
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import MIN_PROBABILITY
 from deciban.evaluation.validation import sample_left_out
-from deciban.explain.columns import column_evidence
+from deciban.explain.columns import compute_column_evidence
 from deciban.families import Family, JointTable
 from deciban.families.base.contract import mask_column, score_block
 from deciban.fitting.tune.boosting import reduce_to_levels
@@ -200,7 +200,7 @@ def _compute_importance(
     labels: the true classes, if known. amounts: how much of each row is in each fold of the corrections, if the rows
     are left out.
     """
-    by_column = column_evidence(model, table, evidence)
+    by_column = compute_column_evidence(model, table, evidence)
     values, log_posterior = by_column.values, by_column.log_posterior
     rows, share = np.arange(len(values)), weights / weights.sum()
     order = np.argsort(-log_posterior, axis=1, kind="stable")

@@ -9,7 +9,7 @@ from deciban.decisions.bayes_error import compute_mean_interval
 from deciban.decisions.decide import choose_decisions
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
-from deciban.explain.decision_curves import exact_risk
+from deciban.explain.decision_curves import compute_exact_risk
 from deciban.model.fitted import Fitted
 from deciban.model.model import posteriors
 from deciban.scoring.predict import score_table
@@ -54,7 +54,7 @@ def model_risk(fitted: Fitted, loss: Loss, n_samples: int, random_state: Any) ->
     if not isinstance(n_samples, int | np.integer) or n_samples < 100:
         raise UsageError("expected at least 100 rows to simulate", parameter=Argument("n_samples", n_samples))
     _ = loss.matrix  # raises if costs vary by row: simulated rows have none
-    if (exact := exact_risk(fitted, loss)) is not None:
+    if (exact := compute_exact_risk(fitted, loss)) is not None:
         return exact, (exact, exact)
     drawn, _ = sample_rows(fitted, n_samples, random_state)
     model = fitted.generative

@@ -1,4 +1,4 @@
-"""The evidence of each column of a row: own block, share of joint blocks, correction; cells and blocks by name."""
+"""Evidence by column: own block, share of joint blocks and correction; labels of cells and blocks."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,15 +21,15 @@ from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, evidence_column, format_number, integer_if_whole, shorten, text_width
 
-# Characters of a cell that are shown.
+# Longer cells are truncated in text output.
 MAX_CELL_LENGTH = 40
 
 
-def values_of_row(row: Table) -> list[Any]:
-    """The values of a table of one row, None where one is missing; short floats with the digits that they have."""
+def read_row_values(row: Table) -> list[Any]:
+    """Return the values of a one-row table, None if missing; 32-bit floats keep their short decimal form."""
     cells = row.values(range(row.width))
     if isinstance(cells, list):
-        values = [_value(column) for column in cells]
+        values = [_read_value(column) for column in cells]
     elif cells.dtype == np.float32:
         values = [float(str(value)) for value in cells[0]]
     else:
@@ -37,7 +37,7 @@ def values_of_row(row: Table) -> list[Any]:
     return [None if value is None or value != value else value for value in values]
 
 
-def _value(column: pa.Array) -> Any:
+def _read_value(column: pa.Array) -> Any:
     if is_text(column.type):
         return decode_cells(column)[0]
     value = column[0].as_py()
@@ -46,12 +46,12 @@ def _value(column: pa.Array) -> Any:
 
 
 def plain_cell(value: Any) -> Any:
-    """A cell for programs: a whole number is one, whatever it is counted as."""
+    """Return a cell as plain data; whole floats become integers."""
     return integer_if_whole(value) if isinstance(value, float) else value
 
 
-def written_cell(value: Any) -> str:
-    """A cell as people write it."""
+def format_cell(value: Any) -> str:
+    """Return a cell as text."""
     if value is None:
         return "missing"
     if isinstance(value, float):
@@ -60,38 +60,38 @@ def written_cell(value: Any) -> str:
 
 
 def form_cell(value: Any) -> Any:
-    """A cell as it would be entered in a form: a number, a text, true or false, or nothing; dates are text."""
+    """Return a cell as entered in a form: number, text, boolean or None; dates are text."""
     plain = plain_cell(value)
     return plain if plain is None or isinstance(plain, bool | int | float | str) else str(plain)
 
 
-# Numbers that are held at once while a block of some rows is shared out among its columns.
-NUMBERS_SHARED_OUT = 1 << 22
+# Numbers held in memory at once while joint blocks are shared among their columns.
+MAX_NUMBERS_HELD = 1 << 22
 
 
 @dataclass(frozen=True)
 class ColumnEvidence:
-    """What each column says for each class of each row: the terms that add up to the log joint.
+    """Evidence of each column for each class of each row: the terms of the log joint.
 
-    log joint = log prior + sum over columns of value. `BayesClassifier.evidence(X, by="column")` gives it. All
-    is in nats, after weights and cap.
+    log joint = log prior + sum of the values over columns. `BayesClassifier.evidence(X, by="column")` returns it.
+    Values are in nats and include weights and the cap.
 
     Parameters
     ----------
     columns : tuple of str
-        The names of the columns.
+        Column names.
     classes : ndarray of shape (n_classes,)
-        The labels of the classes.
+        Class labels.
     own : ndarray of shape (n_rows, n_columns, n_classes)
-        The evidence of each column by itself, with its offset in a tuned model.
+        Evidence of each column alone, with its offset in a tuned model.
     joint : ndarray of shape (n_rows, n_columns, n_classes)
-        Its share of the evidence of the joint blocks that it is in.
+        Its share of the evidence of joint blocks that contain it.
     correction : ndarray of shape (n_rows, n_columns, n_classes)
         Its share of the corrections of a tuned model.
     log_prior : ndarray of shape (n_classes,) or (n_rows, n_classes)
-        The log prior of each class.
+        Log prior of each class.
     sharing_rules : dict of str to str
-        How the evidence of each joint block is shared out: the name of the block, and the rule.
+        Rule by which the evidence of each joint block is shared among its columns.
 
     See Also
     --------
@@ -121,30 +121,28 @@ class ColumnEvidence:
 
     @property
     def values(self) -> Floats:
-        """The evidence of each row, column and class."""
+        """Total evidence of each row, column and class: own + joint + correction."""
         return self.own + self.joint + self.correction
 
     @property
     def log_joint(self) -> Floats:
-        """log prior + the sum of the evidence, of each row and class."""
+        """Log joint of each row and class: log prior plus the sum of the values."""
         return np.asarray(self.values.sum(axis=1) + self.log_prior)
 
     @property
     def log_posterior(self) -> Floats:
-        """The logarithm of the posterior of each row and class."""
+        """Log posterior of each row and class."""
         return log_normalize(self.log_joint, self.log_prior, logarithm=True)[0]
 
 
 def check_by(by: str) -> None:
-    """A UsageError unless evidence can be told so."""
+    """Raise a UsageError if `by` is not "block" or "column"."""
     if by not in ("block", "column"):
-        raise UsageError(
-            "choose 'column', or 'block' for columns that are modeled together", parameter=Argument("by", by)
-        )
+        raise UsageError("choose 'column', or 'block' for columns modeled together", parameter=Argument("by", by))
 
 
-def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvidence:
-    """The evidence of some rows, by column, from what the blocks say of them (also with each row left out)."""
+def compute_column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvidence:
+    """Return the evidence of rows by column, from their evidence by block (which may be leave-one-out)."""
     shape = (table.rows, model.schema.width, model.classes.size)
     own, joint, correction = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     rules: dict[str, str] = {}
@@ -163,21 +161,21 @@ def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvi
     if model.corrections is not None:
         blocks = len(model.schema.block_names)
         places = [one.column for one in model.corrections.columns]
-        correction[:, places] = _corrections(model, table, evidence.values[:, blocks:], known)
+        correction[:, places] = _share_corrections(model, table, evidence.values[:, blocks:], known)
     return ColumnEvidence(model.schema.column_names, model.classes, own, joint, correction, evidence.log_prior, rules)
 
 
 def _share_out(
     model: Model, p: int, table: Table, evidence: Evidence, out: Floats, known: MissingAdjustment | None
 ) -> Rule:
-    """Add to out[row, column, class] what the columns of a joint block have of its weighted evidence."""
+    """Add the shares of the weighted evidence of a joint block to out[row, column, class]."""
     group, block = model.schema.groups[p], int(model.schema.block_slots[p][0])
     rule = Rule.EXACT
-    for rows in _pieces(group, table.rows, model.classes.size):
+    for rows in _slice_rows(group, table.rows, model.classes.size):
         shares = model.likelihoods[p].shapley_values(
             group.family.read(table.slice(rows.start, rows.stop), group.columns)
         )
-        assert shares is not None, "a joint block is shared out"
+        assert shares is not None, "a joint block has shares"
         rule = shares.rule
         limited = np.zeros(rows.stop - rows.start, dtype=np.bool_)
         if evidence.capped is not None:
@@ -189,17 +187,16 @@ def _share_out(
     return rule
 
 
-def _pieces(group: ColumnGroup, rows: int, classes: int) -> Iterator[slice]:
-    """Rows that are shared out together."""
+def _slice_rows(group: ColumnGroup, rows: int, classes: int) -> Iterator[slice]:
+    """Yield slices of rows that fit into memory."""
     columns = len(group.columns)
     sets = 1 << min(columns, MAX_ENUMERATED)  # for each of which rows may be scored
-    for span in row_ranges(rows, max(1, NUMBERS_SHARED_OUT // (max(columns, sets) * classes))):
+    for span in row_ranges(rows, max(1, MAX_NUMBERS_HELD // (max(columns, sets) * classes))):
         yield slice(*span)
 
 
-def _corrections(model: Model, table: Table, given: Floats, known: MissingAdjustment | None) -> Floats:
-    """What each corrected column has of the corrections: as given, or where these are given as a whole, by the shares
-    of the tables that correct a new row."""
+def _share_corrections(model: Model, table: Table, given: Floats, known: MissingAdjustment | None) -> Floats:
+    """Return the correction of each column: as given or, for a single total, by the shares of the tables."""
     corrections = model.corrections
     assert corrections is not None, "there are corrections"
     if given.shape[1] == len(corrections.columns):
@@ -212,7 +209,7 @@ def _corrections(model: Model, table: Table, given: Floats, known: MissingAdjust
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a model: its place, its family, and its columns with their names."""
+    """Block of a model: its position, family and columns."""
 
     group: int
     place: int
@@ -230,7 +227,7 @@ class Block:
         return cls(group, place, model.schema.block_names[block], here.family, columns, names)
 
     def to_dict(self, row: list[Any]) -> dict[str, Any]:
-        """The block for programs, with the values of its columns in a row; of many counts, those that are not 0."""
+        """Return the block and its values in a row as plain data; word counts of 0 are omitted."""
         cells = [(name, row[column]) for name, column in zip(self.names, self.columns, strict=True)]
         if self.family.accepts_new_columns:
             cells = [cell for cell in cells if cell[1] != 0]
@@ -241,51 +238,51 @@ class Block:
         }
 
     def label(self, row: list[Any]) -> str:
-        """The block of a row as people write it: outlook = sunny."""
+        """Return the block of a row as text, such as outlook = sunny."""
         if len(self.columns) > 4:
             return f"{len(self.columns)} columns as {self.family}"
         cells = zip(self.names, self.columns, strict=True)
-        return ", ".join(f"{name} = {written_cell(row[column])}" for name, column in cells)
+        return ", ".join(f"{name} = {format_cell(row[column])}" for name, column in cells)
 
 
-def labels_of(blocks: Sequence[Block], row: list[Any]) -> list[str]:
-    """Each block of a row as people write it, no two alike: with the family where need be."""
+def label_blocks(blocks: Sequence[Block], row: list[Any]) -> list[str]:
+    """Return a unique label for each block of a row, with the family if needed."""
     labels = [block.label(row) for block in blocks]
-    times = Counter(labels)
+    counts = Counter(labels)
     labels = [
-        label if times[label] == 1 else f"{label} as {block.family}"
+        label if counts[label] == 1 else f"{label} as {block.family}"
         for label, block in zip(labels, blocks, strict=True)
     ]
-    times = Counter(labels)
-    return [label if times[label] == 1 else f"{label} ({b + 1})" for b, label in enumerate(labels)]
+    counts = Counter(labels)
+    return [label if counts[label] == 1 else f"{label} ({b + 1})" for b, label in enumerate(labels)]
 
 
-def cut_label(label: str, most: int) -> str:
-    """The label of a block in so many places; the family, by which blocks of the same columns differ, is cut last."""
+def truncate_label(label: str, max_width: int) -> str:
+    """Return the label of a block in at most `max_width` characters, keeping the family if possible."""
     columns, sign, family = label.rpartition(" as ")
-    room = most - text_width(sign + family)
+    room = max_width - text_width(sign + family)
     if not sign or not 8 <= room < text_width(columns):
-        return shorten(label, most)
+        return shorten(label, max_width)
     return shorten(columns, room) + sign + family
 
 
-def wide_explanation(model: Model, table: Table) -> dict[str, Any]:
-    """For each row the predicted class, the next best, the log odds of the one against the other, and what the prior
-    and each column say for it, which add up to these. NaN where no class can be, or there is only one.
+def explain_as_columns(model: Model, table: Table) -> dict[str, Any]:
+    """Return the explanation of each row as columns: predicted class, second best, log-odds, and evidence by column.
 
-    The table has the columns of the model, in its order.
+    The evidence of the prior and the columns sums to the log-odds. NaN if the row is impossible in every class, or
+    there is only one class. The table must have the columns of the model, in its order.
     """
     evidence = model.evidence(table)
-    columns = column_evidence(model, table, evidence)
+    columns = compute_column_evidence(model, table, evidence)
     order = np.argsort(-evidence.log_posterior, axis=1, kind="stable")
     best, other = order[:, 0], order[:, min(1, order.shape[1] - 1)]
-    told = ~evidence.impossible & (best != other)
+    explained = ~evidence.impossible & (best != other)
     rows = np.arange(table.rows)
 
     def decibans(values: Floats) -> Floats:
-        """The difference of two classes, of values row by class."""
+        """Return the difference between the two classes, in decibans."""
         with np.errstate(invalid="ignore"):
-            return np.where(told, DECIBANS * (values[rows, best] - values[rows, other]), np.nan)
+            return np.where(explained, DECIBANS * (values[rows, best] - values[rows, other]), np.nan)
 
     start = np.broadcast_to(evidence.log_prior, (table.rows, model.classes.size))
     labels, values = model.classes, columns.values

@@ -1,4 +1,4 @@
-"""The estimates of a model as tables (means, variances, probabilities of values), and the number of its parameters."""
+"""Estimated parameters of a model as tables, and the number of its free parameters."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,22 +15,26 @@ from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
 from deciban.util.text_tables import align_table, format_class, format_digits, format_number
 
-# Blocks, lines of each and classes that are printed.
+# Blocks that are printed; more would fill several screens.
 MAX_BLOCKS_PRINTED = 40
+
+# Lines per block that are printed; a categorical column may have thousands.
 MAX_LINES_PRINTED = 12
+
+# Classes that are printed; more do not fit side by side.
 MAX_CLASSES_PRINTED = 8
 
-# The name under which tables of estimates have the prior.
+# Name of the prior in tables of estimates.
 PRIOR = "(prior)"
 
 
 @dataclass(frozen=True, repr=False)
 class BlockEstimates:
-    """The estimates of one column, or of columns that are one block: arrays by parameter, in the order of `classes`.
+    """Estimates of a column or a joint block: arrays by parameter, in the order of `classes`.
 
-    values: what the second axis stands for: values of the column, tuples of them, intervals (low, high), words; None
-        where there is none, or it stands for the `columns`.
-    weight: the factor of its evidence; 1 in plain Bayes, 0 where tuning leaves the block out.
+    values: meaning of the second axis: values of the column, tuples of values, intervals (low, high) or words. None
+        without a second axis, or if it stands for `columns`.
+    weight: factor of its evidence: 1 in plain Bayes, 0 if tuning omits the block.
     """
 
     name: str
@@ -45,7 +49,7 @@ class BlockEstimates:
         return self.parameters[parameter]
 
     def lines(self) -> Iterator[tuple[str, Any, Floats]]:
-        """Each parameter, the value (or column, or pair of columns) that it is of, or None, and its estimates."""
+        """Yield each parameter, its value (or column, or pair of columns, or None), and its estimates by class."""
         for parameter, array in self.parameters.items():
             if array.ndim == 1:
                 yield parameter, None, array
@@ -58,7 +62,7 @@ class BlockEstimates:
                         yield parameter, (second, first), array[:, j, i]
 
     def to_dict(self) -> dict[str, dict[Any, Any]]:
-        """{parameter: {class: estimate}}, where an estimate may be {value: number} or a list of lists."""
+        """Return {parameter: {class: estimate}}; an estimate may be {value: number} or a list of lists."""
         labels = self.classes.tolist()
         found: dict[str, dict[Any, Any]] = {}
         for parameter, array in self.parameters.items():
@@ -82,7 +86,7 @@ class BlockEstimates:
             if count <= MAX_LINES_PRINTED:
                 table.append(
                     (
-                        _label(parameter, value),
+                        _format_label(parameter, value),
                         *(format_digits(float(number)) for number in estimates[:MAX_CLASSES_PRINTED]),
                     )
                 )
@@ -95,12 +99,12 @@ class BlockEstimates:
 
 @dataclass(frozen=True, repr=False)
 class Estimates(Mapping[str, BlockEstimates]):
-    """What a model has estimated, block by block under their names (a block of one column has its name); print it.
+    """Estimated parameters of a model: a mapping from the name of each block to its estimates.
 
-    A table of all has a line for each number: block, parameter, value, class, estimate. It begins with the prior, as
-    the probability of the block "(prior)".
+    A block of one column has the name of the column. Tables have a line for each number (block, parameter, value,
+    class, estimate) and begin with the prior, as the block "(prior)".
 
-    prior: the prior probability of each class.
+    prior: prior probability of each class.
     """
 
     blocks: dict[str, BlockEstimates]
@@ -108,6 +112,7 @@ class Estimates(Mapping[str, BlockEstimates]):
 
     @classmethod
     def from_model(cls, model: Model) -> "Estimates":
+        """Collect the estimates of a model."""
         found = {}
         estimated = [likelihood.estimates() for likelihood in model.likelihoods]
         for b, name in enumerate(model.schema.block_names):
@@ -130,24 +135,24 @@ class Estimates(Mapping[str, BlockEstimates]):
         return len(self.blocks)
 
     def to_dict(self) -> dict[str, dict[str, dict[Any, Any]]]:
-        """{block: {parameter: {class: estimate}}}; the first block is "(prior)"."""
+        """Return {block: {parameter: {class: estimate}}}; the first block is "(prior)"."""
         return {PRIOR: {"probability": self.prior}, **{name: block.to_dict() for name, block in self.items()}}
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a line for each number."""
-        return data_frame(self._long())
+        """Return a DataFrame with a line for each number."""
+        return data_frame(self._collect_lines())
 
     def to_arrow(self) -> Any:
-        """The same as an Arrow table, values and classes as text."""
+        """Return an Arrow table with a line for each number; values and classes are text."""
         import pyarrow as pa
 
-        found = self._long()
+        found = self._collect_lines()
         for name in ("value", "class"):
-            found[name] = [None if cell is None else _written(cell) for cell in found[name]]
+            found[name] = [None if cell is None else _format_value(cell) for cell in found[name]]
         types = {"estimate": pa.float64()}
         return pa.table({name: pa.array(cells, types.get(name, pa.string())) for name, cells in found.items()})
 
-    def _long(self) -> dict[str, list[Any]]:
+    def _collect_lines(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {
             "block": [PRIOR] * len(self.prior),
             "parameter": ["probability"] * len(self.prior),
@@ -171,9 +176,9 @@ class Estimates(Mapping[str, BlockEstimates]):
     def __str__(self) -> str:
         shown = [str(block) for block in list(self.values())[:MAX_BLOCKS_PRINTED]]
         more = len(self) - len(shown)
-        return "\n\n".join([self._prior(), *shown, *([f"… ({more:,} more blocks)"] if more > 0 else [])])
+        return "\n\n".join([self._format_prior(), *shown, *([f"… ({more:,} more blocks)"] if more > 0 else [])])
 
-    def _prior(self) -> str:
+    def _format_prior(self) -> str:
         classes = list(self.prior)[:MAX_CLASSES_PRINTED]
         table = [
             ("", *map(format_class, classes)),
@@ -183,57 +188,57 @@ class Estimates(Mapping[str, BlockEstimates]):
         return f"prior\n{align_table(table)}" + (f"\n… ({more:,} more classes)" if more > 0 else "")
 
 
-def _label(parameter: str, value: Any) -> str:
-    """A line's name: mean, P(sunny), mean of age, density from 1 to 2."""
+def _format_label(parameter: str, value: Any) -> str:
+    """Return the name of a line, such as mean, P(sunny), mean of age, or density 1 to 2."""
     chance = {"probability": "1", "unseen": "any other"}.get(parameter)
     if chance is not None:
-        return f"P({chance if value is None else _written(value)})"
+        return f"P({chance if value is None else _format_value(value)})"
     if value is None:
         return parameter
-    return f"{parameter} {_written(value)}" if parameter == "density" else f"{parameter} of {_written(value)}"
+    return f"{parameter} {_format_value(value)}" if parameter == "density" else f"{parameter} of {_format_value(value)}"
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, tuple):
         interval = len(value) == 2 and all(isinstance(edge, float) for edge in value)
-        return (" to " if interval else ", ").join(_written(part) for part in value)
+        return (" to " if interval else ", ").join(_format_value(part) for part in value)
     return format_number(value) if isinstance(value, float) else format_class(value)
 
 
-# Larger numbers are shown as a power of ten.
+# Larger counts are printed as a power of ten.
 MAX_SHOWN = 10**15
 
-# Columns whose numbers of values are shown as a product.
+# More factors than this make the printed product unreadable.
 MAX_SIZES_SHOWN = 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ParameterCount:
-    """Free parameters: of every column by itself, of the model as it is, and of the full joint distribution.
+    """Number of free parameters of the naive model, of the fitted model and of the full joint distribution.
 
-    Every count contains the prior, which has one parameter less than there are classes. The full joint distribution
-    is a table of all combinations of the discrete columns with a joint normal distribution of all numbers in each of
-    its cells: V (1 + n + n (n + 1) / 2) - 1 parameters per class. It is infinite if texts, counts of words or other
-    counts have no bound; a text of which only the presence of words counts has 2^words combinations.
+    Each number includes the prior, which has one parameter less than there are classes. The full joint distribution is
+    a table of all combinations of the discrete columns, with a joint normal distribution of all continuous columns in
+    each cell: V (1 + n + n (n + 1) / 2) - 1 parameters per class. It is infinite for texts and unbounded counts; a text
+    whose words are only present or absent has 2^words combinations.
 
     Parameters
     ----------
     naive, model : int
-        Parameters of every column by itself, and of the model as it is.
+        Parameters of the naive model, and of the fitted model.
     full : int or float
-        Parameters of the full joint distribution; ``inf`` if it is infinite.
+        Parameters of the full joint distribution; may be ``inf``.
     classes : int
-        The number of classes.
+        Number of classes.
     naive_per_class : int
-        Parameters that each class has of its own when every column is by itself.
+        Parameters of each class in the naive model.
     naive_shared : int
-        Parameters that classes share then, such as a pooled variance.
+        Parameters shared by all classes in the naive model, such as a pooled variance.
     full_per_class : int or float
         Parameters per class of the full joint distribution.
     sizes : tuple of int
-        The number of values of each discrete column.
+        Number of values of each discrete column.
     numbers : int
-        The number of columns that are continuous numbers.
+        Number of continuous columns.
     """
 
     naive: int
@@ -279,45 +284,48 @@ class ParameterCount:
 
     @property
     def combinations(self) -> int:
-        """V: the product of the numbers of values of the discrete columns; 1 if there are none."""
+        """V: number of combinations of values of the discrete columns; 1 without discrete columns."""
         return prod(self.sizes)
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts for programs; those above a quadrillion, and infinite ones, as text."""
+        """Return the counts as plain data; counts above a quadrillion, and infinite ones, are text."""
         return {
             "naive": self.naive,
             "naive_per_class": self.naive_per_class,
             "naive_shared": self.naive_shared,
             "model": self.model,
-            "full": _plain(self.full),
-            "full_per_class": _plain(self.full_per_class),
-            "combinations": _plain(self.combinations),
+            "full": _plain_count(self.full),
+            "full_per_class": _plain_count(self.full_per_class),
+            "combinations": _plain_count(self.combinations),
             "numbers": self.numbers,
         }
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         prior = f"{self.classes - 1} + {self.classes} classes × "
         shared = f" + {self.naive_shared:,} shared" if self.naive_shared else ""
         lines = [
-            ("naive", _shown(self.naive), f"= {prior}{self.naive_per_class:,}{shared}"),
-            ("as it is", _shown(self.model), ""),
-            ("full joint", _shown(self.full), "texts and counts have no bound"),
+            ("naive", _format_count(self.naive), f"= {prior}{self.naive_per_class:,}{shared}"),
+            ("as it is", _format_count(self.model), ""),
+            ("full joint", _format_count(self.full), "texts and counts have no bound"),
         ]
         if self.full < inf:
-            lines[-1] = (*lines[-1][:2], f"= {prior}{_shown(self.full_per_class)}")
+            lines[-1] = (*lines[-1][:2], f"= {prior}{_format_count(self.full_per_class)}")
         if self.sizes:
-            product = " × ".join(_shown(size) for size in self.sizes)
+            product = " × ".join(_format_count(size) for size in self.sizes)
             shown = len(self.sizes) > 1 and len(self.sizes) <= MAX_SIZES_SHOWN
-            lines.append(("combinations", _shown(self.combinations), f"= {product}" if shown else ""))
+            lines.append(("combinations", _format_count(self.combinations), f"= {product}" if shown else ""))
         return align_table(lines, right=[1])
 
 
-def _shown(count: int | float) -> str:
-    """A number of parameters, as a power of ten if it is large."""
+def _format_count(count: int | float) -> str:
+    """Return a number of parameters as text, as a power of ten if large."""
     if count == inf:
         return "infinite"
     return f"{count:,}" if count < MAX_SHOWN else f"about 10^{floor(log10(count))}"
 
 
-def _plain(count: int | float) -> int | str:
-    return int(count) if count < MAX_SHOWN else _shown(count)
+def _plain_count(count: int | float) -> int | str:
+    return int(count) if count < MAX_SHOWN else _format_count(count)

@@ -1,4 +1,4 @@
-"""Why rows are classified as they are: evidence by column or by block, as text, as a table and for programs."""
+"""Explanations of predictions: `Explanation`, evidence by column or by block, as text, table and plain data."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,46 +12,53 @@ from deciban.explain.calculation import (
     BLOCK_KEYS,
     COLUMN_KEYS,
     Term,
-    block_terms,
-    calculation_table,
-    column_terms,
-    sum_table,
+    format_calculation,
+    format_sum,
+    make_block_terms,
+    make_column_terms,
 )
-from deciban.explain.columns import Block, ColumnEvidence, check_by, column_evidence, labels_of, values_of_row
-from deciban.explain.words import TextEvidence, TokenizedText, tokenized_texts
+from deciban.explain.columns import (
+    Block,
+    ColumnEvidence,
+    check_by,
+    compute_column_evidence,
+    label_blocks,
+    read_row_values,
+)
+from deciban.explain.words import TextEvidence, TokenizedText, tokenize_texts
 from deciban.model.model import Evidence, Model
 from deciban.tables.table import Table
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.frames import data_frame
 from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_digits
 
-# More classes than this do not fit beside each other: the most probable ones are shown.
-MAX_CLASSES_BESIDE = 4
+# More classes than this do not fit side by side; the most probable ones are shown.
+MAX_CLASSES_SHOWN = 4
 
-# Characters of a line, unless more or less is asked for.
-WIDTH = 100
+# Characters per line of text output.
+DEFAULT_WIDTH = 100
 
-# What is to be said of a row that cannot be.
-NO_CLASS_CAN_BE = "every class gives this row probability 0: the posterior is the prior"
+# Note for a row that is impossible in every class.
+IMPOSSIBLE = "this row is impossible in every class: the posterior is the prior"
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Why some rows are classified as they are; print it.
+    """Explanation of the predictions of some rows: the evidence of each column, or of each block.
 
-    `BayesClassifier.explain` makes it. By column it prints what is predicted and what each column says for it; by
-    block, the calculation as in a lecture and what each block says.
+    `BayesClassifier.explain` returns it. By column, `str` and `repr` show the prediction and the evidence of each
+    column. By block, they show the textbook calculation and the evidence of each block.
 
     Parameters
     ----------
     evidence : Evidence
-        What each block says of each row.
+        Evidence of each block for each row.
     model : Model
-        What the evidence comes from.
+        The model.
     table : Table
         The rows, with the columns of the model.
     by : {"column", "block"}, default="column"
-        Whether `reasons`, `summary` and `frame` tell what columns say, or blocks.
+        Unit of the evidence in `to_dict`, `summary` and `to_frame`.
 
     See Also
     --------
@@ -79,7 +86,7 @@ class Explanation:
 
     @classmethod
     def from_model(cls, model: Model, table: Table, by: str = "column") -> "Explanation":
-        """The explanation of rows by a model.
+        """Explain rows with a model.
 
         Parameters
         ----------
@@ -88,7 +95,7 @@ class Explanation:
         table : Table
             Rows with the columns of the model, in its order.
         by : {"column", "block"}, default="column"
-            What speaks.
+            Unit of the evidence.
 
         Returns
         -------
@@ -101,8 +108,8 @@ class Explanation:
         return str(self)
 
     def __str__(self) -> str:
-        told = self.summary if self.by == "column" else self.calculation
-        return "\n\n".join(told(row) for row in range(self.table.rows))
+        format_row = self.summary if self.by == "column" else self.calculation
+        return "\n\n".join(format_row(row) for row in range(self.table.rows))
 
     @cached_property
     def _blocks(self) -> tuple[Block, ...]:
@@ -110,8 +117,8 @@ class Explanation:
 
     @cached_property
     def columns(self) -> ColumnEvidence:
-        """The evidence of each row by column, for every class."""
-        return column_evidence(self.model, self.table, self.evidence)
+        """Evidence of each row by column, for every class."""
+        return compute_column_evidence(self.model, self.table, self.evidence)
 
     @cached_property
     def _log_posterior(self) -> Floats:
@@ -126,47 +133,47 @@ class Explanation:
         return self.evidence.impossible
 
     @cached_property
-    def _kept(self) -> "dict[int, _Row]":
+    def _cache(self) -> "dict[int, _Row]":
         return {}
 
     def _row(self, row: int) -> "_Row":
-        """Return what was found of a row; one row at a time is kept."""
-        found = self._kept.get(row)
+        """Return the intermediate results of a row; those of the last row are cached."""
+        found = self._cache.get(row)
         if found is None:
             found = _Row(self, row)
-            self._kept.clear()
-            self._kept[row] = found
+            self._cache.clear()
+            self._cache[row] = found
         return found
 
     def _order(self, row: int) -> Integers:
-        """The classes, the most probable first; a UsageError where there is no such row."""
+        """Return the classes, most probable first; raise a UsageError if there is no such row."""
         if not 0 <= row < self.table.rows:
             raise UsageError(
-                f"the table has {count_noun(self.table.rows, 'row')}, counted from 0", parameter=Argument("row", row)
+                f"the table has {count_noun(self.table.rows, 'row')}, numbered from 0", parameter=Argument("row", row)
             )
         return np.argsort(-self._log_posterior[row], kind="stable")
 
-    def calculation(self, row: int, width: int = WIDTH) -> str:
-        """The calculation as in a lecture, and what each block says in decibans.
+    def calculation(self, row: int, width: int = DEFAULT_WIDTH) -> str:
+        """Return the textbook calculation as text, and the evidence of each block in decibans.
 
         Parameters
         ----------
         row : int
-            The number of the row, from 0.
+            Row number, from 0.
         width : int, default=100
-            The characters of a line: longer ones are folded or cut.
+            Maximum number of characters per line.
 
         Returns
         -------
         str
         """
         order = self._order(row)
-        shown = np.sort(order[:MAX_CLASSES_BESIDE])
+        shown = np.sort(order[:MAX_CLASSES_SHOWN])
         names = [format_class(label) for label in self.evidence.classes]
-        labels = labels_of(self._blocks, self._row(row).cells)
-        text = calculation_table(self.steps(row), labels, [names[c] for c in shown], width)
+        labels = label_blocks(self._blocks, self._row(row).cells)
+        text = format_calculation(self.steps(row), labels, [names[c] for c in shown], width)
         if self._impossible[row]:
-            text += f"\n{NO_CLASS_CAN_BE}"
+            text += f"\n{IMPOSSIBLE}"
         if hidden := len(names) - len(shown):
             text += f"\n({hidden} less probable classes are not shown)"
         text += f"\ndecision: {names[order[0]]}"
@@ -175,12 +182,12 @@ class Explanation:
         return text
 
     def steps(self, row: int) -> dict[str, Any]:
-        """The calculation for programs: prior, log likelihood of each block and how it was found, joint, posterior.
+        """Return the calculation as plain data: prior, likelihoods with their formulas, joint and posterior.
 
         Parameters
         ----------
         row : int
-            The number of the row, from 0.
+            Row number, from 0.
 
         Returns
         -------
@@ -228,36 +235,36 @@ class Explanation:
             "posterior": by_class(np.exp(self._log_posterior[row])),
         }
 
-    def summary(self, row: int, width: int = WIDTH) -> str:
-        """What is predicted, and the evidence for it against the next best class, in decibans.
+    def summary(self, row: int, width: int = DEFAULT_WIDTH) -> str:
+        """Return the prediction and the evidence against the second-best class as text, in decibans.
 
         Parameters
         ----------
         row : int
-            The number of the row, from 0.
+            Row number, from 0.
         width : int, default=100
-            The characters of a line: longer ones are folded or cut.
+            Maximum number of characters per line.
 
         Returns
         -------
         str
         """
         found = self.to_dict(row)
-        chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MAX_CLASSES_BESIDE]
+        chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MAX_CLASSES_SHOWN]
         shown = ", ".join(f"P({name}) = {format_digits(p)}" for name, p in chances)
         text = f"predicted: {format_class(found['predicted'])} ({shown})"
         text = "\n".join(wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
         if found["against"] is None:
-            return f"{text}\n{NO_CLASS_CAN_BE}" if self._impossible[row] else text
+            return f"{text}\n{IMPOSSIBLE}" if self._impossible[row] else text
         return f"{text}\n{self._decibans(row, self.terms(row), width, short=True)}"
 
     def to_dict(self, row: int = 0) -> dict[str, Any]:
-        """What is predicted, the posterior of each class, and the evidence against the next best: terms of a sum.
+        """Return the prediction, the posterior and the evidence against the second-best class as plain data.
 
         Parameters
         ----------
         row : int
-            The number of the row, from 0.
+            Row number, from 0.
 
         Returns
         -------
@@ -285,59 +292,59 @@ class Explanation:
         return {**found, "against": labels[order[1]], "sum": sum(term.decibans for term in terms)}
 
     def to_frame(self) -> Any:
-        """What columns (or blocks) say of all rows.
+        """Return the evidence of all rows as a DataFrame.
 
         Returns
         -------
-        pandas.DataFrame
-            A line for each row and term of its sum, with all that `reasons` tells of it.
+        pandas.DataFrame or polars.DataFrame
+            A line for each row and each term of its sum, with the fields of `to_dict`.
         """
         lines = []
         for row in range(self.table.rows):
             found = self.to_dict(row)
-            whose = {"row": row, "predicted": found["predicted"], "against": found["against"]}
-            lines += [{**whose, **term} for term in found["evidence"]]
+            shared = {"row": row, "predicted": found["predicted"], "against": found["against"]}
+            lines += [{**shared, **term} for term in found["evidence"]]
         names = ("row", "predicted", "against", *(COLUMN_KEYS if self.by == "column" else BLOCK_KEYS))
         return data_frame({name: [line.get(name) for line in lines] for name in names})
 
     def words(self, row: int = 0) -> list[TextEvidence]:
-        """What the texts of a row say for the best class against the next, word by word.
+        """Return the evidence of each word in the texts of a row, for the best class against the second best.
 
         Parameters
         ----------
         row : int, default=0
-            The number of the row, from 0.
+            Row number, from 0.
 
         Returns
         -------
         list of TextEvidence
-            One for each text; empty where there are none.
+            One per text column.
         """
         return list(self._row(row).words)
 
     def terms(self, row: int) -> list[Term]:
-        """What each column (or block) says for the best class against the next, the most telling first.
+        """Return the evidence of each column (or block) for the best class against the second best, largest first.
 
         Parameters
         ----------
         row : int
-            The number of the row, from 0.
+            Row number, from 0.
 
         Returns
         -------
         list of Term
-            Empty where there is one class.
+            Terms of the sum; empty if there is only one class.
         """
         return list(self._row(row).terms)
 
     def _block_terms(self, row: int) -> list[Term]:
         best, other = map(int, self._order(row)[:2])
-        return block_terms(self.model, self.evidence, row, self._row(row).cells, best, other, self._blocks)
+        return make_block_terms(self.model, self.evidence, row, self._row(row).cells, best, other, self._blocks)
 
     def _decibans(self, row: int, terms: list[Term], width: int, short: bool = False) -> str:
-        """The evidence for the best class against the next, as terms of a sum; `short`: without columns that say 0."""
+        """Return the terms of the sum as text; `short` omits columns without evidence."""
         best, against = map(format_class, self.evidence.classes[self._order(row)[:2]].tolist())
-        text = f"evidence for {best} against {against}, in decibans:\n" + sum_table(terms, width, short)
+        text = f"evidence for {best} against {against}, in decibans:\n" + format_sum(terms, width, short)
         if any(term.parts.get("joint") for term in terms):
             rules = ", ".join(sorted(set(self.columns.sharing_rules.values())))
             text += "\n" + "\n".join(
@@ -347,7 +354,7 @@ class Explanation:
 
 
 class _Row:
-    """One row of an explanation: its cells, texts, terms and words, each found once, whatever is asked of it."""
+    """One row of an explanation, with its cells, texts, terms and words cached."""
 
     def __init__(self, whole: Explanation, row: int) -> None:
         self.whole, self.row = whole, row
@@ -359,13 +366,13 @@ class _Row:
 
     @cached_property
     def cells(self) -> list[Any]:
-        """The values, None where one is missing."""
-        return values_of_row(self.table)
+        """Values of the row, None if missing."""
+        return read_row_values(self.table)
 
     @cached_property
     def texts(self) -> dict[int, TokenizedText]:
-        """The texts by their blocks."""
-        return {text.block: text for text in tokenized_texts(self.whole.model, self.table)}
+        """Texts by block."""
+        return {text.block: text for text in tokenize_texts(self.whole.model, self.table)}
 
     @cached_property
     def terms(self) -> list[Term]:
@@ -375,7 +382,7 @@ class _Row:
         if whole.by == "block":
             return whole._block_terms(self.row)
         best, other = map(int, self.order[:2])
-        return column_terms(whole.model, whole.evidence, whole.columns, self.row, self.cells, best, other)
+        return make_column_terms(whole.model, whole.evidence, whole.columns, self.row, self.cells, best, other)
 
     @cached_property
     def words(self) -> list[TextEvidence]:

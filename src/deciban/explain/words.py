@@ -1,4 +1,4 @@
-"""The words behind the evidence of a text."""
+"""Evidence of the words of a text, and the most characteristic words of a class."""
 
 import re
 from collections.abc import Iterator
@@ -9,27 +9,32 @@ import numpy as np
 
 from deciban.errors import Argument, Labels, UsageError
 from deciban.families.text.family import KnownWords, TextColumn
-from deciban.families.text.tokens import Tokens, folded_text
+from deciban.families.text.tokens import Tokens, fold_text
 from deciban.model.model import Model
 from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import DECIBANS, align_table, count_noun, format_amount
 
-# Words that are named and marked, and the characters of a text that are shown.
+# Words that are listed and marked in the text; the others are added up.
 MAX_WORDS_NAMED = 12
+
+# Longer texts are truncated.
 MAX_CHARACTERS = 1_000
 
-# Factors of the likelihood of a text that are told one by one.
+# Factors of the likelihood of a text that are listed; the others are multiplied.
 MAX_FACTORS = 12
 
-# Absent words that are named, and the decibans that each of them has at least.
+# Absent words that are listed.
 MAX_ABSENT = 6
+
+# Absent words with less evidence than this, in decibans, round to 0.0 or 0.1 and are not listed.
 MIN_ABSENT = 0.05
 
 
 @dataclass(frozen=True)
 class WordEvidence:
-    """A word of a text: its amount, and its evidence for one class against another, in decibans."""
+    """Word of a text: its count, and its evidence for one class against another, in decibans."""
 
     word: str
     count: float
@@ -41,11 +46,11 @@ class WordEvidence:
 
 @dataclass(frozen=True)
 class TextEvidence:
-    """The evidence of a text for one class against another, word by word: all terms of a sum.
+    """Evidence of a text for one class against another, word by word.
 
-    words: those in the text, those of most evidence first. Where absence is evidence too (`Text(kind="bernoulli")`),
-        absent: the absent words of most evidence; more_absent, more_absent_decibans: how many more are absent, and
-        their evidence together. tokens: what of the text is a word. offset: that of the column, in a tuned model.
+    words: words of the text, most evidence first. absent: absent words with the most evidence, if absence is evidence
+        (`Text(kind="bernoulli")`). more_absent, more_absent_decibans: number of the other absent words, and their total
+        evidence. tokens: the tokenizer. offset: offset of the column in a tuned model.
     """
 
     column: str
@@ -63,7 +68,7 @@ class TextEvidence:
 
     @property
     def terms(self) -> list[tuple[str, float]]:
-        """What adds up to the evidence of the text; absent words are in brackets."""
+        """Terms of the evidence of the text; absent words are in parentheses."""
         terms = [(word.word, word.decibans) for word in self.words]
         terms += [(f"(no {word.word})", word.decibans) for word in self.absent]
         if self.more_absent:
@@ -78,24 +83,24 @@ class TextEvidence:
 
     @property
     def marked(self) -> str:
-        """The text itself, the words of most evidence in brackets with their decibans."""
+        """The text, with the words of most evidence in brackets with their decibans."""
         text = self.text[: 10 * MAX_CHARACTERS]
         parts, end = [], 0
-        for first, last, value in sorted(self._marks(text)):
+        for first, last, value in sorted(self._find_marks(text)):
             if first >= end:
                 parts += [text[end:first], f"[{text[first:last]}{value}]"]
                 end = last
-        return _on_one_line("".join([*parts, text[end:]]), cut=len(text) < len(self.text))
+        return _truncate_line("".join([*parts, text[end:]]), is_part=len(text) < len(self.text))
 
-    def _marks(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Where the words of most evidence begin and end in the text, and what is written there."""
+    def _find_marks(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yield start and end of the words with the most evidence, and the text to write behind them."""
         units = [
             unit
-            for unit in _words_in(text, self.tokens.lowercase, self.tokens.strip_accents)
+            for unit in _find_words(text, self.tokens.lowercase, self.tokens.strip_accents)
             if len(unit[0]) >= self.tokens.min_word_length and unit[0] not in self.tokens.stop_words
         ]
         marked: set[int] = set()
-        for word in self.words[:MAX_WORDS_NAMED]:  # of n-grams that overlap the one of most evidence is marked
+        for word in self.words[:MAX_WORDS_NAMED]:  # of overlapping n-grams the one with the most evidence is marked
             value = f" {word.decibans:+.1f}"
             size = word.word.count(" ") + 1
             for k in range(len(units) - size + 1):
@@ -103,7 +108,7 @@ class TextEvidence:
                 if " ".join(units[u][0] for u in here) == word.word and marked.isdisjoint(here):
                     marked.update(here)
                     yield units[k][1], units[k + size - 1][2], value
-                    value = ""  # written once for all times that it is there
+                    value = ""  # at its first occurrence only
 
     def __str__(self) -> str:
         named = [word for word in self.words[:MAX_WORDS_NAMED] if round(word.decibans, 1) != 0.0]
@@ -126,31 +131,31 @@ class TextEvidence:
         return "\n".join([f"{self.column}, {count_noun(len(self.words), 'known word')} {self.decibans:+.1f}:", *lines])
 
 
-def _words_in(text: str, lowercase: bool, strip_accents: bool) -> Iterator[tuple[str, int, int]]:
-    """The words of a text as the vocabulary has them, and where each begins and ends as it is written."""
-    small = text.lower() if lowercase else text  # as a whole: the small form of a letter may depend on its neighbors
+def _find_words(text: str, lowercase: bool, strip_accents: bool) -> Iterator[tuple[str, int, int]]:
+    """Yield the normalized words of a text, with start and end in the original text."""
+    small = text.lower() if lowercase else text  # as a whole: the lowercase of a letter may depend on its neighbors
     written, place, at = [], [], 0
     for k, character in enumerate(text):
         size = len(character.lower()) if lowercase else 1
-        becomes = folded_text(small[at : at + size], False, strip_accents)
+        becomes = fold_text(small[at : at + size], False, strip_accents)
         written.append(becomes)
         place += [k] * len(becomes)
         at += size
     place.append(len(text))
     for found in re.finditer(r"\w+", "".join(written)):
-        last = max(place[found.end() - 1] + 1, place[found.end()])  # with the accents behind it, which became nothing
+        last = max(place[found.end() - 1] + 1, place[found.end()])  # including removed accents behind it
         yield found[0], place[found.start()], last
 
 
-def _on_one_line(text: str, cut: bool) -> str:
-    """A text on one line, cut off where it is long."""
+def _truncate_line(text: str, is_part: bool) -> str:
+    """Return a text on one line, truncated if it is long."""
     line = " ".join(text.split())
-    return line if len(line) <= MAX_CHARACTERS and not cut else line[: MAX_CHARACTERS - 1] + "…"
+    return line if len(line) <= MAX_CHARACTERS and not is_part else line[: MAX_CHARACTERS - 1] + "…"
 
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A text of one row, cut into words once for the whole explanation."""
+    """Text of one row, tokenized once for the whole explanation."""
 
     block: int
     name: str
@@ -159,34 +164,36 @@ class TokenizedText:
     column: TextColumn
 
     def formula(self, label: int) -> str | None:
-        """How its likelihood was found for a class; None where it is no evidence."""
+        """Return the formula of its likelihood for a class; None if the text has no evidence."""
         return self.column.formula(self.known, label)
 
     def factors(self) -> list[dict[str, Any]] | None:
-        """The factors of its likelihood for programs, those that tell the classes apart most first; of more than
-        MAX_FACTORS the others as one. None where it is a score, or no evidence. Values are logarithms, by class."""
+        """Return the factors of its likelihood as plain data, most informative first.
+
+        At most MAX_FACTORS are listed, the last one for all others. Values are logarithms by class. None if the text
+        has a score instead of a likelihood, or no evidence.
+        """
         found = self.column.factors(self.known)
         if not found or self.known is None:
             return None
-        told: list[dict[str, Any]] = []
+        listed: list[dict[str, Any]] = []
         if (orders := self.column.log_orders_of_words(self.known)) is not None:
-            told.append({"factor": "orders", "formula": None, "log": [orders] * found[0].logs.size})
+            listed.append({"factor": "orders", "formula": None, "log": [orders] * found[0].logs.size})
         shown = found if len(found) <= MAX_FACTORS else found[: MAX_FACTORS - 1]
         for one in shown:
             word = self.column.words.display(one.word)
             power = "" if one.amount == 1.0 else f"^{one.amount:.3g}"
             formulas = [f"[{how}]{power}" if power else how for how in one.formulas]
-            told.append(
+            listed.append(
                 {"factor": word if one.present else f"no {word}", "formula": formulas, "log": one.logs.tolist()}
             )
         if rest := found[len(shown) :]:
             log = np.sum([one.logs for one in rest], axis=0).tolist()
-            told.append({"factor": f"{len(rest):,} more words", "formula": None, "log": log})
-        return told
+            listed.append({"factor": f"{len(rest):,} more words", "formula": None, "log": log})
+        return listed
 
     def evidence(self, weight: float, best: int, other: int, offset: float = 0.0) -> TextEvidence | None:
-        """Its evidence for one class against another, with the offset of its column in decibans; None where it is
-        none."""
+        """Return its evidence for one class against another, with the offset of its column, or None."""
         vocabulary = self.column.words
         if weight == 0.0 or self.known is None or not len(vocabulary):
             return None
@@ -210,8 +217,8 @@ class TokenizedText:
         return TextEvidence(self.name, self.text, words, absent, more.size, rest, tokens, offset)
 
 
-def tokenized_texts(model: Model, row: Table) -> Iterator[TokenizedText]:
-    """The texts of one row, each cut into words."""
+def tokenize_texts(model: Model, row: Table) -> Iterator[TokenizedText]:
+    """Yield the tokenized texts of one row."""
     schema = model.schema
     for group, slots, likelihood in zip(schema.groups, schema.block_slots, model.likelihoods, strict=True):
         if not likelihood.text_columns:
@@ -219,12 +226,12 @@ def tokenized_texts(model: Model, row: Table) -> Iterator[TokenizedText]:
         cells = group.family.read(row, group.columns)
         for place, block, cell, column in zip(group.columns, slots, cells, likelihood.text_columns, strict=True):
             text = decode_cells(cell)[0] or ""
-            yield TokenizedText(int(block), schema.column_name(place), text, column.known_words(cell), column)
+            yield TokenizedText(int(block), schema.column_name(place), text, column.find_known_words(cell), column)
 
 
 @dataclass(frozen=True)
 class TopWord:
-    """A word that is typical of a class: its evidence for it against all others, and its counts there and elsewhere."""
+    """Word of a class: its evidence against all other classes in decibans, and its counts in and outside the class."""
 
     word: str
     decibans: float
@@ -233,7 +240,30 @@ class TopWord:
 
 
 class TopWords(list[TopWord]):
-    """Words that are typical of a class, the most typical first; print them."""
+    """Most characteristic words of a class, most informative first: a list of `TopWord`."""
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame with a line for each word.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            Columns ``word``, ``decibans``, ``count`` and ``elsewhere``.
+        """
+        return data_frame(self.to_dict())
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns of `to_frame` as lists.
+
+        Returns
+        -------
+        dict
+            ``word``, ``decibans``, ``count`` and ``elsewhere``.
+        """
+        return {name: [getattr(word, name) for word in self] for name in ("word", "decibans", "count", "elsewhere")}
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         lines = [("word", "decibans", "in class", "elsewhere")]
@@ -241,10 +271,10 @@ class TopWords(list[TopWord]):
         return align_table(lines, right=[1, 2, 3])
 
 
-def top_words_of(model: Model, label: int, most: int, column: str | None = None) -> TopWords:
-    """The words by which texts of a class are known, in a column of texts; `column` names it if there are several."""
-    if not isinstance(most, int | np.integer) or most < 0:
-        raise UsageError("give a whole number that is at least 0", parameter=Argument("n", most))
+def list_top_words(model: Model, label: int, max_words: int, column: str | None = None) -> TopWords:
+    """Return the most characteristic words of a class in a text column; `column` is required if there are several."""
+    if not isinstance(max_words, int | np.integer) or max_words < 0:
+        raise UsageError("expected an integer of at least 0", parameter=Argument("n", max_words))
     texts = {
         model.schema.column_name(place): text
         for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True)
@@ -252,37 +282,37 @@ def top_words_of(model: Model, label: int, most: int, column: str | None = None)
     }
     if not texts or (column is not None and column not in texts):
         if column is None:
-            raise UsageError("no column holds texts", remedy=("make one ", Argument("family", "Text")))
+            raise UsageError("the model has no text column", remedy=("fit a column as ", Argument("family", "Text")))
         text = Argument("family", "Text")
-        remedy = ("choose ", Labels(texts)) if texts else ("make it ", text)
+        remedy = ("choose from ", Labels(texts)) if texts else ("fit it as ", text)
         raise UsageError(("this column is not ", text), remedy=remedy, parameter=Argument("column", column))
     if column is None and len(texts) > 1:
         raise UsageError(
-            f"several columns hold texts: {', '.join(texts)}",
-            remedy=("name one in ", Argument("column")),
+            f"the model has several text columns: {', '.join(texts)}",
+            remedy=("choose one with ", Argument("column")),
         )
-    return top_words(texts[column] if column is not None else next(iter(texts.values())), label, most)
+    return find_top_words(texts[column] if column is not None else next(iter(texts.values())), label, max_words)
 
 
-def top_words(column: TextColumn, label: int, most: int) -> TopWords:
-    """The words by which the texts of a class are known: those of most evidence, times how often they are there.
+def find_top_words(column: TextColumn, label: int, max_words: int) -> TopWords:
+    """Return the words with the largest product of evidence and frequency in the class.
 
-    Of equals, the first in the alphabet.
+    Ties are sorted alphabetically.
     """
     counts, total = column.counts.counts[:, label], column.counts.total
-    own, rest = _share(column, counts), _share(column, total - counts)
+    own, rest = _smooth_shares(column, counts), _smooth_shares(column, total - counts)
     evidence = np.log(own) - np.log(rest)
     gain = own * evidence
-    least = np.partition(gain, -most)[-most] if 0 < most < gain.size else 0.0
-    enough = np.flatnonzero((gain >= least) & (evidence > 0.0))
-    order = sorted(enough.tolist(), key=lambda k: (-gain[k], column.words[k]))[:most]
+    min_gain = np.partition(gain, -max_words)[-max_words] if 0 < max_words < gain.size else 0.0
+    enough = np.flatnonzero((gain >= min_gain) & (evidence > 0.0))
+    order = sorted(enough.tolist(), key=lambda k: (-gain[k], column.words[k]))[:max_words]
     return TopWords(
         TopWord(column.words.display(k), float(DECIBANS * evidence[k]), float(counts[k]), float(total[k] - counts[k]))
         for k in order
     )
 
 
-def _share(column: TextColumn, counts: Floats) -> Any:
-    """Their share of all counts, smoothed, so that none is 0."""
+def _smooth_shares(column: TextColumn, counts: Floats) -> Any:
+    """Return the smoothed share of each word, so that no share is 0."""
     alpha = max(column.options.alpha, 1e-3)
     return (counts + alpha) / (counts.sum() + alpha * counts.size)

@@ -31,7 +31,7 @@ from deciban.families.base.lowering import (
     TupleTerm,
 )
 from deciban.families.base.shapley import MAX_ENUMERATED, sample_orders
-from deciban.families.text.tokens import CASED, COMPOSED, POINTS, folding
+from deciban.families.text.tokens import MAX_CASED, MAX_COMPOSED, POINTS, build_folding
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.model.partial_rows import PartialRows
@@ -442,13 +442,13 @@ def _characters(model: TermModel) -> dict[str, Any]:
 @cache
 def letters() -> list[int]:
     """Return the code points of word characters, as runs."""
-    return runs(np.flatnonzero(folding(False, False, False).folded))
+    return runs(np.flatnonzero(build_folding(False, False, False).folded))
 
 
 @cache
 def spaces() -> list[int]:
     """Return the code points of white space, as runs; includes NUL."""
-    return runs(np.flatnonzero(folding(False, False, True).folded != _list_unchanged_points()))
+    return runs(np.flatnonzero(build_folding(False, False, True).folded != _list_unchanged_points()))
 
 
 def _list_unchanged_points() -> np.ndarray:
@@ -465,7 +465,7 @@ def small_letters() -> dict[str, Any]:
     followed by these.
     """
     single, several = [], []
-    for point in _points(CASED):
+    for point in _points(MAX_CASED):
         small = chr(point).lower()
         if len(small) > 1:
             several.append(chr(point) + small)
@@ -490,8 +490,8 @@ def _strides(changes: list[tuple[int, int]]) -> list[list[int]]:
 @cache
 def accents() -> dict[str, list[int]]:
     """Return the code points with a decomposition, and those that are accents, as runs."""
-    composed = [point for point in _points(COMPOSED) if unicodedata.normalize("NFKD", chr(point)) != chr(point)]
-    marks = [point for point in _points(COMPOSED) if unicodedata.combining(chr(point))]
+    composed = [point for point in _points(MAX_COMPOSED) if unicodedata.normalize("NFKD", chr(point)) != chr(point)]
+    marks = [point for point in _points(MAX_COMPOSED) if unicodedata.combining(chr(point))]
     return {"composed": runs(composed), "marks": runs(marks)}
 
 

@@ -1,7 +1,7 @@
-"""The likelihood families, one file each, all with the same verbs: count, merge, estimate, score (and sample).
+"""Families of distributions, one per file, with the same methods: count, estimate, score, sample.
 
-A new family of the package is imported here and named in FAMILIES. A family of your own is made known by `register`.
-Model files, the command and tuning ask `known_families`.
+A new family of the package is imported here and listed in FAMILIES. Your own family is made available by `register`.
+Model files, the command line and tuning use `list_families`.
 """
 
 from dataclasses import is_dataclass
@@ -48,39 +48,39 @@ FAMILIES: tuple[type[Any], ...] = (
     Text,
 )
 
-# The kinds of variances and covariances that families take as parameters.
+# Types of the `variance` and `covariance` parameters of families.
 SPREADS: tuple[type[Any], ...] = (PerClass, Pooled, Shrunk)
 
-# Families that `register` was given, by name.
+# Families passed to `register`, by name.
 _REGISTERED: dict[str, type[Any]] = {}
 
 Class = TypeVar("Class", bound=type[Any])
 
 
 def register(family: Class) -> Class:
-    """Make a family of your own known: model files may hold it, `--family` takes it, tuning asks it what it suits.
+    """Register your own family, so that it can be saved, used with `--family`, and tried by tuning.
 
-    A family that is only used in Python, and never saved, need not be registered. It counts by the statistics of
-    `deciban.statistics`, which model files can hold.
+    A family that is only used in Python, and never saved, need not be registered. Its statistic must be one of
+    `deciban.statistics`, which model files can store.
 
     Parameters
     ----------
     family : class
-        A frozen dataclass with the methods of a family; its fields are its parameters.
+        A frozen dataclass with the methods of `Family`; its fields are its parameters.
 
     Returns
     -------
     class
-        The same class, so that this is a decorator.
+        The same class, so that `register` can be used as a decorator.
 
     Raises
     ------
     UsageError
-        If it is not a dataclass, or another family has its name.
+        If it is not a dataclass, or another family has the same name.
 
     See Also
     --------
-    deciban.testing.check_family : Check the laws that a family must keep.
+    deciban.testing.check_family : Test that a family satisfies the contract.
 
     Examples
     --------
@@ -96,17 +96,17 @@ def register(family: Class) -> Class:
     name = getattr(family, "__name__", repr(family))
     if not isinstance(family, type) or not is_dataclass(family):
         raise UsageError(f"register({name}): expected a dataclass", remedy="decorate it with @dataclass(frozen=True)")
-    taken = {kind.__name__: kind for kind in (*known_families(), *SPREADS)}.get(name, family)
+    taken = {kind.__name__: kind for kind in (*list_families(), *SPREADS)}.get(name, family)
     if taken is not family and f"{taken.__module__}.{name}" != f"{family.__module__}.{name}":
         raise UsageError(
-            f"register({name}): {taken.__module__} has a family of this name", remedy="choose another name"
+            f"register({name}): a family of this name exists in {taken.__module__}", remedy="choose another name"
         )
     _REGISTERED[name] = family
     return family
 
 
-def known_families() -> tuple[type[Any], ...]:
-    """Return the families of the package, and those that were registered."""
+def list_families() -> tuple[type[Any], ...]:
+    """Return the families of the package and the registered ones."""
     return (*FAMILIES, *_REGISTERED.values())
 
 

@@ -1,4 +1,4 @@
-"""Yes or no, where "no" counts as evidence too."""
+"""Family of flags: yes or no, where "no" is evidence too."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -23,39 +23,39 @@ from deciban.families.base.contract import (
 from deciban.families.base.lowering import CutPlace, ExportedColumns, Lowered, lookup, reject_other_than_flags
 from deciban.families.base.smoothing import format_fraction, smooth_shares
 from deciban.families.base.sql_questions import Flag, Later, SqlQuestions
-from deciban.families.categorical import add_share_variance, counted_left_out
+from deciban.families.categorical import add_share_variance, score_counts_left_out
 from deciban.statistics import Totals
 from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.util.sparse import SparseRows, dense_row
 
-# Cells of a sparse matrix that are written out at a time.
+# Maximum number of cells of a sparse matrix that are made dense at a time.
 MAX_DENSE_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, repr=False)
 class Bernoulli(ColumnFamily):
-    """Columns of yes and no: a probability of 1 for each class and column, (ones + alpha) / (rows + 2 alpha).
+    """Flags: a probability of 1 for each class and column, (ones + alpha) / (rows + 2 alpha).
 
-    Absence is evidence too: a cell of 0 has the probability 1 - p. Each column is a block of its own.
+    Absence is evidence too: a cell of 0 has the probability 1 - p. Each column is a separate block.
 
     Parameters
     ----------
     alpha : float or tuple of float, default=1.0
-        The smoothing: how many ones and how many zeros are added to each class; a tuple has one for each column. 0 is
-        maximum likelihood, 1 Laplace's rule.
+        Smoothing: number of ones, and of zeros, added to each class; a tuple has one entry per column. 0 is maximum
+        likelihood, 1 Laplace's rule.
     threshold : float, default=None
         Cells above it count as 1, others as 0. None accepts only 0 and 1, true and false.
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     See Also
     --------
     Categorical : More than two values.
-    Multinomial : How often, instead of whether.
+    Multinomial : Counts instead of presence.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Bernoulli(ColumnFamily):
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
         if self.threshold is not None and not (isinstance(self.threshold, int | float) and np.isfinite(self.threshold)):
-            raise UsageError(f"Bernoulli(threshold={self.threshold!r}): give a finite number, or None")
+            raise UsageError(f"Bernoulli(threshold={self.threshold!r}): expected a finite number, or None")
 
     @property
     def statistic_key(self) -> Hashable:
@@ -81,7 +81,7 @@ class Bernoulli(ColumnFamily):
 
     @property
     def cut(self) -> float:
-        """The number above which a cell counts as 1."""
+        """Threshold above which a cell counts as 1."""
         return 0.5 if self.threshold is None else self.threshold
 
     @property
@@ -91,7 +91,10 @@ class Bernoulli(ColumnFamily):
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | SparseRows:
         cells = batch.amounts(columns)
         if not isinstance(cells, np.ndarray) and self.cut < 0.0:
-            raise UsageError(f"Bernoulli(threshold={self.threshold}): on sparse data the threshold must be at least 0")
+            raise UsageError(
+                f"Bernoulli(threshold={self.threshold}): negative thresholds are not supported for sparse data",
+                remedy="choose a threshold of at least 0, or pass dense data",
+            )
         if self.threshold is None:
             FLAGS.check(cells)
         return cells
@@ -106,9 +109,9 @@ class Bernoulli(ColumnFamily):
         return questions.totals([Flag(column, self.cut) for column in columns], whole=self.threshold is None)
 
     def check_statistic(self, statistic: Totals) -> None:
-        possible = 1.000001 * statistic.present + 1e-6  # weights that were taken away leave their last digits
+        possible = 1.000001 * statistic.present + 1e-6  # removing fractional weights leaves rounding errors
         if (statistic.total > possible).any():
-            raise ValueError("more rows have a flag than there are")
+            raise ValueError("there are more ones than rows")
 
     def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
         alpha = np.array(self.alpha)[:, None, None] if isinstance(self.alpha, tuple) else self.alpha
@@ -136,7 +139,7 @@ class Bernoulli(ColumnFamily):
         )
         alpha = np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (columns,)).copy()
         start = 3 * np.arange(columns + 1)
-        counted_left_out(codes, rows, start, table, counts, alpha, np.zeros(columns), True, False, slot, out)
+        score_counts_left_out(codes, rows, start, table, counts, alpha, np.zeros(columns), True, False, slot, out)
 
     def add_covariance(
         self,
@@ -154,13 +157,13 @@ class Bernoulli(ColumnFamily):
             add_share_variance(counts[:, j], codes[:, j], alpha[j], weight[j], out.own)
 
 
-# From so many columns on it is faster to exchange the ones of a row than to add up all its cells.
+# From this number of columns on, starting from the sum of all zeros is faster than adding up all cells.
 MANY_COLUMNS = 16
 
 
 @dataclass(frozen=True)
 class BernoulliLikelihood(BaseLikelihood):
-    """P(1 | class), column by class, and the logs of it and of its complement."""
+    """P(1 | class), column by class, and the logarithms of it and of its complement."""
 
     probability: Floats
     one: Floats
@@ -170,7 +173,7 @@ class BernoulliLikelihood(BaseLikelihood):
     statistic: Totals
 
     def score(self, cells: Numbers | SparseRows, weight: Floats, slot: Integers, out: Floats) -> None:
-        # block by block every absent word is evidence of its own, and `out` is larger than this
+        # with one slot per block, `out` is as large as a dense matrix
         if out.shape[1] > 1 or (len(self.one) < MANY_COLUMNS and isinstance(cells, np.ndarray)):
             dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
             kernels.scoring.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
@@ -222,10 +225,10 @@ class BernoulliLikelihood(BaseLikelihood):
 
 @dataclass(frozen=True)
 class Exchange:
-    """Weighted evidence of all columns together: each row starts from all zeros and exchanges those of its ones.
+    """Weighted evidence of all columns together, starting from the sum of all zeros and replacing those that are ones.
 
-    Terms of -inf are counted in `blocked` and left out of `zeros`, so that they can be taken back; `finite` says
-    that there are none.
+    Terms of -inf are counted in `blocked` and left out of `zeros`, so that they can be subtracted again. finite: True
+    if no term is -inf.
     """
 
     one: Floats

@@ -1,4 +1,4 @@
-"""Real numbers of any shape, by bins."""
+"""Family of real numbers of any distribution, counted in bins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,44 +25,43 @@ from deciban.families.base.lowering import CutPlace, ExportedColumns, Lowered, R
 from deciban.families.base.smoothing import draw, format_fraction, smooth_shares
 from deciban.families.base.spread import find_varying
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
-from deciban.families.categorical import add_share_variance, lookup_left_out, lookup_terms
+from deciban.families.categorical import add_share_variance, build_lookup_terms, score_lookup_left_out
 from deciban.statistics import Bins, Combined, Moments
 from deciban.statistics.bins import ColumnBins
 from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 
-# The most binary digits of a bin's number in a likelihood.
+# Maximum number of bits of the index of a bin in a likelihood.
 BIN_DIGITS = 48
 
-# The moments of the cells, which the width of the bins follows, and the bins.
+# Moments of the cells, which determine the width of the bins, and the bins.
 MomentsAndBins = Combined[Moments, Bins]
 
 
 @dataclass(frozen=True, repr=False)
 class Binned(ColumnFamily):
-    """Numbers of any shape: a density by bins for each class, (count + alpha) / (rows + alpha * occupied bins) / width.
+    """Numbers of any distribution: a histogram per class, (count + alpha) / (rows + alpha * occupied bins) / width.
 
-    The width of a bin is a power of two, so that bins of any two shards nest, and counts of numbers merge exactly. Each
-    column is a block of its own.
+    The width of a bin is a power of two: the bins of any two shards nest, and their counts merge exactly. Each column
+    is a separate block.
 
     Parameters
     ----------
     bins : int, default=16
-        About how many bins cover four standard deviations of the column.
+        Approximate number of bins that cover four standard deviations of the column.
     alpha : float, default=1.0
-        The smoothing: how many rows are added to each occupied bin of each class.
+        Smoothing: number of rows added to each occupied bin of each class.
     unseen : {"ignore", "smooth", "error"}, default="ignore"
-        What a value in a bin that no class has seen is worth when scoring: no evidence, the density of a zero count, or
-        a DataError.
+        How to score a value in a bin without training rows: no evidence, the density of a zero count, or a DataError.
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     See Also
     --------
-    Gaussian : Numbers whose distribution is bell-shaped.
+    Gaussian : Normally distributed numbers.
 
     Examples
     --------
@@ -84,7 +83,7 @@ class Binned(ColumnFamily):
         check_amount("alpha", self.alpha)
         check_unseen(self.unseen)
         if not isinstance(self.bins, int) or self.bins < 1:
-            raise UsageError(f"Binned(bins={self.bins!r}): give a whole number, at least 1")
+            raise UsageError(f"Binned(bins={self.bins!r}): expected a whole number, at least 1")
 
     @classmethod
     def candidates_for(cls, summary: NumericSummary) -> list[Self]:
@@ -97,7 +96,7 @@ class Binned(ColumnFamily):
         return Combined((Moments.empty(classes, columns), Bins.empty(classes, columns)))
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> MomentsAndBins:
-        moments = Moments.count(cells, labels, weights, classes)  # refuses infinite cells
+        moments = Moments.count(cells, labels, weights, classes)  # rejects infinite cells
         return Combined((moments, Bins.count(cells, labels, weights, classes)))
 
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[MomentsAndBins]:
@@ -126,7 +125,9 @@ class Binned(ColumnFamily):
         codes = whole.codes(cells)
         codes[:, [not whole.varies(j) for j in range(codes.shape[1])]] = -1
         log_width = np.array([column.exponent * np.log(2.0) for column in whole.bins])
-        lookup_left_out(whole, [column.table for column in whole.bins], codes, rows, slot, out, log_width=log_width)
+        score_lookup_left_out(
+            whole, [column.table for column in whole.bins], codes, rows, slot, out, log_width=log_width
+        )
 
     def add_covariance(
         self, whole: "BinnedLikelihood", statistic: MomentsAndBins, cells: Numbers, weight: Floats, out: Covariance
@@ -139,7 +140,7 @@ class Binned(ColumnFamily):
 
 @dataclass(frozen=True)
 class BinnedLikelihood(BaseLikelihood):
-    """log density of each occupied bin, column by column in one table; after a column's bins stands a zero count."""
+    """Log densities of the occupied bins of all columns in one table; the last row of a column is for a zero count."""
 
     bins: list[ColumnBins]
     table: Floats
@@ -158,10 +159,11 @@ class BinnedLikelihood(BaseLikelihood):
         return cls(bins, np.concatenate(rows), start, alpha, unseen)
 
     def varies(self, j: int) -> bool:
+        """Return True if column j has evidence."""
         return bool(self.table[self.start[j] : self.start[j + 1]].any())
 
     def codes(self, cells: Numbers) -> Codes:
-        """The bin of every cell among the occupied ones of its column, -1 where it is to be left out."""
+        """Return the index of the occupied bin of every cell; -1 if the cell has no evidence."""
         check_finite(cells)
         return np.stack([self._column_codes(cells[:, j], j) for j in range(cells.shape[1])], axis=1)
 
@@ -179,7 +181,7 @@ class BinnedLikelihood(BaseLikelihood):
             raise BadCell(
                 j,
                 row,
-                f"found {cells[row].item()!r}, in a bin never seen",
+                f"found {cells[row].item()!r}, in a bin without training rows",
                 ("or choose ", Argument("unseen", "ignore")),
             )
         codes = np.where(found, place, -1)
@@ -197,13 +199,13 @@ class BinnedLikelihood(BaseLikelihood):
         return in_lanes(self.table)
 
     def lower(self, columns: ExportedColumns) -> Lowered:
-        """Bins lie between cuts, and so do the gaps between them, where nothing was seen."""
+        """Return lookups whose cuts are the edges of the bins and of the gaps between them."""
         blocks: list[list[Term]] = []
         refusals = []
         for j, (column, bins) in enumerate(zip(columns.numbers, self.bins, strict=True)):
             edges = np.unique(np.concatenate([bins.cells, bins.cells + 1.0]))
             place = CutPlace(column, tuple(np.ldexp(edges, bins.exponent).tolist()))
-            home = np.searchsorted(edges, bins.cells, side="right")  # how many edges do not lie above
+            home = np.searchsorted(edges, bins.cells, side="right")  # number of edges not above
             rows = self.table[self.start[j] : self.start[j + 1]]
             unseen = rows[-1] if self.unseen == "smooth" else np.zeros(rows.shape[1])
             between = np.tile(unseen, (edges.size + 1, 1))
@@ -212,7 +214,7 @@ class BinnedLikelihood(BaseLikelihood):
             refusals.append(reject_infinite(column))
             if self.unseen == "error":
                 gaps = np.setdiff1d(np.arange(edges.size + 1), home)
-                refusals.append(Refusal(place, tuple((1 + gaps).tolist()), never="in a bin never seen"))
+                refusals.append(Refusal(place, tuple((1 + gaps).tolist()), never="in a bin without training rows"))
         return Lowered(blocks, refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
@@ -226,7 +228,7 @@ class BinnedLikelihood(BaseLikelihood):
         return drawn
 
     def estimates(self) -> list[ParameterEstimates]:
-        """The density in each bin that has cells; their widths are the same."""
+        """Return the density in each occupied bin; all bins have the same width."""
         found = []
         for column in self.bins:
             low, high = (np.ldexp(column.cells + side, column.exponent).tolist() for side in (0.0, 1.0))
@@ -235,21 +237,21 @@ class BinnedLikelihood(BaseLikelihood):
         return found
 
     def curve_points(self, column: int) -> Floats:
-        """Both sides of the edges of each occupied bin."""
+        """Return both sides of the edges of each occupied bin."""
         bins = self.bins[column]
         edges = np.unique(np.ldexp(np.concatenate([bins.cells, bins.cells + 1.0]), bins.exponent))
         before = np.minimum(np.nextafter(edges, -np.inf), edges - np.ldexp(1.0, bins.exponent - 40))
         return np.stack([before, edges], axis=1).ravel()
 
     def free_parameters(self) -> FreeParameters:
-        """The shares of all bins but one."""
+        """Return the number of bins minus one, for each class."""
         sizes = [int(column.cells.size) for column in self.bins]
         classes = self.table.shape[1]
         each = [classes * max(size - 1, 0) for size in sizes]
         return FreeParameters.of_columns(each, n_values=[max(size, 1) for size in sizes])
 
     def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
-        return lookup_terms(self, [self._bin_names(j, name) for j, name in enumerate(names)])
+        return build_lookup_terms(self, [self._bin_names(j, name) for j, name in enumerate(names)])
 
     def _bin_names(self, j: int, name: str) -> list[str]:
         column, width = self.bins[j], 2.0 ** self.bins[j].exponent

@@ -1,4 +1,4 @@
-"""One of a few values."""
+"""Family of categories: one of a few values."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -34,30 +34,29 @@ from deciban.util.arrow_values import as_values
 
 @dataclass(frozen=True, repr=False)
 class Categorical(ColumnFamily):
-    """One of a few values: a probability of each value for each class, (count + alpha) / (rows + alpha * values).
+    """Categories: a probability of each value for each class, (count + alpha) / (rows + alpha * values).
 
-    Each column is a block of its own.
+    Each column is a separate block.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        The smoothing: how many rows are added to each value of each class. 0 is maximum likelihood, 1 Laplace's rule,
-        between them Lidstone's.
+        Smoothing: number of rows added to each value of each class. 0 is maximum likelihood, 1 Laplace's rule,
+        in between Lidstone's.
     levels : tuple, default=None
-        All values that there can be. None: those that occur in any class.
+        All possible values. None: those that occur in training.
     unseen : {"ignore", "smooth", "error"}, default="ignore"
-        What a value that no class has seen is worth when scoring: no evidence, the probability of a zero count, or a
-        DataError.
+        How to score a value not seen in training: no evidence, the probability of a zero count, or a DataError.
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     See Also
     --------
-    Bernoulli : Two values, of which one is 1.
-    JointTable : Several such columns together.
+    Bernoulli : Two values, 0 and 1.
+    JointTable : Several columns together.
 
     Examples
     --------
@@ -84,7 +83,10 @@ class Categorical(ColumnFamily):
                 object.__setattr__(self, "levels", tuple(dict.fromkeys(self.levels)))
                 as_values(pa.array(self.levels))
             except (TypeError, pa.ArrowException, BadCell) as error:
-                raise UsageError(f"Categorical(levels=…): give values of one type ({error})") from None
+                raise UsageError(
+                    f"Categorical(levels=…): the values have different types ({error})",
+                    remedy="use values of one type, such as text",
+                ) from None
 
     @property
     def statistic_key(self) -> Hashable:
@@ -99,7 +101,7 @@ class Categorical(ColumnFamily):
         return np.array([value in known for value in values.to_pylist()], dtype=np.bool_)
 
     def alternatives(self, summary: NumericSummary | None, others: Sequence[Any]) -> list[Any]:
-        """Other smoothings; and other families, unless a value that was never seen is to be an error."""
+        """Return other smoothings, and other families unless `unseen` is "error"."""
         smoothings = [replace(self, alpha=alpha) for alpha in (0.1, 0.5, 1.0)]
         return [self, *smoothings, *(others if self.unseen != "error" else ())]
 
@@ -121,20 +123,20 @@ class Categorical(ColumnFamily):
                 if (known := self._are_levels(values)).all():
                     continue
                 extra = values[int(known.argmin())].as_py()
-                raise BadCell(j, None, f"found {extra!r}, which is none of its levels", self.support.remedy)
+                raise BadCell(j, None, f"found {extra!r}, expected one of its levels", self.support.remedy)
         return counted
 
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Levels]:
         found = questions.values(columns)
 
-        def made() -> Levels:
+        def build() -> Levels:
             parts = [self._count_alone(j, rows) for j, rows in enumerate(found())]
             return Levels(tuple(part.levels[0] for part in parts), tuple(part.tables[0] for part in parts))
 
-        return made
+        return build
 
     def _count_alone(self, j: int, rows: DistinctRows) -> Levels:
-        """Count the values of column j by itself; a BadCell names its place."""
+        """Count the values of column j; the position in a BadCell is j."""
         try:
             return self.count(*rows)
         except BadCell as bad:
@@ -144,7 +146,7 @@ class Categorical(ColumnFamily):
     def check_statistic(self, statistic: Levels) -> None:
         given = None if self.levels is None else set(self.levels)
         if given is not None and not all(given.issuperset(levels.to_pylist()) for levels in statistic.levels):
-            raise ValueError(f"{self!r:.60} has counted another level")
+            raise ValueError(f"{self!r:.60} has counts of a value that is not one of its levels")
 
     def estimate(self, statistic: Levels) -> "CategoricalLikelihood":
         levels, counts = list(statistic.levels), list(statistic.tables)
@@ -161,7 +163,7 @@ class Categorical(ColumnFamily):
     ) -> None:
         whole = self.estimate(statistic)
         codes = whole.codes(cells)
-        lookup_left_out(whole, whole.counts, codes, rows, slot, out, fixed=self.levels is not None)
+        score_lookup_left_out(whole, whole.counts, codes, rows, slot, out, fixed=self.levels is not None)
 
     def add_covariance(
         self,
@@ -177,7 +179,7 @@ class Categorical(ColumnFamily):
 
 
 def add_share_variance(counts: Floats, codes: Codes, alpha: float, weight: float, out: Floats) -> None:
-    """Add to out[row, class] the variance 1/k - 1/n of the logarithm of a share of k among n.
+    """Add to out[row, class] the variance 1/k - 1/n of the logarithm of a share k/n.
 
     counts: class by level.
     """
@@ -188,7 +190,7 @@ def add_share_variance(counts: Floats, codes: Codes, alpha: float, weight: float
 
 
 class Lookup(Protocol):
-    """A table of log shares: the levels of column j at start[j] and on, then one that never occurs."""
+    """Table of log shares: those of the levels of column j from start[j] on, then that of a zero count."""
 
     @property
     def table(self) -> Floats: ...
@@ -201,8 +203,8 @@ class Lookup(Protocol):
     def codes(self, cells: Any) -> Codes: ...
 
 
-def lookup_terms(lookup: Lookup, names: list[list[str]]) -> list[DiscriminantTerms]:
-    """The terms of columns whose features are one indicator for each row of the table; `names` are column by row."""
+def build_lookup_terms(lookup: Lookup, names: list[list[str]]) -> list[DiscriminantTerms]:
+    """Return terms with one indicator feature per row of the table; names: of the features of each column."""
 
     def indicators(j: int, cells: Any) -> Floats:
         codes = lookup.codes(cells)[:, j]
@@ -217,7 +219,7 @@ def lookup_terms(lookup: Lookup, names: list[list[str]]) -> list[DiscriminantTer
     ]
 
 
-def lookup_left_out(
+def score_lookup_left_out(
     whole: Lookup,
     counts: list[Floats],
     codes: Codes,
@@ -227,17 +229,17 @@ def lookup_left_out(
     fixed: bool = False,
     log_width: Floats | None = None,
 ) -> None:
-    """Score each row by the shares of levels among the other rows; `counts` are class by level, for each column."""
+    """Score each row by the shares of levels among the other rows; counts: class by level, for each column."""
     padded = np.concatenate([np.concatenate([table.T, np.zeros((1, len(table)))]) for table in counts])
     width = np.zeros(len(counts)) if log_width is None else log_width
     alpha, smooth = np.full(len(counts), float(whole.alpha)), whole.unseen == "smooth"
     table, codes = np.ascontiguousarray(whole.table), codes.copy()
     for j, one in enumerate(counts):
         _score_where_nothing_is_left(one, codes[:, j], rows, whole.alpha, fixed, smooth, width[j], out[:, slot[j]])
-    counted_left_out(codes, rows, whole.start, table, padded, alpha, width, fixed, smooth, slot, out)
+    score_counts_left_out(codes, rows, whole.start, table, padded, alpha, width, fixed, smooth, slot, out)
 
 
-def counted_left_out(
+def score_counts_left_out(
     codes: Codes,
     rows: LeftOutRows,
     start: Integers,
@@ -250,7 +252,7 @@ def counted_left_out(
     slot: Integers,
     out: Floats,
 ) -> None:
-    """Score each row by counts, level by class, of the other rows; see `kernels.left_out.score_lookup`."""
+    """Score each row by counts (level by class) of the other rows; see `kernels.left_out.score_lookup`."""
     total = np.add.reduceat(counts, start[:-1], axis=0)
     levels = kernels.left_out.LevelCounts(
         start=start,
@@ -277,10 +279,10 @@ def _score_where_nothing_is_left(
     log_width: float,
     out: Floats,
 ) -> None:
-    """Score, by definition, the rows without which a share is 0 / 0; their codes become -1, so that they are done."""
+    """Score, by definition, rows without which a share is 0 / 0, and set their codes to -1 to skip them."""
     size = counts.shape[1]
     if not size or (alpha > 0.0 and (fixed or size > 1)):
-        return  # every share is of something
+        return  # no share is 0 / 0
     every, labels, removed = counts.sum(axis=0), rows.labels, rows.removed
     of_level = every[np.minimum(codes, size - 1)]
     gone = (codes < size) & (of_level - removed <= 1e-9 * of_level) & (not fixed)
@@ -300,7 +302,7 @@ def _score_where_nothing_is_left(
 
 @dataclass(frozen=True)
 class CategoricalLikelihood(BaseLikelihood):
-    """log P(level | class) of every column in one table; after the levels of a column stands a zero count."""
+    """log P(level | class) of all columns in one table; the last row of a column is that of a zero count."""
 
     levels: list[pa.Array]
     counts: list[Floats]
@@ -320,7 +322,7 @@ class CategoricalLikelihood(BaseLikelihood):
         return cls(levels, counts, log(np.concatenate(rows)), start, alpha, unseen, WholeNumbers.of(levels))
 
     def codes(self, cells: Numbers | list[pa.Array]) -> Codes:
-        """The code of every cell within its column, -1 where it is to be left out."""
+        """Return the code of every cell within its column; -1 if the cell has no evidence."""
         if isinstance(cells, np.ndarray):
             if self.whole is not None:
                 codes, known = self.whole.encode(cells)
@@ -333,7 +335,7 @@ class CategoricalLikelihood(BaseLikelihood):
         return self._apply_unseen(codes, cells)
 
     def _apply_unseen(self, codes: Codes, cells: Numbers | list[pa.Array]) -> Codes:
-        """Apply the policy for values never seen (code -2)."""
+        """Apply `unseen` to values not seen in training (code -2)."""
         unseen = codes == -2
         if self.unseen == "ignore" or not unseen.any():
             return codes
@@ -356,7 +358,7 @@ class CategoricalLikelihood(BaseLikelihood):
         return in_lanes(self.table)
 
     def lower(self, columns: ExportedColumns) -> Lowered:
-        """The row of a zero count, which stands last here, is that of other values, or nothing."""
+        """Return lookups; other values have the row of a zero count (unseen="smooth") or zeros."""
         blocks: list[list[Term]] = []
         refusals = []
         for j, levels in enumerate(self.levels):
@@ -383,18 +385,18 @@ class CategoricalLikelihood(BaseLikelihood):
         return found
 
     def free_parameters(self) -> FreeParameters:
-        """The shares of all values but one."""
+        """Return the number of values minus one, for each class."""
         sizes = [len(levels) for levels in self.levels]
         classes = self.table.shape[1]
         each = [classes * max(size - 1, 0) for size in sizes]
         return FreeParameters.of_columns(each, n_values=[max(size, 1) for size in sizes])
 
-    def known_values(self) -> list[pa.Array]:
+    def list_known_values(self) -> list[pa.Array]:
         return self.levels
 
     def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
         named = zip(names, self.levels, strict=True)
-        return lookup_terms(
+        return build_lookup_terms(
             self, [[f"{name} = {level}" for level in [*levels.to_pylist(), "something else"]] for name, levels in named]
         )
 
@@ -414,7 +416,7 @@ class CategoricalLikelihood(BaseLikelihood):
 
 @dataclass(frozen=True)
 class WholeNumbers:
-    """Tables from whole numbers to codes, for columns whose levels are integers close together."""
+    """Tables from whole numbers to codes, for columns whose levels are integers in a small range."""
 
     low: Floats
     start: Integers
@@ -438,6 +440,6 @@ class WholeNumbers:
         return cls(low, start, code_of)
 
     def encode(self, numbers: Numbers) -> tuple[Codes, bool]:
-        """The codes, and whether every number has one."""
+        """Return the codes, and True if every number has one."""
         codes = np.empty(numbers.shape, dtype=np.int32)
         return codes, kernels.cell_counts.encode_integers(numbers, self.low, self.start, self.code_of, codes)

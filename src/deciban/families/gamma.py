@@ -1,4 +1,4 @@
-"""Waiting times and other amounts above zero with a long tail."""
+"""Family of waiting times and other positive amounts with a long tail."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from deciban.families.base.lowering import (
     Term,
     reject_infinite,
 )
-from deciban.families.base.spread import find_varying, rounding_variance
+from deciban.families.base.spread import estimate_rounding_variance, find_varying
 from deciban.families.base.sql_questions import Later, Logarithm, Positive, SqlQuestions
 from deciban.families.log_normal import positive_log
 from deciban.statistics import Combined, Moments
@@ -38,20 +38,20 @@ from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers
 from deciban.util.text_tables import format_digits, format_number
 
-# The least log(mean) - mean(log): cells that differ by a few units of their last digit.
-NARROWEST = 1e-30
+# Minimum of log(mean) - mean(log): cells that differ by a few units of their last digit.
+MIN_GAP = 1e-30
 
-# From this shape on (a deviation of a hundredth of the mean) the terms of the density are so large that they are not
-# added up: the distance from the mean gives the same density without loss.
-NARROW = 1e4
+# From this shape on (a standard deviation of 1% of the mean) the terms of the density are so large that their sum loses
+# digits. The density is then computed from the distance to the mean.
+NARROW_SHAPE = 1e4
 
-# From this shape on Stirling's series has all digits.
-STIRLING = 100.0
+# From this shape on Stirling's series is exact to the last digit.
+STIRLING_SHAPE = 100.0
 
-# The moments of the cells, and of their logarithms.
+# Moments of the cells, and of their logarithms.
 MomentsAndLogs = Combined[Moments, Moments]
 
-# Both have a mean and a variance.
+# Types with a mean and a variance.
 AnyMoments = Moments | MomentValues
 
 
@@ -59,26 +59,25 @@ AnyMoments = Moments | MomentValues
 class Gamma(ColumnFamily):
     """Amounts above 0, such as waiting times: a gamma distribution for each class, by maximum likelihood.
 
-    Each column is a block of its own.
+    Each column is a separate block.
 
     Parameters
     ----------
     floor : float, default=0.0
-        The least log(mean) - mean(log), which is about 1 / (2 shape), as a share of the column's own over all classes.
-        At 0 there is none; a class whose n cells are all equal (but for rounding) then takes 1/(n+1) of the column's
-        own.
+        Minimum of log(mean) - mean(log), which is about 1 / (2 shape), as a share of the column's over all classes.
+        With 0, only a class of n equal cells is adjusted: it gets 1/(n+1) of the column's.
     outside : {"error", "ignore"}, default="error"
-        What is done with a cell outside the support. "error": a DataError when learning, probability 0 in every class
-        when scoring. "ignore": it is a missing cell.
+        How to treat a cell outside the support. "error": raise DataError in training; in scoring, every class has
+        probability 0. "ignore": treat the cell as missing.
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     See Also
     --------
-    LogNormal : The other family of amounts above 0.
+    LogNormal : The other family of positive amounts.
     Poisson : Counts.
 
     Examples
@@ -127,17 +126,17 @@ class Gamma(ColumnFamily):
         plain, logs = statistic.parts
         overall, overall_logs = plain.merge_classes(), logs.merge_classes()
         seen = plain.weight > 0.0
-        overall_gap = _gap(overall, overall_logs)
-        gap = np.where(seen, self._raised(_gap(plain, logs), plain, overall, overall_gap), overall_gap)
+        overall_gap = _compute_gap(overall, overall_logs)
+        gap = np.where(seen, self._raise_gap(_compute_gap(plain, logs), plain, overall, overall_gap), overall_gap)
         mean, low = (np.where(seen, *pair) for pair in ((plain.mean, overall.mean), (plain.mean_low, overall.mean_low)))
         mean, low = np.where(mean > 0.0, mean, 1.0), np.where(mean > 0.0, low, 0.0)
         varies = find_varying(overall.variance()[0], overall.mean[0])
-        shape = _shape(np.maximum(gap, NARROWEST))
+        shape = _solve_shape(np.maximum(gap, MIN_GAP))
         return GammaLikelihood.of(shape.T.copy(), mean.T.copy(), low.T.copy(), varies, self.outside)
 
-    def _raised(self, gap: Floats, own: AnyMoments, overall: AnyMoments, overall_gap: Floats) -> Floats:
-        """The gap of each class, given those of its own and of all: at the floor, or where nothing varies, of these."""
-        constant = own.variance() <= rounding_variance(own.mean, overall.variance())
+    def _raise_gap(self, gap: Floats, own: AnyMoments, overall: AnyMoments, overall_gap: Floats) -> Floats:
+        """Return the gap of each class, raised to the floor, or to a share of the overall gap if it is constant."""
+        constant = own.variance() <= estimate_rounding_variance(own.mean, overall.variance())
         unspread = overall_gap / (1.0 + own.weight)
         gap = np.where(constant, np.maximum(gap, unspread if self.floor == 0.0 else 0.0), gap)
         return np.asarray(np.maximum(gap, self.floor * overall_gap))
@@ -147,7 +146,7 @@ class Gamma(ColumnFamily):
     ) -> None:
         plain, logs = (some.values for some in statistic.parts)
         every, every_log = (some.merge_classes().values for some in statistic.parts)
-        gaps = _gap(plain, logs)
+        gaps = _compute_gap(plain, logs)
         whole = np.zeros((len(cells), slot.size, out.shape[2]))
         self.estimate(statistic).score(cells, np.ones(slot.size), np.arange(slot.size), whole)
         for j in range(slot.size):
@@ -156,16 +155,16 @@ class Gamma(ColumnFamily):
             x, labels, removed = cells[counted, j].astype(np.float64), rows.labels[counted], rows.removed[counted]
             log_x, first = np.log(x), np.zeros_like(labels)
             left, left_log = every.leave_out(x, first, removed, j), every_log.leave_out(log_x, first, removed, j)
-            overall = _gap(left, left_log)
+            overall = _compute_gap(left, left_log)
             own, own_log = plain.leave_out(x, labels, removed, j), logs.leave_out(log_x, labels, removed, j)
             there = own.weight > 1e-9 * removed
-            gap = np.where(there, self._raised(_gap(own, own_log), own, left, overall), overall)
+            gap = np.where(there, self._raise_gap(_compute_gap(own, own_log), own, left, overall), overall)
             mean, low = np.where(there, own.mean, left.mean), np.where(there, own.mean_low, left.mean_low)
             evidence[counted, labels] = _log_density(x, gap[0], mean[0], low[0])
-            for c in range(out.shape[2]):  # a class at the floor, or without cells, follows the others
+            for c in range(out.shape[2]):  # a class at the floor, or without cells, depends on the other classes
                 if plain.weight[c, j] > 0.0:
                     same = plain.take_cell(c, j, x.size)
-                    gap = self._raised(np.full_like(overall, gaps[c, j]), same, left, overall)
+                    gap = self._raise_gap(np.full_like(overall, gaps[c, j]), same, left, overall)
                     follows = (labels != c) & (gap[0] != gaps[c, j])
                 else:
                     same, gap, follows = left, overall, np.ones(x.size, dtype=np.bool_)
@@ -179,31 +178,35 @@ class Gamma(ColumnFamily):
     def add_covariance(
         self, whole: "GammaLikelihood", statistic: MomentsAndLogs, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
-        """Add the errors of the mean and of the shape k: a row has the information k / mean² of the one, and
-        trigamma(k) - 1/k of the other."""
+        """Add the estimation errors of the mean and of the shape k.
+
+        The Fisher information of a row is k / mean² for the mean, and trigamma(k) - 1/k for the shape.
+        """
         rows = np.maximum(statistic.parts[0].weight.T, 0.5)
         for j in np.flatnonzero((weight != 0.0) & whole.slope.any(axis=1)):
             x = np.where(cells[:, j] > 0, cells[:, j], np.nan).astype(np.float64)[:, None]
             shape, mean, low = whole.shape[j], whole.mean[j], whole.mean_low[j]
             by_mean = ((x - mean) - low) / mean
-            large = np.maximum(shape, NARROW)
+            large = np.maximum(shape, NARROW_SHAPE)
             gap = np.where(
-                shape < NARROW, np.log(shape) - scipy.special.digamma(shape), (0.5 + 1.0 / (12.0 * large)) / large
+                shape < NARROW_SHAPE, np.log(shape) - scipy.special.digamma(shape), (0.5 + 1.0 / (12.0 * large)) / large
             )
             information = np.where(
-                shape < NARROW, scipy.special.polygamma(1, shape) - 1.0 / shape, (0.5 + 1.0 / (6.0 * large)) / large**2
+                shape < NARROW_SHAPE,
+                scipy.special.polygamma(1, shape) - 1.0 / shape,
+                (0.5 + 1.0 / (6.0 * large)) / large**2,
             )
             by_shape = fall(x, mean, low) + gap
             variance = (shape * by_mean**2 + by_shape**2 / information) / rows[j]
             out.own[:] += weight[j] ** 2 * np.where(np.isnan(x), 0.0, variance)
 
 
-def _gap(plain: AnyMoments, logs: AnyMoments) -> Floats:
-    """log(mean) - mean(log), which is 0 for a constant and grows with the spread.
+def _compute_gap(plain: AnyMoments, logs: AnyMoments) -> Floats:
+    """Return log(mean) - mean(log), the gap, which is 0 for constant cells and grows with their spread.
 
-    Where the two are too close to be subtracted, it is the first terms of its series in the central moments:
-    var(x) / (6 mean²) + var(log x) / 3. Whichever has the smaller error is taken; that of the series shows in how far
-    the two variances differ.
+    If the two are too close to be subtracted, use the first terms of the series in the central moments:
+    var(x) / (6 mean²) + var(log x) / 3. The one with the smaller error is taken; the error of the series is estimated
+    from the difference of the two variances.
     """
     mean = np.where(plain.mean > 0.0, plain.mean, 1.0)
     log_mean = np.log(mean)
@@ -216,18 +219,18 @@ def _gap(plain: AnyMoments, logs: AnyMoments) -> Floats:
 
 
 def _log_density(x: Floats, gap: Floats, mean: Floats, low: Floats) -> Floats:
-    """The log density at x of the distribution with this gap and with the mean `mean` + `low`."""
+    """Return the log density at x of the distribution with this gap and the mean `mean` + `low`."""
     mean = np.where(mean > 0.0, mean, 1.0)
-    return log_density(x, _shape(np.maximum(gap, NARROWEST)), mean, low)
+    return log_density(x, _solve_shape(np.maximum(gap, MIN_GAP)), mean, low)
 
 
 def log_density(x: Floats, shape: Floats, mean: Floats, low: Floats) -> Floats:
-    """log x + log density = k log k - k - log gamma(k) + k (log(1 + u) - u), at a distance of u means from the mean."""
+    """Return the log density k log k - k - log gamma(k) + k (log(1 + u) - u) - log x, where u = x / mean - 1."""
     return log_peak(shape) + shape * fall(x, mean, low) - np.log(x)
 
 
 def fall(x: Floats, mean: Floats, low: Floats) -> Floats:
-    """log(x / m) - (x / m - 1) for the mean m = `mean` + `low`, which is 0 at m and falls away from it."""
+    """Return log(x / m) - (x / m - 1) for the mean m = `mean` + `low`; it is 0 at m and negative elsewhere."""
     away = np.minimum(((x - mean) - low) / mean, 1e250)
     near = np.abs(away) < 0.5
     log_ratio = np.where(near, np.log1p(np.where(near, away, 0.0)), np.log(x) - np.log(mean))
@@ -235,17 +238,17 @@ def fall(x: Floats, mean: Floats, low: Floats) -> Floats:
 
 
 def log_peak(shape: Floats) -> Floats:
-    """k log k - k - log gamma(k)."""
-    small, large = np.minimum(shape, STIRLING), np.maximum(shape, STIRLING)
+    """Return k log k - k - log gamma(k) for the shape k."""
+    small, large = np.minimum(shape, STIRLING_SHAPE), np.maximum(shape, STIRLING_SHAPE)
     exact = small * np.log(small) - small - scipy.special.gammaln(small)
     series = 0.5 * np.log(large / (2.0 * np.pi)) - 1.0 / (12.0 * large) + 1.0 / (360.0 * large**3)
-    return np.asarray(np.where(shape < STIRLING, exact, series))
+    return np.asarray(np.where(shape < STIRLING_SHAPE, exact, series))
 
 
-def _shape(gap: Floats) -> Floats:
-    """The k that solves log(k) - digamma(k) = gap, by Newton's method on 1/k from Minka's starting point."""
+def _solve_shape(gap: Floats) -> Floats:
+    """Return the shape k that solves log(k) - digamma(k) = gap, by Newton's method on 1/k from Minka's start."""
     shape = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
-    newton = gap > 1e-6  # below that the starting point is right and the terms of a step cancel
+    newton = gap > 1e-6  # below that the initial value is exact and the terms of a step cancel
     for _ in range(6):
         error = np.log(shape) - scipy.special.digamma(shape) - gap
         slope = np.where(newton, 1.0 / shape - scipy.special.polygamma(1, shape), 1.0)
@@ -257,7 +260,10 @@ def _shape(gap: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class GammaLikelihood(BaseLikelihood):
-    """Shape and mean (mean + mean_low), column by class; the log density is offset + power log x + slope x."""
+    """Gamma distributions, column by class, with the means mean + mean_low.
+
+    The log density is offset + power * log x + slope * x.
+    """
 
     shape: Floats
     mean: Floats
@@ -269,7 +275,7 @@ class GammaLikelihood(BaseLikelihood):
 
     @classmethod
     def of(cls, shape: Floats, mean: Floats, low: Floats, varies: Flags, outside: Outside = "error") -> Self:
-        """Columns that do not vary have no evidence."""
+        """Return the distributions; columns that do not vary have no evidence."""
         used, scale = np.where(varies[:, None], 1.0, 0.0), mean / shape
         offset = -used * (scipy.special.gammaln(shape) + shape * np.log(scale))
         return cls(shape, mean, low, used * (shape - 1.0), -used / scale, offset, outside)
@@ -280,8 +286,8 @@ class GammaLikelihood(BaseLikelihood):
 
     @cached_property
     def narrow(self) -> Flags:
-        """The columns that are scored by the distance from the mean."""
-        return np.asarray((self.shape > NARROW).any(axis=1) & self.slope.any(axis=1))
+        """Flags of the columns that are scored by the distance from the mean."""
+        return np.asarray((self.shape > NARROW_SHAPE).any(axis=1) & self.slope.any(axis=1))
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         check_finite(cells)
@@ -322,12 +328,12 @@ class GammaLikelihood(BaseLikelihood):
         return np.asarray(scipy.special.gammainc(shape, np.maximum(x, 0) / scale))
 
     def curve_points(self, column: int) -> Floats:
-        """The modes; a shape of at most 1 has none above 0."""
+        """Return the modes; a distribution with a shape of at most 1 has none above 0."""
         modes = (self.shape[column] - 1.0) * self.scale[column]
         return np.unique(modes[modes > 0.0])
 
     def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
-        """The features are x and log x."""
+        """Return terms whose features are x and log x."""
 
         def features(j: int) -> Callable[[Numbers], Floats]:
             def read(cells: Numbers) -> Floats:

@@ -1,4 +1,4 @@
-"""Real numbers, bell-shaped within each class."""
+"""Family of real numbers that are normally distributed within each class."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ from deciban.families.base.spread import (
     Pooled,
     Spread,
     check_no_shrinkage,
+    estimate_rounding_variance,
+    estimate_spread_errors,
     find_varying,
     min_variance,
-    rounding_variance,
-    spread_errors,
 )
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.statistics import Moments
@@ -41,14 +41,7 @@ from deciban.util.text_tables import format_digits, format_number
 
 @dataclass(frozen=True, repr=False)
 class NormalShaped(ColumnFamily):
-    """What families with a mean and a variance share.
-
-    variance: PerClass(), Pooled(), or Shrunk(amount) between them.
-    ddof: what is subtracted from the weight below the variance (0: maximum likelihood, 1: unbiased).
-    floor: the least variance, as a share of the column's variance over all classes. At 0 there is none; a class
-        whose n cells are all equal (but for rounding) then takes 1/(n+1) of the column's variance, as if the next
-        cell differed.
-    """
+    """Base class of families with a mean and a variance; the parameters are those of `Gaussian`."""
 
     variance: Spread = PerClass()
     ddof: float = 0.0
@@ -70,20 +63,19 @@ class NormalShaped(ColumnFamily):
 class Gaussian(NormalShaped):
     """Real numbers: a normal distribution for each class and column.
 
-    Each column is a block of its own. Rescaling or shifting a column changes no posterior, and a constant column is no
-    evidence.
+    Each column is a separate block. Rescaling or shifting a column does not change posteriors. A constant column has
+    no evidence.
 
     Parameters
     ----------
     variance : PerClass, Pooled or Shrunk, default=PerClass()
-        Whether each class has a variance of its own, all have one, or something between.
+        One variance per class, one for all classes, or a weighted mean of both.
     ddof : float, default=0.0
-        What is subtracted from the weight below the variance: 0 is maximum likelihood, 1 unbiased. With `Pooled` it is
-        subtracted once for each class: ddof=1 divides the pooled scatter by n - n_classes.
+        Delta degrees of freedom, as in `numpy.var`: 0 is maximum likelihood, 1 unbiased. With `Pooled` it is subtracted
+        once per class: ddof=1 divides the pooled scatter by n - n_classes.
     floor : float, default=0.0
-        The least variance, as a share of the column's variance over all classes. At 0 there is none; a class whose n
-        cells are all equal (but for rounding) then takes 1/(n+1) of the column's variance, as if the next cell
-        differed.
+        Minimum variance, as a share of the column's variance over all classes. With 0, only a class of n equal cells is
+        adjusted: its variance is 1/(n+1) of the column's variance, as if the next cell differed.
     var_smoothing : float, default=0.0
         Share of the column's variance over all classes that is added to each variance. scikit-learn's `GaussianNB`
         adds a share of the largest variance of any column instead.
@@ -91,13 +83,13 @@ class Gaussian(NormalShaped):
     Raises
     ------
     UsageError
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     See Also
     --------
-    JointGaussian : Several such columns together, with their correlations.
-    LogNormal, Gamma : Amounts above 0.
-    Binned : Numbers of any shape.
+    JointGaussian : Several columns together, with their correlations.
+    LogNormal, Gamma : Positive amounts.
+    Binned : Numbers of any distribution.
 
     Examples
     --------
@@ -120,8 +112,7 @@ class Gaussian(NormalShaped):
         check_amount("var_smoothing", self.var_smoothing)
 
     def alternatives(self, summary: NumericSummary | None, others: Sequence[Any]) -> list[Any]:
-        """Without this family where a class never varied: it would be certain of that, and no row left out would
-        contradict it."""
+        """Leave out this family if a class has zero variance: leave-one-out could not show how wrong it is."""
         suits = summary is None or summary.varies_in_every_class
         return [*([self] if suits else []), *others]
 
@@ -153,10 +144,11 @@ class Gaussian(NormalShaped):
 def add_normal_covariance(
     normal: "Normal", moments: Moments, family: NormalShaped, cells: Numbers, weight: Floats, out: Covariance
 ) -> None:
-    """Add the errors of a mean, of variance v/n, and of a variance, of 2v²/n: n are all rows where it is pooled.
+    """Add the estimation errors of means and variances; see `Family.add_covariance`.
 
-    At a squared distance q, in units of the variance, the evidence changes by q of the former and (q - 1)/2 of the
-    latter, in proportion.
+    The estimate of a mean has the variance v/n, that of a variance 2v²/n; n counts all rows if it is pooled. At a
+    squared distance q, in units of the variance, the evidence changes by q times the relative error of the mean, and
+    (q - 1)/2 times that of the variance.
     """
     rows = np.maximum(moments.weight.T, 0.5)
     for j in np.flatnonzero(weight):
@@ -165,15 +157,15 @@ def add_normal_covariance(
         square = 2.0 * ((cells[:, j, None] - normal.center[j] - normal.mean[j]) * normal.root[j]) ** 2
         missing = np.isnan(cells[:, j, None])
         change = weight[j] * np.where(missing, 0.0, square - 1.0)
-        errors = spread_errors(family.variance, rows[j], normal.variance[j])
+        errors = estimate_spread_errors(family.variance, rows[j], normal.variance[j])
         out.own[:] += weight[j] ** 2 * np.where(missing, 0.0, square) / rows[j] + change**2 * np.diag(errors)
         if family.variance.share_pooled:
             between = errors - np.diag(np.diag(errors))
-            out.add_shared(partial(_scaled_product, change, between))
+            out.add_shared(partial(_multiply_scaled, change, between))
 
 
-def _scaled_product(scale: Floats, matrix: Floats, direction: Floats) -> Floats:
-    """(scale of a row times the matrix, from both sides) times the direction of that row."""
+def _multiply_scaled(scale: Floats, matrix: Floats, direction: Floats) -> Floats:
+    """Return diag(scale) matrix diag(scale) direction, for the scale and the direction of each row."""
     return np.asarray(scale * ((scale * direction) @ matrix))
 
 
@@ -186,7 +178,7 @@ def score_normal_left_out(
     out: Floats,
     var_smoothing: float = 0.0,
 ) -> None:
-    """Score each row by the normal distributions of the other rows."""
+    """Score each row with the normal distributions estimated from the other rows."""
     center = moments.merge_classes().mean[0]
     mean = np.where(moments.weight > 0.0, (moments.mean - center) + moments.mean_low, 0.0)
     weight, scatter = moments.weight, moments.scatter + moments.scatter_low
@@ -203,7 +195,7 @@ def score_normal_left_out(
         least=min_variance(center),
     )
     own = np.divide(scatter, degrees, out=np.zeros_like(scatter), where=degrees > 0.0)
-    varied = own > rounding_variance(center + mean, all_scatter / np.where(all_weight > 0.0, all_weight, 1.0))
+    varied = own > estimate_rounding_variance(center + mean, all_scatter / np.where(all_weight > 0.0, all_weight, 1.0))
     stays = np.where(varied & (family.variance.share_pooled == 0.0) & (var_smoothing == 0.0), own, 0.0)
     safe = np.where(stays > 0.0, stays, 1.0)
     arrays = {"weight": weight, "mean": mean, "scatter": scatter, "variance": stays}
@@ -218,16 +210,16 @@ def score_normal_left_out(
 def estimate_normal(
     moments: Moments, spread: Spread, ddof: float, floor: float, var_smoothing: float = 0.0
 ) -> "Normal":
-    """The normal distributions of the moments; a class without cells takes the column's overall distribution."""
+    """Return the normal distributions with these moments; a class without cells gets those of the whole column."""
     overall = moments.merge_classes()
     overall_variance = overall.variance()
     own = moments.variance(ddof)
     seen = moments.weight > 0.0
     divisor = np.maximum(moments.weight - ddof, 0.0).sum(axis=0)
-    scatter = (moments.scatter + moments.scatter_low).sum(axis=0)
+    scatter = moments.scatter.sum(axis=0)
     pooled = np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
     variance = np.maximum(spread.combine(own, pooled), floor * overall_variance)
-    constant = variance <= rounding_variance(moments.mean, overall_variance)
+    constant = variance <= estimate_rounding_variance(moments.mean, overall_variance)
     unspread = np.maximum(variance, overall_variance / (1.0 + moments.weight))
     variance = np.where(seen & ~constant, variance, np.where(seen, unspread, overall_variance))
     variance = variance + var_smoothing * overall_variance
@@ -239,9 +231,10 @@ def estimate_normal(
 
 @dataclass(frozen=True)
 class Normal(BaseLikelihood):
-    """Normal distributions, column by class: mean center + mean. A variance of 0 marks a column without evidence.
+    """Normal distributions, column by class, with the means center + mean.
 
-    The log density is offset - ((x - center - mean) * root)**2.
+    The log density is offset - ((x - center - mean) * root)**2. A variance of 0 marks a column without evidence.
+    shared: True if all classes have the same variance.
     """
 
     center: Floats
@@ -249,7 +242,7 @@ class Normal(BaseLikelihood):
     variance: Floats
     root: Floats
     offset: Floats
-    shared: bool = False  # whether all classes have one variance
+    shared: bool = False
 
     @classmethod
     def of(cls, center: Floats, mean: Floats, variance: Floats, shared: bool = False) -> Self:
@@ -272,7 +265,7 @@ class Normal(BaseLikelihood):
     def normal_terms(
         self, columns: ExportedColumns, of_log: bool = False, impossible: bool = False
     ) -> list[list[Term]]:
-        """The term of each column, or of its logarithm."""
+        """Return the export term of each column, or of its logarithm."""
         parts = zip(columns.numbers, self.center.tolist(), self.mean, self.root, self.offset, strict=True)
         return [[NormalTerm(*part, of_log=of_log, impossible=impossible)] for part in parts]
 
@@ -285,7 +278,7 @@ class Normal(BaseLikelihood):
         return [ParameterEstimates({"mean": m, "variance": v}) for m, v in zip(mean, self.variance, strict=True)]
 
     def free_parameters(self) -> FreeParameters:
-        """A mean for each class, and a variance for each or for all."""
+        """Return one mean per class, and one variance per class or for all."""
         columns, classes = self.variance.shape
         variances, shared = (1, columns) if self.shared else (classes, 0)
         return FreeParameters.of_columns([classes + variances] * columns, shared=shared, n_continuous=columns)
@@ -304,7 +297,7 @@ class Normal(BaseLikelihood):
         return [self._terms(j, name) for j, name in enumerate(names)]
 
     def _terms(self, j: int, name: str) -> DiscriminantTerms:
-        """-(x - m)²/2v, without its part in x² where that is the same for every class."""
+        """Return -(x - m)²/2v as terms, without the part in x² if it is the same for every class."""
         variance, mean, center = self.variance[j], self.mean[j], self.center[j]
         if not (variance > 0.0).all():
             return DiscriminantTerms.empty(variance.size)
@@ -321,7 +314,7 @@ class Normal(BaseLikelihood):
         )
 
     def at(self, x: str, column: int, label: int) -> str:
-        """The density at x, as it is written."""
+        """Return the density at x as text."""
         if not self.variance[column, label] > 0.0:
             return "constant"
         mean = self.center[column] + self.mean[column, label]

@@ -1,7 +1,7 @@
-"""A block of real columns, jointly bell-shaped within each class: linear and quadratic discriminants.
+"""Family of blocks of real columns with a joint normal distribution: linear and quadratic discriminant analysis.
 
-`JointGaussian` is the family, `JointNormal` its likelihood, `Whitened` the form that is scored, `Downdate` what scores
-each row without itself.
+`JointGaussian` is the family, `JointNormal` its likelihood, `Whitened` the form used for scoring, `Downdate` scores
+left-out rows.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from deciban.families.base.contract import (
 )
 from deciban.families.base.lowering import ExportedColumns, JointNormalTerm, Lowered, WhitenedForm, reject_infinite
 from deciban.families.base.shapley import MAX_ENUMERATED, Rule, ShapleyValues, gradual_normal_shares, shapley
-from deciban.families.base.spread import PerClass, Spread, check_spread, find_varying, spread_errors
+from deciban.families.base.spread import PerClass, Spread, check_spread, estimate_spread_errors, find_varying
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.gaussian import Gaussian
 from deciban.statistics import Scatter
@@ -35,10 +35,10 @@ from deciban.tables.table import Readable
 from deciban.util.arrays import TILE_PITCH, TILE_ROWS, Codes, Flags, Floats, Integers, Numbers
 from deciban.util.text_tables import format_digits, format_number
 
-# Numbers row by class by class, or by column, that are held at once while errors are added up.
+# Maximum size of arrays row by class by class, or row by class by column, while errors are added up.
 MAX_ERROR_TERMS = 1 << 22
 
-# A direction with less than this share of the columns' variances has none: what is there is rounding.
+# A direction with less than this share of the columns' variances counts as constant: it may be a rounding error.
 NO_VARIANCE = 1e-12
 
 HALF_LOG_2_PI = 0.5 * np.log(2.0 * np.pi)
@@ -48,28 +48,29 @@ HALF_LOG_2_PI = 0.5 * np.log(2.0 * np.pi)
 class JointGaussian(BlockFamily):
     """Several columns of real numbers together: a multivariate normal distribution for each class.
 
-    All its columns are one block. A row with a missing cell is left out when counting; when scoring, the missing member
-    is integrated out.
+    All columns are one block. Rows with a missing cell are left out in training; in scoring, missing cells are
+    integrated out.
 
     Parameters
     ----------
     covariance : PerClass, Pooled or Shrunk, default=PerClass()
-        PerClass() is the quadratic discriminant, Pooled() the linear one, Shrunk(amount) lies between.
+        PerClass() is quadratic discriminant analysis, Pooled() linear discriminant analysis, Shrunk(amount) a weighted
+        mean of both.
     ddof : float, default=0.0
-        What is subtracted from the weight below a covariance: 0 is maximum likelihood, 1 unbiased. With `Pooled` it is
-        subtracted once for each class: ddof=1 divides the pooled scatter by n - n_classes, as MASS's lda does.
+        Delta degrees of freedom, as in `numpy.cov`: 0 is maximum likelihood, 1 unbiased. With `Pooled` it is subtracted
+        once per class: ddof=1 divides the pooled scatter by n - n_classes, as `lda` of R's MASS does.
     floor : float, default=0.0
-        The least variance in any direction, in units of each column's variance over all classes. At 0 there is none; a
-        direction in which the n rows behind a matrix do not vary then takes 1/(n+1) of these units.
+        Minimum variance in any direction, in units of each column's variance over all classes. With 0, only directions
+        in which the n rows of a matrix do not vary are adjusted: they get 1/(n+1) of these units.
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     See Also
     --------
-    Gaussian : Each column by itself.
+    Gaussian : Each column on its own.
     deciban.dropin.LinearDiscriminantAnalysis, deciban.dropin.QuadraticDiscriminantAnalysis : With scikit-learn's names.
 
     Examples
@@ -111,8 +112,8 @@ class JointGaussian(BlockFamily):
         return self._estimate(statistic, self._shares(statistic))
 
     def _unshrunk(self, statistic: Scatter) -> Floats:
-        """The covariance of each class and, last, the pooled one, in units of the columns' deviations."""
-        unit = units(statistic.merge_classes())
+        """Return the covariance of each class and, last, the pooled one, in units of the columns' deviations."""
+        unit = find_units(statistic.merge_classes())
         divisor = np.maximum(statistic.weight - self.ddof, 0.0)[:, None, None]
         scatter = (statistic.scatter + statistic.scatter_low) * np.outer(1.0 / unit, 1.0 / unit)
         scatter = np.concatenate([scatter, scatter.sum(axis=0, keepdims=True)])
@@ -120,7 +121,7 @@ class JointGaussian(BlockFamily):
         return np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
 
     def _shares(self, statistic: Scatter) -> Floats:
-        """How far each of these matrices is moved toward its diagonal."""
+        """Return the share by which each of these matrices is shrunk toward its diagonal."""
         share = self.covariance.shrinkage
         if share != "oas":
             return np.full(statistic.weight.size + 1, float(share))
@@ -129,15 +130,15 @@ class JointGaussian(BlockFamily):
         return np.array([oas_share(matrix, weight) for matrix, weight in pairs])
 
     def _estimate(self, statistic: Scatter, shares: Floats) -> "JointNormal":
-        return joint_normal(statistic, *self._covariance(statistic, shares), self.floor)
+        return build_joint_normal(statistic, *self._covariance(statistic, shares), self.floor)
 
     def _covariance(self, statistic: Scatter, shares: Floats) -> tuple[Floats, Integers]:
-        """The matrices, in units of the columns' deviations, and which of them each class has."""
+        """Return the matrices, in units of the columns' deviations, and the index of the matrix of each class."""
         overall, seen = statistic.merge_classes(), statistic.weight > 0.0
-        unit = units(overall)
+        unit = find_units(overall)
         scale = np.outer(1.0 / unit, 1.0 / unit)
         pairs = zip(self._unshrunk(statistic), shares, strict=True)
-        *classes, pooled = (shrunk(matrix, share) for matrix, share in pairs)
+        *classes, pooled = (shrink(matrix, share) for matrix, share in pairs)
         own = np.stack(classes)
         everything = (overall.scatter + overall.scatter_low) * scale / max(overall.weight[0], 1e-300)
         if self.covariance.shared:
@@ -150,10 +151,10 @@ class JointGaussian(BlockFamily):
     def score_left_out(
         self, statistic: Scatter, cells: Numbers, rows: LeftOutRows, slot: Integers, out: Floats
     ) -> None:
-        """Each row downdates its class's matrix by one rank, or factors its own where shrinkage changes the diagonal.
+        """Score each row by a rank-one downdate of its class's matrix, or by a factorization of its own.
 
-        Rows without which a matrix might meet the floor, or a class have no rows, are counted anew. The shares of
-        shrinkage are those of all rows together.
+        The latter is needed if shrinkage changes the diagonal. Rows without which a matrix might reach the floor, or a
+        class have no rows, are refitted. The shrinkage is that of all rows together.
         """
         shares = self._shares(statistic)
         whole = self._estimate(statistic, shares)
@@ -170,16 +171,16 @@ class JointGaussian(BlockFamily):
             found, sure = downdate.score(x, some, evidence[counted, 0][:, kept])
             matrices = self._covariance(statistic, shares)[0][:, columns][:, :, columns]
             if np.linalg.eigvalsh(matrices).min() <= 2.0 * downdate.floor:
-                sure[:] = False  # a matrix at the floor, which follows the spread of all rows
+                sure[:] = False  # a matrix at the floor depends on all rows
             evidence[counted[:, None], 0, np.flatnonzero(kept)] = found
-            if not kept.all():  # a class without rows has the distribution of all
+            if not kept.all():  # a class without rows has the distribution of all rows
                 plain = JointGaussian(floor=self.floor)
                 of_all = plain._downdate(statistic.merge_classes(), np.zeros(2), columns)
                 alike = LeftOutRows(np.zeros_like(some.labels), some.removed)
                 found, sure_of_all = of_all.score(x, alike, np.zeros((counted.size, 1)))
                 evidence[counted[:, None], 0, np.flatnonzero(~kept)] = found
                 sure &= sure_of_all
-            self._score_anew(statistic, shares, cells, rows, counted[~sure], evidence)
+            self._score_by_refitting(statistic, shares, cells, rows, counted[~sure], evidence)
         out[:, slot[0]] += evidence[:, 0]
 
     def _downdate(self, statistic: Scatter, shares: Floats, columns: Integers) -> "Downdate":
@@ -188,12 +189,14 @@ class JointGaussian(BlockFamily):
     def add_covariance(
         self, whole: "JointNormal", statistic: Scatter, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
-        """Add the errors of means and of matrices. At a point that is y away from a mean, in coordinates in which its
-        matrix is 1, that of the mean is |y|²/n and that of the matrix |yy' - 1|²/2n; what two classes share of the
-        latter goes by the product of their yy' - 1."""
+        """Add the estimation errors of means and covariance matrices.
+
+        In whitened coordinates, at a distance y from a mean, the error of the mean has the variance |y|²/n, and that of
+        the matrix |yy' - 1|²/2n. The covariance between two classes is proportional to the product of their yy' - 1.
+        """
         varies = whole.whitened.columns
         rows = np.maximum(statistic.weight, 0.5)
-        errors = spread_errors(self.covariance, rows, np.ones(rows.size))
+        errors = estimate_spread_errors(self.covariance, rows, np.ones(rows.size))
         z = (cells[:, varies] - whole.center[varies]) / whole.unit[varies]
         step = max(1, MAX_ERROR_TERMS // (rows.size * max(rows.size, varies.size)))
         for pattern, rows_of in group_by_missing(np.isnan(z)):
@@ -216,10 +219,10 @@ class JointGaussian(BlockFamily):
                     for direction, shared in zip(out.directions, out.shared, strict=True):
                         shared[here] += np.einsum("nab,nb->na", between, direction[here])
 
-    def _score_anew(
+    def _score_by_refitting(
         self, statistic: Scatter, shares: Floats, cells: Numbers, rows: LeftOutRows, again: Integers, evidence: Floats
     ) -> None:
-        """Score a few rows by definition: remove each from the statistic, estimate, score it."""
+        """Score rows by definition: remove each from the statistic, estimate, score it."""
         for i in again:
             at = slice(i, i + 1)
             row = Scatter.count(cells[at], rows.labels[at], rows.removed[at], evidence.shape[2])
@@ -227,13 +230,13 @@ class JointGaussian(BlockFamily):
             evidence[at, 0] = score_block(left, cells[at], evidence.shape[2])
 
 
-def shrunk(matrix: Floats, share: float) -> Floats:
-    """`matrix` moved toward its diagonal."""
+def shrink(matrix: Floats, share: float) -> Floats:
+    """Return the matrix shrunk toward its diagonal."""
     return (1.0 - share) * matrix + share * np.diag(np.diag(matrix))
 
 
 def oas_share(matrix: Floats, weight: float) -> float:
-    """The share of the diagonal that the oracle approximating shrinkage of Chen et al. gives the correlation matrix."""
+    """Return the oracle approximating shrinkage (Chen et al.) of a correlation matrix."""
     deviation = np.sqrt(np.diag(matrix))
     used = deviation > 0.0
     size = int(used.sum())
@@ -246,31 +249,34 @@ def oas_share(matrix: Floats, weight: float) -> float:
     return 1.0 if bottom <= 0.0 else min(top / bottom, 1.0)
 
 
-def units(overall: Scatter) -> Floats:
-    """The deviation of each column over all classes; infinite where it does not vary."""
+def find_units(overall: Scatter) -> Floats:
+    """Return the standard deviation of each column over all classes; infinity for a constant column."""
     variance = np.diagonal(overall.scatter[0]) / max(overall.weight[0], 1e-300)
     varies = find_varying(variance, overall.mean[0])
     return np.asarray(np.sqrt(variance, out=np.full_like(variance, np.inf), where=varies))
 
 
-def joint_normal(statistic: Scatter, covariance: Floats, group: Integers, floor: float) -> "JointNormal":
-    """The distributions with the means of the statistic and these covariances, in units of the columns' deviations.
+def build_joint_normal(statistic: Scatter, covariance: Floats, group: Integers, floor: float) -> "JointNormal":
+    """Return the distributions with the means of the statistic and these covariances.
 
-    In these units no unit of measurement matters. A class without rows takes the overall mean, a direction without
-    variance that of a matrix of as many rows of which the next one differs.
+    Covariances are in units of the columns' deviations, so that results do not depend on units of measurement. A class
+    without rows gets the overall mean. A constant direction gets the variance 1/(n+1), as if the next of n rows
+    differed.
     """
     overall, seen = statistic.merge_classes(), statistic.weight > 0.0
-    unit, center = units(overall), overall.mean[0]
+    unit, center = find_units(overall), overall.mean[0]
     mean = np.where(seen[:, None], (statistic.mean - center) + statistic.mean_low, 0.0) / unit
     rows = np.zeros(len(covariance))
     np.add.at(rows, group, statistic.weight)
     rows = np.where(rows > 0.0, rows, statistic.weight.sum())
-    return JointNormal.of(center, unit, mean, raised(covariance, floor, 1.0 / (1.0 + rows)), group)
+    return JointNormal.of(center, unit, mean, raise_eigenvalues(covariance, floor, 1.0 / (1.0 + rows)), group)
 
 
-def raised(covariance: Floats, floor: float, unspread: Floats) -> Floats:
-    """The matrices with every eigenvalue raised to at least `floor`; where that is 0, eigenvalues of nothing but
-    rounding become unspread[matrix]."""
+def raise_eigenvalues(covariance: Floats, floor: float, unspread: Floats) -> Floats:
+    """Raise the eigenvalues of the matrices to at least `floor`.
+
+    If it is 0, eigenvalues within rounding errors become unspread[matrix].
+    """
     result = covariance.copy()
     for g, matrix in enumerate(covariance):
         values, vectors = np.linalg.eigh(matrix)
@@ -285,7 +291,8 @@ def raised(covariance: Floats, floor: float, unspread: Floats) -> Floats:
 class JointNormal(BaseLikelihood):
     """Multivariate normal distributions, in units of `unit` about `center`.
 
-    `covariance[group[c]]` is the matrix of class c. A column of infinite unit is constant and is no evidence.
+    `covariance[group[c]]` is the matrix of class c. A column with an infinite unit is constant and has no evidence.
+    common: the part that is the same for every class, if it is computed separately.
     """
 
     center: Floats
@@ -294,17 +301,19 @@ class JointNormal(BaseLikelihood):
     covariance: Floats
     group: Integers
     whitened: "Whitened"
-    common: "Whitened | None"  # what is the same for every class, where it is kept apart
+    common: "Whitened | None"
 
     @classmethod
     def of(cls, center: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers) -> Self:
-        return cls(center, unit, mean, covariance, group, *Whitened.of(center, unit, mean, covariance, group).parted())
+        return cls(
+            center, unit, mean, covariance, group, *Whitened.of(center, unit, mean, covariance, group).separate_common()
+        )
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         if not self.whitened.columns.size:
             check_finite(cells)
             return
-        used, holed = self._used(cells)
+        used, holed = self._select_varying(cells)
         if holed is None:
             self.whitened.score(used, weight[0], slot[0], out)
         else:
@@ -316,8 +325,8 @@ class JointNormal(BaseLikelihood):
                 score(used[rows], weight[0], 0, part)
                 out[rows, slot[0]] += part[:, 0]
 
-    def _used(self, cells: Numbers) -> tuple[Floats, Flags | None]:
-        """The cells of the columns that vary, and which rows miss one; None where no row does."""
+    def _select_varying(self, cells: Numbers) -> tuple[Floats, Flags | None]:
+        """Return the cells of varying columns, and flags of rows with missing cells; None if there is no such row."""
         varies = self.whitened.columns
         used = np.ascontiguousarray(cells if varies.size == cells.shape[1] else cells[:, varies], dtype=np.float64)
         if kernels.cell_counts.all_finite(cells.ravel()):
@@ -339,16 +348,19 @@ class JointNormal(BaseLikelihood):
         kernels.scoring.score_holed_normal(cells, normals, weight, slot, kept, root, out)
 
     def log_common_factor(self, cells: Numbers) -> Floats | None:
-        """The evidence of the coordinates in which the classes do not differ; rows with holes have theirs already."""
+        """Return the evidence of the coordinates in which classes do not differ; 0 for rows with missing cells.
+
+        The score of rows with missing cells contains it already.
+        """
         if self.common is None:
             return None
-        used, holed = self._used(cells)
+        used, holed = self._select_varying(cells)
         out = np.zeros((len(used), 1, 1))
         self.common.score(used, 1.0, 0, out)
         return out[:, 0] if holed is None else np.where(holed[:, None], 0.0, out[:, 0])
 
     def shapley_values(self, cells: Numbers) -> ShapleyValues:
-        """Exact where few columns vary; of more, by the eigenvectors of the covariances."""
+        """Return Shapley values if few columns vary, else Aumann-Shapley values."""
         varies = self.whitened.columns
         rule = Rule.EXACT if varies.size <= MAX_ENUMERATED else Rule.GRADUAL
         values = np.zeros((*cells.shape, self.group.size))
@@ -361,7 +373,7 @@ class JointNormal(BaseLikelihood):
         return ShapleyValues(values, rule)
 
     def _exact_shares(self, z: Floats, kept: Integers) -> Floats:
-        """The Shapley value of each column that is there, row by column by class, in units of the columns."""
+        """Return the Shapley values of the known columns, row by column by class, in units of the columns."""
 
         def log_density(known: Flags) -> Floats:
             found, some = np.zeros((len(z), self.group.size)), kept[known]
@@ -376,7 +388,7 @@ class JointNormal(BaseLikelihood):
         return shapley(log_density, kept.size).values
 
     def _gradual_shares(self, z: Floats, kept: Integers) -> Floats:
-        """The shares of columns that become known at the same pace, row by column by class, in units of the columns."""
+        """Return the Aumann-Shapley values of the known columns, row by column by class, in units of the columns."""
         values = np.empty((*z.shape, self.group.size))
         for c, group in enumerate(self.group):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -385,7 +397,7 @@ class JointNormal(BaseLikelihood):
         return values
 
     def lower(self, columns: ExportedColumns) -> Lowered:
-        """The columns that vary."""
+        """Return one term of the columns that vary."""
         white, varies = self.whitened, self.whitened.columns
         refusals = [reject_infinite(column) for column in columns.numbers]
         if not varies.size:
@@ -404,7 +416,7 @@ class JointNormal(BaseLikelihood):
         return list((self.center + unit * standard).T)
 
     def estimates(self) -> list[ParameterEstimates]:
-        """The mean of each column and the covariance of each two, class by class."""
+        """Return the mean of each column and the covariance matrix, by class."""
         unit = np.where(np.isfinite(self.unit), self.unit, 0.0)
         mean = self.center + np.where(unit > 0.0, self.mean, 0.0) * unit
         return [ParameterEstimates({"mean": mean, "covariance": self.covariance[self.group] * np.outer(unit, unit)})]
@@ -414,7 +426,7 @@ class JointNormal(BaseLikelihood):
         return np.unique(self.center[column] + self.mean[:, column] * unit)
 
     def free_parameters(self) -> FreeParameters:
-        """The means and half of each matrix; apart, a mean and a variance of each column."""
+        """Return the number of means and of distinct entries of the matrices."""
         columns, classes = self.center.size, self.group.size
         matrices = len(np.unique(self.group))
         joint = classes * columns + matrices * columns * (columns + 1) // 2
@@ -422,7 +434,7 @@ class JointNormal(BaseLikelihood):
         return FreeParameters((joint,), columns * (classes + matrices), shared, n_continuous=columns)
 
     def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
-        """The columns that vary; quadratic where the classes do not share one matrix."""
+        """Return terms of the columns that vary; quadratic unless all classes have the same matrix."""
         varies = self.whitened.columns
         unit, mean = self.unit[varies], self.mean[:, varies] * self.unit[varies]  # beyond the center
         matrices = self.covariance[:, varies][:, :, varies] * np.outer(unit, unit)
@@ -452,9 +464,9 @@ class JointNormal(BaseLikelihood):
 
 @dataclass(frozen=True)
 class Whitened:
-    """The log density of the columns that vary as offset - |whiten (x - center) - mean|**2.
+    """Log density of the columns that vary, as offset - |whiten (x - center) - mean|**2.
 
-    whiten[g, m, k] is what column k adds to coordinate m in group g, nothing from column reach[m] on.
+    whiten[g, m, k]: the factor of column k in coordinate m of group g; 0 from column reach[m] on.
     """
 
     columns: Integers
@@ -479,10 +491,11 @@ class Whitened:
         offset = -0.5 * size * np.log(2.0 * np.pi) - log_root[group]
         return cls(columns, center[columns], whiten, np.arange(1, size + 1), group, whitened, offset)
 
-    def parted(self) -> "tuple[Whitened, Whitened | None]":
-        """The coordinates in which the classes differ, and the others, where these are most: one matrix, few classes.
+    def separate_common(self) -> "tuple[Whitened, Whitened | None]":
+        """Split the coordinates into those in which classes differ and the others.
 
-        Turned so that the means lie along the first axes, all classes are equally far away along the others.
+        Coordinates are rotated so that the means lie along the first axes; along the others, all classes have the same
+        distance. The second part is None unless all classes have one matrix and most coordinates are common.
         """
         size = self.columns.size
         if self.group.any() or not size:
@@ -521,7 +534,7 @@ class Whitened:
 
 @dataclass(frozen=True)
 class Downdate:
-    """The scatters about the class means that rows are removed from, in units of the columns' deviations."""
+    """Scatter matrices from which single rows are removed, in units of the columns' deviations."""
 
     weight: Floats
     mean: Floats
@@ -538,16 +551,16 @@ class Downdate:
     def of(
         cls, statistic: Scatter, columns: Integers, spread: Spread, shares: Floats, ddof: float, floor: float
     ) -> Self:
-        """For some columns; `shares`: how far the matrix of each class and the pooled one move to their diagonals."""
+        """Return the scatters of some columns; shares: the shrinkage of the matrix of each class and the pooled one."""
         overall = statistic.merge_classes()
-        unit, center = units(overall)[columns], overall.mean[0, columns]
+        unit, center = find_units(overall)[columns], overall.mean[0, columns]
         mean = ((statistic.mean[:, columns] - center) + statistic.mean_low[:, columns]) / unit
         scatter = (statistic.scatter + statistic.scatter_low)[:, columns][:, :, columns] / np.outer(unit, unit)
         pooled, least = scatter.sum(axis=0), max(floor, NO_VARIANCE)
         return cls(statistic.weight, mean, center, unit, scatter, pooled, shares, spread.share_pooled, ddof, least)
 
     def score(self, x: Floats, rows: LeftOutRows, whole: Floats) -> tuple[Floats, Flags]:
-        """The evidence of each row, and whether it is sure that no floor was met."""
+        """Return the evidence of each row, and a flag for each row that surely does not reach the floor."""
         z = np.ascontiguousarray((x - self.center) / self.unit)
         constant = -np.log(self.unit).sum() - 0.5 * self.unit.size * np.log(2.0 * np.pi)
         rest = self.weight[rows.labels] - rows.removed
@@ -585,8 +598,11 @@ class Downdate:
     def _by_rank_one(
         self, z: Floats, rows: LeftOutRows, whole: Floats, constant: float, sure: Flags
     ) -> tuple[Floats, Flags]:
-        """Without row x, d from the mean of its class, a scatter A is A - c dd'; whitened by A's root that is
-        1 - c dd', whose inverse is 1 + c / (1 - c d'd) dd'."""
+        """Score rows by a rank-one downdate.
+
+        Without a row at a distance d from its class mean, a scatter A becomes A - c dd'. Whitened by the root of A that
+        is 1 - c dd', with the inverse 1 + c / (1 - c d'd) dd'.
+        """
         found, sure = whole.copy(), sure.copy()
         shared = self.mix == 1.0
         for g in [None] if shared else range(self.weight.size):

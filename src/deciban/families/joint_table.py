@@ -1,4 +1,4 @@
-"""The full joint distribution of a few discrete columns: one die with a side for each tuple."""
+"""Family of blocks of discrete columns: the full joint distribution, one probability per tuple of values."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -52,29 +52,28 @@ Cuts = tuple[tuple[float, ...] | None, ...] | None
 class JointTable(BlockFamily):
     """Several discrete columns together: P(tuple | class) = (count + alpha) / (rows + alpha * possible tuples).
 
-    All its columns are one block. A row with a missing cell is left out when counting; when scoring, a missing member
-    is summed over, and so is one with a value that no class has seen, unless `unseen` demands otherwise.
+    All columns are one block. Rows with a missing cell are left out in training. In scoring, missing cells are summed
+    over, and by default also values not seen in training (see `unseen`).
 
     Parameters
     ----------
     alpha : float, default=1.0
-        The smoothing: how many rows are added to each possible tuple of each class. With 0 and all columns in one
+        Smoothing: number of rows added to each possible tuple of each class. With 0 and all columns in one
         block, the posterior is plain counting.
     unseen : {"ignore", "smooth", "error"}, default="ignore"
-        What a value that no class has seen is worth when scoring: no evidence, the probability of a zero count, or a
-        DataError.
+        How to score a value not seen in training: no evidence, the probability of a zero count, or a DataError.
     cuts : tuple of (tuple of float or None), default=None
-        For each column the rising numbers at which it is cut into intervals, or None where its values are taken as they
-        are. None: no column is cut.
+        For each column, the ascending numbers at which it is cut into intervals, or None to use its values as they are.
+        None: no column is cut.
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     See Also
     --------
-    Categorical : Each column by itself.
+    Categorical : Each column on its own.
 
     Examples
     --------
@@ -96,7 +95,7 @@ class JointTable(BlockFamily):
         check_unseen(self.unseen)
         for cuts in self.cuts or ():
             if cuts is not None and not all(a < b for a, b in pairwise((-np.inf, *cuts, np.inf))):
-                raise UsageError(f"JointTable(cuts=…): {cuts!r} are not finite numbers that rise")
+                raise UsageError(f"JointTable(cuts=…): expected finite numbers in ascending order, found {cuts!r}")
 
     def marginal_family(self) -> Categorical:
         return Categorical()
@@ -110,7 +109,7 @@ class JointTable(BlockFamily):
         return self.cuts is not None
 
     def __str__(self) -> str:
-        """Without the numbers of the cuts, which may be many."""
+        """Return the repr without the cuts, which may be many."""
         if self.cuts is None:
             return repr(self)
         cut = ", ".join("as it is" if cuts is None else f"{len(cuts) + 1} intervals" for cuts in self.cuts)
@@ -118,7 +117,7 @@ class JointTable(BlockFamily):
 
     def read(self, batch: Readable, columns: Sequence[int]) -> list[pa.Array]:
         if self.cuts is not None and len(self.cuts) != len(columns):
-            raise UsageError(f"JointTable(cuts=…) has cuts of {len(self.cuts)} columns, its block has {len(columns)}")
+            raise UsageError(f"JointTable(cuts=…): found cuts of {len(self.cuts)} columns, expected {len(columns)}")
         return [self._member(batch, column, k) for k, column in enumerate(columns)]
 
     def _member(self, batch: Readable, column: int, k: int) -> pa.Array:
@@ -148,7 +147,7 @@ class JointTable(BlockFamily):
     def score_left_out(
         self, statistic: Tuples, cells: list[pa.Array], rows: LeftOutRows, slot: Integers, out: Floats
     ) -> None:
-        """Rows with the only cell of some level are counted anew, for that level is gone without them."""
+        """Score by formula; rows with the only cell of some level are refitted, because the level disappears."""
         whole = self.estimate(statistic)
         evidence = np.zeros((rows.labels.size, 1, out.shape[2]))
         first = np.zeros(1, dtype=np.int64)
@@ -177,7 +176,7 @@ class JointTable(BlockFamily):
     def add_covariance(
         self, whole: "JointTableLikelihood", statistic: Tuples, cells: list[pa.Array], weight: Floats, out: Covariance
     ) -> None:
-        """Rows with a missing member take the variance of the shares of the others."""
+        """Add the variance of the shares of the known members."""
         codes = statistic.codes(cells)
         for pattern, rows in group_by_missing(codes < 0):
             if not pattern.all():
@@ -189,7 +188,7 @@ class JointTable(BlockFamily):
 
 @dataclass(frozen=True)
 class JointTableLikelihood(BaseLikelihood):
-    """P(tuple | class) of the whole tuples; those of other patterns of missing members are made when needed."""
+    """P(tuple | class) of complete tuples; tables for missing members are built on demand."""
 
     statistic: Tuples
     alpha: float
@@ -211,7 +210,7 @@ class JointTableLikelihood(BaseLikelihood):
             out[rows, slot[0]] += part[:, 0]
 
     def shapley_values(self, cells: list[pa.Array]) -> ShapleyValues:
-        """By the tables of some columns, the others summed over."""
+        """Return Shapley values from the tables of subsets of columns, the others summed over."""
 
         def evidence_of(known: Flags) -> Floats:
             some = [cell if keep else pa.nulls(len(cell), cell.type) for cell, keep in zip(cells, known, strict=True)]
@@ -225,7 +224,7 @@ class JointTableLikelihood(BaseLikelihood):
         return TupleTable.of(self.statistic, self.alpha, columns)
 
     def _absent(self, codes: Integers, cells: list[pa.Array]) -> Flags:
-        """Which members to sum over."""
+        """Return a flag for each cell that is summed over."""
         unseen = codes == -2
         if self.unseen == "error" and unseen.any():
             row, column = (int(i) for i in np.argwhere(unseen)[0])
@@ -260,7 +259,7 @@ class JointTableLikelihood(BaseLikelihood):
         return Lowered([[term]], refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
-        """Tuples that occur, and with smoothing also others: uniformly among all that are possible."""
+        """Draw tuples that occur; with smoothing also any possible tuple, uniformly."""
         columns = len(self.statistic.levels)
         if not len(self.statistic.tuples):
             return [pa.nulls(len(labels)) for _ in range(columns)]
@@ -273,7 +272,7 @@ class JointTableLikelihood(BaseLikelihood):
         return [self.statistic.levels[j].take(pa.array(tuples[:, j])) for j in range(columns)]
 
     def estimates(self) -> list[ParameterEstimates]:
-        """P(tuple | class) of the tuples that occur, and `unseen`, that of each of the others that there can be."""
+        """Return P(tuple | class) of the tuples that occur, and `unseen`, that of each other possible tuple."""
         shares = np.exp(self.complete.log_shares)
         levels = [self._values(j) for j in range(len(self.statistic.levels))]
         codes, _ = self.statistic.marginal(np.arange(len(levels)))
@@ -284,7 +283,7 @@ class JointTableLikelihood(BaseLikelihood):
         return [ParameterEstimates(found, tuples)]
 
     def _values(self, j: int) -> list[Any]:
-        """The values of a column, or the intervals (low, high) that it is cut into."""
+        """Return the values of a column, or the intervals (low, high) that it is cut into."""
         values: list[Any] = self.statistic.levels[j].to_pylist()
         cuts = None if self.cuts is None else self.cuts[j]
         if cuts is None:
@@ -293,7 +292,7 @@ class JointTableLikelihood(BaseLikelihood):
         return [(edges[place], edges[place + 1]) for place in values]
 
     def free_parameters(self) -> FreeParameters:
-        """The shares of all tuples that there can be but one; apart, of the values of each column."""
+        """Return the number of possible tuples minus one, for each class."""
         sizes, classes = [len(levels) for levels in self.statistic.levels], len(self.statistic.table)
         apart = classes * sum(max(size - 1, 0) for size in sizes)
         joint = classes * max(prod(sizes) - 1, 0)
@@ -313,10 +312,10 @@ class JointTableLikelihood(BaseLikelihood):
 
 @dataclass(frozen=True)
 class TupleTable:
-    """The tuples of some columns, the others summed over, with their counts and log P(tuple | class), tuple by class.
+    """Tuples of some columns, the others summed over, with their counts and log P(tuple | class), tuple by class.
 
-    A tuple of these columns stands for as many whole tuples as the others have combinations, each smoothed by the
-    family's alpha; together that is `alpha`. After the tuples stands one that does not occur.
+    alpha: the family's alpha times the number of combinations of the other columns. The last row of `log_shares` is
+    that of a tuple that does not occur.
     """
 
     columns: Integers
@@ -346,7 +345,7 @@ class TupleTable:
         return cls(columns, radix, keys[order], tuples[order], order, counts, log(shares), alpha * hidden, possible)
 
     def find(self, codes: Integers) -> Codes:
-        """Where the tuple of each row of `codes` stands; the number of tuples where it does not occur."""
+        """Return the position of the tuple of each row of `codes`; the number of tuples if it does not occur."""
         wanted = codes[:, self.columns]
         missing = np.int32(self.keys.size)
         if not missing:
@@ -367,7 +366,7 @@ class TupleTable:
 
 
 def _radix(sizes: Floats) -> Integers:
-    """Factors that make one number of a tuple of codes, as long as there are numbers enough."""
+    """Return the factors that turn a tuple of codes into one number; they overflow if there are too many tuples."""
     factors = np.ones(sizes.size, dtype=np.int64)
     with np.errstate(over="ignore"):
         for j in range(sizes.size - 2, -1, -1):

@@ -1,4 +1,4 @@
-"""Amounts above zero whose logarithm is bell-shaped: incomes, prices, concentrations."""
+"""Family of positive amounts with a normally distributed logarithm: incomes, prices, concentrations."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from deciban.util.text_tables import format_number
 
 
 def positive_log(numbers: Numbers) -> Floats:
-    """The logarithms of the numbers above 0; NaN for all others."""
+    """Return the logarithms of the numbers above 0; NaN for all others."""
     wide = numbers.astype(np.float64)
     return np.log(wide, out=np.full_like(wide, np.nan), where=wide > 0.0)
 
@@ -43,30 +43,30 @@ def positive_log(numbers: Numbers) -> Floats:
 class LogNormal(NormalShaped):
     """Amounts above 0, such as incomes and prices: a log-normal distribution for each class, normal in log x.
 
-    Each column is a block of its own.
+    Each column is a separate block.
 
     Parameters
     ----------
     variance : PerClass, Pooled or Shrunk, default=PerClass()
-        Whether each class has a variance (of log x) of its own, all have one, or something between.
+        One variance (of log x) per class, one for all classes, or a weighted mean of both.
     ddof : float, default=0.0
-        What is subtracted from the weight below the variance: 0 is maximum likelihood, 1 unbiased. With `Pooled` it is
-        subtracted once for each class: ddof=1 divides the pooled scatter by n - n_classes.
+        Delta degrees of freedom, as in `numpy.var`: 0 is maximum likelihood, 1 unbiased. With `Pooled` it is subtracted
+        once per class: ddof=1 divides the pooled scatter by n - n_classes.
     floor : float, default=0.0
-        The least variance of log x, as a share of the column's over all classes. At 0 there is none; a class whose n
-        cells are all equal (but for rounding) then takes 1/(n+1) of the column's.
+        Minimum variance of log x, as a share of the column's over all classes. With 0, only a class of n equal cells is
+        adjusted: its variance is 1/(n+1) of the column's.
     outside : {"error", "ignore"}, default="error"
-        What is done with a cell outside the support. "error": a DataError when learning, probability 0 in every class
-        when scoring. "ignore": it is a missing cell.
+        How to treat a cell outside the support. "error": raise DataError in training; in scoring, every class has
+        probability 0. "ignore": treat the cell as missing.
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     See Also
     --------
-    Gamma : The other family of amounts above 0.
+    Gamma : The other family of positive amounts.
     Gaussian : Real numbers of either sign.
 
     Examples
@@ -142,7 +142,7 @@ class LogNormalLikelihood(BaseLikelihood):
         return [np.exp(column) for column in self.normal.sample(labels, rng)]
 
     def estimates(self) -> list[ParameterEstimates]:
-        """The mean and variance of the logarithm of the cells."""
+        """Return the mean and variance of the logarithm of the cells."""
         found = (block.parameters for block in self.normal.estimates())
         return [ParameterEstimates({"log_mean": log["mean"], "log_variance": log["variance"]}) for log in found]
 
@@ -158,7 +158,7 @@ class LogNormalLikelihood(BaseLikelihood):
         return np.unique(modes[np.isfinite(modes)])
 
     def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
-        """The features are logarithms."""
+        """Return terms whose features are logarithms."""
         return [_of_logs(terms) for terms in self.normal.discriminant_terms([f"log({name})" for name in names])]
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
@@ -171,5 +171,5 @@ class LogNormalLikelihood(BaseLikelihood):
 
 
 def _of_logs(terms: DiscriminantTerms) -> DiscriminantTerms:
-    """Terms of the logarithms of cells, as terms of the cells."""
+    """Return terms of the logarithms of cells as terms of the cells."""
     return replace(terms, features=lambda cells: terms.features(positive_log(cells)))

@@ -1,4 +1,4 @@
-"""Counts over a vocabulary."""
+"""Families of counts over a vocabulary."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ Amounts = Numbers | SparseRows
 
 
 def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
-    """The cells, none of them negative or infinite; beyond TOO_LARGE they are cut off, so that sums stay finite."""
+    """Return the cells, limited to TOO_LARGE so that sums stay finite; negative and infinite cells raise BadCell."""
     cells = batch.amounts(columns)
     stored = cells if isinstance(cells, np.ndarray) else cells.stored
     if kernels.cell_counts.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
@@ -49,19 +49,19 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
     return cut if isinstance(cells, np.ndarray) else cells.with_values(cut)
 
 
-def _as_words(cells: Amounts) -> tuple[Any, Floats]:
-    """The cells as a sparse matrix without missing ones, and the sum of each row."""
+def _to_sparse(cells: Amounts) -> tuple[Any, Floats]:
+    """Return the cells as a sparse matrix, with 0 for missing cells, and the sum of each row."""
     words = scipy.sparse.csr_array(cells) if isinstance(cells, np.ndarray) else cells.matrix()
     words.data = np.nan_to_num(words.data.astype(np.float64))
     return words, np.asarray(words.sum(axis=1), dtype=np.float64).reshape(-1, 1)
 
 
-def amount_shares(cells: Amounts, slope: Floats, base: Floats | None = None) -> ShapleyValues:
-    """What each column adds, its amount times its slope (column by class): the evidence is a sum as it is.
+def share_amounts(cells: Amounts, slope: Floats, base: Floats | None = None) -> ShapleyValues:
+    """Return the Shapley value of each column: its amount times its slope (column by class).
 
-    base: what is the same for every class, for each row; it goes to the columns by their amounts.
+    base: log factor of each row that is the same for every class; it is distributed in proportion to the amounts.
     """
-    words, length = _as_words(cells)
+    words, length = _to_sparse(cells)
     amounts = words.toarray()
     with np.errstate(invalid="ignore"):
         values = np.where(amounts[:, :, None] > 0.0, amounts[:, :, None] * slope, 0.0)
@@ -71,11 +71,11 @@ def amount_shares(cells: Amounts, slope: Floats, base: Floats | None = None) -> 
 
 
 def add_amounts_variance(counts: Floats, alpha: Alpha, cells: Amounts, weight: float | Floats, out: Floats) -> None:
-    """Add to out[row, class] the variance of x1 log p1 + x2 log p2 + ...: sum of x²/k less (sum of x)²/n.
+    """Add to out[row, class] the variance of x1 log p1 + x2 log p2 + ...: sum of x²/k minus (sum of x)²/n.
 
-    counts: class by column. weight: of all rows, or one for each.
+    counts: class by column. weight: one for all rows, or one per row.
     """
-    words, length = _as_words(cells)
+    words, length = _to_sparse(cells)
     added = counts + np.maximum(alpha_to_array(alpha), 1e-3)
     out += weight**2 * np.maximum(words.power(2) @ (1.0 / added).T - length**2 / added.sum(axis=1), 0.0)
 
@@ -83,26 +83,26 @@ def add_amounts_variance(counts: Floats, alpha: Alpha, cells: Amounts, weight: f
 def add_complement_covariance(
     counts: Floats, alpha: Alpha, cells: Amounts, weight: float | Floats, size: Floats, out: Covariance
 ) -> None:
-    """Add the errors of shares among all other classes, which two classes share as far as they are of third ones.
+    """Add the estimation errors of shares among the other classes.
 
-    The evidence of each class is divided by its `size`, which is held fixed. By the count of a word in a third class,
-    whose variance is that count, the evidence of a class changes by (amount of the word) / (count among the others)
-    less length / (words of the others).
+    The errors of two classes are correlated through the counts of third classes. The count of a word has itself as
+    variance. The evidence of a class changes with it by (amount of the word) / (count in the other classes) minus
+    length / (words of the other classes). The evidence of each class is divided by its `size`, which is held fixed.
     """
     own = np.zeros_like(out.own)
     others = counts.sum(axis=0) - counts
     add_amounts_variance(others, alpha, cells, weight, own)
     out.own[:] += own / size**2
-    words, length = _as_words(cells)
+    words, length = _to_sparse(cells)
     x, row = words.data, np.repeat(np.arange(words.shape[0]), np.diff(words.indptr))
     added = others + np.maximum(alpha_to_array(alpha), 1e-3)
     inverse, share = 1.0 / added, length / added.sum(axis=1)
-    third = others - counts  # of a class and itself, as the product below takes them for two
+    third = others - counts  # corrects the product below, which treats a class and itself as two classes
     twice = words.power(2) @ (third * inverse**2).T - 2.0 * share * (words @ (third * inverse).T)
     twice += share**2 * third.sum(axis=1)
 
     def at_words(table: Floats, along: Floats) -> Floats:
-        """The sum over classes of table[class, word] along[row, class], for each word that a row has."""
+        """Return the sum over classes of table[class, word] * along[row, class], for each word of each row."""
         found = np.zeros(x.size)
         for c in range(len(table)):
             found += table[c, words.indices] * along[row, c]
@@ -126,7 +126,7 @@ def add_complement_covariance(
 
 
 class AmountsFamily(BlockFamily):
-    """A block of counts, into which new columns may come."""
+    """Base class of blocks of counts that accept new columns."""
 
     accepts_new_columns = True
     statistic_key = "amounts"
@@ -148,15 +148,15 @@ class AmountsFamily(BlockFamily):
         return questions.totals([Amount(column) for column in columns])
 
 
-def _word_parameters(statistic: Totals) -> FreeParameters:
-    """How many shares had to be learned: those of all words that occur but one."""
+def _count_parameters(statistic: Totals) -> FreeParameters:
+    """Return the number of words that occur minus one, for each class."""
     words, classes = int(statistic.present.any(axis=0).sum()), len(statistic.total)
     each = classes * max(words - 1, 0)
     return FreeParameters((each,), each, unbounded=True)
 
 
-def _amount_terms(names: Sequence[str], slope: Floats) -> DiscriminantTerms:
-    """The terms of amounts times their slope; a missing amount counts as 0."""
+def _build_amount_terms(names: Sequence[str], slope: Floats) -> DiscriminantTerms:
+    """Return the terms of amounts times slopes; a missing amount counts as 0."""
 
     def amounts(cells: Amounts) -> Floats:
         dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
@@ -166,7 +166,7 @@ def _amount_terms(names: Sequence[str], slope: Floats) -> DiscriminantTerms:
 
 
 def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers, out: Floats) -> None:
-    """Add weight * (cells times slope) to the block's slot; `slope` is in lanes."""
+    """Add weight * (cells times slope) to the slot of the block; `slope` is padded to lanes."""
     if weight[0] == 0.0:
         return
     total = np.empty(slope.shape[1])
@@ -176,7 +176,7 @@ def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers,
         kernels.scoring.score_sparse_linear(*cells.kernel_arrays(), slope, weight[0], slot[0], total, out)
 
 
-def amounts_left_out(
+def score_amounts_left_out(
     family: "Multinomial | Complement",
     statistic: Totals,
     counts: Floats,
@@ -188,15 +188,16 @@ def amounts_left_out(
     by_others: bool = False,
     normed: bool = False,
 ) -> None:
-    """Score each row by the shares of words among the other rows; `by_others`, those of the other classes.
+    """Score each row by the shares of words among the other rows; by_others: in the other classes.
 
-    Weights that were `normed`, a column that only this row has, and a class without other rows are counted anew.
+    Rows are refitted if weights are `normed`, if a column occurs in no other row, or if their class has no other row.
     """
     words = SparseRows.of(scipy.sparse.csr_array(cells)) if isinstance(cells, np.ndarray) else cells
     weight = statistic.present.max(axis=1)
     lonely = statistic.present.sum(axis=0) <= rows.removed.max(initial=0.0)
-    anew = (rows.removed > 0.0) & (normed | lonely.any() | (weight[rows.labels] <= rows.removed * (1.0 + 1e-9)))
-    plain, again = np.flatnonzero(~anew), np.flatnonzero(anew)
+    last = weight[rows.labels] <= rows.removed * (1.0 + 1e-9)
+    refitted = (rows.removed > 0.0) & (normed | lonely.any() | last)
+    plain, again = np.flatnonzero(~refitted), np.flatnonzero(refitted)
     seen = float(statistic.present.any(axis=0).sum())
     alpha = np.broadcast_to(np.asarray(family.alpha, dtype=np.float64), (counts.shape[1],)).copy()
     added = float(alpha.sum()) if isinstance(family.alpha, tuple) else float(family.alpha) * seen
@@ -216,34 +217,34 @@ def amounts_left_out(
 
 
 def lower_amounts(columns: ExportedColumns, slope: Floats) -> Lowered:
-    """The amount of each column times its slope (column by class), all in one block."""
+    """Return the amount of each column times its slope (column by class) as terms of one block."""
     terms = [LinearTerm(column, slope[j]) for j, column in enumerate(columns.numbers)]
     return Lowered([[*terms]], [reject_other_than_amounts(column) for column in columns.numbers])
 
 
 @dataclass(frozen=True, repr=False)
 class Multinomial(AmountsFamily):
-    """Counts over a vocabulary, one column for each word: P(word | class) = (total + alpha) / (sum + alpha * words).
+    """Counts over a vocabulary, one column per word: P(word | class) = (total + alpha) / (sum + alpha * words).
 
-    All its columns are one block: a row is a die with a side for each word, thrown once for every count. Columns that
-    turn up later join the block.
+    All columns are one block: the counts of a row have a multinomial distribution. Columns that first appear in later
+    rows join the block.
 
     Parameters
     ----------
     alpha : float or tuple of float, default=1.0
-        The smoothing: how much is added to the total of each column in each class; a tuple has one for each column. 0
-        is maximum likelihood, 1 Laplace's rule.
+        Smoothing: amount added to the total of each column in each class; a tuple has one entry per column. 0 is
+        maximum likelihood, 1 Laplace's rule.
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     See Also
     --------
-    Complement : Scores by what the other classes lack.
-    Poisson : Counts that are independent of each other.
-    Text : The same for columns of texts.
+    Complement : Scores by the words of the other classes.
+    Poisson : Independent counts.
+    Text : The same model for columns of texts.
 
     Examples
     --------
@@ -263,7 +264,9 @@ class Multinomial(AmountsFamily):
         check_alpha(self.alpha)
 
     def estimate(self, statistic: Totals) -> "MultinomialLikelihood":
-        seen = np.asarray(statistic.present.any(axis=0))  # a word that is missing in all rows is not in the vocabulary
+        seen = np.asarray(
+            statistic.present.any(axis=0)
+        )  # a column that is missing in all rows is not in the vocabulary
         share = np.where(
             seen, smooth_shares(statistic.total, alpha_to_array(self.alpha), float(seen.sum())), 0.0
         ).T.copy()
@@ -271,7 +274,9 @@ class Multinomial(AmountsFamily):
         return MultinomialLikelihood(share, log_share, statistic, self.alpha)
 
     def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOutRows, slot: Integers, out: Floats) -> None:
-        amounts_left_out(self, statistic, statistic.total, self.estimate(statistic).log_share, cells, rows, slot, out)
+        score_amounts_left_out(
+            self, statistic, statistic.total, self.estimate(statistic).log_share, cells, rows, slot, out
+        )
 
     def add_covariance(self, whole: Any, statistic: Totals, cells: Amounts, weight: Floats, out: Covariance) -> None:
         add_amounts_variance(statistic.total, self.alpha, cells, weight[0], out.own)
@@ -296,7 +301,7 @@ class MultinomialLikelihood(BaseLikelihood):
         return in_lanes(self.log_share)
 
     def log_common_factor(self, cells: Amounts) -> Floats:
-        """log m! - sum of log x!, the number of orders in which the same words can be thrown."""
+        """Return the log multinomial coefficient, log m! - sum of log x!."""
         if isinstance(cells, np.ndarray):
             filled = np.nan_to_num(cells.astype(np.float64))
             length, ways = filled.sum(axis=1), scipy.special.gammaln(filled + 1.0).sum(axis=1)
@@ -309,14 +314,13 @@ class MultinomialLikelihood(BaseLikelihood):
         return np.asarray(scipy.special.gammaln(np.asarray(length, dtype=np.float64) + 1.0) - ways)[:, None]
 
     def shapley_values(self, cells: Amounts) -> ShapleyValues:
-        return amount_shares(cells, self.log_share, self.log_common_factor(cells))
+        return share_amounts(cells, self.log_share, self.log_common_factor(cells))
 
     def lower(self, columns: ExportedColumns) -> Lowered:
         return lower_amounts(columns, self.log_share)
 
     def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
-        """`length` words, or as many as a row of the class has on average: then a Poisson number of them, and so is
-        that of each."""
+        """Draw counts of `length` words; by default of a Poisson number of words with the mean length of the class."""
         if length is not None:
             share = self.share / np.maximum(self.share.sum(axis=0), 1e-300)
             drawn = np.zeros((len(labels), len(share)), dtype=np.int64)
@@ -332,10 +336,10 @@ class MultinomialLikelihood(BaseLikelihood):
         return [ParameterEstimates({"probability": np.ascontiguousarray(self.share.T)})]
 
     def free_parameters(self) -> FreeParameters:
-        return _word_parameters(self.statistic)
+        return _count_parameters(self.statistic)
 
     def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
-        return [_amount_terms(names, self.log_share)]
+        return [_build_amount_terms(names, self.log_share)]
 
     def _fraction(self, totals: Floats, word: int) -> str:
         if isinstance(self.alpha, tuple):
@@ -358,28 +362,28 @@ class MultinomialLikelihood(BaseLikelihood):
 
 @dataclass(frozen=True, repr=False)
 class Complement(AmountsFamily):
-    """Counts over a vocabulary, each class scored by how little the *other* classes use the words.
+    """Counts over a vocabulary, each class scored by how rarely the *other* classes use the words.
 
-    It is a score and not a likelihood: posteriors are softmax(score + log prior), and nothing can be sampled. All its
+    It is a score, not a likelihood: posteriors are softmax(score + log prior), and sampling is not supported. All
     columns are one block.
 
     Parameters
     ----------
     alpha : float or tuple of float, default=1.0
-        The smoothing: how much is added to the total of each column in each class; a tuple has one for each column. 0
-        is maximum likelihood, 1 Laplace's rule.
+        Smoothing: amount added to the total of each column in each class; a tuple has one entry per column. 0 is
+        maximum likelihood, 1 Laplace's rule.
     norm : bool, default=False
-        Whether the weights of each class are divided by the sum of their sizes.
+        Divide the weights of each class by the sum of their absolute values.
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     See Also
     --------
     Multinomial : The likelihood of the same counts.
-    deciban.dropin.ComplementNB : With scikit-learn's names, and without the prior.
+    deciban.dropin.ComplementNB : With scikit-learn's parameters, and without the prior.
 
     Examples
     --------
@@ -409,7 +413,7 @@ class Complement(AmountsFamily):
     def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOutRows, slot: Integers, out: Floats) -> None:
         others = statistic.total.sum(axis=0) - statistic.total
         table = self.estimate(statistic).weight
-        amounts_left_out(self, statistic, others, table, cells, rows, slot, out, by_others=True, normed=self.norm)
+        score_amounts_left_out(self, statistic, others, table, cells, rows, slot, out, by_others=True, normed=self.norm)
 
     def add_covariance(self, whole: Any, statistic: Totals, cells: Amounts, weight: Floats, out: Covariance) -> None:
         size = np.ones(len(statistic.total))
@@ -420,7 +424,7 @@ class Complement(AmountsFamily):
 
 @dataclass(frozen=True)
 class ComplementScore(BaseLikelihood):
-    """What each occurrence of a word adds to the score of a class, column by class."""
+    """Score that each occurrence of a word adds to a class, column by class."""
 
     weight: Floats
     statistic: Totals
@@ -433,7 +437,7 @@ class ComplementScore(BaseLikelihood):
         return in_lanes(self.weight)
 
     def shapley_values(self, cells: Amounts) -> ShapleyValues:
-        return amount_shares(cells, self.weight)
+        return share_amounts(cells, self.weight)
 
     def lower(self, columns: ExportedColumns) -> Lowered:
         return lower_amounts(columns, self.weight)
@@ -450,10 +454,10 @@ class ComplementScore(BaseLikelihood):
         return [ParameterEstimates({"score": np.ascontiguousarray(self.weight.T)})]
 
     def free_parameters(self) -> FreeParameters:
-        return _word_parameters(self.statistic)
+        return _count_parameters(self.statistic)
 
     def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
-        return [_amount_terms(names, self.weight)]
+        return [_build_amount_terms(names, self.weight)]
 
     def formula(self, cells: Amounts, row: int, column: int, label: int) -> str:
-        return "exp(score), how little the other classes use these words"
+        return "exp(score), by how rarely the other classes use these words"

@@ -1,4 +1,4 @@
-"""Counts of events: visits, defects, goals."""
+"""Family of counts of events: visits, defects, goals."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -37,27 +37,27 @@ from deciban.util.text_tables import format_digits, format_number
 class Poisson(ColumnFamily):
     """Counts 0, 1, 2, …: a Poisson distribution for each class and column.
 
-    Each column is a block of its own. A column without any event in n rows has the rate 1/(n+1) in every class, as if
-    the next row had one: it is no evidence for any class, and an event there is rare, not impossible.
+    Each column is a separate block. A column without any event in n rows has the rate 1/(n+1) in every class, as if the
+    next row had one. It has no evidence, and an event there is rare instead of impossible.
 
     Parameters
     ----------
     alpha : float, default=0.0
-        The smoothing: how many rows at the column's overall mean are added to each class. 0 is maximum likelihood,
-        where a class that never saw an event gives it probability 0.
+        Smoothing: number of rows at the column's overall mean added to each class. 0 is maximum likelihood:
+        a class without any event gives events probability 0.
     outside : {"error", "ignore"}, default="error"
-        What is done with a cell outside the support. "error": a DataError when learning, probability 0 in every class
-        when scoring. "ignore": it is a missing cell.
+        How to treat a cell outside the support. "error": raise DataError in training; in scoring, every class has
+        probability 0. "ignore": treat the cell as missing.
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     See Also
     --------
-    Multinomial : Counts of words, of which only the shares matter.
-    Gamma : Amounts that are no whole numbers.
+    Multinomial : Counts of words; only their proportions matter.
+    Gamma : Amounts that are not whole numbers.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Poisson(ColumnFamily):
         return PoissonLikelihood(rate.copy(), np.where(known, log(rate), 0.0), self.outside)
 
     def _rates(self, total: Floats, present: Floats, axis: int) -> Floats:
-        """The rate of each class, which stand along `axis`."""
+        """Return the rate of each class; classes are along `axis`."""
         every, rows = total.sum(axis=axis, keepdims=True), present.sum(axis=axis, keepdims=True)
         overall = np.divide(every, rows, out=np.zeros_like(rows), where=rows > 0.0)
         top, bottom = total + self.alpha * overall, present + self.alpha
@@ -133,7 +133,7 @@ class Poisson(ColumnFamily):
     def add_covariance(
         self, whole: "PoissonLikelihood", statistic: Totals, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
-        """Add the errors of the rates: a rate r has the variance r/n."""
+        """Add the estimation errors of the rates: the estimate of a rate r has the variance r/n."""
         rate, rows = whole.rate, np.maximum(statistic.present.T + self.alpha, 0.5)
         numbers = COUNTS.mask_outside(cells)
         for j in np.flatnonzero((weight != 0.0) & statistic.total.any(axis=0)):
@@ -194,5 +194,5 @@ class PoissonLikelihood(BaseLikelihood):
 
 
 def _counts_in(column: int, cells: Numbers) -> Floats:
-    """The counts in a column, as a feature; NaN for other numbers."""
+    """Return the counts in a column as a feature; NaN for other numbers."""
     return np.asarray(COUNTS.mask_outside(cells[:, column : column + 1]), dtype=np.float64)

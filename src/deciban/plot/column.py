@@ -7,12 +7,12 @@ import numpy as np
 from deciban.explain.column_values import (
     ColumnCounts,
     ColumnValues,
-    column_place,
-    counted_column,
-    density_of_each,
-    evidence_alone,
-    values_of,
-    words_of,
+    compute_density_of_each,
+    compute_evidence_alone,
+    find_column,
+    find_column_counts,
+    get_column_values,
+    get_text_words,
 )
 from deciban.plot.display import (
     TEXT_SIZE,
@@ -129,11 +129,11 @@ class ColumnDisplay(Display):
         ColumnDisplay
         """
         fitted = get_fitted(estimator)
-        place = column_place(fitted, column)
-        values = words_of(fitted, place) or values_of(fitted, place)
-        density = density_of_each(fitted.generative, [values])[0]
-        counts = counted_column(fitted.counts, values.column)
-        evidence = evidence_alone(fitted.model, [values])
+        place = find_column(fitted, column)
+        values = get_text_words(fitted, place) or get_column_values(fitted, place)
+        density = compute_density_of_each(fitted.generative, [values])[0]
+        counts = find_column_counts(fitted.counts, values.column)
+        evidence = compute_evidence_alone(fitted.model, [values])
         return cls(values, fitted.classes, evidence, density, counts, fitted.counts.class_weight).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

@@ -10,8 +10,8 @@ from deciban.decisions.decide import compute_risks
 from deciban.decisions.loss import Loss
 from deciban.decisions.regions import Interval, compute_areas, find_decisions, find_least_risk
 from deciban.errors import Argument, UsageError
-from deciban.explain.column_values import ColumnValues, values_of
-from deciban.explain.decision_curves import curves_of_column, curves_of_result, joint_of, places_of_columns
+from deciban.explain.column_values import ColumnValues, get_column_values
+from deciban.explain.decision_curves import compute_joint, find_columns, make_column_curves, make_result_curves
 from deciban.explain.estimates import Estimates
 from deciban.fitting.fit import open_examples
 from deciban.fitting.update import find_class_places
@@ -101,7 +101,7 @@ class DecisionDisplay(Display):
         The values at which the decision changes.
     areas : ndarray of shape (n_decisions, n_classes)
         The probability of each pair of decision and true class.
-    risk, min_risk, avoidable : float
+    risk, bayes_risk, avoidable : float
         The expected loss of the regions, that of the best regions, and their difference.
     ax_, figure_ : Axes, Figure
         The axes and the figure.
@@ -145,7 +145,7 @@ class DecisionDisplay(Display):
         self.discrete = discrete
         self.areas = compute_areas(self.regions, joint, x, len(loss.matrix))
         least = compute_areas(self.best_regions, joint, x, len(loss.matrix))
-        self.risk, self.min_risk = (float((loss.matrix * area).sum()) for area in (self.areas, least))
+        self.risk, self.bayes_risk = (float((loss.matrix * area).sum()) for area in (self.areas, least))
 
     @property
     def boundaries(self) -> list[float]:
@@ -155,7 +155,7 @@ class DecisionDisplay(Display):
     @property
     def avoidable(self) -> float:
         """Risk of the regions minus the risk of the best regions."""
-        return max(self.risk - self.min_risk, 0.0)
+        return max(self.risk - self.bayes_risk, 0.0)
 
     @classmethod
     def from_bayes_error(
@@ -180,9 +180,9 @@ class DecisionDisplay(Display):
             raise UsageError("this result has no distributions", remedy="pass a result of deciban.bayes_error")
         if not result.regions:
             return DecisionMapDisplay.from_bayes_error(result, ax=ax)
-        curves = curves_of_result(result)
+        curves = make_result_curves(result)
         shown = cls(curves.x, curves.joint, result.loss, curves.rule, curves.best, name, curves.discrete)
-        shown.areas, shown.risk, shown.min_risk = result.areas, result.risk, result.bayes_risk  # to the last digit
+        shown.areas, shown.risk, shown.bayes_risk = result.areas, result.risk, result.bayes_risk  # to the last digit
         return shown.plot(ax)
 
     @classmethod
@@ -231,7 +231,7 @@ class DecisionDisplay(Display):
         DecisionDisplay or DecisionMapDisplay
         """
         fitted = get_fitted(estimator if priors is None else estimator.with_prior(priors))
-        wanted = places_of_columns(fitted, columns)
+        wanted = find_columns(fitted, columns)
         costs = loss_for(fitted, loss)
         points = None if X is None else _read_points(fitted, wanted, X, y)
         if wanted.size == 2:
@@ -240,9 +240,9 @@ class DecisionDisplay(Display):
                     (Argument("boundaries"), " needs exactly one column"), remedy="leave it out, or pass one column"
                 )
             return DecisionMapDisplay.from_fitted(fitted, wanted, costs, points=points, ax=ax)
-        curves = curves_of_column(fitted, int(wanted[0]), costs, boundaries, decisions)
+        curves = make_column_curves(fitted, int(wanted[0]), costs, boundaries, decisions)
         name = fitted.counts.schema.column_name(int(wanted[0]))
-        numbers = values_of(fitted, int(wanted[0])).numbers
+        numbers = get_column_values(fitted, int(wanted[0])).numbers
         lowest = np.nan if numbers is None else float(numbers[0])
         if points is not None and np.isfinite(points.values).any():
             lowest = float(np.nanmin(points.values))
@@ -252,7 +252,7 @@ class DecisionDisplay(Display):
         )
         if curves.areas is not None:  # to the last digit
             shown.areas = curves.areas[0]
-            shown.risk, shown.min_risk = (float((costs.matrix * area).sum()) for area in curves.areas)
+            shown.risk, shown.bayes_risk = (float((costs.matrix * area).sum()) for area in curves.areas)
         return shown.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> "DecisionDisplay":
@@ -513,13 +513,13 @@ class DecisionMapDisplay(Display):
         -------
         DecisionMapDisplay
         """
-        values = [values_of(fitted, int(column), SIDE_POINTS, even=True) for column in columns]
+        values = [get_column_values(fitted, int(column), SIDE_POINTS, even=True) for column in columns]
         for one in values:
             if one.numbers is None or one.dates:
                 raise UsageError(f"column {one.name!r} is not numeric", remedy="choose two numeric columns")
         x, y = (_get_axis_points(one, None if points is None else points.values[:, k]) for k, one in enumerate(values))
         grid = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
-        joint = joint_of(fitted, values, grid).reshape(y.size, x.size, -1)
+        joint = compute_joint(fitted, values, grid).reshape(y.size, x.size, -1)
         names = (values[0].name, values[1].name)
         kind = _find_boundary_kind(fitted) if all(one.kind == "continuous" for one in values) else None
         return cls(x, y, joint, loss, names, _find_ellipses(fitted, names), kind, points).plot(ax)
@@ -676,7 +676,9 @@ def _get_axis_points(values: ColumnValues, shown: Floats | None) -> Floats:
     if shown is None or not np.isfinite(shown).any():
         return values.numbers
     low, high = np.fmin(values.numbers[0], np.nanmin(shown)), np.fmax(values.numbers[-1], np.nanmax(shown))
-    return np.linspace(low, high, SIDE_POINTS)
+    room = 0.02 * (high - low)
+    low = low if 0.0 <= low <= room else low - room  # not below 0 if no value is
+    return np.linspace(low, high + room, SIDE_POINTS)
 
 
 def _find_ellipses(fitted: Fitted, names: tuple[str, str]) -> list[Ellipse]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deciban.errors import Argument, Place, UsageError, missing_package
-from deciban.explain.calculation import signed
+from deciban.explain.calculation import format_signed
 from deciban.explain.column_values import ColumnValues
 from deciban.model.fitted import Fitted
 from deciban.sources.write import replace_file
@@ -256,7 +256,7 @@ def format_decibans(decibans: float) -> str:
     >>> format_decibans(-2.55), format_decibans(float("inf"))
     ('−2.5', '+∞')
     """
-    return signed(decibans).replace("-", "−")
+    return format_signed(decibans).replace("-", "−")
 
 
 def wilson_interval(share: Floats, rows: Floats) -> tuple[Floats, Floats]:

@@ -6,8 +6,8 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.explain.calculation import cut_endless
-from deciban.explain.columns import column_evidence, values_of_row, written_cell
+from deciban.explain.calculation import clip_infinite
+from deciban.explain.columns import compute_column_evidence, format_cell, read_row_values
 from deciban.plot.display import (
     LINE_COLOR,
     QUIET_COLOR,
@@ -150,7 +150,7 @@ class EvidenceDisplay(Display):
                 parameter=Argument("row", row),
             )
         one = table.slice(row, row + 1)
-        found = column_evidence(fitted.model, one, fitted.model.evidence(one))
+        found = compute_column_evidence(fitted.model, one, fitted.model.evidence(one))
         order = np.argsort(-found.log_posterior[0], kind="stable")
         best = int(order[0]) if label is None else fitted.class_index(label)
         other = next((int(c) for c in order if c != best), None) if against is None else fitted.class_index(against)
@@ -159,7 +159,7 @@ class EvidenceDisplay(Display):
         with np.errstate(invalid="ignore"):
             evidence = DECIBANS * (found.values[0, :, best] - found.values[0, :, other])
             prior = float(DECIBANS * (found.log_prior[best] - found.log_prior[other]))
-        cells = [_format_cell(value) for value in values_of_row(one)]
+        cells = [_format_cell(value) for value in read_row_values(one)]
         names = [
             f"{shorten(name, MAX_NAME_WIDTH)} = {shorten(cell, MAX_CELL_WIDTH)}"
             for name, cell in zip(found.columns, cells, strict=True)
@@ -186,7 +186,7 @@ class EvidenceDisplay(Display):
     def bars(self) -> list[tuple[str, float, float]]:
         """Name, start and end of each bar. Infinite evidence is cut off."""
         steps, bars, total = self.steps, [], 0.0
-        for (name, _), step in zip(steps, cut_endless([step for _, step in steps]), strict=True):
+        for (name, _), step in zip(steps, clip_infinite([step for _, step in steps]), strict=True):
             bars.append((name, total, total + step))
             total += step
         return [*bars, ("sum", 0.0, total)]
@@ -278,7 +278,7 @@ def _format_cell(value: Any) -> str:
     """Format a cell for the label of a bar."""
     if isinstance(value, bool):
         return format_class(value)
-    return format_digits(value) if isinstance(value, float) else written_cell(value)
+    return format_digits(value) if isinstance(value, float) else format_cell(value)
 
 
 def _choose_color(step: float) -> str:

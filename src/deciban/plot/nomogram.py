@@ -8,11 +8,11 @@ import numpy as np
 from deciban.errors import Argument, UsageError
 from deciban.explain.column_values import (
     ColumnValues,
-    column_place,
-    evidence_of_each,
-    log_joint_of,
-    log_odds,
-    values_of,
+    compute_evidence_of_each,
+    compute_log_odds,
+    compute_values_log_joint,
+    find_column,
+    get_column_values,
 )
 from deciban.model.fitted import Fitted
 from deciban.plot.display import (
@@ -171,13 +171,13 @@ class NomogramDisplay(Display):
         if other == place:
             raise UsageError((Argument("against", against), " is the class itself"), remedy="choose another class")
         values = _list_column_values(fitted, columns)
-        decibans = [evidence[:, place] for evidence in evidence_of_each(fitted.model, values, other)]
+        decibans = [evidence[:, place] for evidence in compute_evidence_of_each(fitted.model, values, other)]
         kept = list(range(len(values)))
         if columns is None:
             kept = sorted(kept, key=lambda k: (not np.isinf(decibans[k]).any(), -_measure_range(decibans[k])))[
                 :max_display
             ]
-        prior = float(DECIBANS * log_odds(log_joint_of(fitted.model, []), other)[0, place])
+        prior = float(DECIBANS * compute_log_odds(compute_values_log_joint(fitted.model, []), other)[0, place])
         left_out = fitted.counts.schema.width - len(kept)
         shown = [values[k] for k in kept], [decibans[k] for k in kept]
         return cls(*shown, prior, fitted.classes.tolist()[place], against, left_out).plot(ax)
@@ -337,11 +337,11 @@ def _list_column_values(fitted: Fitted, columns: Sequence[Any] | None) -> list[C
     """Return the values of these columns, or of all columns that have values."""
     draws: dict[int, list[Any]] = {}
     if columns is not None:
-        return [values_of(fitted, column_place(fitted, column), draws=draws) for column in columns]
+        return [get_column_values(fitted, find_column(fitted, column), draws=draws) for column in columns]
     listed = []
     for column in range(fitted.counts.schema.width):
         try:
-            listed.append(values_of(fitted, column, draws=draws))
+            listed.append(get_column_values(fitted, column, draws=draws))
         except UsageError:  # texts, and columns without cells
             continue
     if not listed:

@@ -4,7 +4,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban.explain.column_values import ColumnValues, evidence_alone, log_joint_of, two_columns
+from deciban.explain.column_values import (
+    ColumnValues,
+    compute_evidence_alone,
+    compute_values_log_joint,
+    get_two_columns,
+)
 from deciban.plot.display import (
     DIVERGING,
     MAX_CATEGORIES_DRAWN,
@@ -103,10 +108,13 @@ class PairDisplay(Display):
         PairDisplay
         """
         fitted = get_fitted(estimator)
-        first, second = two_columns(fitted, columns, MAP_POINTS)
+        first, second = get_two_columns(fitted, columns, MAP_POINTS)
         shape = (len(first.cells), len(second.cells), fitted.classes.size)
-        chances = np.exp(log_joint_of(fitted.generative, [first, second]) - log_joint_of(fitted.generative, []))
-        evidence = evidence_alone(fitted.model, [first, second])
+        chances = np.exp(
+            compute_values_log_joint(fitted.generative, [first, second])
+            - compute_values_log_joint(fitted.generative, [])
+        )
+        evidence = compute_evidence_alone(fitted.model, [first, second])
         return cls(first, second, fitted.classes, evidence.reshape(shape), chances.reshape(shape)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

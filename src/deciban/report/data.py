@@ -18,12 +18,17 @@ from deciban.evaluation.importance import (
 )
 from deciban.evaluation.metrics import Evaluation
 from deciban.evaluation.validation import diagnose_rows, evaluate_and_recognize, evaluate_left_out, sample_left_out
-from deciban.explain.calculation import rolled_up
-from deciban.explain.column_values import ColumnValues, density_of_each, evidence_of_each, values_of
-from deciban.explain.columns import form_cell, values_of_row
+from deciban.explain.calculation import roll_up
+from deciban.explain.column_values import (
+    ColumnValues,
+    compute_density_of_each,
+    compute_evidence_of_each,
+    get_column_values,
+)
+from deciban.explain.columns import form_cell, read_row_values
 from deciban.explain.estimates import ParameterCount
 from deciban.explain.explanation import Explanation
-from deciban.explain.words import top_words_of
+from deciban.explain.words import list_top_words
 from deciban.model.fitted import Fitted
 from deciban.model.tuning import Tuning
 from deciban.scoring.predict import loss_for, predict_posteriors
@@ -102,12 +107,12 @@ def collect_columns(fitted: Fitted, importance: Importance, n_open: int, max_col
         few_lines = fitted.classes.size <= MANY_LINES
         points = POINTS_OPEN if rank < n_open and few_lines else POINTS_FOLDED
         try:
-            found.append(values_of(fitted, column, points, draws))
+            found.append(get_column_values(fitted, column, points, draws))
         except UsageError as error:
             found.append(str(error))
     shown = [one for one in found if isinstance(one, ColumnValues)]
-    evidence = dict(zip((one.column for one in shown), evidence_of_each(fitted.model, shown), strict=True))
-    density = dict(zip((one.column for one in shown), density_of_each(fitted.generative, shown), strict=True))
+    evidence = dict(zip((one.column for one in shown), compute_evidence_of_each(fitted.model, shown), strict=True))
+    density = dict(zip((one.column for one in shown), compute_density_of_each(fitted.generative, shown), strict=True))
     return [
         ColumnData(column, fitted.schema.column_name(column), one, evidence[column], density[column])
         if isinstance(one, ColumnValues)
@@ -123,7 +128,7 @@ def _describe_without_values(fitted: Fitted, column: int, note: str) -> ColumnDa
         words = tuple(
             (
                 format_class(label),
-                tuple((word.word, word.decibans) for word in top_words_of(fitted.plain, c, MAX_WORDS_SHOWN, name)),
+                tuple((word.word, word.decibans) for word in list_top_words(fitted.plain, c, MAX_WORDS_SHOWN, name)),
             )
             for c, label in enumerate(fitted.classes.tolist())
         )
@@ -164,7 +169,7 @@ def _explain_row(fitted: Fitted, row: Table, label: int, why: str) -> dict[str, 
     explanation = Explanation.from_model(fitted.model, row)
     reasons = explanation.to_dict(0)
     against = reasons["against"]
-    terms = [] if against is None else rolled_up(explanation.terms(0), MAX_TERMS_SHOWN)
+    terms = [] if against is None else roll_up(explanation.terms(0), MAX_TERMS_SHOWN)
     words = {
         text.column: [[word.word, word.decibans] for word in text.words[:MAX_TERMS_SHOWN]]
         for text in explanation.words(0)
@@ -177,7 +182,7 @@ def _explain_row(fitted: Fitted, row: Table, label: int, why: str) -> dict[str, 
         "posterior": reasons["posterior"],
         "terms": [{"label": name, "decibans": decibans} for name, decibans in terms],
         "words": words,
-        "cells": dict(zip(fitted.model.schema.column_names, map(form_cell, values_of_row(row)), strict=True)),
+        "cells": dict(zip(fitted.model.schema.column_names, map(form_cell, read_row_values(row)), strict=True)),
     }
 
 

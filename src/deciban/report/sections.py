@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.explain.calculation import signed as plain_signed
+from deciban.explain.calculation import format_signed as plain_signed
 from deciban.explain.column_values import ColumnValues
 from deciban.report.data import MANY_LINES, MAX_CATEGORIES_SHOWN, OPEN_COLUMNS, ColumnData, ReportData
 from deciban.report.svg import bar_chart, calibration_chart, dot, line_chart, waterfall

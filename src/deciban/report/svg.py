@@ -5,7 +5,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from deciban.explain.calculation import cut_endless, signed
+from deciban.explain.calculation import clip_infinite, format_signed
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import format_short, shorten
 from deciban.web.html import Html, tag
@@ -80,7 +80,7 @@ def line_chart(
             parts.append(_triangle(middle, edge, 0, -1 if above else 1, color))
             extreme = float(lines[places, k].max() if above else lines[places, k].min())
             if extreme in (np.nanmax(lines[:, k]), np.nanmin(lines[:, k])):
-                text = signed(extreme) if np.isinf(extreme) else _number_text(extreme)
+                text = format_signed(extreme) if np.isinf(extreme) else _number_text(extreme)
                 flip = middle > WIDE / 2
                 parts.append(
                     _text(middle + (-MARK - 2 if flip else MARK + 2), edge + (10 if above else -3), text, flip)
@@ -118,7 +118,7 @@ def bar_chart(labels: Sequence[str], values: Floats, colors: Sequence[str], titl
 
 def waterfall(labels: Sequence[str], values: Sequence[float], title: str) -> Html:
     """Draw the terms of a sum, each starting where the previous one ends, then the sum."""
-    ends = list(accumulate(cut_endless(values), initial=0.0))
+    ends = list(accumulate(clip_infinite(values), initial=0.0))
     along = _scale(min(ends), max(ends), LABEL_ROOM, WIDE - NUMBER_ROOM)
     high = BAR_STEP * (len(labels) + 1) + 6
     parts = [_zero(along(0.0), along(0.0), 0, high)]
@@ -191,7 +191,7 @@ def _label(middle: float, text: str) -> Html:
 
 
 def _number(middle: float, value: float) -> Html:
-    return _text(WIDE - 4, middle + 4, signed(value).replace("-", "−"), end=True)
+    return _text(WIDE - 4, middle + 4, format_signed(value).replace("-", "−"), end=True)
 
 
 def _bar(start: float, end: float, middle: float, value: float) -> Html:

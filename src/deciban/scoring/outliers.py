@@ -45,7 +45,7 @@ def find_levels(model: Model) -> dict[int, pa.Array]:
     """Return the values seen in training for each categorical column, by column index."""
     levels: dict[int, pa.Array] = {}
     for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
-        if (known := likelihood.known_values()) is not None:
+        if (known := likelihood.list_known_values()) is not None:
             levels.update(zip(group.columns, known, strict=True))
     return levels
 

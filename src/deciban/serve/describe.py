@@ -82,7 +82,7 @@ def kinds_and_levels(fitted: Fitted) -> tuple[dict[int, str], dict[int, pa.Array
     kinds: dict[int, str] = {}
     levels: dict[int, pa.Array] = {}
     for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
-        known = likelihood.known_values()
+        known = likelihood.list_known_values()
         for place, column in enumerate(group.columns):
             read_as = READ_AS.get(kind_of(types[column]), "number")
             kinds[column] = "text" if group.family.is_text else read_as if read_as in ("date", "time") else "number"

@@ -1,4 +1,4 @@
-"""Counts that add: frozen values, one kind a file, with nothing of smoothing, priors or floors in them."""
+"""Statistics: frozen counts that add up over rows, one type per file, without smoothing, priors or floors."""
 
 from deciban.statistics.base import Combined, Statistic
 from deciban.statistics.bins import Bins
@@ -10,7 +10,7 @@ from deciban.statistics.tuples import Tuples
 from deciban.statistics.vocabulary import Vocabulary
 from deciban.statistics.words import Words
 
-# The kinds of counts that a model may hold.
+# The statistics that a model file can contain.
 STATISTICS = (Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Words)
 
 __all__ = [

@@ -9,18 +9,21 @@ from deciban import kernels
 from deciban.statistics.base import subtract_counts
 from deciban.util.arrays import MIN_WHOLE, Codes, Floats, Integers, Numbers, scatter_to, sum_columns_at
 
-# The most bins kept for a column: this alone sets the resolution.
+# Maximum number of occupied bins per column; it determines the resolution.
 MAX_BINS = 1024
 
-# From so many values it is estimated how fine the bins can be.
+# Number of values from which the first resolution is estimated.
 FIRST_VALUES = 1 << 12
 
-# The exponents of the narrowest bins, below which doubles lose digits, and of the widest: those of the largest cells.
-MIN_EXPONENT, MAX_EXPONENT = -1022, 1000
+# Exponent of the narrowest bins; below it doubles lose digits.
+MIN_EXPONENT = -1022
+
+# Exponent of the widest bins: that of the largest cells.
+MAX_EXPONENT = 1000
 
 
 def find_edges(values: Floats, exponent: int) -> Floats:
-    """The edge of the dyadic bin of each value: the largest multiple of 2**exponent that is not above it."""
+    """Return the lower edge of the bin of each value: the largest multiple of 2**exponent not above it."""
     with np.errstate(over="ignore"):
         numbers = np.ldexp(values, -exponent)
     return np.where(np.abs(numbers) < MIN_WHOLE, np.ldexp(np.floor(numbers), exponent), values) + 0.0
@@ -28,10 +31,9 @@ def find_edges(values: Floats, exponent: int) -> Floats:
 
 @dataclass(frozen=True)
 class ColumnBins:
-    """The occupied bins of one column.
+    """Occupied bins of one column.
 
-    edges: of the bins, in order; each holds the numbers from its edge up to 2**exponent beyond. table: counts, class by
-    bin.
+    edges: the lower edges, in ascending order; a bin ends 2**exponent above its edge. table: counts, class by bin.
     """
 
     exponent: int
@@ -44,18 +46,18 @@ class ColumnBins:
 
     @property
     def cells(self) -> Floats:
-        """The numbers of the bins: bin k is [k, k + 1) * 2**exponent."""
+        """Numbers of the bins: bin k is [k, k + 1) * 2**exponent."""
         return np.ldexp(self.edges, -self.exponent)
 
     def coarsen(self, exponent: int) -> "ColumnBins":
-        """The same counts in the bins of a larger (or the same) exponent, each of which is made of whole bins."""
+        """Return the counts in bins of a larger or equal exponent; each contains whole bins of this one."""
         if exponent == self.exponent:
             return self
         edges, place = np.unique(find_edges(self.edges, exponent), return_inverse=True)
         return ColumnBins(exponent, edges, sum_columns_at(self.table, place, edges.size))
 
     def limit_bins(self) -> "ColumnBins":
-        """The finest of the coarser counts that have no more than MAX_BINS bins."""
+        """Return the counts in the finest bins of which at most MAX_BINS are occupied."""
         return (
             self if self.edges.size <= MAX_BINS else self.coarsen(_find_exponent(self.edges, self.exponent, MAX_BINS))
         )
@@ -63,10 +65,10 @@ class ColumnBins:
 
 @dataclass(frozen=True)
 class Bins:
-    """Counts in the finest dyadic bins that are few enough to keep, for each column.
+    """Counts of real columns in bins whose width is a power of two, as narrow as MAX_BINS allows.
 
-    How fine that is depends on the values alone, not on their order: counts of shards, each as fine as its own
-    values allow, merge to just the counts of all rows together.
+    The width depends on the set of values, not on their order. Counts of shards, each with its own width, merge to the
+    counts of all rows together.
     """
 
     columns: tuple[ColumnBins, ...]
@@ -117,22 +119,19 @@ class Bins:
         return Bins(tuple(columns))
 
 
-def count_column(x: Floats, labels: Codes, weights: Floats, classes: int, most: int) -> ColumnBins:
-    """Values counted in the finest bins of which at most `most` are occupied.
-
-    Which bins these are is a property of the set of values, not of their order.
-    """
+def count_column(x: Floats, labels: Codes, weights: Floats, classes: int, max_bins: int) -> ColumnBins:
+    """Count values in the finest bins of which at most `max_bins` are occupied."""
     if not x.size:
         return ColumnBins.empty(classes)
-    exponent = _find_exponent(x[:FIRST_VALUES], MIN_EXPONENT, most)
-    keys = np.full(1 << (4 * min(most, x.size) - 1).bit_length(), np.nan)
-    place = kernels.cell_counts.occupy_bins(x, 0, 2.0**exponent, most, 0, keys)
-    while place < x.size:  # too many: bins nest, so halving the resolution keeps what was found
+    exponent = _find_exponent(x[:FIRST_VALUES], MIN_EXPONENT, max_bins)
+    keys = np.full(1 << (4 * min(max_bins, x.size) - 1).bit_length(), np.nan)
+    place = kernels.cell_counts.occupy_bins(x, 0, 2.0**exponent, max_bins, 0, keys)
+    while place < x.size:  # too many bins: they nest, so halve the resolution and continue
         exponent += 1
         found = np.unique(find_edges(keys[~np.isnan(keys)], exponent))
         keys[:] = np.nan
-        kernels.cell_counts.occupy_bins(found, 0, 2.0**exponent, most, 0, keys)
-        place = kernels.cell_counts.occupy_bins(x, place, 2.0**exponent, most, found.size, keys)
+        kernels.cell_counts.occupy_bins(found, 0, 2.0**exponent, max_bins, 0, keys)
+        place = kernels.cell_counts.occupy_bins(x, place, 2.0**exponent, max_bins, found.size, keys)
     places = np.flatnonzero(~np.isnan(keys))
     places = places[np.argsort(keys[places])]
     columns = np.zeros(keys.size, dtype=np.int64)
@@ -142,12 +141,12 @@ def count_column(x: Floats, labels: Codes, weights: Floats, classes: int, most: 
     return ColumnBins(exponent, keys[places], table)
 
 
-def _find_exponent(values: Floats, low: int, most: int) -> int:
-    """The exponent, at least `low`, of the finest bins of which the values occupy at most `most`."""
+def _find_exponent(values: Floats, low: int, max_bins: int) -> int:
+    """Return the exponent, at least `low`, of the finest bins of which the values occupy at most `max_bins`."""
     ordered, high = np.sort(values), MAX_EXPONENT
     while low < high:
         middle = (low + high) // 2
-        if 1 + np.count_nonzero(np.diff(find_edges(ordered, middle))) <= most:
+        if 1 + np.count_nonzero(np.diff(find_edges(ordered, middle))) <= max_bins:
             high = middle
         else:
             low = middle + 1
@@ -155,7 +154,7 @@ def _find_exponent(values: Floats, low: int, most: int) -> int:
 
 
 def _align(mine: ColumnBins, theirs: ColumnBins) -> tuple[Floats, Floats, Floats, int]:
-    """The edges of both at the coarser of their exponents, the counts of each, and that exponent."""
+    """Return the edges of both at the larger of their exponents, the counts of each, and that exponent."""
     exponent = max(mine.exponent, theirs.exponent)
     mine, theirs = mine.coarsen(exponent), theirs.coarsen(exponent)
     edges = np.union1d(mine.edges, theirs.edges)

@@ -1,4 +1,4 @@
-"""Sums without any rounding: whatever was added can be taken away again, in any order, and nothing is left of it."""
+"""Sums without rounding errors: whatever was added can be subtracted again, in any order, without a trace."""
 
 import math
 from dataclasses import dataclass
@@ -9,31 +9,38 @@ import numpy as np
 from deciban import kernels
 from deciban.util.arrays import Codes, Flags, Floats, Integers, scatter_to
 
-# Bits of a digit; digits that a sum keeps when it is scaled by a fraction: more than 350 bits.
+# Bits of a digit.
 DIGIT = 32
+
+# Digits that a sum keeps when it is scaled by a fraction: more than 350 bits.
 KEPT_DIGITS = 12
 
-# The digit, behind the first, by which a sum of squares is raised when it is rounded, and by how much: so that it stays
-# above the square of the sum, which is rounded too.
-RAISED_DIGIT, RAISED = 10, 4
+# Position, after the first digit, at which a rounded sum of squares is raised.
+RAISED_DIGIT = 10
 
-# Up to this, doubles hold every whole number.
+# Amount by which it is raised, so that it stays above the square of the sum, which is rounded too.
+RAISED = 4
+
+# Doubles represent every whole number up to this.
 MAX_WHOLE = 2.0**53
 
-# Bits of a product of three doubles; digits to spare behind the sum of all.
+# Bits of a product of three doubles.
 PRODUCT_BITS = 3 * 53
+
+# Additional digits for carries.
 SPARE_DIGITS = 3
 
-# Numbers in files: beyond these exponents no sum of doubles has a digit.
+# Bound of the digit positions in a model file; no sum of doubles has digits beyond it.
 MAX_DIGITS = 256
 
 
 @dataclass(frozen=True)
 class ExactSums:
-    """An array of sums, each an integer times a power of two.
+    """Array of sums, each an integer times a power of two.
 
-    The last axis of `limbs` has the digits of each sum, the smallest first: digit k counts 2**(32 * (low + k)), and is
-    between -2**31 and 2**31 - 1. No first or last digit is 0 in all sums, so that equal sums are equal in every bit.
+    The last axis of `limbs` contains the digits of each sum, the least significant first: digit k has the weight
+    2**(32 * (low + k)), and is between -2**31 and 2**31 - 1. The first and the last digits are nonzero in some sum, so
+    that equal sums have equal bits.
     """
 
     limbs: Codes
@@ -45,7 +52,7 @@ class ExactSums:
 
     @classmethod
     def of_digits(cls, digits: Integers, low: int, shape: tuple[int, ...]) -> Self:
-        """The sums of any digits, those of a sum in a row, which are changed; the last must have room to carry."""
+        """Return the sums of any digits, one sum per row; `digits` is changed, and its last digit must be free."""
         kernels.exact_sums.carry(digits)
         return cls._trim(digits.reshape(*shape, digits.shape[-1]), low)
 
@@ -59,21 +66,21 @@ class ExactSums:
 
     @classmethod
     def of_whole(cls, numbers: Floats) -> Self:
-        """Whole numbers up to MAX_WHOLE."""
+        """Return whole numbers up to MAX_WHOLE as sums."""
         whole = numbers.astype(np.int64)
         high = (whole + (1 << (DIGIT - 1))) >> DIGIT
         return cls._trim(np.stack([whole - (high << DIGIT), high], axis=-1), 0)
 
     @classmethod
     def of(cls, numbers: Floats) -> Self:
-        """Doubles as they are."""
+        """Return doubles as sums."""
         if (np.abs(numbers) <= MAX_WHOLE).all() and (numbers == np.floor(numbers)).all():
             return cls.of_whole(numbers)
         return cls.of_products(numbers, np.ones_like(numbers), np.ones_like(numbers))
 
     @classmethod
     def of_products(cls, w: Floats, a: Floats, b: Floats) -> Self:
-        """w * a * b, cell by cell."""
+        """Return w * a * b, cell by cell."""
         digits, low = allocate_digits(np.shape(w), [find_exponents(w), find_exponents(a), find_exponents(b)])
         parts = (np.ascontiguousarray(part, dtype=np.float64).ravel() for part in (w, a, b))
         kernels.exact_sums.add_products(*parts, digits, low)
@@ -84,11 +91,11 @@ class ExactSums:
         return self.limbs.shape[:-1]
 
     def nonzero(self) -> Flags:
-        """Where the sums are not 0."""
+        """Return a flag for each nonzero sum."""
         return np.asarray(self.limbs.any(axis=-1))
 
     def add(self, other: Self, sign: int = 1) -> "ExactSums":
-        """The sums of both, or with sign -1 their differences."""
+        """Return self + other, or self - other with sign -1."""
         if not other.limbs.size:
             return self
         if not self.limbs.size and sign == 1:
@@ -108,29 +115,32 @@ class ExactSums:
         return np.ascontiguousarray(self.limbs).reshape(math.prod(self.shape), self.limbs.shape[-1])
 
     def sum_first_axis(self) -> "ExactSums":
-        """The sums over the first axis, which then has length 1."""
+        """Return the sums over the first axis, which then has length 1."""
         digits = np.zeros((1, *self.limbs.shape[1:-1], self.limbs.shape[-1] + 2), dtype=np.int64)
         digits[0, ..., : self.limbs.shape[-1]] = self.limbs.sum(axis=0, dtype=np.int64)
         return ExactSums.of_digits(digits.reshape(-1, digits.shape[-1]), self.low, digits.shape[:-1])
 
     def __getitem__(self, index: Any) -> "ExactSums":
-        """Some of the sums, by axes before the last."""
+        """Return some of the sums."""
         return ExactSums._trim(self.limbs[index], self.low)
 
     def reindex(self, positions: Integers, size: int, axis: int) -> "ExactSums":
-        """The sums with their slices along an axis at other places; see `arrays.scatter_to`."""
+        """Return the sums with their slices along an axis at new positions; see `arrays.scatter_to`."""
         return ExactSums._trim(scatter_to(self.limbs, positions, size, axis), self.low)
 
     def repeat(self, size: int) -> "ExactSums":
-        """Each sum so many times, along a new last axis."""
+        """Repeat each sum `size` times along a new last axis."""
         return ExactSums(np.repeat(self.limbs[..., None, :], size, axis=-2), self.low)
 
     def zero_out(self, cells: Flags) -> "ExactSums":
-        """The sums with 0 in place of some of them."""
+        """Return the sums with the flagged ones set to 0."""
         return ExactSums._trim(np.where(cells[..., None], np.int32(0), self.limbs), self.low)
 
     def scale(self, factor: float, raised: bool = False) -> "ExactSums":
-        """The sums times a factor, to KEPT_DIGITS digits if it `rounds`; raised: such are too large by a tiny share."""
+        """Return the sums times a factor, to KEPT_DIGITS digits if it `loses_digits`.
+
+        raised: round up by slightly more than the error, as sums of squares need.
+        """
         by = ExactSums.of(np.array([float(factor)]))
         digits = np.zeros((len(self._rows), self.limbs.shape[-1] + by.limbs.shape[-1] + 2), dtype=np.int64)
         kernels.exact_sums.multiply_limbs(self._rows, by.limbs[0], digits)
@@ -144,25 +154,25 @@ class ExactSums:
         return ExactSums.of_digits(digits, self.low + by.low, self.shape)
 
     def to_doubles(self) -> tuple[Floats, Floats]:
-        """The double nearest to each sum, and what it leaves out."""
+        """Return the double nearest to each sum, and its rounding error."""
         high, low = np.zeros(self.shape), np.zeros(self.shape)
         kernels.exact_sums.limbs_as_doubles(self._rows, self.low, high.ravel(), low.ravel())
         return high, low
 
     def divide(self, weight: "ExactSums") -> tuple[Floats, Floats]:
-        """The sums divided by others, as `doubles` has them; 0 where there is no weight."""
+        """Return the sums divided by `weight`, as `to_doubles`; 0 if the weight is 0."""
         high, low = np.zeros(self.shape), np.zeros(self.shape)
         kernels.exact_sums.limb_quotients(self._rows, weight._rows, self.low - weight.low, high.ravel(), low.ravel())
         return high, low
 
 
 def loses_digits(factor: float) -> bool:
-    """Whether sums that are scaled by this are no longer what counting makes them."""
+    """Return True if scaling by this factor rounds sums."""
     return bool(factor != np.floor(factor) and np.frexp(factor)[0] != 0.5)
 
 
 def compute_scatters(weight: ExactSums, one: ExactSums, other: ExactSums, second: ExactSums) -> tuple[Floats, Floats]:
-    """second - one * other / weight, as `ExactSums.doubles` has it: its sign and whether it is 0 are always right."""
+    """Return second - one * other / weight, as `ExactSums.to_doubles`; the sign and zeros are always correct."""
     sums = (weight, one, other, second)
     lengths = [part.limbs.shape[-1] for part in sums]
     lows = np.array([part.low for part in sums])
@@ -175,10 +185,9 @@ def compute_scatters(weight: ExactSums, one: ExactSums, other: ExactSums, second
 
 
 def allocate_digits(shape: tuple[int, ...], factors: list[tuple[int, int]], terms: float = 1.0) -> tuple[Integers, int]:
-    """Digits, all 0, for sums of products of doubles, those of a sum in a row; and the place of the first.
+    """Return zero digits for sums of products of doubles, one sum per row, and the position of the first digit.
 
-    factors: for each the exponents of the last bit and of the first. terms: how many products are added, or how much
-    weight.
+    factors: for each factor, the exponents of its last and first bit. terms: the number of products, or their weight.
     """
     low = sum(last for last, _ in factors) // DIGIT
     high = sum(first for _, first in factors) + int(np.frexp(terms)[1])
@@ -186,20 +195,20 @@ def allocate_digits(shape: tuple[int, ...], factors: list[tuple[int, int]], term
 
 
 def find_exponents(numbers: Floats) -> tuple[int, int]:
-    """The exponents of the last bit that a number among these may have, and of the first."""
+    """Return the smallest exponent of the last bit, and the largest of the first bit, of these numbers."""
     sizes = np.abs(numbers)
     return bound_exponents(float(np.min(sizes, initial=np.inf, where=sizes > 0.0)), float(np.max(sizes, initial=0.0)))
 
 
 def bound_exponents(smallest: float, largest: float) -> tuple[int, int]:
-    """The same, given the smallest number above 0 and the largest."""
+    """Return these exponents, given the smallest number above 0 and the largest."""
     if not largest > 0.0:
         return -52, 1
     return max(int(np.frexp(smallest)[1]) - 53, -1074), int(np.frexp(largest)[1])
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The doubles nearest to a + b, and what they leave out."""
+    """Return the doubles nearest to a + b, and their rounding errors."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)

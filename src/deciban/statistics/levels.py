@@ -1,4 +1,4 @@
-"""Counts of the values of discrete columns."""
+"""Counts of the values (levels) of discrete columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,17 +14,19 @@ from deciban.statistics.base import subtract_counts
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, scatter_to
 from deciban.util.arrow_values import as_values
 
-# Whole numbers that lie within this range are counted in a table of that many places, without hashing.
+# Whole numbers within a range of this width are counted in a table, without hashing.
 MAX_TABLE_WIDTH = 1 << 12
 
-# Cells of these types are levels as they are; and so few of them are looked up one by one.
+# Arrow types that need no conversion to be levels.
 LEVEL_TYPES = (pa.string(), pa.int64(), pa.bool_())
-FEW_CELLS_ENCODED = 64
+
+# Up to this number of cells, looking up each one is faster than finding the distinct ones first.
+MAX_CELLS_LOOKED_UP = 64
 
 
 @dataclass(frozen=True)
 class Levels:
-    """For each column, its levels (the distinct values with a positive count, sorted) and counts, class by level."""
+    """Levels of each column (its distinct values with a positive count, sorted), and their counts, class by level."""
 
     levels: tuple[pa.Array, ...]
     tables: tuple[Floats, ...]
@@ -35,7 +37,7 @@ class Levels:
 
     @classmethod
     def count(cls, values: Numbers | Sequence[pa.Array], labels: Codes, weights: Floats, classes: int) -> Self:
-        """The levels of the rows: of a matrix of numbers, or of one Arrow array for each column."""
+        """Count the levels of rows: a matrix of numbers, or one Arrow array per column."""
         if isinstance(values, np.ndarray):
             counted = _count_matrix(values, labels, weights, classes)
         else:
@@ -72,23 +74,23 @@ class Levels:
 
 
 def encode_distinct(array: pa.Array, column: int = 0) -> tuple[Codes, pa.Array]:
-    """The code of each cell (-1: missing) and the values the codes stand for."""
+    """Return the code of each cell (-1: missing) and the distinct values the codes stand for."""
     encoded = array if pa.types.is_dictionary(array.type) else as_values(array, column).dictionary_encode()
     codes = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
     values = as_values(encoded.dictionary, column)
     once = pc.unique(values)
-    if len(once) < len(values):  # a dictionary may hold a value twice
+    if len(once) < len(values):  # a dictionary may contain a value twice
         place = np.append(pc.index_in(values, once).to_numpy(zero_copy_only=False), -1).astype(np.int32)
         codes, values = place[codes], once
-    if values.null_count:  # a dictionary may hold a null of its own
+    if values.null_count:  # a dictionary may contain a null
         codes = codes.copy()
         codes[np.isin(codes, np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False)))] = -1
     return codes, values
 
 
 def encode(array: pa.Array, levels: pa.Array, column: int = 0) -> Codes:
-    """The code of each cell among `levels`: -1 where it is missing, -2 where it is none of them."""
-    if len(array) <= FEW_CELLS_ENCODED and array.type in LEVEL_TYPES and array.type.equals(levels.type):
+    """Return the code of each cell among `levels`; -1 for a missing cell, -2 for an unknown value."""
+    if len(array) <= MAX_CELLS_LOOKED_UP and array.type in LEVEL_TYPES and array.type.equals(levels.type):
         return _encode_few(array, levels)
     codes, values = encode_distinct(array, column)
     if pa.types.is_null(values.type) or pa.types.is_null(levels.type):
@@ -102,7 +104,7 @@ def encode(array: pa.Array, levels: pa.Array, column: int = 0) -> Codes:
 
 
 def _encode_few(array: pa.Array, levels: pa.Array) -> Codes:
-    """The same for cells of the type that levels have, too few to look for equal ones among them first."""
+    """Encode a few cells of the same type as the levels."""
     found = pc.index_in(array, levels)
     codes = np.array([-2 if place is None else place for place in found.to_pylist()], dtype=np.int32)
     if array.null_count:
@@ -111,7 +113,7 @@ def _encode_few(array: pa.Array, levels: pa.Array) -> Codes:
 
 
 def find_common_type(mine: pa.DataType, theirs: pa.DataType, column: int = 0) -> pa.DataType:
-    """The type that holds the levels of both; a BadCell where text meets numbers."""
+    """Return the type that can represent the levels of both; raise BadCell for text and numbers."""
     if mine.equals(theirs) or pa.types.is_null(theirs):
         return mine
     if pa.types.is_null(mine):
@@ -127,19 +129,19 @@ def find_common_type(mine: pa.DataType, theirs: pa.DataType, column: int = 0) ->
     if all(map(pa.types.is_time, (mine, theirs))):
         return pa.time64("us")
     raise BadCell(
-        column, None, f"it holds {theirs}, but {mine} before", "use one type for this column, or a separate column"
+        column, None, f"found {theirs}, expected {mine}", "use one type for this column, or a separate column"
     )
 
 
 def merge_levels(mine: pa.Array, theirs: pa.Array, column: int = 0) -> pa.Array:
-    """The sorted levels of both."""
+    """Return the levels of both, sorted."""
     kind = find_common_type(mine.type, theirs.type, column)
     both = pc.unique(pa.concat_arrays([mine.cast(kind, safe=False), theirs.cast(kind, safe=False)]))
     return both.take(pc.array_sort_indices(both))
 
 
 def find_positions(levels: pa.Array, among: pa.Array) -> Integers:
-    """Where each of `levels` stands in `among`, which holds them all."""
+    """Return the position of each of `levels` in `among`, which contains them all."""
     if not len(levels):
         return np.zeros(0, dtype=np.int64)
     found = pc.index_in(levels.cast(among.type, safe=False), among)
@@ -147,7 +149,7 @@ def find_positions(levels: pa.Array, among: pa.Array) -> Integers:
 
 
 def drop_unused(levels: pa.Array, table: Floats) -> tuple[pa.Array, Floats]:
-    """The levels with a positive count, sorted, and their counts."""
+    """Return the levels with a positive count, sorted, and their counts."""
     kept = np.flatnonzero(table.any(axis=0))
     levels, table = levels.take(pa.array(kept)), table[:, kept]
     order = pc.array_sort_indices(levels).to_numpy()
@@ -159,7 +161,7 @@ def drop_unused(levels: pa.Array, table: Floats) -> tuple[pa.Array, Floats]:
 def _align(
     mine: tuple[pa.Array, Floats], theirs: tuple[pa.Array, Floats], column: int
 ) -> tuple[pa.Array, Floats, Floats]:
-    """The levels of both, and the counts of each at the places of these levels."""
+    """Return the levels of both, and the counts of each at these levels."""
     if mine[0].equals(theirs[0]):
         return mine[0], mine[1], theirs[1]
     levels = merge_levels(mine[0], theirs[0], column)

@@ -20,24 +20,28 @@ from deciban.statistics.exact import (
 )
 from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, PickledFields, kernel_view, scatter_to
 
-# A scatter of this size is too small for a double.
+# The smallest double above 0; a scatter up to this counts as 0.
 MIN_POSITIVE = 5e-324
 
-# A mean below this share of the standard deviation is rounding.
+# A mean below this share of the standard deviation counts as 0 in comparisons: it may be a rounding error.
 ROUNDED_MEAN = 1e-6
 
-# Columns whose largest cell has an exponent below this are added cell by cell: their scale would overflow.
+# If the exponent of the largest cell of a column is below this, its scale would overflow: cells are added one by one.
 MIN_SCALED_EXPONENT = -1000
 
-# The share of a sum of squares that is lost where it is scaled by a fraction, and where rows are taken away then: their
-# weights are worked out once more.
+# Relative error of a sum of squares that was scaled by a fraction.
 SCALED_ERROR = 1e-90
+
+# Relative error of a sum of squares if rows are removed after scaling: their weights are computed again.
 WEIGHT_ERROR = 2.0**-50
 
 
 @dataclass(frozen=True)
 class MomentValues:
-    """Weight, mean and scatter as doubles, each class by column; mean and scatter are sums of two."""
+    """Weight, mean and scatter as doubles, each class by column.
+
+    mean, scatter: the nearest doubles. mean_low, scatter_low: their rounding errors.
+    """
 
     weight: Floats
     mean: Floats
@@ -46,17 +50,17 @@ class MomentValues:
     scatter_low: Floats
 
     def variance(self, ddof: float = 0.0) -> Floats:
-        """scatter / (weight - ddof); zero where nothing was counted."""
+        """Return scatter / (weight - ddof); 0 if nothing was counted."""
         divisor = np.maximum(self.weight - ddof, 0.0)
         return np.divide(self.scatter, divisor, out=np.zeros_like(divisor), where=divisor > 0.0)
 
     def take_cell(self, label: int, column: int, repeated: int) -> "MomentValues":
-        """The values of one class and column, as of so many columns."""
+        """Return the values of one class and column, repeated as columns."""
         arrays = (self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low)
         return MomentValues(*(np.full((1, repeated), array[label, column]) for array in arrays))
 
     def leave_out(self, x: Floats, labels: Codes, removed: Floats, column: int) -> "MomentValues":
-        """The values of a column in the class of each of its cells x without that cell: one column for each cell."""
+        """Return the values of a column in the class of each cell x, without that cell; one column per cell."""
         weight, mean, low = (array[labels, column] for array in (self.weight, self.mean, self.mean_low))
         left = weight - removed
         left = np.where(left > 1e-12 * weight, left, 0.0)
@@ -74,21 +78,20 @@ M = TypeVar("M")
 
 
 def from_sums(kind: Callable[..., M], sums: Iterable[ExactSums], rounding_error: Floats | None = None) -> M:
-    """The statistic of sums of weights, of cells and of products."""
+    """Build a statistic from the sums of weights, of cells and of products."""
     present, first, second = sums
     return kind(present, first, second, rounding_error)
 
 
 @dataclass(frozen=True)
 class Moments(PickledFields):
-    """The exact sums of weights, of cells and of their squares, each class by column, and what follows from them.
+    """Exact sums of weights, of cells and of squared cells, each class by column.
 
-    Being exact, they are the same whatever batches and order the rows came in, and what was merged can be removed
-    without a trace. Weight, mean and scatter (the weighted sum of squared deviations from the mean) are worked out
-    from them as `MomentValues`.
+    Exact sums do not depend on the order of rows or on batches, and removing rows leaves no trace. Weight, mean and
+    scatter (the weighted sum of squared deviations from the mean) are computed from them as `MomentValues`.
 
-    rounding_error: by how much the scatter may be wrong, where sums are not exact: they were made of answers of an
-    engine, or scaled by fractions. None: all are.
+    present, first, second: the sums of weights, of cells and of squared cells. rounding_error: bound of the error of
+    the scatter, if the sums came from a database engine or were scaled by a fraction; None if the sums are exact.
     """
 
     present: ExactSums
@@ -102,7 +105,7 @@ class Moments(PickledFields):
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
-        """The moments of the rows; NaN is missing, an infinite cell is refused."""
+        """Count the moments of rows; NaN is a missing cell, an infinite cell raises BadCell."""
         if not numbers.size:
             return cls.empty(classes, numbers.shape[1])
         numbers = kernel_view(numbers)  # type: ignore[assignment]
@@ -116,7 +119,7 @@ class Moments(PickledFields):
     def from_values(
         cls, weight: Floats, mean: tuple[Floats, Floats], scatter: Floats, rounding_error: Floats
     ) -> "Moments":
-        """The moments with such a weight, mean (of two doubles) and scatter, which may be wrong by this much."""
+        """Return the moments with this weight, mean (a sum of two doubles), scatter, and error of the scatter."""
         one = np.ones_like(weight)
         first, second = ExactSums.zeros(*weight.shape), ExactSums.of(scatter)
         for a in mean:
@@ -136,12 +139,12 @@ class Moments(PickledFields):
 
     @cached_property
     def _scatter(self) -> tuple[Floats, Floats]:
-        """The scatter as the sums have it; it is negative where rows were removed that had not been counted."""
+        """Scatter, and its rounding error; negative if rows were removed that had not been counted."""
         return compute_scatters(self.present, self.first, self.first, self.second)
 
     @property
     def raw_scatter(self) -> Floats:
-        """The same as doubles."""
+        """Scatter before values within the rounding error are set to 0."""
         return self._scatter[0]
 
     @property
@@ -165,7 +168,7 @@ class Moments(PickledFields):
         return self.values.scatter_low
 
     def variance(self, ddof: float = 0.0) -> Floats:
-        """scatter / (weight - ddof); zero where nothing was counted."""
+        """Return scatter / (weight - ddof); 0 if nothing was counted."""
         return self.values.variance(ddof)
 
     def merge(self, other: Self) -> "Moments":
@@ -212,20 +215,20 @@ class Moments(PickledFields):
         return from_sums(Moments, (sums.reindex(positions, size, axis) for sums in self._sums()), placed)
 
     def take_columns(self, columns: Integers) -> "Moments":
-        """The moments of some columns, in this order."""
+        """Return the moments of some columns, in the given order."""
         error = self.rounding_error
         return from_sums(
             Moments, (sums[:, columns] for sums in self._sums()), None if error is None else error[:, columns]
         )
 
     def merge_classes(self) -> "Moments":
-        """The moments of all classes together, as of one class."""
+        """Return the moments of all classes together, as one class."""
         error = self.rounding_error
         together = None if error is None else error.sum(axis=0, keepdims=True)
         return from_sums(Moments, (sums.sum_first_axis() for sums in self._sums()), together)
 
     def comparison_key(self) -> tuple[Floats, ...]:
-        """What counts of the same rows have in common to seven digits, whoever counted them."""
+        """Return numbers that are equal to seven digits for counts of the same rows, from any engine."""
         return normalize_moments(self.weight, self.mean, self.scatter)
 
     def _sums(self) -> tuple[ExactSums, ExactSums, ExactSums]:
@@ -235,7 +238,7 @@ class Moments(PickledFields):
 def _sum_cells(
     numbers: Numbers, labels: Codes, weights: Floats, classes: int, largest: Floats
 ) -> tuple[ExactSums, ...]:
-    """The exact sums of weights, cells and squares; largest: the size of the largest cell of each column."""
+    """Return the exact sums of weights, cells and squares; largest: the size of the largest cell of each column."""
     columns, lanes = largest.size, kernels.moments.SLICE_LANES
     exponent = np.zeros(-(-columns // lanes) * lanes, dtype=np.int64)
     exponent[:columns] = np.where(largest > 0.0, np.frexp(largest)[1], 0)
@@ -271,7 +274,7 @@ def _sum_cells(
 def _sum_one_by_one(
     numbers: Numbers, labels: Codes, weights: Floats, classes: int, scale: Floats, unfit: Integers
 ) -> tuple[ExactSums, ...]:
-    """The same sums of the cells that do not fit in slices."""
+    """Return the exact sums of the cells that do not fit in slices."""
     smallest, largest = np.full(numbers.shape[1], np.inf), np.zeros(numbers.shape[1])
     kernels.moments.smallest_cells(numbers, labels, weights, smallest)
     kernels.moments.largest_cells(numbers, labels, weights, largest)
@@ -286,31 +289,31 @@ def _sum_one_by_one(
 
 
 def add_errors(mine: Floats | None, theirs: Floats | None) -> Floats | None:
-    """What two sums may be wrong by together; None where both are exact."""
+    """Return the error of the sum of two numbers with these errors; None stands for exact."""
     if mine is None or theirs is None:
         return theirs if mine is None else mine
     return mine + theirs
 
 
 def estimate_weight_errors(weight: Floats, squares: Floats) -> Floats | None:
-    """What may be left of squares when rows are removed whose weights are not whole, of sums that were scaled."""
+    """Return the error of squares after removing rows with fractional weights from scaled sums; None if exact."""
     rounded = weight != np.floor(weight)
     return WEIGHT_ERROR * np.where(rounded, squares, 0.0) if rounded.any() else None
 
 
 def normalize_moments(weight: Floats, mean: Floats, scatter: Floats) -> tuple[Floats, ...]:
-    """Weight, mean and scatter without signs of zero and without means that are nothing but rounding."""
+    """Return weight, mean and scatter without negative zeros, and with means within rounding set to 0."""
     spread = np.sqrt(np.maximum(scatter, 0.0) / np.maximum(weight, 1e-300))
     return weight, np.where(np.abs(mean) > ROUNDED_MEAN * spread, mean, 0.0) + 0.0, scatter + 0.0
 
 
 def check_not_too_large(numbers: Numbers) -> None:
-    """A BadCell for the first cell that is infinite or too large to square, if there is one."""
+    """Raise BadCell for the first cell that is infinite or too large to square."""
     with np.errstate(invalid="ignore"):
         wrong = np.abs(numbers) > TOO_LARGE
     if wrong.any():
         row, column = (int(i) for i in np.argwhere(wrong)[0])
         value = float(numbers[row, column])
-        why = "infinite (infinity is not a number to learn from)" if np.isinf(value) else "too large to square"
+        expected = "a finite number (not infinity)" if np.isinf(value) else f"a number up to {TOO_LARGE:g}"
         remedy = "correct it, leave the cell empty, or use smaller units"
-        raise BadCell(column, row, f"found {value!r}, which is {why}", remedy)
+        raise BadCell(column, row, f"found {value!r}, expected {expected}", remedy)

@@ -32,29 +32,31 @@ from deciban.util.arrays import (
     sum_at,
 )
 
-# Bits of a slice of a cell: products of two, of rows of SLICED_WEIGHT, add up to 53 bits. And the most slices.
+# Bits of a slice of a cell: products of two slices, summed over rows of SLICED_WEIGHT, fit in 53 bits.
 FACTOR_BITS = 21
+
+# Maximum number of slices of a cell.
 MAX_SLICES = 4
 
-# Blocks of such rows whose sums are added up in 64-bit integers.
+# Number of blocks of rows whose sums fit in 64-bit integers.
 SUMMED_BLOCKS = 128
 
-# Rows that are too few to be sliced.
+# Up to this number of rows, adding them one by one is faster than slicing.
 UNSLICED_ROWS = 16
 
-# What the product of two deviations may exceed the geometric mean of their squares by: these are rounded.
+# Relative rounding error allowed in the Cauchy-Schwarz inequality between a scatter and its two variances.
 CORRELATION_ERROR = 1e-12
 
-# Below this, products of deviations have lost digits.
+# Products of deviations below this have lost digits and are not compared.
 MIN_COMPARED = 1e-280
 
 
 @dataclass(frozen=True)
 class Scatter(PickledFields):
-    """The exact sums of weights, of cells and of products of two columns, of each class, as `Moments` has them.
+    """Exact sums of weights, of cells and of products of two columns, by class; see `Moments`.
 
-    Rows with a missing cell are left out (complete cases, so that every scatter matrix is positive). What follows from
-    the sums: the weight of each class, the mean of each class and column, and the scatter matrix of each class.
+    Rows with a missing cell are left out, so that every scatter matrix is positive semidefinite. Weight, mean and
+    scatter matrix of each class are computed from the sums.
 
     second: class by pair of columns, in the order of `numpy.triu_indices`. rounding_error: class by column.
     """
@@ -71,7 +73,7 @@ class Scatter(PickledFields):
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
-        """The scatter of the complete rows; an infinite cell is refused."""
+        """Count the scatter of the complete rows; an infinite cell raises BadCell."""
         there = (labels >= 0) & (weights > 0.0)
         if not kernels.cell_counts.all_finite(numbers.ravel()):
             check_not_too_large(numbers)
@@ -98,7 +100,7 @@ class Scatter(PickledFields):
     def from_values(
         cls, weight: Floats, mean: tuple[Floats, Floats], scatter: Floats, rounding_error: Floats
     ) -> "Scatter":
-        """The scatter with such weights, means (of two doubles) and matrices, which may be wrong by this much."""
+        """Return the scatter with these weights, means (sums of two doubles), matrices, and errors of the matrices."""
         rows, columns = np.triu_indices(scatter.shape[1])
         first, second = ExactSums.zeros(*mean[0].shape), ExactSums.of(scatter[:, rows, columns])
         n = weight[:, None]
@@ -127,7 +129,7 @@ class Scatter(PickledFields):
 
     @cached_property
     def _matrices(self) -> tuple[Floats, Floats]:
-        """The scatter as the sums have it, as sums of two doubles."""
+        """Scatter matrices as doubles, and their rounding errors."""
         size = self.first.shape[1]
         rows, columns = np.triu_indices(size)
         weight = self.present.repeat(rows.size)
@@ -138,7 +140,7 @@ class Scatter(PickledFields):
 
     @cached_property
     def _known(self) -> tuple[Floats, Floats]:
-        """The same without the rows and columns of which nothing is known to vary."""
+        """Scatter matrices with 0 for columns whose variance is within the rounding error."""
         own = self.raw_scatter
         none = own <= (MIN_POSITIVE if self.rounding_error is None else np.maximum(self.rounding_error, MIN_POSITIVE))
         none = none[:, :, None] | none[:, None, :]
@@ -155,7 +157,7 @@ class Scatter(PickledFields):
 
     @property
     def raw_scatter(self) -> Floats:
-        """The scatter of each column as the sums have it; see `Moments`."""
+        """Scatter of each column before values within the rounding error are set to 0."""
         return np.diagonal(self._matrices[0], axis1=1, axis2=2)
 
     def merge(self, other: Self) -> "Scatter":
@@ -185,13 +187,13 @@ class Scatter(PickledFields):
         return left
 
     def _check_removed(self, before: "Scatter") -> None:
-        """A ForgetError if this cannot be what is left of `before`."""
+        """Raise ForgetError if this cannot be a remainder of `before`."""
         own = self.raw_scatter
         if self.rounding_error is None:
             reject_negative_scatter(own < 0.0)
             deviation = np.sqrt(own)
-            most = (1.0 + CORRELATION_ERROR) * deviation[:, :, None] * deviation[:, None, :]
-            reject_negative_scatter((np.abs(self._matrices[0]) > most) & (most > MIN_COMPARED))
+            bound = (1.0 + CORRELATION_ERROR) * deviation[:, :, None] * deviation[:, None, :]
+            reject_negative_scatter((np.abs(self._matrices[0]) > bound) & (bound > MIN_COMPARED))
         else:
             overall = self.merge_classes()
             variance = np.maximum(overall.raw_scatter, 0.0) / max(self.weight.sum(), 1e-300)
@@ -223,13 +225,13 @@ class Scatter(PickledFields):
         )
 
     def merge_classes(self) -> "Scatter":
-        """The scatter of all classes together, as of one class."""
+        """Return the scatter of all classes together, as one class."""
         error = self.rounding_error
         together = None if error is None else error.sum(axis=0, keepdims=True)
         return from_sums(Scatter, (sums.sum_first_axis() for sums in self._sums()), together)
 
     def comparison_key(self) -> tuple[Floats, ...]:
-        """What counts of the same rows have in common to seven digits, whoever counted them."""
+        """Return numbers that are equal to seven digits for counts of the same rows, from any engine."""
         return normalize_moments(self.weight[:, None], self.mean, np.diagonal(self.scatter, axis1=1, axis2=2))
 
     def _sums(self) -> tuple[ExactSums, ExactSums, ExactSums]:
@@ -237,7 +239,7 @@ class Scatter(PickledFields):
 
 
 def _diagonal_pairs(size: int) -> Integers:
-    """The places of the pairs of a column with itself."""
+    """Return the positions of the pairs of a column with itself."""
     rows, columns = np.triu_indices(size)
     return np.flatnonzero(rows == columns)
 
@@ -245,14 +247,20 @@ def _diagonal_pairs(size: int) -> Integers:
 def _sum_slices(
     cells: Floats, labels: Codes, weights: Floats, classes: int, largest: Floats, left: Flags
 ) -> tuple[ExactSums, ...]:
-    """The exact sums of rows, by products of matrices of few bits (Ozaki's scheme); `left` keeps the rows left out."""
+    """Return the exact sums of rows, by products of matrices of few bits (Ozaki's scheme).
+
+    left: output, flags of the rows that are not included.
+    """
     size = largest.size
     exponent = np.maximum(np.where(largest > 0.0, np.frexp(largest)[1], 0).astype(np.int64), MIN_SCALED_EXPONENT)
     np.not_equal(weights, np.minimum(np.floor(weights), kernels.moments.SLICED_WEIGHT), out=left)
-    least, most, total = int(exponent.min()), int(exponent.max()), float(weights.sum())
+    low_exponent, high_exponent, total = int(exponent.min()), int(exponent.max()), float(weights.sum())
     shapes = (classes, size), (classes, size * (size + 1) // 2)
     depth = FACTOR_BITS * MAX_SLICES
-    rooms = [allocate_digits(shapes[k], [((k + 1) * (least - depth), (k + 1) * most)], total) for k in range(2)]
+    rooms = [
+        allocate_digits(shapes[k], [((k + 1) * (low_exponent - depth), (k + 1) * high_exponent)], total)
+        for k in range(2)
+    ]
     order = np.flatnonzero(~left)
     order = order[np.argsort(labels[order], kind="stable")]
     ends = np.searchsorted(labels[order], np.arange(classes + 1))
@@ -273,7 +281,7 @@ def _sum_slices(
 
 
 def _group_blocks(rows: Integers, weights: Floats) -> Iterator[list[Integers]]:
-    """Blocks of rows with a weight of SLICED_WEIGHT at most, SUMMED_BLOCKS at a time."""
+    """Yield blocks of rows with a weight of at most SLICED_WEIGHT, SUMMED_BLOCKS at a time."""
     blocks, begin = [], 0
     reached = np.cumsum(weights[rows])
     while begin < rows.size:
@@ -294,7 +302,7 @@ def _add_blocks(
     left: Flags,
     digits: list[tuple[Integers, int]],
 ) -> None:
-    """Add blocks of rows of a class to the digits of its sums; rows that need more slices are marked in `left`."""
+    """Add blocks of rows of a class to the digits of its sums; rows that need more slices are flagged in `left`."""
     size, scale = exponent.size, np.ldexp(1.0, -exponent)
     rows, columns = np.triu_indices(size)
     width = slices * size
@@ -316,7 +324,7 @@ def _add_blocks(
 
 
 def _sum_one_by_one(cells: Floats, labels: Codes, weights: Floats, classes: int) -> tuple[ExactSums, ...]:
-    """The same sums, row by row."""
+    """Return the exact sums, row by row."""
     size, sizes = cells.shape[1], np.abs(cells)
     cell = bound_exponents(float(np.min(sizes, initial=np.inf, where=sizes > 0.0)), float(sizes.max(initial=0.0)))
     weight, one = bound_exponents(float(weights.min()), float(weights.max())), bound_exponents(1.0, 1.0)

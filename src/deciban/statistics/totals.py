@@ -1,4 +1,4 @@
-"""Sums of columns."""
+"""Exact sums of columns."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,9 +15,10 @@ from deciban.util.sparse import SparseRows
 
 @dataclass(frozen=True)
 class Totals(PickledFields):
-    """The weight of the rows where a column is present, and the sum of its cells, each class by column, exactly.
+    """Weight of the rows with a value in a column, and sum of its cells, each class by column.
 
-    exact: whether no digit was lost; it was where an engine has added up fractions, or sums were scaled by some.
+    exact: True if no digit was lost. Digits are lost if a database engine summed fractions, or the sums were scaled by
+    a fraction.
     """
 
     rows: ExactSums
@@ -30,7 +31,7 @@ class Totals(PickledFields):
 
     @classmethod
     def from_values(cls, present: Floats, total: Floats) -> Self:
-        """The totals with these sums, which are rounded unless they are whole."""
+        """Return the totals with these sums, which are exact if they are whole numbers."""
         return cls(ExactSums.of(present), ExactSums.of(total), all(map(_are_whole, (present, total))))
 
     @classmethod
@@ -42,7 +43,7 @@ class Totals(PickledFields):
         classes: int,
         threshold: float | None = None,
     ) -> Self:
-        """The totals of the rows; with a threshold, of the flags `cell > threshold`."""
+        """Count the totals of rows; with a threshold, of the flags `cell > threshold`."""
         shape = (classes, cells.shape[1])
         present, total = np.zeros(shape), np.zeros(shape)
         flags = threshold is not None, 0.0 if threshold is None else threshold
@@ -62,7 +63,7 @@ class Totals(PickledFields):
     def _count_fractions(
         cls, cells: Numbers | SparseRows, labels: Codes, weights: Floats, classes: int, binary: bool, threshold: float
     ) -> Self:
-        """The same where doubles would be rounded: cell by cell."""
+        """Count the totals cell by cell, for sums that doubles would round."""
         shape = (classes, cells.shape[1])
         dense = isinstance(cells, np.ndarray)
         stored = cells if isinstance(cells, np.ndarray) else cells.stored
@@ -84,10 +85,12 @@ class Totals(PickledFields):
 
     @cached_property
     def present(self) -> Floats:
+        """Weight of the rows with a value, class by column."""
         return self.rows.to_doubles()[0]
 
     @cached_property
     def total(self) -> Floats:
+        """Sum of the cells, class by column."""
         return np.maximum(self.sums.to_doubles()[0], 0.0)
 
     def merge(self, other: Self) -> "Totals":
@@ -97,7 +100,7 @@ class Totals(PickledFields):
         rows, sums = self.rows.subtract(other.rows), self.sums.subtract(other.sums)
         exact = self.exact and other.exact
         gone = find_emptied(rows.to_doubles()[0], self.present, other.present, tolerance, exact)
-        total = np.where(gone, -np.abs(sums.to_doubles()[0]), sums.to_doubles()[0])  # nothing may be left without a row
+        total = np.where(gone, -np.abs(sums.to_doubles()[0]), sums.to_doubles()[0])  # a sum without rows is 0
         negative = find_negative(total, self.total, other.total, tolerance, exact)
         return Totals(rows.zero_out(gone), sums.zero_out(gone | negative), exact)
 
@@ -111,10 +114,10 @@ class Totals(PickledFields):
         return Totals(self.rows.reindex(positions, size, 1), self.sums.reindex(positions, size, 1), self.exact)
 
     def take_columns(self, columns: Integers) -> "Totals":
-        """The totals of some columns, in this order."""
+        """Return the totals of some columns, in the given order."""
         return Totals(self.rows[:, columns], self.sums[:, columns], self.exact)
 
 
 def _are_whole(numbers: Floats) -> bool:
-    """Whether sums are whole numbers that doubles have not rounded."""
+    """Return True if all numbers are whole and small enough for doubles to be exact."""
     return bool((np.abs(numbers) <= MAX_WHOLE).all() and (numbers == np.floor(numbers)).all())

@@ -1,4 +1,4 @@
-"""Counts of the combinations of values in a block of discrete columns."""
+"""Counts of combinations of values in a block of discrete columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from deciban.util.arrays import Codes, Floats, Integers, scatter_to, sum_columns
 
 @dataclass(frozen=True)
 class Tuples:
-    """The levels of each column, the tuples that occur (as codes of these, in order) and counts, class by tuple."""
+    """Levels of each column, the tuples of their codes that occur, sorted, and their counts, class by tuple."""
 
     levels: tuple[pa.Array, ...]
     tuples: Integers
@@ -27,7 +27,7 @@ class Tuples:
 
     @classmethod
     def count(cls, values: Sequence[pa.Array], labels: Codes, weights: Floats, classes: int) -> "Tuples":
-        """The tuples of the rows that have no missing cell."""
+        """Count the tuples of the rows without missing cells."""
         encoded = [encode_distinct(column, j) for j, column in enumerate(values)]
         codes = np.stack([code for code, _ in encoded], axis=1).astype(np.int64)
         complete = np.flatnonzero((codes >= 0).all(axis=1))
@@ -55,17 +55,17 @@ class Tuples:
         return Tuples(tuple(self.levels[j] for j in order), self.tuples[:, order], self.table)._canonicalize()
 
     def codes(self, values: Sequence[pa.Array]) -> Integers:
-        """The code of every cell: -1 where it is missing, -2 where it is no level of its column."""
+        """Return the code of every cell; -1 for a missing cell, -2 for an unknown value."""
         columns = [encode(column, self.levels[j], j) for j, column in enumerate(values)]
         return np.stack(columns, axis=1).astype(np.int64)
 
     def marginal(self, kept: Integers) -> tuple[Integers, Floats]:
-        """The tuples of the columns `kept` alone, and their counts."""
+        """Return the tuples of the columns `kept`, summed over the others, and their counts."""
         tuples, place = np.unique(self.tuples[:, kept], axis=0, return_inverse=True)
         return tuples, sum_columns_at(self.table, place.ravel(), len(tuples))
 
     def _canonicalize(self) -> "Tuples":
-        """Without the tuples that do not occur, every level used and sorted, the tuples in order."""
+        """Drop tuples and levels that do not occur, and sort both."""
         occurs = self.table.any(axis=0)
         tuples, table = self.tuples[occurs], self.table[:, occurs]
         levels = []
@@ -79,16 +79,16 @@ class Tuples:
 
 
 def _find_distinct(codes: Integers, sizes: Sequence[int]) -> tuple[Integers, Integers]:
-    """The distinct rows, in order, and the place of each row among them."""
-    most = float(np.prod(np.array(sizes, dtype=np.float64)))
-    if most >= 2.0**62:
+    """Return the distinct rows, sorted, and the position of each row among them."""
+    possible = float(np.prod(np.array(sizes, dtype=np.float64)))
+    if possible >= 2.0**62:
         tuples, place = np.unique(codes, axis=0, return_inverse=True)
         return tuples, place.ravel()
     keys = np.zeros(len(codes), dtype=np.int64)
     for j, size in enumerate(sizes):
         keys = keys * size + codes[:, j]
-    if most <= len(codes):  # a table of all that there may be
-        occurs = np.zeros(int(most), dtype=np.bool_)
+    if possible <= len(codes):  # a table of all possible tuples
+        occurs = np.zeros(int(possible), dtype=np.bool_)
         occurs[keys] = True
         tuples = np.stack(np.unravel_index(np.flatnonzero(occurs), tuple(sizes)), axis=1).astype(np.int64)
         return tuples, (np.cumsum(occurs) - 1)[keys]
@@ -97,7 +97,7 @@ def _find_distinct(codes: Integers, sizes: Sequence[int]) -> tuple[Integers, Int
 
 
 def _align(mine: Tuples, theirs: Tuples) -> tuple[tuple[pa.Array, ...], Integers, Floats, Floats]:
-    """The levels and tuples of both, and the counts of each at the places of these tuples."""
+    """Return the levels and tuples of both, and the counts of each at these tuples."""
     if np.array_equal(mine.tuples, theirs.tuples) and all(map(pa.Array.equals, mine.levels, theirs.levels)):
         return mine.levels, mine.tuples, mine.table, theirs.table
     levels, recoded = [], ([], [])  # type: tuple[list[pa.Array], tuple[list[Integers], list[Integers]]]

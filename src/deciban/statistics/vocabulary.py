@@ -1,4 +1,4 @@
-"""Vocabularies: words and their numbers, and the buckets that rare words share."""
+"""Vocabularies: words and their numbers, and buckets shared by rare words."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -15,30 +15,32 @@ from deciban import kernels
 from deciban.kernels.text_arrays import Hashes, Numbering, UnknownWords, WordIndex, WordSpans
 from deciban.util.arrays import SPARE, Bytes, Codes, Integers
 
-# Nobody outside this process knows how it hashes words, so none can be chosen to collide.
+# Random seeds of the hash of words, so that nobody can construct words that collide.
 SEEDS = np.frombuffer(secrets.token_bytes(40), dtype=np.uint64) | np.uint64(1)
 
-# Buckets of rare words are the same in every process and model file.
+# Fixed seeds of the hash of rare words: their buckets are the same in every process and model file.
 BUCKET_SEEDS = np.array(
     [0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F], np.uint64
 )
 
-# A bucket of rare words stands among the words of a vocabulary as this, which no word has, and its number.
+# First character of the name of a bucket of rare words; no word contains it.
 BUCKET_MARK = "\0"
 
 # The number of a word that is not in a vocabulary.
 UNKNOWN = np.iinfo(np.int32).max
 
-# What becomes of words that are not in a vocabulary: they are left out, or are all UNKNOWN.
+# Rule for words that are not in a vocabulary: leave them out.
 LEAVE_OUT = UnknownWords(np.zeros(0, dtype=np.int32), BUCKET_SEEDS)
+
+# Rule for words that are not in a vocabulary: number all of them UNKNOWN.
 ALL_UNKNOWN = UnknownWords(np.array([UNKNOWN], dtype=np.int32), BUCKET_SEEDS)
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words, all different, in any order: one behind the other in `text`, each from its `starts` on.
+    """Distinct words in any order, buckets of rare words first.
 
-    Buckets of rare words, if there are any, come first.
+    text: the bytes of all words, concatenated. starts: the offset of each word, and the end.
     """
 
     text: Bytes
@@ -46,16 +48,16 @@ class Vocabulary:
 
     @classmethod
     def of(cls, words: Sequence[str]) -> Self:
-        """The distinct ones of these words."""
+        """Return the vocabulary of the distinct words among these."""
         encoded = sorted({word.encode() for word in words})
         starts = np.concatenate([[0], np.cumsum([len(word) for word in encoded])]).astype(np.int64)
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8).copy(), starts)
 
     @classmethod
     def from_index(cls, index: WordIndex) -> "Vocabulary":
-        """The words of an index in the order in which they came.
+        """Return the words of an index, in order of first occurrence.
 
-        They keep the index, to be looked up by it, unless most of its entries are empty.
+        The index is kept for later lookups unless most of its entries are empty.
         """
         words = Vocabulary(index.text[: index.starts[index.known]], index.starts[: index.known + 1])
         if 8 * index.known < len(index.entries):
@@ -67,31 +69,31 @@ class Vocabulary:
         return self.starts.size - 1
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the index: another process hashes by other seeds."""
+        """Leave out the index: another process has other hash seeds."""
         return {"text": self.text, "starts": self.starts}
 
     def __getitem__(self, number: int) -> str:
         return bytes(self.text[self.starts[number] : self.starts[number + 1]]).decode(errors="replace")
 
     def display(self, number: int) -> str:
-        """A word as people read it."""
+        """Return the word of this number for display."""
         return display_word(self[number])
 
     @cached_property
     def array(self) -> pa.Array:
-        """The words as an Arrow array, which shares their bytes."""
+        """Words as an Arrow array that shares their bytes."""
         buffers = [None, pa.py_buffer(self.starts), pa.py_buffer(self.text)]
         return pa.Array.from_buffers(pa.large_string(), len(self), buffers)
 
     @property
     def padded(self) -> Bytes:
-        """The bytes of the words and some more, for kernels that read many at a time."""
+        """Bytes of the words with padding, for kernels that read several bytes at a time."""
         if "index" in self.__dict__:
             return self.index.text
         return np.concatenate([self.text, np.zeros(SPARE, dtype=np.uint8)])
 
     def take(self, order: Integers) -> "Vocabulary":
-        """Some of the words in this order."""
+        """Return some of the words, in the given order."""
         _, starts, text = self.array.cast(pa.large_binary()).take(pa.array(order)).buffers()
         if not order.size:
             return NO_WORDS
@@ -100,14 +102,14 @@ class Vocabulary:
 
     @cached_property
     def bucket_count(self) -> int:
-        """How many of the words are buckets of rare words; they come first."""
+        """Number of buckets of rare words; they come first."""
         number = 0
         while number < len(self) and self[number].startswith(BUCKET_MARK):
             number += 1
         return number
 
     def buckets(self, size: int) -> Integers:
-        """The bucket, of so many, that each word is in; that of a bucket is itself."""
+        """Return the bucket of each word among `size` buckets; a bucket is in itself."""
         found = np.empty(len(self), dtype=np.int64)
         kernels.word_index.word_buckets(self.padded, self.starts, size, BUCKET_SEEDS, found)
         for number in range(self.bucket_count):
@@ -116,12 +118,12 @@ class Vocabulary:
 
     @property
     def is_unique(self) -> bool:
-        """Whether no word is there twice."""
+        """True if no word occurs twice."""
         return int(pc.count_distinct(self.array).as_py()) == len(self)
 
     @cached_property
     def index(self) -> WordIndex:
-        """The hash table that its words are looked up in."""
+        """Hash table of the words."""
         return self._build_index()
 
     def _build_index(self) -> WordIndex:
@@ -133,19 +135,19 @@ class Vocabulary:
         return WordIndex(entries, text, self.starts, len(self))
 
     def look_up(self, words: "Vocabulary") -> Codes:
-        """The number that each of these words has here, or UNKNOWN. An index that is made for it is not kept."""
+        """Return the number of each of these words in this vocabulary, or UNKNOWN."""
         index, texts = self.__dict__.get("index") or self._build_index(), np.array([0, len(words)])
         spans = WordSpans(words.padded, words.starts[:-1], words.starts[1:])
         return number_words(kernels.word_index.number_words, (texts,), spans, index, ALL_UNKNOWN, 1, len(words))[0]
 
     def concat(self, words: "Vocabulary") -> "Vocabulary":
-        """These words and others behind them."""
+        """Return the words of this vocabulary followed by others."""
         starts = np.concatenate([self.starts, words.starts[1:] + self.starts[-1]])
         return Vocabulary(np.concatenate([self.text, words.text]), starts)
 
     @property
     def sort_order(self) -> Integers:
-        """The numbers of the words in the order of their bytes."""
+        """Numbers of the words, sorted by their bytes."""
         firsts = np.empty(len(self), dtype=np.uint64)
         kernels.word_index.first_bytes(self.text, self.starts, firsts)
         order = np.argsort(firsts)
@@ -156,28 +158,28 @@ class Vocabulary:
 NO_WORDS = Vocabulary(np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
 
 
-def count_buckets(most: int | None) -> int:
-    """How many buckets there are for the words beyond so many: a power of two, about a fourth of them."""
-    return 0 if most is None else 1 << max(4, (most // 4 - 1).bit_length())
+def count_buckets(max_features: int | None) -> int:
+    """Return the number of buckets for rare words: a power of two, about a fourth of `max_features`."""
+    return 0 if max_features is None else 1 << max(4, (max_features // 4 - 1).bit_length())
 
 
 def bucket_name(bucket: int) -> str:
-    """What stands for a bucket of rare words in a vocabulary."""
+    """Return the name of a bucket of rare words in a vocabulary."""
     return f"{BUCKET_MARK}{bucket:06x}"
 
 
 def bucket_number(name: str) -> int:
-    """The number of a bucket of rare words that has this name."""
+    """Return the number of the bucket of rare words with this name."""
     return int(name[len(BUCKET_MARK) :], 16)
 
 
 def display_word(word: str) -> str:
-    """A word of a vocabulary as people read it."""
+    """Return a word of a vocabulary for display."""
     return f"(rare words {word[1:]})" if word.startswith(BUCKET_MARK) else word
 
 
 def need_more_entries(words: int, entries: int) -> bool:
-    """Whether so many words need more entries; as `kernels.word_index` asks."""
+    """Return True if a hash table of `entries` is too small for `words`; the same rule as in `kernels.word_index`."""
     return 10 * words > 7 * entries
 
 
@@ -187,15 +189,15 @@ def _allocate_hashes() -> Hashes:
     return np.empty((RUN, 3), dtype=np.uint64)
 
 
-def enlarge(array: npt.NDArray[Any], least: int = 0) -> npt.NDArray[Any]:
-    """The same array with room behind it: twice its size, or `least`."""
-    grown = np.empty(max(2 * array.size, least), dtype=array.dtype)
+def enlarge(array: npt.NDArray[Any], min_size: int = 0) -> npt.NDArray[Any]:
+    """Return the array with free space at the end: twice its size, at least `min_size`."""
+    grown = np.empty(max(2 * array.size, min_size), dtype=array.dtype)
     grown[: array.size] = array
     return grown
 
 
 def enlarge_spans(spans: WordSpans) -> WordSpans:
-    """The same words with room for as much again."""
+    """Return the words with free space for as many more."""
     return WordSpans(enlarge(spans.text), enlarge(spans.begins), enlarge(spans.stops))
 
 
@@ -208,11 +210,11 @@ def number_words(
     rows: int,
     expected: int,
 ) -> tuple[Codes, Integers, WordIndex]:
-    """The numbers of the words of `rows` texts, the bounds of those of each text, and the index, which may have grown.
+    """Return the numbers of the words of `rows` texts, the bounds of each text among them, and the enlarged index.
 
-    kernel: `number_texts` or `number_words`, which stops where room is short; then there is made more. given: what it
-    takes first. spans: words, or room for those that texts are cut into. unknown: what becomes of words that are not in
-    the index; None adds them to it. expected: about so many numbers.
+    kernel: `number_texts` or `number_words`; it returns when space runs out, and continues after more is allocated.
+    given: its first arguments. spans: the words, or space for the words of the texts. unknown: the rule for words that
+    are not in the index; None adds them to it. expected: an estimate of the number of words.
     """
     from deciban.kernels.word_index import COUNT, KNOWN, ROW, ROW_END, RUN, STATES, WORD
 
@@ -227,7 +229,7 @@ def number_words(
             continue
         last = min(word + RUN, row_end)
         if count + last - word > numbers.size:
-            share = (row + 1) / rows  # of the texts, which may need as much again
+            share = (row + 1) / rows  # of the texts is done: extrapolate
             numbers = enlarge(numbers, min(int(1.1 * count / share), 4 * count) + RUN)
         if growing:
             size = int((spans.stops[word:last] - spans.begins[word:last]).sum())
@@ -236,7 +238,7 @@ def number_words(
 
 
 def _enlarge_index(index: WordIndex, known: int, words: int, size: int) -> WordIndex:
-    """An index of `known` words with room for more words of so many bytes."""
+    """Return an index of `known` words with space for `words` more, of `size` bytes."""
     entries, text, starts, _ = index
     if starts[known] + size + SPARE > text.size:
         text = enlarge(text, int(starts[known]) + size + SPARE)

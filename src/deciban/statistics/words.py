@@ -15,46 +15,49 @@ from deciban.statistics.vocabulary import NO_WORDS, UNKNOWN, Vocabulary, bucket_
 from deciban.util.arrays import Codes, Floats, Integers, scatter_to, sum_columns_at
 from deciban.util.sparse import SparseArrays, SparseRows
 
-# Words, and their counts, class by word.
+# A vocabulary, and the counts of its words, class by word.
 Counted = tuple[Vocabulary, SparseRows]
 
 
 def count_by_class(
     numbers: Codes, bounds: Integers, amounts: Floats | None, texts: LabeledTexts, words: int, classes: int
 ) -> SparseRows:
-    """The weights of texts added up for each of so many words, class by word; see `kernels.word_index.count_words`."""
-    most = min(classes * words, int(np.diff(bounds)[texts.order].sum()))
-    out = _allocate_cells(most, classes)
+    """Sum the weights of texts for each of their words, class by word; words: the size of the vocabulary.
+
+    See `kernels.word_index.count_words`.
+    """
+    max_cells = min(classes * words, int(np.diff(bounds)[texts.order].sum()))
+    out = _allocate_cells(max_cells, classes)
     touched, each = np.empty(words + 1, dtype=np.int32), np.zeros(0) if amounts is None else amounts
     kernels.word_index.count_words(numbers, bounds, each, texts, np.zeros(words), touched, out)
     return _trim(out, np.maximum.accumulate(out.indptr), words)
 
 
 def count_by_text(numbers: Codes, bounds: Integers, words: int) -> SparseRows:
-    """How often each of so many words is in each text."""
+    """Count how often each word occurs in each text, text by word; words: the size of the vocabulary."""
     out = _allocate_cells(numbers.size, bounds.size - 1)
     kernels.word_index.count_per_text(numbers, bounds, np.full(words, -1, dtype=np.int32), out)
     return SparseRows(*out, words)
 
 
-def _allocate_cells(most: int, rows: int) -> SparseArrays:
-    return SparseArrays(np.empty(most), np.empty(most, dtype=np.int32), np.zeros(rows + 1, dtype=np.int64))
+def _allocate_cells(cells: int, rows: int) -> SparseArrays:
+    return SparseArrays(np.empty(cells), np.empty(cells, dtype=np.int32), np.zeros(rows + 1, dtype=np.int64))
 
 
 def _trim(out: SparseArrays, ends: Integers, width: int) -> SparseRows:
-    """The rows that were written where there was room for more."""
+    """Return the rows without the unused space behind them."""
     return SparseRows(out.data[: ends[-1]], out.indices[: ends[-1]], ends, width)
 
 
 @dataclass(frozen=True)
 class Words:
-    """For each column of texts its words (those with a positive count), their counts, class by word, and its texts.
+    """Words of each column of texts (those with a positive count), and their counts, class by word.
 
-    Words are in the order in which they came, or in that of their bytes if there may be no more than `most`.
+    Words are in order of first occurrence, or sorted by their bytes if `max_features` is set.
 
-    texts: the weight of the texts that are not missing, class by column. most: how many words a column may have; the
-    rarest beyond that are counted in `buckets` by their hash. A word that was once counted as rare stays in its bucket
-    for these texts, so that its count may be too low, by no more than what its bucket holds.
+    text_weight: the weight of the texts that are not missing, class by column. max_features: the maximum number of
+    words per column. The rarest words beyond it are counted in `buckets` by their hash. A word once counted as rare
+    stays in its bucket for these texts, so its count may be too low, by at most the count of its bucket.
     """
 
     vocabularies: tuple[Vocabulary, ...]
@@ -63,32 +66,33 @@ class Words:
     max_features: int | None = None
 
     @classmethod
-    def empty(cls, classes: int, columns: int, most: int | None = None) -> Self:
+    def empty(cls, classes: int, columns: int, max_features: int | None = None) -> Self:
         nothing = _make_empty(classes)
-        return cls((NO_WORDS,) * columns, (nothing,) * columns, np.zeros((classes, columns)), most)
+        return cls((NO_WORDS,) * columns, (nothing,) * columns, np.zeros((classes, columns)), max_features)
 
     @classmethod
-    def of(cls, columns: Sequence[Counted], texts: Floats, most: int | None = None) -> Self:
-        """The statistic of columns, from the words of each and their counts, class by word."""
-        found = [_limit_words(_drop_unused(*column), most) for column in columns]
-        return cls(tuple(words for words, _ in found), tuple(counts for _, counts in found), texts, most)
+    def of(cls, columns: Sequence[Counted], text_weight: Floats, max_features: int | None = None) -> Self:
+        """Return the statistic of columns, from the words of each and their counts, class by word."""
+        found = [_limit_words(_drop_unused(*column), max_features) for column in columns]
+        return cls(tuple(words for words, _ in found), tuple(counts for _, counts in found), text_weight, max_features)
 
     @property
     def buckets(self) -> int:
+        """Number of buckets for rare words."""
         return count_buckets(self.max_features)
 
     @property
     def tables(self) -> tuple[Floats, ...]:
-        """The counts of each column, word by class, with all their zeros."""
+        """Counts of each column as dense arrays, word by class."""
         return tuple(counts.matrix().toarray().T for counts in self.counts)
 
     @property
     def sorted_words(self) -> "Words":
-        """The same words in the order of their bytes: equal counts are then equal in all."""
+        """The same counts with words sorted by their bytes, so that equal counts compare equal."""
         return self._with_columns([_sort(*column) for column in self._columns()], self.text_weight)
 
     def comparison_key(self) -> tuple[object, ...]:
-        """What counts of the same texts have in common, in whatever order these came."""
+        """Return values that are equal for counts of the same texts, in any order."""
         ordered = self.sorted_words
         return ordered.vocabularies, ordered.counts, ordered.text_weight, ordered.max_features
 
@@ -138,7 +142,7 @@ def _make_empty(classes: int) -> SparseRows:
 
 
 def _add(mine: Counted, theirs: Counted) -> Counted:
-    """The words of both, new ones behind, and the sum of their counts."""
+    """Return the words of both, new ones last, and the sums of their counts."""
     (words, counts), (more, others) = mine, theirs
     if not len(words) or not len(more):
         return mine if len(words) else theirs
@@ -154,7 +158,7 @@ def _add(mine: Counted, theirs: Counted) -> Counted:
 
 
 def _sort(words: Vocabulary, counts: SparseRows) -> Counted:
-    """The words in the order of their bytes, and the counts of each class in that of its words."""
+    """Return the words sorted by their bytes, and their counts."""
     order = words.sort_order
     place = np.empty(len(words), dtype=np.int32)
     place[order] = np.arange(len(words), dtype=np.int32)
@@ -163,13 +167,13 @@ def _sort(words: Vocabulary, counts: SparseRows) -> Counted:
 
 
 def _set_to_zero(column: Counted) -> Counted:
-    """The same words, counted 0 times."""
+    """Return the same words with counts of 0."""
     words, counts = column
     return words, counts.with_values(np.zeros(counts.stored.size))
 
 
 def _reindex_classes(counts: SparseRows, positions: Integers, size: int) -> SparseRows:
-    """The counts with their classes at other places; those of a class without a place are dropped."""
+    """Return the counts with class i at positions[i]; a negative position drops the class."""
     if np.array_equal(positions, np.arange(size)):
         return counts
     there = np.flatnonzero(positions >= 0)
@@ -180,18 +184,18 @@ def _reindex_classes(counts: SparseRows, positions: Integers, size: int) -> Spar
 
 
 def _sort_cells(matrix: "scipy.sparse.csr_array") -> SparseRows:
-    """The rows of a SciPy matrix with their cells in order; it is changed."""
+    """Sort the cells of each row of a SciPy matrix, in place, and return its rows."""
     matrix.sort_indices()
     return _convert_types(matrix)
 
 
 def _convert_types(matrix: "scipy.sparse.csr_array") -> SparseRows:
-    """The rows of a SciPy matrix in the types of kernels and files."""
+    """Return the rows of a SciPy matrix with the types that kernels and files use."""
     return SparseRows(matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int64), matrix.shape[1])
 
 
 def _drop_unused(words: Vocabulary, counts: SparseRows) -> Counted:
-    """The words that were counted."""
+    """Drop words without a count."""
     if not counts.data.all():
         matrix = counts.with_values(counts.stored.copy()).matrix()
         matrix.eliminate_zeros()
@@ -205,18 +209,19 @@ def _drop_unused(words: Vocabulary, counts: SparseRows) -> Counted:
     return kept, SparseRows(counts.data, place[counts.indices], counts.indptr, len(kept))
 
 
-def _limit_words(column: Counted, most: int | None) -> Counted:
-    """The `most` most frequent words in order, behind the buckets of the others; without a bound the column itself."""
-    if most is None:
+def _limit_words(column: Counted, max_features: int | None) -> Counted:
+    """Keep the most frequent words, sorted, after the buckets of all others; None keeps all words."""
+    if max_features is None:
         return column
     words, counts = _sort(*column)
     first = words.bucket_count
-    if len(words) - first <= most:
+    if len(words) - first <= max_features:
         return words, counts
     table = counts.matrix().T.tocsr()
     order = np.argsort(-table[first:].sum(axis=1), kind="stable") + first
-    kept, rare = np.sort(order[:most]), np.concatenate([np.arange(first), np.sort(order[most:])])
-    distinct, place = np.unique(words.take(rare).buckets(count_buckets(most)), return_inverse=True)
+    kept = np.sort(order[:max_features])
+    rare = np.concatenate([np.arange(first), np.sort(order[max_features:])])
+    distinct, place = np.unique(words.take(rare).buckets(count_buckets(max_features)), return_inverse=True)
     tail = Vocabulary.of([bucket_name(bucket) for bucket in distinct])
     into = scipy.sparse.csr_array((np.ones(rare.size), (place, np.arange(rare.size))), shape=(len(tail), rare.size))
     table = scipy.sparse.vstack([into @ table[rare], table[kept]], format="csr")
@@ -224,10 +229,11 @@ def _limit_words(column: Counted, most: int | None) -> Counted:
 
 
 def _take_from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buckets: int, strict: bool) -> Floats:
-    """What is to be taken from each stored cell: of a word that is not there in full the rest from its bucket.
+    """Return the count to remove from each stored cell.
 
-    What was counted in a bucket there and as words here is taken from the words of this bucket, a share of each: which
-    of them it was is not known. Nothing is refused unless `strict`.
+    If a word has fewer counts than are to be removed, the rest is removed from its bucket. Counts of a bucket that are
+    counted as words here are removed from all words of the bucket in proportion, because it is unknown which of them
+    they were. strict: raise ForgetError if the bucket has too few counts.
     """
     have, taken = having.matrix().toarray().T, taking.matrix().toarray().T
     bucket = words.buckets(buckets)
@@ -240,7 +246,7 @@ def _take_from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows
     left = sum_columns_at((have - taken).T, bucket, buckets).T
     if strict and (lacking > left + 1e-9 * sum_columns_at(have.T, bucket, buckets).T).any():
         raise ForgetError(
-            "cannot forget these rows: they have words that were never counted",
+            "cannot forget these rows: they contain words that were never counted",
             remedy="pass only rows the model has learned",
         )
     share = np.divide(lacking, left, out=np.zeros_like(left), where=left > 0.0)

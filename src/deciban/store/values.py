@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban.errors import UsageError
-from deciban.families import FAMILIES, SPREADS, Family, known_families
+from deciban.families import FAMILIES, SPREADS, Family, list_families
 from deciban.model.corrections import CorrectedColumn, Corrections
 from deciban.model.counts import Counts
 from deciban.model.fitted import Origin
@@ -81,7 +81,7 @@ def _record_type(name: Any) -> type[Any] | None:
         return None
     if name in RECORDS:
         return RECORDS[name]
-    return next((family for family in known_families() if family.__name__ == name), None)
+    return next((family for family in list_families() if family.__name__ == name), None)
 
 
 def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
@@ -268,7 +268,7 @@ def conforms(value: Any, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if hint is Family:
-        return isinstance(value, known_families())
+        return isinstance(value, list_families())
     if hint is Statistic:
         return isinstance(value, STATISTICS)
     return isinstance(value, type(None) if hint is None else hint)

@@ -89,14 +89,14 @@ def test_numpy_arrays_of_strings() -> None:
 @pytest.mark.parametrize(
     ("texts", "says"),
     [
-        ([[1.0]] * 20, "column 'x0': it holds numbers, expected text"),
+        ([[1.0]] * 20, "column 'x0': found numbers, expected text"),
         ({"a": [1] * 20}, "column 'a', row 0: found 1"),
         ({"a": [True] * 20}, "found True"),
         ({"a": [b"bytes"] * 20}, "decode the bytes"),
         ({"a": [["x"]] * 20}, "expected text"),
         ([*MAILS[:-1], 3], "row 19: found 3 (int) among texts"),
         ([*MAILS[:-1], b"x"], "row 19: found b'x' (bytes) among texts"),
-        (sparse.csr_array(np.eye(20)), "it holds numbers, expected text"),
+        (sparse.csr_array(np.eye(20)), "found numbers, expected text"),
     ],
 )
 def test_cells_that_are_no_texts(texts: Any, says: str) -> None:

@@ -101,7 +101,7 @@ def test_what_a_classifier_tells_of_texts(family: Text, tune: Any) -> None:
     clf = fitted(family, tune)
     left_out = clf.leave_one_out()
     assert left_out.posterior.shape == (len(LABELS), 3)
-    assert f"accuracy                    {left_out.accuracy:.4f}" in re.sub(r"\d\.\d+ +(?=\d)", "", str(clf.diagnose()))
+    assert f"accuracy                  {left_out.accuracy:.4f}" in re.sub(r"\d\.\d+ +(?=\d)", "", str(clf.diagnose()))
     assert "text" in clf.select_columns()
     assert len(clf.select_columns(2)) == 2
     if tune is None:

@@ -18,8 +18,8 @@ from tests.support.corpora import (
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"stop_words": "english"}, "in a list"),
-        ({"stop_words": [1]}, "in a list"),
+        ({"stop_words": "english"}, "expected a list of words"),
+        ({"stop_words": [1]}, "expected a list of words"),
         ({"ngram_range": 3}, "(1, 2)"),
         ({"ngram_range": None}, "(1, 2)"),
         ({"ngram_range": (2, 1)}, "(1, 2)"),
@@ -28,7 +28,7 @@ from tests.support.corpora import (
         ({"lowercase": None}, "True or False"),
         ({"normalize": "l2"}, "True or False"),
         ({"tokenizer": 3}, "function"),
-        ({"tokenizer": str.split, "analyzer": "char"}, "leave out analyzer"),
+        ({"tokenizer": str.split, "analyzer": "char"}, "remove analyzer"),
         ({"kind": "poisson"}, "choose one of"),
         ({"analyzer": "line"}, "choose one of"),
         ({"term_counts": "tf"}, "choose one of"),

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings, strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import Text, kernels
-from deciban.families.text.tokens import CASED, COMPOSED, Tokens, folded_text, folding, texts_of
+from deciban.families.text.tokens import MAX_CASED, MAX_COMPOSED, Tokens, build_folding, fold_text, view_texts
 from deciban.kernels.text_arrays import CharacterRules, LabeledTexts, Texts, WordIndex, WordSpans
 from deciban.statistics.vocabulary import Vocabulary
 from deciban.statistics.words import count_by_class
@@ -70,9 +70,9 @@ def test_every_character_of_unicode_between_letters(analyzer: str, options: dict
 
 
 def test_where_letters_have_no_capital_form_and_no_accents() -> None:
-    for point in range(CASED, sys.maxunicode + 1):
+    for point in range(MAX_CASED, sys.maxunicode + 1):
         assert chr(point).lower() == chr(point)
-        assert point < COMPOSED or folded_text(chr(point), False, True) == chr(point)
+        assert point < MAX_COMPOSED or fold_text(chr(point), False, True) == chr(point)
 
 
 SPECIAL = "aAzZ09__  \t\nÀéßẞİıſΣσςΑ\u0301\u0307\u0345\u00ad\u200d'.:’·-Åǅﬁﷺ한각가①½²١१中日ｶﾞＡ👍\u3000\x1c\x85\0"
@@ -175,7 +175,7 @@ def test_a_character_that_becomes_several_words(monkeypatch: pytest.MonkeyPatch)
     """U+FDFA becomes four words: there is room for all of them wherever it comes."""
     for name in ("_decoded", "_long_decoded", "_put_next", "put_character"):
         monkeypatch.setattr(kernels.tokenize, name, getattr(kernels.tokenize, name).py_func)
-    folded, pool = folding(True, True, True)
+    folded, pool = build_folding(True, True, True)
     for groups in range(50, 75):
         data = np.frombuffer(("a " * groups + "\ufdfa \ufdfa").encode(), dtype=np.uint8)
         texts = Texts(data, np.array([0, data.size]), np.ones(1, dtype=np.bool_))
@@ -207,7 +207,7 @@ def test_words_do_not_depend_on_how_much_room_there_is_at_first(
     monkeypatch.setattr(WordIndex, "empty", classmethod(lambda cls, size: small))
     tiny = [np.zeros(8, dtype=kind) for kind in (np.uint8, np.int64, np.int64)]
     monkeypatch.setattr(
-        "deciban.families.text.tokens.room", lambda size, words: WordSpans(*(array.copy() for array in tiny))
+        "deciban.families.text.tokens.allocate_spans", lambda size, words: WordSpans(*(array.copy() for array in tiny))
     )
     found = learned(tokens, texts)
     assert found[0].array.equals(expected[0].array)
@@ -265,7 +265,7 @@ def test_any_bytes(texts: list[bytes], options: dict[str, Any]) -> None:
 def test_decoding_stays_inside_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run as Python: a sequence that is cut off reads nothing of the next text, nor beyond the buffer."""
     monkeypatch.setattr(kernels.tokenize, "_long_decoded", kernels.tokenize._long_decoded.py_func)
-    folded, pool = folding(True, False, False)
+    folded, pool = build_folding(True, False, False)
     for one in INVALID:
         for after in (b"", b"\x80\x80\x80zz"):
             data, end = np.frombuffer(one + after, dtype=np.uint8), len(one)
@@ -288,7 +288,7 @@ def test_what_arrow_has_before_and_behind() -> None:
     assert learned(Tokens(), masked)[0].array.to_pylist() == ["aa", "bb", "ee"]
     for empty in (pa.array([], pa.string()), pa.nulls(3, pa.string()), pa.nulls(0, pa.large_string()), array[:0]):
         assert len(learned(Tokens(), empty)[0]) == 0
-        assert texts_of(empty).offsets.size == len(empty) + 1
+        assert view_texts(empty).offsets.size == len(empty) + 1
 
 
 def test_a_tokenizer_of_ones_own() -> None:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from deciban.errors import UsageError
 from deciban.families.base.spread import find_varying
-from deciban.families.joint_gaussian import JointNormal, joint_normal, units
+from deciban.families.joint_gaussian import JointNormal, build_joint_normal, find_units
 from deciban.statistics import Scatter
 from deciban.util.arrays import Floats
 
@@ -65,10 +65,10 @@ def estimated(estimator: Any, rows: Floats, weights: Floats) -> Floats:
 def own_normals(statistic: Scatter, covariance: Floats) -> JointNormal:
     """The distributions of the quadratic discriminant; a class without rows has that of all rows together."""
     overall = statistic.merge_classes()
-    unit = units(overall)
+    unit = find_units(overall)
     seen = (statistic.weight > 0.0)[:, None, None]
     matrices = np.where(seen, covariance, _covariance(overall)) / np.outer(unit, unit)
-    return joint_normal(statistic, matrices, np.arange(len(matrices)), MIN_FLOOR)
+    return build_joint_normal(statistic, matrices, np.arange(len(matrices)), MIN_FLOOR)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Within:
     @classmethod
     def of(cls, statistic: Scatter, covariance: Floats, tol: float) -> "Within":
         overall, seen = statistic.merge_classes(), statistic.weight > 0.0
-        center, unit = overall.mean[0], units(overall)
+        center, unit = overall.mean[0], find_units(overall)
         varies, variance = np.isfinite(unit), np.diag(covariance)
         unit = np.sqrt(variance, out=unit, where=varies & find_varying(variance, center))
         mean = np.where(seen[:, None], (statistic.mean - center) + statistic.mean_low, 0.0) / unit

@@ -228,7 +228,7 @@ function levelPlace(column, { type, values }) {
       if (type === "none") return 1;
       const kind = cell instanceof Moment ? cell.kind : typeof cell === "string" ? "text" : "number";
       if (kind !== wanted) {
-        throw badCell(column, `it holds ${kind}, but ${wanted} before`, "use one type for this column");
+        throw badCell(column, `found ${kind}, expected ${wanted}`, "use one type for this column");
       }
       const found = typeof cell === "bigint" && type === "integer" ? exact.get(cell) : places.get(cellKey(cell));
       return found === undefined ? 1 : found;

@@ -274,7 +274,7 @@ class LevelPlace:
             return 1
         kind = "number" if isinstance(cell, (bool, int, float)) else kind_of_cell(cell)
         if kind != self.wanted:
-            raise bad_cell(self.column, f"it holds {kind}, but {self.wanted} before", "use one type for this column")
+            raise bad_cell(self.column, f"found {kind}, expected {self.wanted}", "use one type for this column")
         if self.kind == "integer" and isinstance(cell, int):
             return self.exact.get(cell, 1)
         return self.places.get(cell_key(cell), 1)

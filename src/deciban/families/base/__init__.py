@@ -1,1 +1,1 @@
-"""What families share: their contract, checks, smoothing, variances and Shapley values."""
+"""Shared parts of families: contract, checks, smoothing, variances, Shapley values, export terms, SQL questions."""

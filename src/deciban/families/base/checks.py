@@ -1,4 +1,4 @@
-"""Checks of the parameters of families, and the cells that families can learn and produce."""
+"""Checks of the parameters of families, and the supports of distributions."""
 
 import math
 from collections.abc import Callable
@@ -12,47 +12,47 @@ from deciban.errors import Argument, BadCell, UsageError
 from deciban.util.arrays import Flags, Floats, Integers, Numbers
 from deciban.util.sparse import SparseRows
 
-# What a value that was never learned is worth: no evidence, the probability of a zero count, or an error.
+# How to score a value that was not seen in training: no evidence, the probability of a zero count, or an error.
 Unseen = Literal["ignore", "smooth", "error"]
 
-# What happens to a number outside the support of a family: it is refused, or taken for a missing cell.
+# How to treat a number outside the support of a family: raise an error, or treat it as missing.
 Outside = Literal["error", "ignore"]
 
-# A smoothing for all columns, or one for each.
+# Smoothing: one number for all columns, or one per column.
 Alpha = float | tuple[float, ...]
 
 
 def check_amount(name: str, value: float) -> None:
-    """Refuse anything but a finite number >= 0."""
+    """Raise UsageError unless the value is a finite number >= 0."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value < math.inf:
-        raise UsageError("give a finite number that is at least 0", parameter=Argument(name, value))
+        raise UsageError("expected a finite number, at least 0", parameter=Argument(name, value))
 
 
 def check_alpha(alpha: Alpha) -> None:
-    """Refuse anything but a smoothing that is at least 0, or one for each column."""
+    """Raise UsageError unless alpha, or each entry of a tuple, is a finite number >= 0."""
     for amount in alpha if isinstance(alpha, tuple) else (alpha,):
         check_amount("alpha", amount)
 
 
 def alpha_to_array(alpha: Alpha) -> float | Floats:
-    """The smoothing as arithmetic takes it."""
+    """Return a tuple as an array, and a number as it is."""
     return np.array(alpha) if isinstance(alpha, tuple) else alpha
 
 
 def check_unseen(unseen: str) -> None:
-    """Refuse anything but one of the three choices."""
+    """Raise UsageError unless `unseen` is one of its three values."""
     if unseen not in ("ignore", "smooth", "error"):
         raise UsageError("choose 'ignore', 'smooth' or 'error'", parameter=Argument("unseen", unseen))
 
 
 def check_outside(outside: str) -> None:
-    """Refuse anything but one of the two choices."""
+    """Raise UsageError unless `outside` is one of its two values."""
     if outside not in ("error", "ignore"):
         raise UsageError("choose 'error' or 'ignore'", parameter=Argument("outside", outside))
 
 
 def raise_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -> None:
-    """A BadCell for the first cell that is present and not usable."""
+    """Raise BadCell for the first cell that is neither missing nor usable."""
     bad = ~usable & ~np.isnan(numbers)
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
@@ -60,7 +60,7 @@ def raise_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) ->
 
 
 def raise_unless_stored(usable: Flags, cells: Numbers | SparseRows, expected: str, remedy: str) -> None:
-    """A BadCell for the first cell that is present and not usable; `usable` is of the stored cells of sparse rows."""
+    """Raise BadCell for the first cell that is neither missing nor usable; of sparse rows, among the stored cells."""
     if isinstance(cells, np.ndarray):
         raise_unless(usable, cells, expected, remedy)
         return
@@ -73,7 +73,7 @@ def raise_unless_stored(usable: Flags, cells: Numbers | SparseRows, expected: st
 
 
 def score_impossible(outside: Flags, weight: Floats, slot: Integers, out: Floats) -> None:
-    """Give the rows whose cell lies outside a family's support probability 0 in every class."""
+    """Give rows with a cell outside the support probability 0 in every class."""
     for column in np.flatnonzero(outside.any(axis=0)):
         if weight[column] > 0.0:
             out[outside[:, column], slot[column]] = -np.inf
@@ -81,26 +81,30 @@ def score_impossible(outside: Flags, weight: Floats, slot: Integers, out: Floats
 
 @dataclass(frozen=True)
 class Support:
-    """A set of cells: the name that messages have for them, the remedy for others, and whether cells are in it."""
+    """Set of cells that a family can learn.
+
+    expected: a description of the cells for messages, such as "a number above 0". remedy: advice for other cells.
+    contains: function from cells to flags.
+    """
 
     expected: str
     remedy: str
     contains: Callable[[Any], Flags]
 
     def check(self, cells: Numbers | SparseRows) -> None:
-        """A BadCell for the first cell that is neither in the set nor missing; of sparse rows, among the stored."""
+        """Raise BadCell for the first cell that is neither missing nor in the support."""
         stored = cells if isinstance(cells, np.ndarray) else cells.stored
         inside = self.contains(stored)
         if not inside.all():
             raise_unless_stored(inside, cells, self.expected, self.remedy)
 
     def mask_outside(self, numbers: Numbers) -> Numbers:
-        """The numbers, NaN in place of those outside."""
+        """Return the numbers with NaN for those outside the support."""
         inside = self.contains(numbers)
         return numbers if inside.all() else np.where(inside, numbers, np.nan)
 
     def handle_outside(self, numbers: Numbers, outside: Outside) -> Numbers:
-        """The numbers to learn from: others are refused, or are missing."""
+        """Check the numbers (outside="error"), or mask those outside the support (outside="ignore")."""
         if outside == "ignore":
             return self.mask_outside(numbers)
         self.check(numbers)
@@ -134,6 +138,6 @@ TEXTS = Support("text", "use Gaussian() or Categorical() for this column", _are_
 
 
 def check_finite(numbers: Numbers) -> None:
-    """A BadCell for the first infinite cell."""
+    """Raise BadCell for the first infinite cell."""
     if not kernels.cell_counts.all_finite(numbers.ravel()):
         FINITE.check(numbers)

@@ -275,7 +275,7 @@ class Likelihood(Protocol):
         """
         ...
 
-    def known_values(self) -> Sequence[Any] | None:
+    def list_known_values(self) -> Sequence[Any] | None:
         """Return the known values of each column; None if any value has evidence."""
         ...
 
@@ -495,7 +495,7 @@ class BaseLikelihood:
     def curve_points(self, column: int) -> Floats:
         return np.zeros(0)
 
-    def known_values(self) -> Sequence[Any] | None:
+    def list_known_values(self) -> Sequence[Any] | None:
         return None
 
 

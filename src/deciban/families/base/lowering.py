@@ -1,9 +1,9 @@
-"""The terms that a likelihood is lowered to for export: tables and simple functions of cells, which add up.
+"""Terms that a likelihood is lowered to for export: tables and simple functions of cells, which are summed.
 
-A *place* is a whole number by which a table is looked up: of a value among levels, of a number among cuts, of several
-of these together. Place 0 is a missing cell. A *term* adds a number for each class; numbers that are the same for every
-class are left out, so only differences between classes mean anything. Every export target reads these terms and none
-knows a family: a new family writes `lower`, and needs a change elsewhere only for a new kind of term.
+A *place* is the index of a row of a table: the index of a value among levels, of a number among cuts, or of a
+combination of these. Place 0 is a missing cell. A *term* adds a number for each class. Numbers that are the same for
+every class are left out, so only differences between classes are meaningful. Export targets read these terms and do not
+depend on families. A new family implements `lower`; only a new type of term needs changes elsewhere.
 """
 
 from collections.abc import Sequence
@@ -20,23 +20,29 @@ from deciban.util.arrays import Floats, Integers
 if TYPE_CHECKING:
     from deciban.families.text.tokens import Tokens
 
-# The places of a missing cell, and of a value that is not one of the levels.
+# Place of a missing cell.
 MISSING_PLACE = 0
+
+# Place of a value that is not one of the levels.
 OTHER_PLACE = 1
 
-# The codes of a member of a tuple that is summed over, and of one that occurs in no tuple.
+# Code of a member of a tuple that is summed over.
 SUMMED_OVER = -1
+
+# Code of a member of a tuple that occurs in no tuple.
 NEVER_SEEN = -2
+
+# The largest finite double.
 
 MAX_DOUBLE = float(np.finfo(np.float64).max)
 
-# Types of levels: texts, whole numbers of 64 bits, doubles, flags, microseconds since 1970 or since midnight, or none.
+# Types of levels: texts, 64-bit integers, doubles, flags, microseconds since 1970 or since midnight, or no levels.
 LevelKind = Literal["text", "integer", "number", "flag", "date", "time", "none"]
 
 
 @dataclass(frozen=True)
 class LevelPlace:
-    """The place of a value among levels: 0 for a missing cell, 1 for any other value, then the levels.
+    """Place of a value among levels: 0 for a missing cell, 1 for any other value, then the levels.
 
     merged: any other value counts as missing; the levels begin at 1.
     """
@@ -48,25 +54,25 @@ class LevelPlace:
 
     @property
     def first(self) -> int:
-        """The place of the first level."""
+        """Place of the first level."""
         return 1 if self.merged else 2
 
     @property
     def size(self) -> int:
-        """The number of places."""
+        """Number of places."""
         return self.first + len(self.levels)
 
 
 @dataclass(frozen=True)
 class CutPlace:
-    """The place of a number between rising cuts: 0 if it is missing, else 1 + how many of them do not lie above."""
+    """Place of a number between ascending cuts: 0 if it is missing, else 1 + the number of cuts not above it."""
 
     column: int
     cuts: tuple[float, ...]
 
     @property
     def size(self) -> int:
-        """The number of places."""
+        """Number of places."""
         return 2 + len(self.cuts)
 
 
@@ -75,18 +81,18 @@ CellPlace = LevelPlace | CutPlace
 
 @dataclass(frozen=True)
 class TuplePlace:
-    """The place of several cells together: their places as the digits of a number, the last one the fastest."""
+    """Place of several cells together: their places as the digits of a number, the last one varying fastest."""
 
     members: tuple[CellPlace, ...]
 
     @property
     def size(self) -> int:
-        """The number of places."""
+        """Number of places."""
         return prod(member.size for member in self.members)
 
     @property
     def factors(self) -> tuple[int, ...]:
-        """The factor of the place of each member."""
+        """Factor of the place of each member."""
         return tuple(prod(member.size for member in self.members[k + 1 :]) for k in range(len(self.members)))
 
 
@@ -95,7 +101,7 @@ Place = LevelPlace | CutPlace | TuplePlace
 
 @dataclass(frozen=True)
 class LookupTerm:
-    """table[place]; the table is place by class, and 0 for a missing cell."""
+    """Term table[place]; the table is place by class, and 0 for a missing cell."""
 
     place: Place
     table: Floats
@@ -103,10 +109,10 @@ class LookupTerm:
 
 @dataclass(frozen=True)
 class NormalTerm:
-    """offset - ((x - center - mean) * root)**2 of each class; nothing for a missing cell.
+    """Term offset - ((x - center - mean) * root)**2 of each class; 0 for a missing cell.
 
-    of_log: x is the logarithm of the cell, which only numbers above 0 have. impossible: any other number has
-    probability 0 in every class; else it counts as missing.
+    of_log: x is the logarithm of the cell, defined for numbers above 0. impossible: any other number has probability 0
+    in every class; otherwise it counts as missing.
     """
 
     column: int
@@ -120,10 +126,10 @@ class NormalTerm:
 
 @dataclass(frozen=True)
 class HalfLineTerm:
-    """offset + power * log(x) + slope * x of each class, x at most MAX_AMOUNT; offset alone if x is 0.
+    """Term offset + power * log(x) + slope * x of each class, x at most MAX_AMOUNT; only offset if x is 0.
 
-    It is defined for numbers above 0, or, if it `counts`, for the whole numbers from 0 on. impossible: any other number
-    has probability 0 in every class; else it counts as missing.
+    It is defined for numbers above 0 or, with `counts`, for the whole numbers 0, 1, 2, ... impossible: any other number
+    has probability 0 in every class; otherwise it counts as missing.
     """
 
     column: int
@@ -136,10 +142,10 @@ class HalfLineTerm:
 
 @dataclass(frozen=True)
 class NarrowGammaTerm:
-    """peak + shape * (log(1 + u) - u) of each class, where u = ((x - mean) - mean_low) / mean is at most 1e250.
+    """Term peak + shape * (log(1 + u) - u) of each class, where u = ((x - mean) - mean_low) / mean is at most 1e250.
 
-    If |u| is below 1/2, log(1 + u) keeps its digits as log1p; else it is log(x) - log(mean). It is defined for numbers
-    above 0. impossible: any other number has probability 0 in every class; else it counts as missing.
+    log(1 + u) is computed as log1p(u) if |u| < 1/2, to keep its digits, else as log(x) - log(mean). The term is defined
+    for numbers above 0. impossible: any other number has probability 0 in every class; otherwise it counts as missing.
     """
 
     column: int
@@ -152,7 +158,7 @@ class NarrowGammaTerm:
 
 @dataclass(frozen=True)
 class LinearTerm:
-    """min(x, TOO_LARGE) * slope of each class; nothing for a cell that is missing or 0, whatever its slope."""
+    """Term min(x, TOO_LARGE) * slope of each class; 0 for a cell that is missing or 0, even if slope is infinite."""
 
     column: int
     slope: Floats
@@ -160,10 +166,10 @@ class LinearTerm:
 
 @dataclass(frozen=True)
 class WhitenedForm:
-    """offset - |whiten (x - center) - mean|**2 of each class.
+    """Form offset - |whiten (x - center) - mean|**2 of each class.
 
-    group: which of the matrices each class has. whiten: group by coordinate by column, 0 from column reach[coordinate]
-    on. mean: class by coordinate. offset: by class.
+    group: the index of the matrix of each class. whiten: group by coordinate by column; 0 from column
+    reach[coordinate] on. mean: class by coordinate. offset: by class.
     """
 
     group: Integers
@@ -175,11 +181,11 @@ class WhitenedForm:
 
 @dataclass(frozen=True)
 class JointNormalTerm:
-    """The whitened form for rows without missing cells; nothing if all cells are missing.
+    """Term of a joint normal distribution: the whitened form for rows without missing cells; 0 if all are missing.
 
-    For other rows it is weight * the log density of the known cells, the others integrated out: normal in the units
-    (x - center) / unit, with mean[class] and covariance[form.group[class]]. center, unit: by column. holed: whether
-    rows are known to have had missing cells when they were learned.
+    For other rows it is weight * the log density of the known cells, with the others integrated out: normal in the
+    units (x - center) / unit, with mean[class] and covariance[form.group[class]]. center, unit: by column. holed: True
+    if training rows are known to have had missing cells.
     """
 
     columns: tuple[int, ...]
@@ -194,12 +200,12 @@ class JointNormalTerm:
 
 @dataclass(frozen=True)
 class TupleTerm:
-    """log P(tuple | class) of several cells together, by counts of tuples; missing cells are summed over.
+    """Term log P(tuple | class) of several cells together, from counts of tuples; missing cells are summed over.
 
-    It is log((count + a) / (sum + a * possible)), where a is alpha times the combinations of the members summed over,
-    and possible is how many tuples the others have; a class without counts and smoothing takes the shares of all
-    classes. codes: for each member, from its place to its code in the tuples, SUMMED_OVER or NEVER_SEEN. sizes: the
-    number of levels of each member. tuples: tuple by member. counts: class by tuple.
+    It is log((count + a) / (sum + a * possible)), where a is alpha times the number of combinations of the members
+    summed over, and possible is the number of tuples of the others. A class without counts and smoothing takes the
+    shares of all classes. codes: for each member, its code in the tuples by place, or SUMMED_OVER or NEVER_SEEN. sizes:
+    the number of levels of each member. tuples: tuple by member. counts: class by tuple.
     """
 
     members: tuple[CellPlace, ...]
@@ -212,7 +218,7 @@ class TupleTerm:
 
 @dataclass(frozen=True)
 class TextTerm:
-    """The sum of amount * score over the known words of a text, times max(sum of amounts, 1) ** -tempering.
+    """Term of a text: the sum of amount * score over its known words, times max(sum of amounts, 1) ** -tempering.
 
     words: the vocabulary. buckets, seeds: the number of buckets of rare words, and the seeds of their hash.
     term_counts, normalize: the rule that turns the count of a word into its amount. scores[row[word]]: the score of a
@@ -240,10 +246,10 @@ Term = LookupTerm | NormalTerm | HalfLineTerm | NarrowGammaTerm | LinearTerm | J
 
 @dataclass(frozen=True)
 class Refusal:
-    """A row with one of these places is rejected: it has no answer.
+    """Rule that rejects rows with one of these places.
 
-    expected: a description of valid cells; "": the value was `never` seen. if_weighted: only if this block of the group
-    has a weight.
+    expected: a description of valid cells; if it is empty, `never` is the message. if_weighted: the number of a block;
+    apply the rule only if it has a weight.
     """
 
     place: CellPlace
@@ -255,7 +261,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Lowered:
-    """The terms of each block of a column group, and the rows that it rejects."""
+    """Terms of each block of a column group, and rules that reject rows."""
 
     blocks: list[list[Term]]
     refusals: list[Refusal]
@@ -263,27 +269,27 @@ class Lowered:
 
 @dataclass(frozen=True)
 class ExportedColumns:
-    """The columns that a likelihood is lowered for: its family, their numbers in the schema and their names."""
+    """Columns that a likelihood is lowered for: its family, their numbers in the schema, and their names."""
 
     family: Any
     numbers: tuple[int, ...]
     names: Sequence[str]
 
     def cannot_export(self) -> UsageError:
-        """The error of a family without terms."""
+        """Return the error for a family that does not support export."""
         return UsageError(
             f"{self.family} cannot be exported",
             place=Where(column=self.names[0]),
-            remedy="give it another family, and fit again",
+            remedy="choose another family for this column, and fit again",
         )
 
     def level_place(self, k: int, levels: pa.Array) -> LevelPlace:
-        """The place of a value of column k among Arrow's levels."""
+        """Return the place of a value of column k among Arrow levels."""
         return level_place(self.numbers[k], levels, self.names[k])
 
 
 def level_place(column: int, levels: pa.Array, name: str) -> LevelPlace:
-    """The place of a value among Arrow's levels; a UsageError that names the column if they cannot be exported."""
+    """Return the place of a value among Arrow levels; raise UsageError if their type cannot be exported."""
     kind = levels.type
     if pa.types.is_null(kind):
         return LevelPlace(column, "none", ())
@@ -300,9 +306,9 @@ def level_place(column: int, levels: pa.Array, name: str) -> LevelPlace:
     if pa.types.is_time(kind):
         return LevelPlace(column, "time", _microseconds(levels.cast(pa.time64("us"), safe=False)))
     raise UsageError(
-        f"its values are {kind}, which cannot be exported",
+        f"values of type {kind} cannot be exported",
         place=Where(column=name),
-        remedy="turn the column into text or numbers, and fit again",
+        remedy="convert the column to text or numbers, and fit again",
     )
 
 
@@ -328,5 +334,5 @@ def reject_other_than_amounts(column: int) -> Refusal:
 
 
 def lookup(place: CellPlace, rows: Floats) -> LookupTerm:
-    """The lookup of the rows of the places from 1 on; a missing cell has a row of zeros before them."""
+    """Return a lookup of these rows, for places from 1 on; a missing cell (place 0) has zeros."""
     return LookupTerm(place, np.concatenate([np.zeros((1, rows.shape[1])), rows]))

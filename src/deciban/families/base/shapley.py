@@ -1,7 +1,8 @@
-"""What each column of a joint block has of its evidence: shares that add up to it.
+"""Shapley values: the share of each column in the evidence of a joint block.
 
-The share of a column is its Shapley value: the mean, over all orders in which the columns may become known, of what
-the evidence gains when this one does. The evidence of some columns is that of the block with the others missing.
+The Shapley value of a column is the mean gain in evidence when the column becomes known, over all orders of the
+columns. The evidence of a subset of columns is that of the block with the others missing. Shapley values add up to the
+evidence of the block.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,18 +14,18 @@ import numpy as np
 
 from deciban.util.arrays import Flags, Floats
 
-# Columns of a block, all sets of which are looked at: with more there are too many.
+# Up to this number of columns, all subsets are enumerated.
 MAX_ENUMERATED = 10
 
-# Orders of the columns that stand for all of them where the sets are too many and there is no formula.
+# Number of orders of the columns that are sampled if there are too many subsets and no formula.
 ORDERS_TRIED = 64
 
-# From the columns that are known (a flag for each) to the evidence of each row and class, the others missing.
+# Function from flags of the known columns to the evidence, row by class, with the other columns missing.
 EvidenceOf = Callable[[Flags], Floats]
 
 
 class Rule(StrEnum):
-    """How the evidence of a block is shared out."""
+    """Method by which Shapley values were computed."""
 
     EXACT = "Shapley values"
     GRADUAL = "Aumann-Shapley values: all columns become known at the same pace"
@@ -33,21 +34,21 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True)
 class ShapleyValues:
-    """What each column of a block has of its evidence, row by column by class in nats, and how that was found."""
+    """Shapley values, row by column by class in nats, and the method by which they were computed."""
 
     values: Floats
     rule: Rule
 
 
 def shapley(evidence_of: EvidenceOf, columns: int) -> ShapleyValues:
-    """The Shapley value of each column, exactly where there are few of them."""
+    """Return the Shapley value of each column: exact up to MAX_ENUMERATED columns, else from sampled orders."""
     if columns > MAX_ENUMERATED:
         return ShapleyValues(_over_orders(evidence_of, columns), Rule.SAMPLED)
     return ShapleyValues(_over_sets(evidence_of, columns), Rule.EXACT)
 
 
 def _over_sets(evidence_of: EvidenceOf, columns: int) -> Floats:
-    """What a column adds to each set of the others, weighted by the orders in which just these come before it."""
+    """Return Shapley values from all subsets of the columns, each weighted by the number of orders it stands for."""
     known = (np.arange(1 << columns)[:, None] >> np.arange(columns)) & 1 > 0
     evidence = [evidence_of(each) for each in known]
     shares = np.zeros((len(evidence[0]), columns, evidence[0].shape[1]))
@@ -59,7 +60,7 @@ def _over_sets(evidence_of: EvidenceOf, columns: int) -> Floats:
 
 
 def _over_orders(evidence_of: EvidenceOf, columns: int) -> Floats:
-    """What a column adds to those before it, in some orders and their reverse: always the same ones."""
+    """Return Shapley values from sampled orders and their reverses; the sample is fixed."""
     shares: Floats | None = None
     for order in sample_orders(columns):
         known = np.zeros(columns, dtype=np.bool_)
@@ -75,7 +76,7 @@ def _over_orders(evidence_of: EvidenceOf, columns: int) -> Floats:
 
 
 def sample_orders(columns: int) -> Iterator[list[int]]:
-    """The orders of so many columns that stand for all: each with its reverse."""
+    """Yield ORDERS_TRIED random orders of the columns, each followed by its reverse."""
     rng = np.random.default_rng(0)
     for _ in range(ORDERS_TRIED // 2):
         order = rng.permutation(columns).tolist()
@@ -84,17 +85,17 @@ def sample_orders(columns: int) -> Iterator[list[int]]:
 
 
 def _gain(before: Floats, after: Floats) -> Floats:
-    """after - before; 0 where the evidence was -inf already."""
+    """Return after - before; 0 if the evidence was -inf already."""
     return np.subtract(after, before, out=np.zeros_like(after), where=before > -np.inf)
 
 
 def gradual_normal_shares(z: Floats, covariance: Floats) -> Floats:
-    """What each column has of the log density of z, row by column, under a normal distribution of mean 0.
+    """Return the Aumann-Shapley values of the columns of z, row by column, for a normal distribution of mean 0.
 
-    Noise of the same size is added to every column, and is taken away slowly; a column has what the log density gains
-    as its own noise falls. Along the eigenvectors of the covariance that is a formula. (The constant -log(2 pi)/2 of
-    each column is left out.) As with Shapley values, columns that play the same part have the same share, and a column
-    that is independent of the others has just its own log density.
+    Noise of the same size is added to every column and gradually reduced to 0. The value of a column is the gain in
+    log density as its own noise decreases. Along the eigenvectors of the covariance there is a closed formula. The
+    constant -log(2 pi)/2 of each column is left out. As with Shapley values, exchangeable columns have equal values,
+    and the value of an independent column is its own log density.
     """
     variance, axes = np.linalg.eigh(covariance)
     along = z @ axes  # row by axis
@@ -107,7 +108,7 @@ def gradual_normal_shares(z: Floats, covariance: Floats) -> Floats:
 
 
 def _inverse_logarithmic_means(variance: Floats) -> Floats:
-    """(log a - log b) / (a - b) of each two variances, 1/a where they are equal."""
+    """Return (log a - log b) / (a - b) for each pair of variances; 1/a if they are equal."""
     ratio = variance[:, None] / variance[None, :] - 1.0
     near = np.abs(ratio) < 1e-8
     safe = np.where(near, 1.0, ratio)
@@ -115,11 +116,11 @@ def _inverse_logarithmic_means(variance: Floats) -> Floats:
 
 
 def settle(shares: Floats, evidence: Floats, limited: Flags) -> Floats:
-    """The shares (row by column by class) as shares of the evidence (row by class) that a block has in the end.
+    """Adjust shares (row by column by class) so that they add up to the final evidence (row by class).
 
-    In `limited` rows a cap made the evidence smaller, and relative to the best class: so are the shares. What is left
-    over, by rounding or because a row was left out, goes to the columns by how much their shares differ between
-    classes, which does not depend on units of measurement.
+    In `limited` rows the evidence was capped and made relative to the best class: the shares are scaled likewise. A
+    remaining difference, from rounding or because a row was left out, is distributed over the columns in proportion to
+    how much their shares differ between classes. The result does not depend on units of measurement.
     """
     result = shares.copy()
     if limited.any():
@@ -135,13 +136,13 @@ def settle(shares: Floats, evidence: Floats, limited: Flags) -> Floats:
 
 
 def _present(shares: Floats) -> Flags:
-    """Which columns have a share, row by column; all of them where none has."""
+    """Return a flag for each column with a share, row by column; all columns of a row without any share."""
     present = np.asarray((shares != 0.0).any(axis=2))
     return present | ~present.any(axis=1, keepdims=True)
 
 
 def _relative(shares: Floats, evidence: Floats) -> Floats:
-    """The shares relative to those of the best class, scaled to the evidence; NaN where they cannot be scaled."""
+    """Return the shares relative to the best class, scaled to the evidence; NaN if they cannot be scaled."""
     rows, best = np.arange(len(evidence)), evidence.argmax(axis=1)
     with np.errstate(invalid="ignore"):
         relative = shares - shares[rows, :, best][:, :, None]
@@ -151,8 +152,10 @@ def _relative(shares: Floats, evidence: Floats) -> Floats:
 
 
 def _even_where_unknown(result: Floats, shares: Floats, evidence: Floats) -> Floats:
-    """The result; where it cannot be made the evidence, because one of them is beyond all numbers or all shares are 0,
-    the columns that are present share evenly."""
+    """Replace unusable shares by even shares of the present columns.
+
+    Shares are unusable if they or the evidence are infinite, or if all are 0 and the evidence is not.
+    """
     finite, whole = np.isfinite(evidence), np.isfinite(result).all(axis=1)
     lost = (result == 0.0).all(axis=1) & (evidence != 0.0)
     unknown = np.isnan(result).any(axis=1) | (finite != whole) | lost

@@ -1,22 +1,23 @@
-"""Probabilities from counts: estimated, drawn from, written down."""
+"""Probabilities from counts: smoothing, sampling, formulas."""
 
 import numpy as np
 
 from deciban.util.arrays import Floats, Integers, Numbers
 from deciban.util.text_tables import format_digits
 
-# Doubles do not tell whole numbers beyond this apart; a Poisson distribution is then normal to its last digit.
+# Doubles do not represent every whole number beyond this; a Poisson distribution is then normal to the last digit.
 MAX_RATE = 2.0**53
 
 
 def smooth_shares(counts: Floats, alpha: float | Floats, levels: float | None = None) -> Floats:
-    """(count + alpha) / (sum + alpha * levels), for counts [..., class, level]; `levels` is their number unless given.
+    """Return (count + alpha) / (sum + alpha * levels) for counts [..., class, level].
 
-    An alpha that is an array has one for each level (and its sum below), as far as it is broadcast to them.
+    levels: the number of levels (default: the length of the last axis). If alpha is an array, it is broadcast to the
+    levels, and its sum replaces alpha * levels.
 
-    Where that is 0 / 0 (no smoothing and nothing counted in a class), the class takes the shares of all classes.
+    A class with 0 / 0 (no smoothing, no counts) gets the shares of all classes together.
     """
-    counts = np.ascontiguousarray(counts)  # sums depend on the layout, in their last digit
+    counts = np.ascontiguousarray(counts)  # the last digit of a sum depends on the layout
     size = counts.shape[-1] if levels is None else levels
     added = np.broadcast_to(alpha, counts.shape).sum(axis=-1, keepdims=True) if np.ndim(alpha) else alpha * size
     bottom = counts.sum(axis=-1, keepdims=True) + added
@@ -30,7 +31,7 @@ def smooth_shares(counts: Floats, alpha: float | Floats, levels: float | None = 
 
 
 def draw(shares: Floats, labels: Integers, rng: np.random.Generator) -> Integers:
-    """For each label, the row of `shares` (level by class) that a throw of that class's die shows."""
+    """Draw a level for each label, with the probabilities `shares` (level by class)."""
     throws = rng.random(len(labels))
     shown = np.empty(len(labels), dtype=np.int64)
     for label in np.unique(labels):
@@ -43,17 +44,17 @@ def draw(shares: Floats, labels: Integers, rng: np.random.Generator) -> Integers
 
 
 def draw_counts(rates: Floats, rng: np.random.Generator) -> list[Numbers]:
-    """Poisson counts for each row of rates: integers, or whole doubles where a rate is beyond what integers hold."""
+    """Draw Poisson counts for each row of rates: integers, or whole doubles if a rate exceeds MAX_RATE."""
     return [
         rng.poisson(line)
         if line.max(initial=0.0) < MAX_RATE
-        else np.maximum(np.rint(line + np.sqrt(line) * rng.standard_normal(line.size)), 0.0)  # as good as normal
+        else np.maximum(np.rint(line + np.sqrt(line) * rng.standard_normal(line.size)), 0.0)  # practically normal
         for line in rates
     ]
 
 
 def format_fraction(count: float, total: float, alpha: float, levels: int) -> str:
-    """(count + alpha) / (total + alpha * levels), as it is written."""
+    """Return (count + alpha) / (total + alpha * levels) as text."""
     if alpha == 0.0:
         return f"{format_digits(count)}/{format_digits(total)}"
     return f"({format_digits(count)} + {alpha:g})/({format_digits(total)} + {alpha:g}·{levels})"

@@ -1,4 +1,4 @@
-"""Variances of classes: one each, one for all, or between; and what of a column varies at all."""
+"""Variances of classes: one per class, one for all, or in between; and tests for constant columns."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -12,18 +12,18 @@ from deciban.util.arrays import ROUNDING_VARIANCE, Flags, Floats
 
 @dataclass(frozen=True, repr=False)
 class PerClass(ShortRepr):
-    """Every class has a variance (or covariance matrix) of its own.
+    """One variance (or covariance matrix) per class.
 
     Parameters
     ----------
     shrinkage : float or "oas", default=0.0
-        The share, from 0 to 1, by which a covariance matrix moves toward its diagonal; "oas" is the share that the
-        oracle approximating shrinkage finds. For blocks only: a single column has no correlations.
+        Share, from 0 to 1, by which a covariance matrix is shrunk toward its diagonal; "oas" uses the share of the
+        oracle approximating shrinkage. For blocks only: a single column has no correlations.
 
     See Also
     --------
     Pooled : One variance for all classes.
-    Shrunk : Between the two.
+    Shrunk : A weighted mean of both.
 
     Examples
     --------
@@ -42,14 +42,14 @@ class PerClass(ShortRepr):
     share_pooled: ClassVar[float] = 0.0
 
     def combine(self, own: Floats, pooled: Floats) -> Floats:
-        """The variances to use.
+        """Return the variances to use.
 
         Parameters
         ----------
         own : ndarray of shape (n_classes, ...)
-            Those of each class.
+            The variance of each class.
         pooled : ndarray
-            The one of all classes, about their own means.
+            The variance of all classes, about their class means.
 
         Returns
         -------
@@ -60,20 +60,20 @@ class PerClass(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class Pooled(ShortRepr):
-    """All classes have one variance (or covariance matrix): that of the rows about their class means.
+    """One variance (or covariance matrix) for all classes: that of the rows about their class means.
 
     With `JointGaussian` this is linear discriminant analysis.
 
     Parameters
     ----------
     shrinkage : float or "oas", default=0.0
-        The share, from 0 to 1, by which a covariance matrix moves toward its diagonal; "oas" is the share that the
-        oracle approximating shrinkage finds. For blocks only: a single column has no correlations.
+        Share, from 0 to 1, by which a covariance matrix is shrunk toward its diagonal; "oas" uses the share of the
+        oracle approximating shrinkage. For blocks only: a single column has no correlations.
 
     See Also
     --------
-    PerClass : A variance for each class.
-    Shrunk : Between the two.
+    PerClass : One variance per class.
+    Shrunk : A weighted mean of both.
 
     Examples
     --------
@@ -92,14 +92,14 @@ class Pooled(ShortRepr):
     share_pooled: ClassVar[float] = 1.0
 
     def combine(self, own: Floats, pooled: Floats) -> Floats:
-        """The variances to use.
+        """Return the variances to use.
 
         Parameters
         ----------
         own : ndarray of shape (n_classes, ...)
-            Those of each class.
+            The variance of each class.
         pooled : ndarray
-            The one of all classes, about their own means.
+            The variance of all classes, about their class means.
 
         Returns
         -------
@@ -110,19 +110,19 @@ class Pooled(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class Shrunk(ShortRepr):
-    """Between `PerClass` and `Pooled`: (1 - amount) of the class's own variance and `amount` of the pooled one.
+    """Weighted mean of `PerClass` and `Pooled`: (1 - amount) of the class's variance plus `amount` of the pooled one.
 
     Parameters
     ----------
     amount : float, default=0.5
-        The share of the pooled variance (or covariance matrix), from 0 to 1.
+        Share of the pooled variance (or covariance matrix), from 0 to 1.
     shrinkage : float or "oas", default=0.0
-        The share, from 0 to 1, by which a covariance matrix moves toward its diagonal; "oas" is the share that the
-        oracle approximating shrinkage finds. For blocks only: a single column has no correlations.
+        Share, from 0 to 1, by which a covariance matrix is shrunk toward its diagonal; "oas" uses the share of the
+        oracle approximating shrinkage. For blocks only: a single column has no correlations.
 
     See Also
     --------
-    PerClass, Pooled : The two ends.
+    PerClass, Pooled : The two extremes.
 
     Examples
     --------
@@ -137,25 +137,25 @@ class Shrunk(ShortRepr):
 
     def __post_init__(self) -> None:
         if not isinstance(self.amount, int | float) or not 0.0 <= self.amount <= 1.0:
-            raise UsageError(f"Shrunk(amount={self.amount!r}): the share of the pooled variance is between 0 and 1")
+            raise UsageError(f"Shrunk(amount={self.amount!r}): expected a share between 0 and 1")
         check_shrinkage(self.shrinkage)
 
     shared: ClassVar[bool] = False
 
     @property
     def share_pooled(self) -> float:
-        """The share of the pooled variance."""
+        """Share of the pooled variance."""
         return float(self.amount)
 
     def combine(self, own: Floats, pooled: Floats) -> Floats:
-        """The variances to use.
+        """Return the variances to use.
 
         Parameters
         ----------
         own : ndarray of shape (n_classes, ...)
-            Those of each class.
+            The variance of each class.
         pooled : ndarray
-            The one of all classes, about their own means.
+            The variance of all classes, about their class means.
 
         Returns
         -------
@@ -167,11 +167,11 @@ class Shrunk(ShortRepr):
 Spread = PerClass | Pooled | Shrunk
 
 
-def spread_errors(spread: Spread, rows: Floats, variance: Floats) -> Floats:
-    """Half the covariance, class by class, of the errors that variances have in proportion to themselves.
+def estimate_spread_errors(spread: Spread, rows: Floats, variance: Floats) -> Floats:
+    """Return half the covariance, class by class, of the relative estimation errors of variances.
 
-    The variance of class c is the sum of shares[c, k] of the one that class k has by itself, which is known to
-    2 variance²/rows; a pooled one is one error in all classes.
+    The estimate of a variance from n rows has the variance 2 variance²/n. A pooled variance has the same error in all
+    classes.
     """
     share, total = spread.share_pooled, rows.sum()
     own = np.diag((1.0 - share) ** 2 / (2.0 * rows))
@@ -183,42 +183,46 @@ def spread_errors(spread: Spread, rows: Floats, variance: Floats) -> Floats:
 
 
 def find_varying(variance: Floats, mean: Floats) -> Flags:
-    """Whether columns of this overall variance and mean vary; a constant column is no evidence.
+    """Return a flag for each column that varies, given its overall variance and mean.
 
-    What is left of rounding is no variance: doubles that differ at all do so by more than 1e-24 of their size. Below
-    1e-290 the inverse of a variance would overflow.
+    A constant column has no evidence.
     """
     return np.asarray(variance > min_variance(mean))
 
 
 def min_variance(mean: Floats) -> Floats:
-    """What the variance of a column with this mean must exceed."""
+    """Return the smallest variance that is not a rounding error, for a column with this mean.
+
+    Doubles that differ at all differ by more than 1e-24 of their size. Below 1e-290 the inverse of a variance
+    overflows.
+    """
     return np.maximum(1e-290, (1e-24 * mean) ** 2)
 
 
-def rounding_variance(mean: Floats, overall: Floats) -> Floats:
-    """The variance that rounding alone leaves among equal cells of this mean, in a column of this overall variance."""
+def estimate_rounding_variance(mean: Floats, overall: Floats) -> Floats:
+    """Return the variance that rounding leaves among equal cells of this mean, in a column of this variance."""
     return np.asarray(ROUNDING_VARIANCE * (mean**2 + overall))
 
 
 def check_shrinkage(shrinkage: float | str) -> None:
     if shrinkage != "oas" and not (isinstance(shrinkage, int | float) and 0.0 <= shrinkage <= 1.0):
-        raise UsageError("give a share between 0 and 1, or 'oas'", parameter=Argument("shrinkage", shrinkage))
+        raise UsageError("expected a share between 0 and 1, or 'oas'", parameter=Argument("shrinkage", shrinkage))
 
 
 def check_spread(spread: Spread) -> None:
-    """Refuse anything but one of the three kinds."""
+    """Raise UsageError unless `spread` is PerClass, Pooled or Shrunk."""
     if not isinstance(spread, PerClass | Pooled | Shrunk):
         raise UsageError(
-            f"{spread!r} is no kind of spread",
-            remedy=("give ", Argument("family", "PerClass"), ", ", Argument("family", "Pooled"), " or Shrunk(amount)"),
+            f"expected PerClass(), Pooled() or Shrunk(), found {spread!r}",
+            remedy=("use ", Argument("family", "PerClass"), ", ", Argument("family", "Pooled"), " or Shrunk(amount)"),
         )
 
 
 def check_no_shrinkage(variance: Spread) -> None:
-    """Refuse a shrinkage where there is no matrix to shrink."""
+    """Raise UsageError for a shrinkage: a single column has no correlations to shrink."""
     check_spread(variance)
     if variance.shrinkage != 0.0:
         raise UsageError(
-            f"{variance!r}: a single column has no correlations to shrink", remedy="use Shrunk(amount) or a block"
+            f"{variance!r}: shrinkage= needs a block of columns",
+            remedy="use Shrunk(amount) without shrinkage=, or JointGaussian for a block",
         )

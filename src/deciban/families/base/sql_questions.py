@@ -1,7 +1,7 @@
-"""What a family may ask of rows that stay in an SQL engine: numbers made of cells, and statistics of these numbers.
+"""Questions of a family to an SQL engine: numbers computed from cells, and statistics of these numbers.
 
-A family asks in `count_in_sql`, beside its `count`. `fitting.sql_counts` collects the questions of all column groups,
-asks each of them once, and makes the statistics.
+A family asks them in `count_in_sql`. `fitting.sql_counts` collects the questions of all column groups, asks each of
+them once, and builds the statistics.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,12 +16,12 @@ from deciban.util.arrays import TOO_LARGE, Codes, Floats
 
 Statistic_co = TypeVar("Statistic_co", covariant=True)
 
-# Returns a statistic after the engine has answered.
+# Function that returns a statistic after the engine has answered.
 Later = Callable[[], Statistic_co]
 
 
 class SqlWriter(Protocol):
-    """The part of an SQL dialect that numbers are written with."""
+    """Part of an SQL dialect that writes numbers."""
 
     def number(self, value: float) -> str:
         """Return a double, exactly."""
@@ -99,7 +99,7 @@ class Amount(Number):
 
 @dataclass(frozen=True)
 class Interval(Number):
-    """The number of the interval between rising cuts that a cell is in."""
+    """The index of the interval between ascending cuts that contains a cell."""
 
     cuts: tuple[float, ...]
 
@@ -120,7 +120,7 @@ class DistinctRows(NamedTuple):
 class SqlQuestions(Protocol):
     """Statistics that SQL can count.
 
-    Each method notes a question, and returns a function that makes the statistic after the engine has answered.
+    Each method records a question, and returns a function that builds the statistic after the engine has answered.
     """
 
     def moments(self, numbers: Sequence[Number]) -> Later[Moments]:

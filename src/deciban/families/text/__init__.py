@@ -1,4 +1,4 @@
-"""Texts as the words in them."""
+"""Family of texts."""
 
 from deciban.families.text.family import Text
 

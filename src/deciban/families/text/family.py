@@ -1,4 +1,4 @@
-"""The family of texts: `Text`, its likelihood, and what it has learned of the words of each column."""
+"""Family of texts: `Text`, its likelihood, and the evidence of each column of texts."""
 
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,8 +26,8 @@ from deciban.families.base.contract import (
 from deciban.families.base.lowering import ExportedColumns, Lowered, Term, TextTerm
 from deciban.families.bernoulli import Exchange
 from deciban.families.text.kinds import KINDS, Kind, WordCounts, WordFactor, WordScores
-from deciban.families.text.options import TermWeights, TextOptions, row_sums
-from deciban.families.text.tokens import as_text, present_texts
+from deciban.families.text.options import TermWeights, TextOptions, sum_rows
+from deciban.families.text.tokens import as_text, find_present
 from deciban.kernels.text_arrays import LabeledTexts, LeftOutTexts, UnknownWords
 from deciban.statistics.vocabulary import BUCKET_SEEDS, Vocabulary, bucket_number, count_buckets, display_word
 from deciban.statistics.words import Words, count_by_class, count_by_text
@@ -35,54 +35,54 @@ from deciban.tables.table import Readable, decode_cells, take_cells
 from deciban.util.arrays import CORES, Codes, Floats, Integers
 from deciban.util.sparse import SparseRows
 
-# So many words are worth a second thread.
-MANY_WORDS = 1 << 14
+# From this number of words on, preparing a column uses a second thread.
+MIN_WORDS_FOR_THREAD = 1 << 14
 
 
 @dataclass(frozen=True, repr=False)
 class Text(TextOptions):
-    """Texts as words, each drawn by itself from those of the class: (count + alpha) / (all + alpha * vocabulary).
+    """Texts as bags of words: P(word | class) = (count + alpha) / (all + alpha * vocabulary).
 
     Parameters
     ----------
     kind : {"multinomial", "bernoulli", "complement", "lift"}, default="multinomial"
-        "multinomial" counts every word of a text. "bernoulli" asks which words are there, and which are not.
-        "complement" scores a class by how little the others use the words. "lift" scores it by how much more probable
+        "multinomial" counts every word of a text. "bernoulli" uses the presence and absence of words. "complement"
+        scores a class by how rarely the other classes use the words. "lift" scores a class by how much more probable
         each word makes it: log P(class | word) / P(class). The last two are scores, not likelihoods.
     alpha : float, default=1.0
-        What is added to every count.
+        Smoothing: amount added to every count.
     analyzer : {"word", "char", "char_wb"}, default="word"
-        What is counted: words, characters, or characters within words. This and the next five parameters are those of
-        scikit-learn's `CountVectorizer`; its words are ours.
+        Count words, characters, or characters within words. This and the next five parameters are those of
+        scikit-learn's `CountVectorizer`, and find the same words.
     ngram_range : tuple of int, default=(1, 1)
-        The least and the largest number of neighboring words (or characters) that are counted together.
+        Minimum and maximum length of n-grams.
     lowercase : bool, default=True
-        Whether capital letters are made small.
+        Convert all characters to lowercase.
     strip_accents : bool, default=False
-        Whether letters lose their accents; also None or "unicode", as in scikit-learn.
+        Remove accents; also None or "unicode", as in scikit-learn.
     stop_words : sequence of str, default=()
-        Words that are left out.
+        Words to leave out.
     tokenizer : callable or None, default=None
-        A function from a text to its words. It runs in Python and is slow, and a model that has one cannot be saved.
+        A function from a text to its words. It runs in Python and is slow. A model with a tokenizer cannot be saved.
     min_word_length : int, default=2
-        The characters that a word has at least.
+        Minimum number of characters of a word.
     term_counts : {"count", "log", "root"}, default="count"
-        What a word that is in a text n times counts: n, 1 + log n, or the root of n.
+        Amount of a word that occurs n times in a text: n, 1 + log n, or the square root of n.
     normalize : bool, default=False
-        Whether the amounts of a text are divided by their length, the root of the sum of their squares.
+        Divide the amounts of a text by their Euclidean norm.
     min_count : float, default=0.0
-        Words that were counted less than this are not in the vocabulary.
+        Words with a smaller total count are left out of the vocabulary.
     max_features : int or None, default=None
-        How many words are kept; rarer ones share a count with others of the same hash. None keeps all.
+        Maximum number of words kept; rarer words share a count with others of the same hash. None keeps all words.
     tempering : float, default=0.0
-        The evidence of a text of n known words counts n ** -tempering times, because words repeat each other.
+        The evidence of a text of n known words is multiplied by n ** -tempering, because words repeat each other.
     linear : float, default=0.0
-        Of kind "lift": the share of a lift l that is scored as l - 1 instead of log l.
+        For kind "lift": share of a lift l that is scored as l - 1 instead of log l.
 
     See Also
     --------
-    Multinomial : counts of words that are columns of a table already.
-    BayesClassifier.top_words : the words by which the texts of a class are known.
+    Multinomial : Counts of words that are already columns of a table.
+    BayesClassifier.top_words : The most characteristic words of a class.
 
     Examples
     --------
@@ -102,12 +102,12 @@ class Text(TextOptions):
 
     @property
     def term_weights(self) -> TermWeights:
-        """What the words of a text count."""
+        """Rule for the amounts of words."""
         return KINDS[self.kind].term_weights(self)
 
     @property
     def has_default_evidence(self) -> bool:
-        """Whether the user has left open what words count and how they are scored."""
+        """True if all parameters that determine amounts and scores have their defaults."""
         chosen = "kind", "term_counts", "normalize", "tempering"
         return all(getattr(self, name) == getattr(Text, name) for name in chosen)
 
@@ -117,7 +117,7 @@ class Text(TextOptions):
             raise BadCell(
                 0,
                 None,
-                "it holds numbers, expected text",
+                "found numbers, expected text",
                 ("use ", Argument("family", "Gaussian"), " or ", Argument("family", "Categorical"), " for this column"),
             )
         return [as_text(array, k) for k, array in enumerate(cells)]
@@ -137,7 +137,7 @@ class Text(TextOptions):
                 each = count_by_text(numbers, bounds, len(words))
                 amounts, numbers, bounds = self.term_weights.of(each).kernel_arrays()
             columns.append((words, count_by_class(numbers, bounds, amounts, labeled, len(words), classes)))
-            there = (labels >= 0) & present_texts(array)
+            there = (labels >= 0) & find_present(array)
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
         return Words.of(columns, texts, self.max_features)
 
@@ -150,12 +150,12 @@ class Text(TextOptions):
     def _column(self, statistic: Words, j: int) -> "TextColumn":
         return TextColumn(self, WordCounts.of(statistic, j, self.min_count, self.term_weights.presence))
 
-    def _counted(self, column: "TextColumn", statistic: Words, j: int, texts: pa.Array) -> SparseRows:
-        """The amounts of the words of texts as they were counted, of those that are in the vocabulary of the column."""
+    def _count_known(self, column: "TextColumn", statistic: Words, j: int, texts: pa.Array) -> SparseRows:
+        """Return the amounts of the words of texts that are in the vocabulary of the column, as they were counted."""
         if self.min_count == 0.0:
             return column.rows(texts)
         everything = replace(self, min_count=0.0)._column(statistic, j)
-        return SparseRows.of(everything.rows(texts).matrix()[:, : len(column.words)])  # the others come last
+        return SparseRows.of(everything.rows(texts).matrix()[:, : len(column.words)])  # words below min_count come last
 
     def score_left_out(
         self, statistic: Words, cells: list[pa.Array], rows: LeftOutRows, slot: Integers, out: Floats
@@ -163,8 +163,8 @@ class Text(TextOptions):
         for j, array in enumerate(cells):
             column = self._column(statistic, j)
             part = np.zeros((rows.labels.size, 1, out.shape[2]))
-            column.score_left_out(self._counted(column, statistic, j, array), rows, part)
-            part[~present_texts(array)] = 0.0
+            column.score_left_out(self._count_known(column, statistic, j, array), rows, part)
+            part[~find_present(array)] = 0.0
             alone = column.counts.texts[rows.labels] <= rows.removed * (1.0 + 1e-9)
             again = np.flatnonzero((not column.kind.left_out_by_formula) | ((rows.removed > 0.0) & alone))
             only = statistic.reindex_columns(np.where(np.arange(len(cells)) == j, 0, -1), 1)
@@ -178,12 +178,12 @@ class Text(TextOptions):
     ) -> None:
         for j, (array, column) in enumerate(zip(cells, whole.columns, strict=True)):
             if len(column.words):
-                column.add_covariance(column.rows(array), weight[j] * present_texts(array), out)
+                column.add_covariance(column.rows(array), weight[j] * find_present(array), out)
 
 
 @dataclass(frozen=True)
 class TextLikelihood(BaseLikelihood):
-    """The evidence of the words of each column."""
+    """Evidence of the words of each column."""
 
     columns: "tuple[TextColumn, ...]"
 
@@ -198,7 +198,7 @@ class TextLikelihood(BaseLikelihood):
             self.columns[j].score(texts, float(weight[j]), int(slot[j]), out)
 
     def log_common_factor(self, cells: list[pa.Array]) -> Floats | None:
-        """The logarithm of the number of orders of the words, as of `Multinomial`."""
+        """Return the log multinomial coefficient of each text, as `Multinomial` does."""
         found = [column.log_orders(texts) for column, texts in zip(self.columns, cells, strict=True)]
         if all(each is None for each in found):
             return None
@@ -224,7 +224,7 @@ class TextLikelihood(BaseLikelihood):
         return [column.sample(labels, rng, length) for column in self.columns]
 
     def estimates(self) -> list[ParameterEstimates]:
-        return [column.estimated() for column in self.columns]
+        return [column.estimates() for column in self.columns]
 
     def free_parameters(self) -> FreeParameters:
         each = [column.kind.free_parameters() for column in self.columns]
@@ -237,14 +237,14 @@ class TextLikelihood(BaseLikelihood):
 
     def formula(self, cells: list[pa.Array], row: int, column: int, label: int) -> str | None:
         mine = self.columns[column]
-        return mine.formula(mine.known_words(cells[column][row : row + 1]), label)
+        return mine.formula(mine.find_known_words(cells[column][row : row + 1]), label)
 
 
 @dataclass(frozen=True)
 class KnownWords:
-    """The words of one text that are in the vocabulary: their numbers there, and their amounts.
+    """Known words of one text: their numbers in the vocabulary, and their amounts.
 
-    power: what the evidence of the text is multiplied by, because it is long.
+    power: the factor of the evidence of the text (see `tempering`).
     """
 
     words: Integers
@@ -254,7 +254,7 @@ class KnownWords:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """The evidence of the words of one column."""
+    """Evidence of the words of one column."""
 
     options: TextOptions
     counts: WordCounts
@@ -272,8 +272,8 @@ class TextColumn:
         return self.counts.words
 
     def prepare(self) -> None:
-        """Make what texts are scored by at once, of many words on two threads; of few it is made when it is needed."""
-        if self.counts.size < MANY_WORDS or self.term_weights.presence or CORES == 1:
+        """Build the index and the scores of a large vocabulary on two threads; small ones are built on demand."""
+        if self.counts.size < MIN_WORDS_FOR_THREAD or self.term_weights.presence or CORES == 1:
             return
         with ThreadPoolExecutor(1) as pool:
             index = pool.submit(lambda: self.words.index)
@@ -282,19 +282,19 @@ class TextColumn:
 
     @cached_property
     def _unknown(self) -> UnknownWords:
-        """Words that are not known count as the bucket of rare words that they are in, if there is any."""
+        """Rule for unknown words: they count as their bucket of rare words, if there is one."""
         numbers = np.full(count_buckets(self.options.max_features), -1, dtype=np.int32)
         for number in range(self.words.bucket_count):
             numbers[bucket_number(self.words[number])] = number
         return UnknownWords(numbers, BUCKET_SEEDS)
 
     def rows(self, texts: pa.Array) -> SparseRows:
-        """The amounts of the words that are known, each text a row; a text that is missing has none."""
+        """Return the amounts of the known words, one row per text; a missing text has none."""
         numbers, bounds = self.options.tokens.look_up(texts, self.words, self._unknown)
         return self.term_weights.of(count_by_text(numbers, bounds, len(self.words)))
 
     def _occurrences(self, texts: pa.Array) -> SparseRows:
-        """The same as `rows` where amounts are counts, with a cell for each time that a word is there."""
+        """Return one cell per occurrence of a known word; equivalent to `rows` if amounts are plain counts."""
         numbers, bounds = self.options.tokens.look_up(texts, self.words, self._unknown)
         return SparseRows(np.ones(numbers.size), numbers, bounds, len(self.words))
 
@@ -307,11 +307,11 @@ class TextColumn:
         rows, part = self.rows(texts), np.zeros((len(texts), 1, out.shape[2]))
         self.kind.score(rows, 1.0, 0, part)
         if texts.null_count:
-            part[~present_texts(texts)] = 0.0
-        out[:, slot] += weight * self._power(row_sums(rows))[:, None] * part[:, 0]
+            part[~find_present(texts)] = 0.0
+        out[:, slot] += weight * self._power(sum_rows(rows))[:, None] * part[:, 0]
 
     def lower(self, column: int) -> TextTerm:
-        """The term of the words of the column of this number."""
+        """Return the export term of this column, given its number."""
         options, weights, size = self.options, self.term_weights, len(self.words)
         seeds = tuple(BUCKET_SEEDS.tolist()) if options.max_features is not None else ()
         present = self.kind.word_scores(np.arange(size), np.ones(size)).present
@@ -321,7 +321,7 @@ class TextColumn:
             sums = Exchange.of(present, absent, np.ones(size))
             zeros, blocked = sums.zeros, sums.blocked
         both = present if absent is None else np.concatenate([present, absent], axis=1)
-        rows, row = np.unique(both, axis=0, return_inverse=True)  # rare words have the same
+        rows, row = np.unique(both, axis=0, return_inverse=True)  # many rare words have equal scores
         classes = present.shape[1]
         return TextTerm(
             column,
@@ -340,23 +340,25 @@ class TextColumn:
         )
 
     def log_orders(self, texts: pa.Array) -> Floats | None:
-        """The logarithm of the multinomial coefficient of each text: of the number of orders of its known words. None
-        where the evidence is not that of counts of words."""
-        return log_orders_of(self.rows(texts)) if self.kind.counts_orders else None
+        """Return the log multinomial coefficient of the known words of each text; None if amounts are not counts."""
+        return compute_log_orders(self.rows(texts)) if self.kind.counts_orders else None
 
     def _power(self, length: Floats) -> Floats:
-        """What the evidence of texts is multiplied by whose known words have these sums of amounts."""
+        """Return the factor of the evidence of texts, given the sums of the amounts of their known words."""
         return np.asarray(np.maximum(length, 1.0) ** -self.options.tempering)
 
     def score_left_out(self, rows: SparseRows, left: LeftOutRows, part: Floats) -> None:
-        """Add to part[row, 0, class] the evidence of each text by all others; without smoothing it may be wrong."""
+        """Add to part[row, 0, class] the evidence of each text, estimated from all others.
+
+        Without smoothing it may be inexact; see `Kind.left_out_by_formula`.
+        """
         length = self.kind.score_left_out(rows, LeftOutTexts(left.labels, left.removed), part)
         part[:, 0] *= self._power(length)[:, None]
         if self.kind.counts_orders:
-            part[:, 0] += log_orders_of(self._left_of(rows, left))[:, None]
+            part[:, 0] += compute_log_orders(self._drop_own_words(rows, left))[:, None]
 
-    def _left_of(self, rows: SparseRows, left: LeftOutRows) -> SparseRows:
-        """The counts of words of each text that are known without it: a word that is in no other text is not."""
+    def _drop_own_words(self, rows: SparseRows, left: LeftOutRows) -> SparseRows:
+        """Return the counts of words of each text, with 0 for words that are in no other text."""
         removed = np.repeat(left.removed, np.diff(rows.indptr)) * rows.stored
         total = self.counts.total[rows.indices[rows.indptr[0] : rows.indptr[-1]]]
         rest = total - removed
@@ -364,72 +366,72 @@ class TextColumn:
         return rows.with_values(np.where(gone, 0.0, rows.stored))
 
     def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:
-        """See `Family.add_covariance`; each text has a weight of its own."""
-        self.kind.add_covariance(rows, (weight * self._power(row_sums(rows)))[:, None], out)
+        """Add the estimation errors; see `Family.add_covariance`. Each text has its own weight."""
+        self.kind.add_covariance(rows, (weight * self._power(sum_rows(rows)))[:, None], out)
 
     def sample(self, labels: Integers, rng: np.random.Generator, length: int | None) -> pa.Array:
-        """Texts drawn for rows of the given classes: words in the order in which they were drawn."""
+        """Draw texts for rows of the given classes."""
         drawn, sizes = self.kind.draw(labels, rng, length)
         words = self.words.array[self.words.bucket_count :].take(pa.array(drawn))
         lists = pa.LargeListArray.from_arrays(np.concatenate([[0], np.cumsum(sizes)]), words)
         return pc.binary_join(lists, pa.scalar(" ", pa.large_string()))
 
-    def estimated(self) -> ParameterEstimates:
-        """P(word | class): that a word of the class is this one, or ("bernoulli") that a text has it; or its score."""
+    def estimates(self) -> ParameterEstimates:
+        """Return P(word | class), for "bernoulli" the probability that a text contains it; or scores of words."""
         found = {name: np.ascontiguousarray(table.T) for name, table in self.kind.estimates().items()}
         return ParameterEstimates(found, tuple(display_word(word or "") for word in decode_cells(self.words.array)))
 
-    def known_words(self, text: pa.Array) -> KnownWords | None:
-        """The known words of one text; None where it is missing."""
+    def find_known_words(self, text: pa.Array) -> KnownWords | None:
+        """Return the known words of one text; None if it is missing."""
         if text.null_count:
             return None
         rows = self.rows(text)
         stored = slice(0, rows.indptr[1])
         return KnownWords(
-            rows.indices[stored].astype(np.int64), rows.data[stored], float(self._power(row_sums(rows))[0])
+            rows.indices[stored].astype(np.int64), rows.data[stored], float(self._power(sum_rows(rows))[0])
         )
 
     def word_scores(self, text: KnownWords) -> WordScores:
-        """The evidence of one text for each class, word by word."""
+        """Return the evidence of one text for each class, word by word."""
         present, absent, absent_scores = self.kind.word_scores(text.words, text.amounts)
         return WordScores(text.power * present, absent, text.power * absent_scores)
 
     def formula(self, text: KnownWords | None, label: int) -> str | None:
-        """How the likelihood of a text was found; None where it is no evidence."""
+        """Return the likelihood of a text as a formula; None if it has no evidence."""
         if text is None:
             return None
         power = "" if text.power == 1.0 else f"^{text.power:.3g}"
         return self.kind.formula(text.words, text.amounts, power, label)
 
     def factors(self, text: KnownWords | None) -> list[WordFactor] | None:
-        """The factors of the likelihood of a text, word by word; None where there are none."""
+        """Return the factors of the likelihood of a text, word by word; None if it is missing or a score."""
         return None if text is None else self.kind.factors(text.words, text.amounts)
 
     def log_orders_of_words(self, text: KnownWords) -> float | None:
-        """The same as `log_orders` of one text."""
+        """Return `log_orders` of one text."""
         if not self.kind.counts_orders:
             return None
         return float(gammaln(text.amounts.sum() + 1.0) - gammaln(text.amounts + 1.0).sum())
 
     def terms(self, name: str) -> DiscriminantTerms | None:
-        """The evidence as weights of words times their amounts; None where long texts count less."""
+        """Return the evidence as weights of words times amounts; None with tempering, which is not linear."""
         if self.options.tempering:
             return None
         weights, offset = self.kind.linear()
 
         def amounts(texts: pa.Array) -> Floats:
             dense = self.rows(texts).matrix().toarray().astype(np.float64)
-            dense[~present_texts(texts)] = np.nan
+            dense[~find_present(texts)] = np.nan
             return dense
 
         words = tuple(f"{name}: {display_word(word or '')}" for word in decode_cells(self.words.array))
         return DiscriminantTerms(words, amounts, np.ascontiguousarray(weights), offset)
 
 
-def log_orders_of(rows: SparseRows) -> Floats:
-    """log m! - sum of log x! of the counts x of each row, m their sum."""
-    ways = row_sums(rows.with_values(gammaln(rows.stored + 1.0)))
-    return np.asarray(gammaln(row_sums(rows) + 1.0) - ways)
+def compute_log_orders(rows: SparseRows) -> Floats:
+    """Return log m! - sum of log x! for the counts x of each row, with the sum m."""
+    ways = sum_rows(rows.with_values(gammaln(rows.stored + 1.0)))
+    return np.asarray(gammaln(sum_rows(rows) + 1.0) - ways)
 
 
 def _features_of_column(features: Callable[[pa.Array], Floats], column: int, cells: list[pa.Array]) -> Floats:

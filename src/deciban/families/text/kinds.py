@@ -1,6 +1,6 @@
-"""The kinds of Text, one class for each: the evidence that the words of a column are for each class.
+"""Kinds of `Text`, one class each: the evidence of the words of a column.
 
-`WordCounts` are the counts that all kinds start from, `Kind` is what they answer, `KINDS` lists them by name.
+`WordCounts` are the counts behind all kinds, `Kind` is their protocol, `KINDS` lists them by name.
 """
 
 from abc import ABC, abstractmethod
@@ -24,16 +24,16 @@ from deciban.util.arrays import Flags, Floats, Integers, in_lanes, kernel_view, 
 from deciban.util.sparse import SparseRows
 from deciban.util.text_tables import count_noun
 
-# No more words are drawn at once: they and their texts are in memory.
+# Maximum number of words drawn at once: they and their texts are in memory.
 MAX_WORDS_DRAWN = 1 << 26
 
 
 @dataclass(frozen=True)
 class WordCounts:
-    """The words of one column and their counts in each class.
+    """Words of one column and their counts in each class.
 
-    learned, table: all words that were counted, and their counts, class by word. order: the numbers of those that are
-    scored, frequent ones first, which stay together in the cache. texts: the weight of the texts of each class.
+    learned, table: all counted words, and their counts, class by word. order: the numbers of the scored words, the most
+    frequent first, so that they stay in the cache. texts: the weight of the texts of each class.
     """
 
     learned: Vocabulary
@@ -43,9 +43,10 @@ class WordCounts:
 
     @classmethod
     def of(cls, statistic: Words, column: int, min_count: float, presence: bool) -> "WordCounts":
-        """The counts of the words of a column that were counted no less than min_count.
+        """Return the counts of the words of a column with a total of at least min_count.
 
-        presence: texts that have a word were counted. A text may have several words of a bucket, and still it is one.
+        presence: texts that contain a word were counted. The count of a bucket is limited to the number of texts,
+        because a text may contain several of its words.
         """
         words, counts, texts = (
             statistic.vocabularies[column],
@@ -64,7 +65,7 @@ class WordCounts:
 
     @property
     def size(self) -> int:
-        """How many words there are."""
+        """Number of scored words."""
         return self.order.size
 
     @property
@@ -73,57 +74,57 @@ class WordCounts:
 
     @cached_property
     def words(self) -> Vocabulary:
-        """The words that are scored."""
+        """Scored words."""
         return self.learned.take(self.order)
 
     @cached_property
     def stored(self) -> SparseRows:
-        """The counts of the words, word by class, without zeros."""
+        """Counts of the scored words, word by class, without zeros."""
         by_word = self.table.matrix().T.tocsr()[self.order]
         return SparseRows(by_word.data, by_word.indices, by_word.indptr, self.classes)
 
     @property
     def stored_words(self) -> Integers:
-        """The word of each count that is stored."""
+        """Word of each stored count."""
         return np.repeat(np.arange(self.size), np.diff(self.stored.indptr))
 
     @cached_property
     def counts(self) -> Floats:
-        """The counts of the words, word by class."""
+        """Counts of the scored words, word by class."""
         return self.stored.matrix().toarray()
 
     @cached_property
     def sums(self) -> Floats:
-        """The counts of all words in each class."""
+        """Total count of each class."""
         return sum_at(self.stored.indices, self.stored.data, self.classes)
 
     @property
     def total(self) -> Floats:
-        """The counts of each word in all classes."""
+        """Total count of each word."""
         return np.asarray(self.counts.sum(axis=1))
 
     @property
     def texts_per_amount(self) -> float:
-        """The weight of all texts divided by the sum of all amounts."""
+        """Weight of all texts divided by the sum of all amounts."""
         return float(self.texts.sum() / max(self.sums.sum(), 1e-300))
 
 
 def _by_frequency(total: Floats) -> Integers:
-    """The numbers of words, frequent ones first, and equals as they are: the same on every machine."""
+    """Return the numbers of words by descending frequency; ties keep their order, on every machine."""
     if not (total == np.floor(total)).all():
         return np.argsort(-total, kind="stable")
-    many = np.uint16(np.iinfo(np.uint16).max)  # short numbers are sorted fast
-    order = np.argsort(many - np.minimum(total, many).astype(np.uint16), kind="stable")
-    most = order[: np.count_nonzero(total >= many)]
-    most[:] = most[np.argsort(-total[most], kind="stable")]
+    limit = np.uint16(np.iinfo(np.uint16).max)  # sorting 16-bit integers is fast
+    order = np.argsort(limit - np.minimum(total, limit).astype(np.uint16), kind="stable")
+    frequent = order[: np.count_nonzero(total >= limit)]
+    frequent[:] = frequent[np.argsort(-total[frequent], kind="stable")]
     return order
 
 
 class WordScores(NamedTuple):
-    """The evidence of one text for each class as a sum over words, which are numbers in the vocabulary.
+    """Evidence of one text for each class, as a sum over words.
 
-    present: the score of each known word of the text, word by class. absent, absent_scores: words that are not in it
-    and their scores, where absence is evidence too.
+    present: the score of each known word of the text, word by class. absent, absent_scores: the numbers of words that
+    are not in the text, and their scores, if absence is evidence too.
     """
 
     present: Floats
@@ -132,8 +133,11 @@ class WordScores(NamedTuple):
 
 
 class WordFactor(NamedTuple):
-    """One factor of the likelihood of a text: the number of the word, whether it is there, how often it counts, and of
-    each class how its probability was found and the logarithm of the whole factor."""
+    """Factor of the likelihood of a text.
+
+    word: the number of the word. present: True if the text contains it. amount: its amount. formulas: for each class,
+    its probability as text. logs: the logarithm of the factor for each class.
+    """
 
     word: int
     present: bool
@@ -143,81 +147,85 @@ class WordFactor(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """The words of texts, as numbers behind the buckets of rare words, and how many each text has."""
+    """Words drawn for texts, numbered after the buckets of rare words, and the number of words of each text."""
 
     words: Integers
     sizes: Integers
 
 
 class Kind(Protocol):
-    """The evidence that the words of a column are for each class."""
+    """Protocol of the kinds of `Text`: the evidence of the words of a column."""
 
     def __init__(self, counts: WordCounts, options: TextOptions) -> None: ...
 
     @staticmethod
     def term_weights(options: TextOptions) -> TermWeights:
-        """What is counted of the words of a text."""
+        """Return the rule for the amounts of words."""
         ...
 
     def prepare(self) -> None:
-        """Make the table that texts are scored by, if that is not better left until it is needed."""
+        """Build the table of scores in advance, if that pays."""
         ...
 
     def score(self, rows: SparseRows, weight: float, slot: int, out: Floats) -> None:
-        """Add to out[row, slot, class] the evidence of texts, times a weight, from the amounts of their words."""
+        """Add weight * evidence of texts to out[row, slot, class]; rows: the amounts of their words."""
         ...
 
     @property
     def left_out_by_formula(self) -> bool:
-        """Whether `score_left_out` is exact; without smoothing it may not be."""
+        """True if `score_left_out` is exact; without smoothing it may not be."""
         ...
 
     def score_left_out(self, rows: SparseRows, left: LeftOutTexts, part: Floats) -> Floats:
-        """Add to part[row, 0, class] the evidence of each text by all others; the sums of its known amounts."""
+        """Add to part[row, 0, class] the evidence of each text, estimated from all others.
+
+        Return the sum of the amounts of its words that are known without it.
+        """
         ...
 
     def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:
-        """See `Family.add_covariance`; each text has a weight of its own."""
+        """Add the estimation errors; see `Family.add_covariance`. Each text has its own weight."""
         ...
 
     def estimates(self) -> dict[str, Floats]:
-        """What was estimated of each word, by the name of the parameter, word by class."""
+        """Return the estimated parameters by name, word by class."""
         ...
 
     def free_parameters(self) -> FreeParameters:
-        """How many numbers had to be learned."""
+        """Return the number of free parameters."""
         ...
 
     @property
     def counts_orders(self) -> bool:
-        """Whether the likelihood of a text is that of its counts of words, in whatever order they come: whether the
-        multinomial coefficient belongs to it."""
+        """True if the likelihood is that of counts of words, and so contains the multinomial coefficient."""
         ...
 
     def linear(self) -> tuple[Floats, Floats]:
-        """What an amount of 1 of each word adds, word by class, and what a text without any word has."""
+        """Return the evidence of an amount of 1 of each word, word by class, and that of a text without words."""
         ...
 
     def factors(self, words: Integers, amounts: Floats) -> list[WordFactor] | None:
-        """The factors of the likelihood of a text of these words, those that tell the classes apart most first; None
-        where it is a score, and no product of probabilities."""
+        """Return the factors of the likelihood of a text, those that differ most between classes first.
+
+        None if the kind is a score instead of a product of probabilities.
+        """
         ...
 
     def word_scores(self, words: Integers, amounts: Floats) -> WordScores:
-        """The evidence of a text of these words, word by word."""
+        """Return the evidence of a text of these words, word by word."""
         ...
 
     def formula(self, words: Integers, amounts: Floats, power: str, label: int) -> str | None:
-        """How the likelihood of a text of these words was found; `power` is written behind a product."""
+        """Return the likelihood of a text of these words as a formula; power: an exponent to append."""
         ...
 
     def draw(self, labels: Integers, rng: np.random.Generator, length: int | None) -> Drawn:
-        """Words of texts of the given classes; a BadCell where there is no distribution to draw them from."""
+        """Draw the words of texts of the given classes; raise BadCell if the kind is a score."""
         ...
 
 
 def draw_present_words(shares: Floats, counts: WordCounts, labels: Integers, rng: np.random.Generator) -> Drawn:
-    """Which words are there, each by itself with its share in the class; in any order."""
+    """Draw texts of independent words, each present with its share in the class, in random order."""
     share = shares[counts.words.bucket_count :].T
     found = [np.zeros(0, dtype=np.int64) for _ in labels]
     if share.shape[1]:
@@ -229,14 +237,16 @@ def draw_present_words(shares: Floats, counts: WordCounts, labels: Integers, rng
 def draw_words(
     shares: Floats, counts: WordCounts, labels: Integers, rng: np.random.Generator, length: int | None
 ) -> Drawn:
-    """Words one after the other, by their shares in the class: `length`, or as many as the class has on average."""
+    """Draw `length` words per text by their shares in the class; by default a Poisson number of mean length."""
     shares = shares[counts.words.bucket_count :]
     if not len(shares):
         return Drawn(np.zeros(0, dtype=np.int64), np.zeros(len(labels), dtype=np.int64))
     texts = np.maximum(counts.texts, 1e-300)
     means = (counts.sums / texts)[labels] if length is None else np.full(len(labels), float(length))
     if not means.sum() <= MAX_WORDS_DRAWN:
-        raise BadCell(0, None, f"{means.sum():.3g} words are too many to draw", "draw fewer rows, or give a length")
+        raise BadCell(
+            0, None, f"cannot draw {means.sum():.3g} words at once", "draw fewer rows, or pass a shorter length"
+        )
     sizes = rng.poisson(means) if length is None else np.full(len(labels), length)
     owner = np.repeat(labels, sizes)
     drawn = np.empty(owner.size, dtype=np.int64)
@@ -249,7 +259,7 @@ def draw_words(
 
 @dataclass(frozen=True)
 class _Amounts(ABC):
-    """Kinds that add up the scores of words, each times its amount."""
+    """Base class of kinds whose evidence is the sum of amount times score."""
 
     counts: WordCounts
     options: TextOptions
@@ -263,12 +273,12 @@ class _Amounts(ABC):
 
     @cached_property
     def slope(self) -> Floats:
-        """What each occurrence of a word adds, word by class, in lanes."""
+        """Score of each word, word by class, padded to lanes."""
         return in_lanes(self._scores())
 
     @abstractmethod
     def _scores(self) -> Floats:
-        """The slope without the lanes."""
+        """Return the score of each word, word by class."""
 
     def score(self, rows: SparseRows, weight: float, slot: int, out: Floats) -> None:
         score_amounts(rows, self.slope, np.array([weight]), np.array([slot]), out)
@@ -283,17 +293,17 @@ class _Amounts(ABC):
         return LeftOutRules(float(options.alpha), float(options.min_count), options.normalize)
 
     def _per_amount(self, weight: Floats) -> Floats:
-        """The weight of counts that are ones: amounts that are normalized are about this much smaller."""
+        """Return the weight for plain counts; normalized amounts are smaller by about this factor."""
         return weight * np.sqrt(self.counts.texts_per_amount) if self.options.normalize else weight
 
     @cached_property
     def _as_all(self) -> Flags:
-        """The classes without counts that take the shares of all together, because nothing is added to theirs."""
+        """Flags of classes without counts and smoothing, which use the shares of all classes together."""
         return np.asarray((self.counts.sums <= 0.0) & (self.options.alpha == 0.0))
 
     @cached_property
     def _basis(self) -> Floats:
-        """The counts that shares are of, word by class."""
+        """Counts behind the shares, word by class."""
         counts = self.counts.counts
         return np.where(self._as_all, counts.sum(axis=1, keepdims=True), counts) if self._as_all.any() else counts
 
@@ -304,7 +314,7 @@ class _Amounts(ABC):
         return {"score": self.slope[:, : self.counts.classes]}
 
     def free_parameters(self) -> FreeParameters:
-        """Shares of words sum to 1; there is no bound to the length of a text."""
+        """Return the number of words minus one, for each class; the length of a text is unbounded."""
         learned = self.counts.classes * max(self.counts.size - 1, 0)
         return FreeParameters((learned,), learned, unbounded=True)
 
@@ -331,19 +341,19 @@ class _Amounts(ABC):
             0,
             None,
             f"{self.options} is a score, not a distribution",
-            ("use ", Argument("family", "Text"), " to write texts"),
+            ("use ", Argument("family", "Text"), " to sample texts"),
         )
 
 
 class _Shares(_Amounts):
-    """Kinds that score words by the logarithms of their shares, in the class or in the others."""
+    """Base class of kinds that score words by the logarithms of their shares, in the class or in the others."""
 
     of_others: ClassVar[bool]
 
     @property
     @abstractmethod
     def _bottom(self) -> Floats:
-        """What the shares of each class are divided by."""
+        """Denominator of the shares of each class."""
 
     def score_left_out(self, rows: SparseRows, left: LeftOutTexts, part: Floats) -> Floats:
         length, bottom = np.zeros(left.labels.size), self._bottom
@@ -356,12 +366,12 @@ class _Shares(_Amounts):
 
 
 class MultinomialWords(_Shares):
-    """Each word of a text is drawn from those of the class: log P(word | class) for each occurrence."""
+    """Kind "multinomial": log P(word | class) for each occurrence of a word."""
 
     of_others = False
 
     def _scores(self) -> Floats:
-        """log P(word | class)."""
+        """Return log P(word | class)."""
         alpha, stored, word = self.options.alpha, self.counts.stored, self.counts.stored_words
         found, log_bottom = np.empty((self.counts.size, self.counts.classes)), log(self._bottom)
         found[:] = log(np.full(1, alpha)) - log_bottom
@@ -394,11 +404,11 @@ class MultinomialWords(_Shares):
                 [format_fraction(self._basis[words[k], c], sums[c], alpha, size) for c in range(self.counts.classes)],
                 logs[k],
             )
-            for k in _most_telling(logs)
+            for k in _sort_by_range(logs)
         ]
 
     def formula(self, words: Integers, amounts: Floats, power: str, label: int) -> str | None:
-        """How many words there are; their factors are told apart."""
+        """Return the number of words; `factors` lists them."""
         if not words.size:
             return None
         return f"(product of {count_noun(words.size, 'word')}){power}"
@@ -408,12 +418,12 @@ class MultinomialWords(_Shares):
 
 
 class ComplementWords(_Shares):
-    """A class is scored by how little all others use the words: -log P(word | other classes)."""
+    """Kind "complement": a class is scored by -log P(word | other classes)."""
 
     of_others = True
 
     def _scores(self) -> Floats:
-        """What the shares in the other classes lack."""
+        """Return -log P(word | other classes)."""
         alpha, stored, word = self.options.alpha, self.counts.stored, self.counts.stored_words
         log_bottom, total = log(self._bottom), sum_at(word, stored.data, self.counts.size)
         found = log(total + alpha)[:, None] - log_bottom
@@ -436,10 +446,10 @@ class ComplementWords(_Shares):
 
 
 class LiftWords(_Amounts):
-    """A class is scored by how much more probable each word makes it: its lift P(class | word) / P(class)."""
+    """Kind "lift": a class is scored by the lift P(class | word) / P(class) of each word."""
 
     def _scores(self) -> Floats:
-        """The score of the lift of each word in each class; a word without counts there has the least."""
+        """Return the score of the lift of each word in each class; without counts it is the minimum."""
         linear, stored, word, sums = self.options.linear, self.counts.stored, self.counts.stored_words, self.counts.sums
         unit = self.options.alpha * (self.counts.texts_per_amount if self.options.normalize else 1.0)
         inverse = np.divide(sums.sum(), sums, out=np.zeros_like(sums), where=sums > 0.0)  # of the share of a class
@@ -459,26 +469,26 @@ class LiftWords(_Amounts):
         return length
 
     def free_parameters(self) -> FreeParameters:
-        """What each word makes of the classes."""
+        """Return the number of classes minus one, for each word."""
         learned = self.counts.size * (self.counts.classes - 1)
         return FreeParameters((learned,), learned, shared=learned, unbounded=True)
 
 
-def _most_telling(logs: Floats) -> list[int]:
-    """The numbers of the rows of logs (factor by class) by how far they differ between classes, the farthest first."""
+def _sort_by_range(logs: Floats) -> list[int]:
+    """Return the numbers of the rows of logs (factor by class), by descending range over the classes."""
     finite = np.where(np.isfinite(logs), logs, -1e300)
     found: list[int] = np.argsort(-(finite.max(axis=1) - finite.min(axis=1)), kind="stable").tolist()
     return found
 
 
 def lift_score(lift: Floats, linear: float) -> Floats:
-    """The score of a lift: its logarithm, or a share of it linearly."""
+    """Return (1 - linear) * log(lift) + linear * (lift - 1)."""
     return lift - 1.0 if linear == 1.0 else (1.0 - linear) * log(lift) + linear * (lift - 1.0)
 
 
 @dataclass(frozen=True)
 class BernoulliWords:
-    """Each word is in a text or not: log P(it is | class) of those that are, log P(it is not | class) of all others."""
+    """Kind "bernoulli": log P(present | class) of the words of a text, log P(absent | class) of all others."""
 
     counts: WordCounts
     options: TextOptions
@@ -492,7 +502,7 @@ class BernoulliWords:
 
     @cached_property
     def _exchange(self) -> Exchange:
-        """The evidence of the absence of all words, and of each word that is there instead."""
+        """Evidence of the absence of all words, and of the presence of each word."""
         alpha, counts, texts = self.options.alpha, self.counts.counts, self.counts.texts
         ones, zeros = counts + alpha, texts - counts + alpha
         rows = np.maximum(texts + 2.0 * alpha, 1e-300)
@@ -531,7 +541,7 @@ class BernoulliWords:
         return {"probability": np.exp(self._exchange.one)}
 
     def free_parameters(self) -> FreeParameters:
-        """The presence of each word is free."""
+        """Return one parameter per word and class."""
         learned = self.counts.classes * self.counts.size
         return FreeParameters((learned,), learned, n_values=(2**self.counts.size,))
 
@@ -559,7 +569,7 @@ class BernoulliWords:
                 ],
                 logs[k],
             )
-            for k in _most_telling(logs)
+            for k in _sort_by_range(logs)
         ]
 
     def word_scores(self, words: Integers, amounts: Floats) -> WordScores:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from deciban.families import Family, JointGaussian, Text, known_families
+from deciban.families import Family, JointGaussian, Text, list_families
 from deciban.families.base.contract import NumericSummary
 from deciban.families.base.spread import Pooled, Shrunk
 from deciban.fitting.tune.hyperparameters import CANDIDATES, SAMPLING, WEIGHTS
@@ -79,7 +79,7 @@ def list_candidates(family: Family, rows: Rows, column: int) -> list[Family]:
     if numbers is not None and numbers.values.size < 2:
         return [family]
     others = (
-        [other for kind in known_families() for other in kind.candidates_for(numbers)] if numbers is not None else []
+        [other for kind in list_families() for other in kind.candidates_for(numbers)] if numbers is not None else []
     )
     return list(dict.fromkeys(family.alternatives(numbers, others)))
 
