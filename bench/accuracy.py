@@ -1,4 +1,4 @@
-"""How good the probabilities are: BayesClassifier() against its peers on a hundred real tables.
+"""Quality of probabilities: BayesClassifier() against its peers on a hundred real tables.
 
 It needs a virtual environment of its own, since one package of tables asks for pandas < 3, and the tables:
 
@@ -409,7 +409,7 @@ def summary(results: Results, names: list[str]) -> list[str]:
     rows = [[method, *cells] for method, *cells in zip(all_of_them, *means.values(), strict=True)]
     lines = ruled(["method", *means], sorted(rows, key=lambda row: float(row[1])))
     left = [method for method in results if method not in all_of_them]
-    return [*lines, "", f"Left out, for tables that were skipped: {', '.join(left)}."] if left else lines
+    return [*lines, "", f"Not shown, because they skipped tables: {', '.join(left)}."] if left else lines
 
 
 def by_size(results: Results) -> dict[str, list[str]]:
@@ -476,8 +476,8 @@ def part(title: str, names: list[str]) -> list[str]:
     for size, some in sizes.items():
         lines += ["", f"### {title}, {size}: means over {len(some)} tables", "", *summary(results, some)]
     lines += ["", f"### {title}: deciban against each other method", "", *duels(results)]
-    lines += ["", *skipped(names), "", f"### {title}: log-loss of each table", "", *each(results, "log-loss", min)]
-    return [*lines, "", f"### {title}: accuracy of each table", "", *each(results, "accuracy", max)]
+    lines += ["", *skipped(names), "", f"### {title}: log-loss by table", "", *each(results, "log-loss", min)]
+    return [*lines, "", f"### {title}: accuracy by table", "", *each(results, "accuracy", max)]
 
 
 def report() -> list[str]:
@@ -487,26 +487,26 @@ def report() -> list[str]:
         "# Real tables",
         "",
         f"Written by `python bench/accuracy.py --write`: real tables, of at most {tables.MAX_ROWS:,} rows, each row",
-        f"predicted by a model that has not seen it, with the same folds for all: up to {FEW:,} rows in five",
+        f"predicted by a model that has not seen it, with the same folds for all methods: up to {FEW:,} rows in five",
         f"stratified folds, up to {MANY:,} rows in three, and above in one split that holds {HELD_OUT:.0%} out.",
         "",
         "- About two thirds of the tables are for development: constants of tuning were compared on some. The",
         "  others, in `bench/set_aside.txt`, were set aside by rule before they were measured, and no constant was",
-        "  chosen by them. They were looked at three times: after the second a rule was mended, that of rows that are",
-        "  there twice (wine_quality), which had just been changed.",
-        "- deciban is `BayesClassifier()`, deciban-plain is `BayesClassifier(tune=None)`; both get the table as it is.",
-        "- MixedNB is GaussianNB for numbers times CategoricalNB for the rest, put together by hand.",
-        "- LDA shrinks its covariance by itself (lsqr, auto), trees have five rows a leaf at least. All others are as",
-        "  their packages have them, without a search for parameters.",
+        "  chosen on them. They were evaluated three times. After the second, the rule for duplicate",
+        "  rows was fixed (wine_quality), which had just been changed.",
+        "- deciban is `BayesClassifier()`, deciban-plain is `BayesClassifier(tune=None)`; both get the raw table.",
+        "- MixedNB is GaussianNB for numbers times CategoricalNB for the rest, combined by hand.",
+        "- LDA uses automatic shrinkage (lsqr, auto), trees at least five rows per leaf. All others use the defaults",
+        "  of their packages, without a parameter search.",
         "- LDA, LogisticRegression and DecisionTree get numbers standardized, their missing cells filled with the",
         '  median, and a column for each category, "?" for a missing one. They skip tables of more than',
-        f"  {LARGE:,} rows where these columns are more than {WIDEST:,}: too wide. A fit of any method is given up",
+        f"  {LARGE:,} rows where these columns are more than {WIDEST:,}: too wide. A fit of any method is stopped",
         f"  after {PATIENCE // 60} minutes.",
         "- Boosting gets flags, missing cells and categories; HistGradientBoosting the most frequent",
         f'  {LEVELS} of a column, CatBoost "?" for a missing one.',
-        f"- Log-loss takes no probability below {LEAST:g}. The calibration error is the expected one over {BINS} equal",
+        f"- Log-loss clips probabilities at {LEAST:g}. The expected calibration error uses {BINS} equal",
         "  bins of the top probability. A fit includes the preparation of the table; its time is the median of the",
-        "  folds. Ranks are 1 for the best; ties share theirs. A saving is the peer's log-loss less that of deciban.",
+        "  folds. Rank 1 is the best; ties share a rank. A saving is the peer's log-loss minus that of deciban.",
         f"- machine: {platform.processor() or platform.machine()}, one thread on one of {os.cpu_count()} cores, "
         f"Python {platform.python_version()}",
         f"- versions: {', '.join(f'{package} {version(package)}' for package in packages)}; seed {SEED}",

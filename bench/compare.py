@@ -1,4 +1,4 @@
-"""The drop-in classifiers against scikit-learn's, side by side in one process on the same arrays.
+"""Drop-in classifiers against scikit-learn's, in one process on the same arrays.
 
     python bench/compare.py [scale] [--write]
     python bench/compare.py --growth     (draws bench/growth.png; needs matplotlib)
@@ -148,7 +148,7 @@ def main(scale: float, write: bool) -> None:
     lines = [
         "# Drop-in classifiers against scikit-learn",
         "",
-        "Written by `python bench/compare.py --write`: medians, both sides warm, results checked to agree first.",
+        "Written by `python bench/compare.py --write`: medians, both sides warm, after checking that results agree.",
         "A pass is one `sum()` over the same bytes.",
         "",
         f"- machine: {machine}, Python {platform.python_version()}",
@@ -176,10 +176,10 @@ def main(scale: float, write: bool) -> None:
     )
     lines.append(line)
     print(line, flush=True)
-    more = ["", "## Memory", "", "Peak memory of a fit beyond what was there before, as a share of the table:", ""]
+    more = ["", "## Memory", "", "Additional peak memory of a fit, as a share of the table:", ""]
     for kind, columns, levels in (("GaussianNB", 50, 0), ("CategoricalNB", 20, 8), ("BernoulliNB", 50, 2)):
         share = extra_memory(kind, int(1_000_000 * scale), columns, levels)
-        more.append(f"- {kind}, {int(1_000_000 * scale):,} x {columns}: {100 * share:.1f} %")
+        more.append(f"- {kind}, {int(1_000_000 * scale):,} x {columns}: {100 * share:.1f}%")
     print("\n".join(more))
     lines += more
     if write:

@@ -1,4 +1,4 @@
-"""Rows that stay where they are: PostgreSQL, Spark and DuckDB, against what people do today.
+"""Rows in PostgreSQL, Spark and DuckDB: counting and scoring in place, against common alternatives.
 
     python bench/engines.py [--rows 10000000] [--folder DIR] [--only postgres spark scoring] [--write]
 
@@ -90,7 +90,7 @@ def streamed_tuned(url: str, size: int) -> int:
 
 
 def in_engine(url: str, size: int) -> int:
-    """deciban has PostgreSQL count."""
+    """deciban counts in PostgreSQL."""
     return _fit_postgres(url, size, tune=None, pushdown=True)
 
 
@@ -101,7 +101,7 @@ def _fit_postgres(url: str, size: int, tune: Any, **options: Any) -> int:
 
 
 def psycopg_pandas(url: str, size: int) -> int:
-    """psycopg fetches, pandas holds, scikit-learn learns: Gaussian for the numbers, categorical for the text."""
+    """psycopg + pandas + scikit-learn: Gaussian for the numbers, categorical for the text."""
     import pandas
     import psycopg
     from sklearn.naive_bayes import CategoricalNB, GaussianNB
@@ -127,7 +127,7 @@ def spark_deciban(master: str, size: int) -> int:
 
 
 def spark_mllib(master: str, size: int) -> int:
-    """MLlib's NaiveBayes, normal distributions of the numbers, which have to be put into vectors first."""
+    """MLlib's NaiveBayes, normal distributions of the numbers, which must be assembled into vectors first."""
     from pyspark.ml.classification import NaiveBayes
     from pyspark.ml.feature import StringIndexer, VectorAssembler
 
@@ -146,7 +146,7 @@ def spark_all_columns(master: str, size: int) -> int:
 
 
 def spark_sql(master: str, size: int) -> int:
-    """deciban has Spark SQL count: no package is needed on executors."""
+    """deciban counts in Spark SQL: no package needed on executors."""
     from deciban import BayesClassifier
 
     return int(BayesClassifier(tune=None).fit(_spark_table(master, size), "label", pushdown=True).counts_.rows)
@@ -164,12 +164,12 @@ def _spark_table(master: str, size: int) -> Any:
 
 
 def scored_in_sql(folder: str, size: int) -> int:
-    """DuckDB scores by one statement, and writes the answers to Parquet."""
+    """DuckDB scores with one statement and writes Parquet."""
     return _scored_by_sql(folder, size, tuned=False)
 
 
 def scored_in_sql_tuned(folder: str, size: int) -> int:
-    """The same by a tuned model."""
+    """The same with a tuned model."""
     return _scored_by_sql(folder, size, tuned=True)
 
 
@@ -185,12 +185,12 @@ def _scored_by_sql(folder: str, size: int, tuned: bool) -> int:
 
 
 def streamed_out_and_back(folder: str, size: int) -> int:
-    """deciban reads the rows, scores them and writes them to Parquet."""
+    """deciban reads the rows, scores them and writes Parquet."""
     return _streamed_out(folder, size, tuned=False)
 
 
 def streamed_out_and_back_tuned(folder: str, size: int) -> int:
-    """The same by a tuned model."""
+    """The same with a tuned model."""
     return _streamed_out(folder, size, tuned=True)
 
 
@@ -245,7 +245,7 @@ def in_process(name: str, where: str, size: int, turns: int = 2) -> Found:
 
 
 def table_of(found: dict[str, Found], size: int) -> list[str]:
-    lines = ["| who | seconds | rows a second | peak memory |", "|---|---|---|---|"]
+    lines = ["| method | seconds | rows per second | peak memory |", "|---|---|---|---|"]
     for name, one in found.items():
         told = (CONTENDERS[name.split(" ")[0]].__doc__ or "").rstrip(".") + name[len(name.split(" ")[0]) :]
         if "failed" in one:
@@ -277,7 +277,7 @@ def postgres_page(folder: Path, rows: int) -> list[str]:
         f"## {rows:,} rows in PostgreSQL",
         "",
         f"{len(NUMBERS)} columns of numbers and {len(TEXTS)} of text, 3 classes, {on_disk:,.0f} MB in the server,",
-        "which is on the same machine and shares its cores; its settings are those it comes with.",
+        "on the same machine with default settings, sharing its cores.",
         "",
         *table_of(found, rows),
         "- counting in the engine: "
@@ -312,10 +312,10 @@ def spark_page(folder: Path, rows: int) -> list[str]:
         "of the driver's Python process.",
         "",
         *table_of(found, rows),
-        "- our fit against MLlib's: " + aim(f"{against:.2f} times as fast", ">= 1", against >= 1.0),
+        "- deciban's fit against MLlib's: " + aim(f"{against:.2f} times as fast", ">= 1", against >= 1.0),
         f"- from one worker to two: deciban {ratio(found, 'spark_deciban (one worker)', 'spark_deciban'):.2f} times as "
         f"fast, MLlib {ratio(found, 'spark_mllib (one worker)', 'spark_mllib'):.2f} times; the machine has "
-        f"{os.cpu_count()} cores for the workers, the master and the driver together, so there is no third to try",
+        f"{os.cpu_count()} cores for the workers, the master and the driver together, so a third was not tried",
         *projection(shard, found["spark_all_columns"], rows),
         "",
     ]
@@ -351,7 +351,7 @@ def projection(shard: Found, measured: Found, rows: int) -> list[str]:
         f"{1e3 * shard['merge']:.1f} ms",
         f"- projected (not measured): {CLUSTER} such workers count 1,000,000,000 rows in {billion:.0f} s, and the "
         f"driver adds {parts} shards ({parts * shard['bytes'] / 1e6:.0f} MB) in {merge:.1f} s: "
-        f"{100 * merge / (merge + billion):.0f} % of the time, which is what limits how far it scales",
+        f"{100 * merge / (merge + billion):.0f}% of the time, which limits the scaling",
     ]
 
 
@@ -388,8 +388,8 @@ def opening() -> list[str]:
     return [
         "# Engines",
         "",
-        "Written by `python bench/engines.py --write`: each contender in a process of its own, all in one run; the",
-        "best time of two turns (of one, where it takes over 20 s) and the highest peak. Seconds are taken after the",
+        "Written by `python bench/engines.py --write`: each method in a separate process, all in one run; the",
+        "best time of two runs (of one if it takes over 20 s) and highest peak. Times start after the",
         "imports and a warm-up on a small table.",
         "",
         f"- machine: {platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()}",

@@ -1,8 +1,8 @@
-"""What exact sums cost: the time to fit, and the size of the model, beside another checkout of deciban in the same run.
+"""Cost of exact sums: fit time and model size, compared with another checkout of deciban in the same run.
 
     python bench/exact.py --against ../before/src [--write]
 
-Each side runs in a process of its own, in turns; times are those of the processor, the least of all runs.
+Each side runs in a separate process, alternating; times are CPU times, the minimum of all runs.
 """
 
 import argparse
@@ -24,9 +24,9 @@ ROWS = 1_000_000
 
 HEAD = """# Exact sums
 
-`bench/exact.py`: time of the processor to fit without tuning, and bytes of the model file, beside the version before
-sums of cells were exact (weight, mean and scatter in doubles); random numbers, two classes. Least of {runs} runs, in
-turns.
+`bench/exact.py`: CPU time of a fit without tuning, and size of the model file, compared with the version before
+sums of cells were exact (weight, mean and scatter in doubles); random numbers, two classes. Minimum of {runs} runs,
+alternating.
 
 | | before | exact | ratio |
 |---|---:|---:|---:|
@@ -48,7 +48,7 @@ def tables() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def least(run: Callable[[], object]) -> float:
-    """Seconds of the processor."""
+    """Return the minimum CPU time, in seconds."""
     found = []
     for _ in range(RUNS):
         begun = time.process_time()
@@ -58,7 +58,7 @@ def least(run: Callable[[], object]) -> float:
 
 
 def measure() -> dict[str, float]:
-    """Milliseconds, and bytes, of the deciban that is imported."""
+    """Return milliseconds, and bytes, of the imported deciban."""
     from deciban import BayesClassifier, Gaussian, JointGaussian
     from deciban.store.model_file import content
 

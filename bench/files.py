@@ -107,7 +107,7 @@ def plain(path: Path) -> int:
 
 
 def tuned(path: Path) -> int:
-    """deciban as it comes: tuned."""
+    """deciban with its defaults: tuned."""
     return int(deciban_fit(path, "auto").counts_.rows)
 
 
@@ -233,7 +233,7 @@ def fit_lines(path: Path, rows: int, found: dict[str, Found]) -> list[str]:
         f"{len(NUMBERS)} columns of numbers, {len(TEXTS)} of text ({', '.join(map(str, LEVELS))} levels), 3 classes, "
         f"{path.stat().st_size / 1e6:,.0f} MB on disk.",
         "",
-        "| who | seconds | whole process | peak memory | rows a second |",
+        "| method | seconds | whole process | peak memory | rows per second |",
         "|---|---|---|---|---|",
     ]
     for name, one in found.items():
@@ -263,7 +263,7 @@ def fit_lines(path: Path, rows: int, found: dict[str, Found]) -> list[str]:
 
 
 def aim(text: str, wanted: str, met: bool) -> str:
-    return f"{text} (aim {wanted}: {'met' if met else '**missed**'})"
+    return f"{text} (target {wanted}: {'met' if met else '**missed**'})"
 
 
 def compared(path: Path, rows: int, turns: int, before: dict[str, Found] | None = None) -> dict[str, Found]:
@@ -286,10 +286,10 @@ def page(folder: Path, rows: int) -> list[str]:
     lines = [
         "# Files",
         "",
-        "Written by `python bench/files.py --write`: each contender in a process of its own, all in one run, in turns;",
-        "the best time of three turns (of one, where it takes over 30 s) and the highest peak. Seconds are taken after",
-        "the imports and a warm-up on a small file of the same kind; the whole process has both. scikit-learn is",
-        "GaussianNB for the numbers, OrdinalEncoder and CategoricalNB for the text. The scan hands over the same",
+        "Written by `python bench/files.py --write`: each method in a separate process, all in one run, alternating;",
+        "best time of three runs (of one if it takes over 30 s) and highest peak. Times start after",
+        "the imports and a warm-up on a small file of the same kind; the whole process includes both. scikit-learn is",
+        "GaussianNB for the numbers, OrdinalEncoder and CategoricalNB for the text. The scan returns the same",
         "columns and does nothing with them; it has all cores and 256 MB.",
         "",
         f"- machine: {platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()}",
@@ -303,9 +303,9 @@ def page(folder: Path, rows: int) -> list[str]:
     lines += fit_lines(folder / f"{few}.csv", few, short)
     lines += [
         "",
-        "## How the time grows",
+        "## Growth with the number of rows",
         "",
-        "| rows of Parquet | plain | a row | tuned | a row |",
+        "| rows of Parquet | plain | per row | tuned | per row |",
         "|---|---|---|---|---|",
     ]
     for size, found in grown.items():
@@ -315,7 +315,7 @@ def page(folder: Path, rows: int) -> list[str]:
         "",
         f"## Predictions of {few:,} rows",
         "",
-        "| from | to | seconds | rows a second | peak |",
+        "| from | to | seconds | rows per second | peak |",
         "|---|---|---|---|---|",
     ]
     for source in (".parquet", ".csv"):

@@ -4,7 +4,7 @@
         [table ...] [--only METHOD ...] [--sizes ROWS ...] [--catboost ROWS] [--write]
 
 The environment and the tables are those of bench/accuracy.py. Each fit has a process of its own, which reads nothing
-but the rows to learn; the rows left out, 20,000 or 30 % of a smaller table, are the same for all, and those learned are
+but the rows to learn; the rows left out, 20,000 or 30% of a smaller table, are the same for all, and those learned are
 the first of one random order. CatBoost learns at most 100,000 rows, or as many as --catboost says. Results are kept in
 bench/.accuracy and measured anew if the source of deciban or the version of the peer's package has changed. --write
 puts those that are there into bench/ACCURACY.md and bench/learning.png.
@@ -144,11 +144,11 @@ def report(curves: dict[str, dict[str, dict[int, Result]]]) -> list[str]:
     lines = [
         "# Learning curves",
         "",
-        "Written by `python bench/learning_curves.py --write`: what a model that learned so many rows says of rows",
-        f"left out (at most {LEFT_OUT:,}, the same for all), and how long the fit took on one thread; the picture",
-        "has accuracy and memory too: the most that the process has had until the fit was done, with packages and",
-        "rows. Methods are those above, all as they are; each is warm. A dash is a fit that was not tried,",
-        f"or given up after {accuracy.PATIENCE // 60} minutes.",
+        "Written by `python bench/learning_curves.py --write`: held-out log-loss by number of training rows",
+        f"left out (at most {LEFT_OUT:,}, test rows, the same for all), and fit time on one thread; the figure",
+        "also shows accuracy and peak memory of the process until the fit was done, including packages and",
+        "rows. Methods and settings are those above; each is warm. A dash is a fit that was not run,",
+        f"or stopped after {accuracy.PATIENCE // 60} minutes.",
         "",
         f"- machine: {platform.processor() or platform.machine()}, one thread on one of {os.cpu_count()} cores, "
         f"Python {platform.python_version()}; seed {SEED}",

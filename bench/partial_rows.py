@@ -2,7 +2,7 @@
 
     bench/.venv/bin/python bench/partial_rows.py [table ...] [--only METHOD ...] [--write]
 
-It needs the environment of bench/accuracy.py. Of each table 40 % of the rows are held out, at most 2,000, of at most
+It needs the environment of bench/accuracy.py. Of each table 40% of the rows are held out, at most 2,000, of at most
 6,000 rows in all. Their cells are masked at random, each with the same probability; small tables are masked several
 times. `tuned` is BayesClassifier(), `plain` BayesClassifier(tune=None), `prior` the shares of the classes. CatBoost and
 EBM have their defaults; missing texts are a category of their own to them. Results are kept in bench/.partial; --write
@@ -204,9 +204,9 @@ def written(results: dict[str, dict[str, dict[str, Any]]]) -> list[str]:
         "# Partial rows",
         "",
         "Written by `bench/partial_rows.py --write`: held-out log-loss with cells masked at random.",
-        f"Each entry has {percents} of the cells masked. `worst` is the most by which the tuned model is above",
-        "the better one of plain Bayes and the prior, at any of these shares. `one column` is the tuned log-loss",
-        "less that of the prior, where one column alone is known, as the mean over columns. ECE: of the tuned model.",
+        f"Each entry has {percents} of the cells masked. `worst` is the largest excess of the tuned model over",
+        "the better of plain Bayes and the prior, over these shares. `one column` is the tuned log-loss",
+        "minus that of the prior with only one column known, mean over columns. ECE is that of the tuned model.",
         "",
         "| table | rows | tuned | plain Bayes | prior | CatBoost | EBM | worst | one column | ECE |",
         "|---|--:|---|---|--:|---|---|--:|--:|---|",

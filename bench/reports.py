@@ -1,6 +1,6 @@
-"""Write what a script has measured into a report: SPEED.md, ACCURACY.md or FILES.md.
+"""Write the results of a script into a report: SPEED.md, ACCURACY.md or FILES.md.
 
-Such a report has a part for each script, between two comments that name the script; all else is written by hand.
+Such a report has a part for each script, between two comments that name the script; everything else is written by hand.
 """
 
 import re

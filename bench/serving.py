@@ -1,4 +1,4 @@
-"""How many requests a second `deciban serve` answers, against FastAPI with scikit-learn, in one run on loopback.
+"""Requests per second of `deciban serve`, against FastAPI with scikit-learn, in one run on loopback.
 
     python bench/serving.py [--seconds 10] [--requests 1000000] [--only predicting learning memory] [--write]
 
@@ -171,7 +171,7 @@ def predicting_page(folder: Path, options: Namespace) -> list[str]:
     lines = ["## Predicting", ""]
     for table, columns in TABLES.items():
         lines += [f"### {len(columns)} columns: {'numbers and texts' if table == 'mixed' else 'numbers alone'}", ""]
-        lines += ["| who | workers | rows in a request | requests a second | rows a second | p99, ms |"]
+        lines += ["| method | workers | rows per request | requests per second | rows per second | p99, ms |"]
         lines += ["|---|--:|--:|--:|--:|--:|"]
         told = []
         for workers in (1, 2):
@@ -190,7 +190,7 @@ def predicting_page(folder: Path, options: Namespace) -> list[str]:
                     best["deciban"]["rate"] / best["FastAPI"]["rate"],
                     ONE_FASTER if size == 1 else MANY_FASTER,
                 )
-                text = f"- {size:,} row(s), {workers} worker(s): {ratio:.1f} times as many requests a second"
+                text = f"- {size:,} row(s), {workers} worker(s): {ratio:.1f} times as many requests per second"
                 told.append(aim(text, f">= {wanted:g}", ratio >= wanted))
         lines += ["", *told, ""]
     return lines
@@ -200,10 +200,10 @@ def predicting_page(folder: Path, options: Namespace) -> list[str]:
 
 
 def learning_page(folder: Path, options: Namespace) -> list[str]:
-    """Acknowledged rows a second, each with an id, in requests of 100 rows and of one."""
+    """Acknowledged rows per second, each with an id, in requests of 100 rows and of one."""
     rows = json.loads((folder / "mixed-labeled.json").read_text())
-    lines = ["## Learning", "", "Rows with ids, each durable (journal synced) and in the model when it is answered."]
-    lines += ["", "| rows in a request | clients | rows a second |", "|--:|--:|--:|"]
+    lines = ["## Learning", "", "Rows with ids; each is durable (journal synced) and in the model before the response."]
+    lines += ["", "| rows per request | clients | rows per second |", "|--:|--:|--:|"]
     rates = {}
     for size, clients in ((1, 1), (1, 8), (100, 1), (100, 4)):
         model = folder / f"learning-{size}-{clients}.dcb"
@@ -219,7 +219,7 @@ def learning_page(folder: Path, options: Namespace) -> list[str]:
     return [
         *lines,
         "",
-        aim(f"- in batches {best:,.0f} rows a second", f">= {LEARNED_A_SECOND:,}", best >= LEARNED_A_SECOND),
+        aim(f"- in batches {best:,.0f} rows per second", f">= {LEARNED_A_SECOND:,}", best >= LEARNED_A_SECOND),
         "",
     ]
 
@@ -253,7 +253,7 @@ def memory_page(folder: Path, options: Namespace) -> list[str]:
             print(f"  {asked:,} requests: {seen[-1][1]:.0f} MB", file=sys.stderr, flush=True)
     first, last = statistics.mean(mb for _, mb in seen[:3]), statistics.mean(mb for _, mb in seen[-3:])
     start = f"{seen[0][1]:.0f} MB after the first {seen[0][0]:,}"
-    text = f"- {asked:,} requests of one row: {start}, {seen[-1][1]:.0f} MB in the end"
+    text = f"- {asked:,} one-row requests: {start}, {seen[-1][1]:.0f} MB at the end"
     return ["## Memory", "", aim(text, "flat", last <= first * 1.02), ""]
 
 
@@ -275,10 +275,10 @@ def opening() -> list[str]:
         "# The service under load",
         "",
         f"Written by `python bench/serving.py --write`: requests over loopback by wrk, {CONNECTIONS} connections,",
-        "all in one run; the load shares the cores with the service. Models learned the same 50,000 rows of three",
-        "classes; both give the class and all probabilities. scikit-learn's pipeline encodes texts one-hot for",
-        "GaussianNB; deciban is plain Bayes (`tune=None`) unless it says tuned. Requests are JSON, as are answers,",
-        "unless it says Arrow, which FastAPI does not have.",
+        "all in one run; the load shares the cores with the service. All models learned the same 50,000 rows of three",
+        "classes; both return the class and all probabilities. scikit-learn's pipeline encodes texts one-hot for",
+        "GaussianNB; deciban is plain Bayes (`tune=None`) unless marked tuned. Requests and responses are JSON",
+        "unless marked Arrow, which FastAPI does not support.",
         "",
         f"- machine: {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         f"- versions: {', '.join(f'{name} {version(name)}' for name in packages)}",

@@ -2,9 +2,9 @@
 
     python bench/start.py [--kernels] [--write]
 
-Processor seconds of compilation are those of the thread that compiles, so that other work on the machine hardly shows;
-"cold - warm" are those of the whole process on an empty cache beyond those on a full one. Warm times are seconds on the
-clock, the median of several runs. --kernels lists each kernel; --write puts all of it into bench/START.md.
+Compilation is CPU time of the compiling thread, so that other work on the machine hardly matters;
+"cold - warm" is the CPU time of the whole process on an empty cache minus that on a full one. Warm times are wall-clock
+seconds, the median of several runs. --kernels lists each kernel; --write writes bench/START.md.
 """
 
 import json
@@ -109,7 +109,7 @@ def run(code: str, folder: str) -> dict[str, Any]:
 
 
 def cold(listed: bool) -> Iterator[str]:
-    yield "| first fit, predict and explain of | functions | compilation, s | before | aim | cold - warm, s |"
+    yield "| first fit, predict and explain of | functions | compilation, s | before | target | cold - warm, s |"
     yield "|---|---|---|---|---|---|"
     lists = []
     for name, program in PROGRAMS.items():
@@ -138,7 +138,7 @@ def clock(command: list[str], folder: str | None = None) -> float:
 
 
 def warm() -> Iterator[str]:
-    yield "| warm | s | before | aim |"
+    yield "| warm | s | before | target |"
     yield "|---|---|---|---|"
     deciban = str(Path(sys.executable).parent / "deciban")
     with tempfile.TemporaryDirectory() as folder:
@@ -161,5 +161,5 @@ if __name__ == "__main__":
     print("\n".join(lines))
     if "--write" in sys.argv:
         about = __doc__.split("\n\n")[2].strip()
-        text = f"# The first minute\n\n`python bench/start.py --write`; {machine}.\n\n{about}\n\n"
+        text = f"# Start-up and compilation\n\n`python bench/start.py --write`; {machine}.\n\n{about}\n\n"
         (ROOT / "bench" / "START.md").write_text(text + "\n".join(lines) + "\n")

@@ -99,7 +99,7 @@ def spelled(words: int) -> Any:
     import pyarrow as pa
 
     number = np.arange(words, dtype=np.int64)
-    scrambled = number * 104_395_301 % 26**6  # no two are the same: the factor is no multiple of 2 or 13
+    scrambled = number * 104_395_301 % 26**6  # no two are the same: the factor is not a multiple of 2 or 13
     letters = np.empty((words, 9), dtype=np.uint8)
     for place in range(6):
         letters[:, place] = 97 + scrambled // 26**place % 26
@@ -444,7 +444,7 @@ def contest(
         clf = BayesClassifier(Text(kind=how.pop("kind", "multinomial")), **how).fit(train, y)
         return clf.predict_proba(test), clf.classes_
 
-    keep("deciban, as it comes", lambda: ours())
+    keep("deciban, default", lambda: ours())
     for kind in ("multinomial", "bernoulli", "complement"):
         keep(f"deciban, plain, {kind}", lambda kind=kind: ours(kind=kind, tune=None))
     for vectorizer, title, make, plain, values in (
@@ -522,7 +522,7 @@ def child(task: str, **arguments: Any) -> Found:
 
 
 def aim(text: str, wanted: str, met: bool) -> str:
-    return f"{text} (aim {wanted}: {'met' if met else '**missed**'})"
+    return f"{text} (target {wanted}: {'met' if met else '**missed**'})"
 
 
 def ratio(times: dict[str, list[float]], peer: str, mine: str) -> float:
@@ -552,11 +552,11 @@ class Page:
         return [
             "# Texts",
             "",
-            f"Written by `python bench/text.py {'--quick ' if self.quick else ''}--write`. Contenders run in turns "
+            f"Written by `python bench/text.py {'--quick ' if self.quick else ''}--write`. Methods alternate "
             "(A B A B), both sides warm; a ratio is the",
             "median of those of each turn, a time the best (where growth is measured, of two runs of deciban and one",
-            "of others). What is compared was checked first to learn the same words and counts and to predict the same",
-            "classes. Memory is the highest resident set of a process of its own.",
+            "of others). It was checked first that both learn the same words and counts and predict the same",
+            "classes. Memory is the peak resident set of a separate process.",
             "",
             f"- machine: {platform.machine()}, {os.cpu_count()} cores, {gigabytes:.0f} GB, "
             f"Python {platform.python_version()}",
@@ -570,7 +570,7 @@ class Page:
         found = child("speed", folder=self.folder, label=self.label, turns=self.turns)
         times = found["times"]
         yield (f"The news as a list of `str`, {found['words']:,} words, "
-               f"{self.turns} turns; fit has all that the first prediction needs.")  # fmt: skip
+               f"{self.turns} turns; fit includes all that the first prediction needs.")  # fmt: skip
         yield ""
         yield "Both vectorizers are followed by MultinomialNB; HashingVectorizer has `alternate_sign=False`."
         yield ""
@@ -610,10 +610,10 @@ class Page:
 
     def memory(self) -> Iterator[str]:
         """Peak memory"""
-        yield f"Of a process that fits and predicts the news ({self.megabytes:.0f} MB), in MB. Imports: after a fit of"
+        yield f"For a process that fits and predicts the news ({self.megabytes:.0f} MB), in MB. Imports: after a fit of"
         yield "twenty tiny texts. Strings are read line by line from JSON; of Parquet, scikit-learn has pandas read it."
         yield ""
-        yield "| from | who | imports | texts loaded | fit | fit and predict | beyond the imports |"
+        yield "| from | method | imports | texts loaded | fit | fit and predict | beyond the imports |"
         yield "|---|---|---|---|---|---|---|"
         for start in ("strings", "parquet"):
             peaks = {}
@@ -633,7 +633,7 @@ class Page:
         """Threads"""
         counts = sorted({1, 2, os.cpu_count() or 1})
         found = child("threads", folder=self.folder, label=self.label, turns=self.turns, counts=counts)
-        yield "Megabytes of text a second, in brackets those of each thread; the news three times over, so that"
+        yield "Megabytes of text per second, in brackets per thread; the news repeated three times, so that"
         yield "there are several batches. Strings are first made Arrow, by one thread."
         yield ""
         yield "| from | what | " + " | ".join(f"{count} thread{'s' * (count > 1)}" for count in counts) + " |"
@@ -649,7 +649,7 @@ class Page:
         size = 10 if self.quick else 100
         yield f"Drawn texts of {WORDS_A_TEXT} words, about {size} MB, 2 classes; every word is there, the r-th has"
         yield "about 1/r of the others. deciban starts from Arrow, scikit-learn from Python strings, both in memory"
-        yield "already; memory is beyond the imports, the texts included. Each in a process of its own."
+        yield "already; memory is beyond the imports, including the texts. Each runs in a separate process."
         yield ""
         yield "| words | deciban fit | predict | peak | scikit-learn fit | predict | peak | ratios |"
         yield "|---|---|---|---|---|---|---|---|"
@@ -706,7 +706,7 @@ class Page:
         """Tuned fit"""
         labels = {"news_label": self.label, "sms_label": self.sms["label"]}
         found = child("tuned", folder=self.folder, **labels, turns=2 if self.quick else 3)
-        yield "`BayesClassifier(Text())` as it comes learns how texts are heard; plain is `tune=None`."
+        yield "`BayesClassifier(Text())` chooses how texts are scored; plain is `tune=None`."
         yield ""
         yield "| corpus | plain | tuned | times as long |"
         yield "|---|---|---|---|"
@@ -715,40 +715,40 @@ class Page:
             yield (f"| {title} | {min(times[f'{name} plain']):.3f} s | {min(times[f'{name} tuned']):.2f} s | "
                    f"{ratio(times, f'{name} tuned', f'{name} plain'):.1f} |")  # fmt: skip
         for name, title in (("news", "news"), ("sms", "messages")):
-            yield from ["", f"What tuning chose for the {title}:", "", "```", found["chosen"][name], "```"]
+            yield from ["", f"Choice of tuning for the {title}:", "", "```", found["chosen"][name], "```"]
 
     def quality(self) -> Iterator[str]:
         """Quality on held-out documents"""
         peers = not self.quick
-        yield "Log-loss in nats, no probability below 2e-16; calibration error with 15 bins. Tuned peers take alpha of"
-        yield f"{', '.join(f'{value:g}' for value in ALPHAS)} or C of {', '.join(f'{v:g}' for v in STRENGTHS)} by"
+        yield "Log-loss in nats, probabilities clipped at 2e-16; calibration error in 15 bins. Peers choose alpha from"
+        yield f"{', '.join(f'{value:g}' for value in ALPHAS)} or C from {', '.join(f'{v:g}' for v in STRENGTHS)} by"
         yield "cross-validation (3 folds for the news, 5 for messages) on the training texts: for their accuracy the"
-        yield "value best by accuracy, for the rest that best by log-loss. Seconds have fit, choice and prediction."
-        yield "Of the news, C is chosen by the first of the folds alone: it takes minutes."
-        yield "scikit-learn's ComplementNB leaves the prior of the classes out, deciban's kind has it."
+        yield "value best by accuracy, for the rest that best by log-loss. Seconds include fit, choice and prediction."
+        yield "For the news, C is chosen on the first fold alone, because it takes minutes."
+        yield "scikit-learn's ComplementNB omits the class prior; deciban's kind includes it."
         if self.quick:
             yield "Here the tuned peers were left out (`--quick`), which makes the aims easy."
         news = child("quality_news", folder=self.folder, label=self.label, peers=peers)
         given = "a random split" if self.news["drawn"] else "the given split"
-        yield from ["", f"### News, {given}: {news['train']:,} documents to learn, {news['test']:,} to judge", ""]
+        yield from ["", f"### News, {given}: {news['train']:,} training documents, {news['test']:,} test documents", ""]
         yield from quality_lines({name: [one] for name, one in news["one"].items()})
         splits = 3 if self.quick else 10
         sms = child("quality_sms", folder=self.folder, label=self.sms["label"], peers=peers, splits=splits)
-        yield from ["", f"### Messages, {splits} random splits, 70 % to learn: means", ""]
+        yield from ["", f"### Messages, {splits} random splits, 70% training: means", ""]
         yield from quality_lines({name: [run[name] for run in sms["runs"]] for name in sms["runs"][0]})
 
 
 def quality_lines(found: dict[str, list[Found]]) -> Iterator[str]:
     measures = ("accuracy", "log-loss", "calibration", "seconds")
     mean = {name: {m: statistics.mean(run[m] for run in runs) for m in measures} for name, runs in found.items()}
-    yield "| who | accuracy | log-loss | calibration error | seconds | chosen |"
+    yield "| method | accuracy | log-loss | calibration error | seconds | chosen |"
     yield "|---|---|---|---|---|---|"
     for name, one in mean.items():
         runs = found[name]
         chosen = ", ".join(f"{value:g}" for value in runs[0].get("chosen", [])) if len(runs) == 1 else ""
         yield (f"| {name} | {one['accuracy']:.4f} | {one['log-loss']:.4f} | {one['calibration']:.4f} | "
                f"{one['seconds']:.2f} | {chosen} |")  # fmt: skip
-    mine = mean["deciban, as it comes"]
+    mine = mean["deciban, default"]
     bayes = {name: one["accuracy"] for name, one in mean.items() if "NB" in name or "plain" in name}
     best = max(bayes, key=lambda name: bayes[name])
     losses = {name: one["log-loss"] for name, one in mean.items() if "logistic" in name}
@@ -786,7 +786,7 @@ def draw(curves: dict[str, list[tuple[float, ...]]]) -> list[str]:
         axis.grid(alpha=0.3)
         axis.legend()
     figure.savefig(HERE / "text.png", dpi=80)
-    return ["", "![speed against words, memory against the size of a file](text.png)"]
+    return ["", "![Speed by number of words, memory by size of the file](text.png)"]
 
 
 def main(options: Namespace) -> None:

@@ -1,4 +1,4 @@
-"""What tuning and leave-one-out cost beside a plain fit, in one run on the same tables.
+"""Time of tuning and leave-one-out compared with a plain fit, in one run on the same tables.
 
     python bench/tuning.py [--write]
 
@@ -104,7 +104,7 @@ def main(write: bool) -> None:
     text += [f"- machine: {machine}; numpy {np.__version__}; seed 0", "", "## Fit", "", *fits(), ""]
     text += ["## Leave-one-out of 100,000 rows, 20 columns, 3 classes", "", *left_out(), "", copies(), ""]
     text += [
-        "The aim of 15 times a plain fit is met where a plain fit has work to do, and missed for a table of numbers,",
+        "The target of 15 times a plain fit is met if a plain fit has work to do, and missed for a table of numbers,",
         "which a plain fit reads in two passes: tuning looks at up to 6,000 rows and some 30 candidates.",
     ]
     print("\n".join(text))

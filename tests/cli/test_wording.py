@@ -29,7 +29,7 @@ def fit(deciban: Deciban, *options: str) -> tuple[int, str]:
             ["top-words", "m.dcb", "--column", "town"],
             "--column town: this column is not Text; fit it as --family COLUMN=Text",
         ),
-        (["sample", "m.dcb", "--length", "3"], "--length 3: no column is Text or Multinomial, which"),
+        (["sample", "m.dcb", "--length", "3"], "--length 3: no column has the family Text or Multinomial"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--prior", "foo"], "--prior foo: choose"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--alpha", "-1"], "--alpha -1"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--encoding", "klingon"], "--encoding klingon"),
@@ -116,7 +116,7 @@ def test_a_prior_of_classes_that_are_numbers_can_be_given(deciban: Deciban) -> N
     assert answer.code == 0
     np.testing.assert_allclose(load("m.dcb").predict_proba([{"x": None}]), [[0.25, 0.75]])
     answer = deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none", "--prior", "1=0.25,3=0.75")
-    assert (answer.code, "does not name the classes" in answer.err) == (2, True)
+    assert (answer.code, "the prior has no probability for the class 2" in answer.err) == (2, True)
 
 
 def test_one_is_singular(deciban: Deciban) -> None:

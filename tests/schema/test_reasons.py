@@ -115,3 +115,10 @@ def test_a_note_is_said_once_where_nothing_could_be_tuned(tmp_path: Path) -> Non
     clf = BayesClassifier().fit(tmp_path / "t.csv", "kind")
     ((_, _, reason),) = clf.schema_.descriptions()
     assert reason == "floating point, 1 cell such as 'n/a' read as missing"
+
+
+def test_a_schema_is_shown_and_is_a_frame_and_a_dict() -> None:
+    schema = BayesClassifier(tune=None).fit({"size": [1.5, 2.5]}, ["a", "b"]).schema_
+    assert repr(schema) == str(schema)
+    assert schema.to_dict() == {"size": {"family": "Gaussian()", "why": "floating point"}}
+    assert schema.to_frame().columns.tolist() == ["column", "family", "why"]

@@ -16,7 +16,7 @@ from deciban.util.text_tables import count_noun, escape_line
 
 @command(short_help="Serve a model over HTTP", epilog="""\b
 Examples:
-  deciban serve wine.dcb              at http://127.0.0.1:8000, with a web page
+  deciban serve wine.dcb              http://127.0.0.1:8000, with a web page
   deciban serve wine.dcb --learn      with online learning
   deciban serve models/ --port 9000   all models in a folder, at /models/NAME/
   deciban serve wine.dcb --host 0.0.0.0 --token-file tokens

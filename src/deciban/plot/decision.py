@@ -101,7 +101,7 @@ class DecisionDisplay(Display):
         The values at which the decision changes.
     areas : ndarray of shape (n_decisions, n_classes)
         The probability of each pair of decision and true class.
-    risk, min_risk, avoidable : float
+    risk, bayes_risk, avoidable : float
         The expected loss of the regions, that of the best regions, and their difference.
     ax_, figure_ : Axes, Figure
         The axes and the figure.
@@ -145,7 +145,7 @@ class DecisionDisplay(Display):
         self.discrete = discrete
         self.areas = compute_areas(self.regions, joint, x, len(loss.matrix))
         least = compute_areas(self.best_regions, joint, x, len(loss.matrix))
-        self.risk, self.min_risk = (float((loss.matrix * area).sum()) for area in (self.areas, least))
+        self.risk, self.bayes_risk = (float((loss.matrix * area).sum()) for area in (self.areas, least))
 
     @property
     def boundaries(self) -> list[float]:
@@ -155,7 +155,7 @@ class DecisionDisplay(Display):
     @property
     def avoidable(self) -> float:
         """Risk of the regions minus the risk of the best regions."""
-        return max(self.risk - self.min_risk, 0.0)
+        return max(self.risk - self.bayes_risk, 0.0)
 
     @classmethod
     def from_bayes_error(
@@ -182,7 +182,7 @@ class DecisionDisplay(Display):
             return DecisionMapDisplay.from_bayes_error(result, ax=ax)
         curves = make_result_curves(result)
         shown = cls(curves.x, curves.joint, result.loss, curves.rule, curves.best, name, curves.discrete)
-        shown.areas, shown.risk, shown.min_risk = result.areas, result.risk, result.bayes_risk  # to the last digit
+        shown.areas, shown.risk, shown.bayes_risk = result.areas, result.risk, result.bayes_risk  # to the last digit
         return shown.plot(ax)
 
     @classmethod
@@ -252,7 +252,7 @@ class DecisionDisplay(Display):
         )
         if curves.areas is not None:  # to the last digit
             shown.areas = curves.areas[0]
-            shown.risk, shown.min_risk = (float((costs.matrix * area).sum()) for area in curves.areas)
+            shown.risk, shown.bayes_risk = (float((costs.matrix * area).sum()) for area in curves.areas)
         return shown.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> "DecisionDisplay":
@@ -676,7 +676,9 @@ def _get_axis_points(values: ColumnValues, shown: Floats | None) -> Floats:
     if shown is None or not np.isfinite(shown).any():
         return values.numbers
     low, high = np.fmin(values.numbers[0], np.nanmin(shown)), np.fmax(values.numbers[-1], np.nanmax(shown))
-    return np.linspace(low, high, SIDE_POINTS)
+    room = 0.02 * (high - low)
+    low = low if 0.0 <= low <= room else low - room  # not below 0 if no value is
+    return np.linspace(low, high + room, SIDE_POINTS)
 
 
 def _find_ellipses(fitted: Fitted, names: tuple[str, str]) -> list[Ellipse]:

@@ -418,8 +418,8 @@ def mostly_with_unit(values: pa.Array) -> MeantAs | None:
     """Return a MeantAs if nearly all texts are numbers with the same unit, else None."""
     for pattern in WITH_UNIT:
         units = pc.struct_field(pc.extract_regex(values, pattern), "unit").drop_null()
-        most = max((found["counts"].as_py() for found in pc.value_counts(units)), default=0)
-        if most >= MEANT_SHARE * len(values):
+        highest = max((found["counts"].as_py() for found in pc.value_counts(units)), default=0)
+        if highest >= MEANT_SHARE * len(values):
             cell = _example(values)
             return MeantAs("units", cell, decimal_comma=COMMA_BEFORE_DECIMALS.search(cell) is not None)
     return None

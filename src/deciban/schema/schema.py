@@ -18,6 +18,7 @@ from deciban.families import Family
 from deciban.tables.cells import as_learned, fits
 from deciban.tables.table import NO_COLUMN, Frame, Table
 from deciban.util.arrays import Integers, PickledFields
+from deciban.util.frames import data_frame
 from deciban.util.text_tables import align_table, list_names
 
 # Type of a column without values.
@@ -135,7 +136,7 @@ class ColumnGroup:
         return [column for column, reason in pairs if reason.source is not ChosenBy.GIVEN]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema(PickledFields):
     """Columns of a table, in groups of one family each.
 
@@ -287,6 +288,20 @@ class Schema(PickledFields):
                 *lines[-LAST_SCHEMA_LINES:],
             ]
         return align_table(lines)
+
+    __repr__ = __str__
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame with a row per column: `column`, `family`, `why`.
+
+        pandas, or polars if only polars is imported or installed.
+        """
+        columns = zip(*self.descriptions(), strict=True)
+        return data_frame(dict(zip(("column", "family", "why"), map(list, columns), strict=True)))
+
+    def to_dict(self) -> dict[str, dict[str, str]]:
+        """Return family and reason by column, as plain values."""
+        return {column: {"family": family, "why": why} for column, family, why in self.descriptions()}
 
     def table_as_learned(self, table: Table, first_row: int = 0) -> Table:
         """Return `table` with the columns of this schema, in its order and with the learned types.

@@ -228,17 +228,17 @@ class Dialect:
         """Return the product of any two doubles; 0 if it underflows."""
         return f"{one} * {other}"
 
-    def within(self, number: str, most: float) -> str:
-        """Return a number whose products and squares do not overflow if its absolute value is at most `most`."""
+    def within(self, number: str, maximum: float) -> str:
+        """Return a number whose products and squares do not overflow if its absolute value is at most `maximum`."""
         return number
 
     def nudge(self, distance: str, factor: float) -> str:
         """Return a distance whose square, after multiplication by a factor, does not underflow."""
         return distance
 
-    def amount(self, number: str, most: float, factor: float) -> str:
-        """Return a positive number, limited to `most`, that can be multiplied by a factor of this size."""
-        return f"LEAST({number}, {self.number(most)})" if most < math.inf else number
+    def amount(self, number: str, maximum: float, factor: float) -> str:
+        """Return a positive number, limited to `maximum`, that can be multiplied by a factor of this size."""
+        return f"LEAST({number}, {self.number(maximum)})" if maximum < math.inf else number
 
     def cuts_below(self, number: str, cuts: Sequence[float], first: int) -> str:
         """Return first + the number of sorted cuts not above a number, found by bisection."""
@@ -348,27 +348,27 @@ class PostgresDialect(Dialect):
         made = super().scale(number, exponent)
         if exponent >= 0:
             return made
-        least = self.number(2.0 ** (-1075 - exponent))  # smaller numbers become 0
-        return f"CASE WHEN abs({number}) > {least} THEN {made} ELSE {number} * 0 END"
+        smallest = self.number(2.0 ** (-1075 - exponent))  # smaller numbers become 0
+        return f"CASE WHEN abs({number}) > {smallest} THEN {made} ELSE {number} * 0 END"
 
     def product(self, one: str, other: str) -> str:
         """Return the product, with factors so small that it would underflow replaced by 0."""
-        least = self.number(1.0 / float(TOO_LARGE))
-        large = (f"(CASE WHEN abs({number}) < {least} THEN 0 ELSE {number} END)" for number in (one, other))
+        smallest = self.number(1.0 / float(TOO_LARGE))
+        large = (f"(CASE WHEN abs({number}) < {smallest} THEN 0 ELSE {number} END)" for number in (one, other))
         return " * ".join(large)
 
-    def within(self, number: str, most: float) -> str:
+    def within(self, number: str, maximum: float) -> str:
         """Return infinity for larger numbers: arithmetic with infinities does not overflow."""
-        largest = self.number(min(most, 1e308))
+        largest = self.number(min(maximum, 1e308))
         return f"CASE WHEN abs({number}) > {largest} THEN {self.number(math.inf)} ELSE {number} END"
 
     def nudge(self, distance: str, factor: float) -> str:
         """Add a constant so small that it changes only distances whose square would underflow."""
         return f"({distance} + {self.number(min(1e-150 / abs(factor), 1.0))})" if factor else distance
 
-    def amount(self, number: str, most: float, factor: float) -> str:
-        least, most = 1e-200, min(most, 1e300 / max(abs(factor), 1e-8))
-        return f"LEAST(GREATEST({number}, {self.number(least)}), {self.number(most)})"
+    def amount(self, number: str, maximum: float, factor: float) -> str:
+        minimum, maximum = 1e-200, min(maximum, 1e300 / max(abs(factor), 1e-8))
+        return f"LEAST(GREATEST({number}, {self.number(minimum)}), {self.number(maximum)})"
 
     def cuts_below(self, number: str, cuts: Sequence[float], first: int) -> str:
         return f"{first} + width_bucket({number}, {self.doubles(cuts)})" if cuts else str(first)

@@ -312,9 +312,9 @@ def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[s
         message = f"invalid UTF-8 ({shown!r})"
         return DataError(message, place=place, remedy="give its encoding, e.g. latin-1")
     if longest := LINE_SIZE_ERROR.search(text):
-        most = f"{int(longest[1]) // 1_000_000} MB"
+        limit = f"{int(longest[1]) // 1_000_000} MB"
         remedy = "close all quotes, or shorten its cells"
-        return DataError(f"a row is longer than {most}", place=place, remedy=remedy)
+        return DataError(f"a row is longer than {limit}", place=place, remedy=remedy)
     return DataError(f"{_first_line(text.split(line[0])[-1])} ({shown!r})", place=place, remedy="correct the row")
 
 
@@ -323,8 +323,8 @@ def _first_line(text: str) -> str:
     return _truncate(re.sub(r"^(\w+ )+Error: ", "", lines[0]), 160) if lines else "unknown error"
 
 
-def _truncate(text: str, most: int = 40) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _truncate(text: str, max_length: int = 40) -> str:
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
 # Rows that DuckDB keeps in memory at least.

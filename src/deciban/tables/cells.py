@@ -388,13 +388,13 @@ def from_numbers(numbers: Floats, kind: str) -> pa.Array:
     return array
 
 
-def _microseconds(array: pa.Array, least: float, most: float, unit: float) -> pa.Array:
+def _microseconds(array: pa.Array, minimum: float, maximum: float, unit: float) -> pa.Array:
     """Convert days or seconds to whole microseconds. unit: microseconds per day or second."""
-    return pc.round(pc.multiply(_within(array, least, most), unit)).cast(pa.int64())
+    return pc.round(pc.multiply(_within(array, minimum, maximum), unit)).cast(pa.int64())
 
 
-def _within(array: pa.Array, least: float, most: float) -> pa.Array:
-    return pc.min_element_wise(pc.max_element_wise(array, least, skip_nulls=False), most, skip_nulls=False)
+def _within(array: pa.Array, minimum: float, maximum: float) -> pa.Array:
+    return pc.min_element_wise(pc.max_element_wise(array, minimum, skip_nulls=False), maximum, skip_nulls=False)
 
 
 def _finite(dates: pa.Array) -> pa.Array:
