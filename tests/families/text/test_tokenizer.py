@@ -34,7 +34,7 @@ def test_a_tokenizer_of_ones_own_counts_what_it_finds(tmp_path: Path) -> None:
         clf.save(tmp_path / "model.dcb")
     assert not list(tmp_path.iterdir())
     for wrong in (None, [1, 2], [b"x"], 3):
-        with pytest.warns(UserWarning, match="slower"), pytest.raises(UsageError, match="let it return words"):
+        with pytest.warns(UserWarning, match="slower"), pytest.raises(UsageError, match="return a list of str"):
             BayesClassifier(Text(tokenizer=lambda text, wrong=wrong: wrong), tune=None).fit(MAILS, MAIL_LABELS)  # type: ignore[misc]
     with pytest.warns(UserWarning, match="slower"), pytest.raises(ZeroDivisionError):
         BayesClassifier(Text(tokenizer=lambda text: 1 / 0), tune=None).fit(MAILS, MAIL_LABELS)  # type: ignore[arg-type]
