@@ -98,7 +98,7 @@ TUNED = Argument("tune", "auto")
 # Family-wise significance level of all tests of dependence.
 SIGNIFICANCE = 0.01
 
-# Columns that are compared with each other: 1,770 pairs take about a second.
+# Columns that are compared with each other, at most 1,770 pairs, which bounds the time.
 MAX_COMPARED = 60
 
 # Rows of a long table that are used.

@@ -33,7 +33,7 @@ from deciban.util.text_tables import DECIBANS, align_table, count_noun
 # Numbers of evidence (row by column by class): 32 MB. Of more rows, a sample is used.
 MAX_NUMBERS_OF_IMPORTANCE = 1 << 22
 
-# Multiplications for sharing large joint blocks among their columns: a few seconds.
+# Multiplications for sharing large joint blocks among their columns, which bounds the time.
 MAX_SHARING_WORK = 10_000_000_000
 
 # Rows that are used however expensive they are: the mean of fewer is too noisy.

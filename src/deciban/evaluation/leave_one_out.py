@@ -24,7 +24,7 @@ from deciban.util.parallel import map_in_threads, one_blas_thread
 from deciban.util.progress import progress
 from deciban.util.text_tables import count_noun
 
-# Numbers of evidence computed at once: 16 MB, so that a batch fits into the processor's cache levels.
+# Numbers of evidence computed at once: 16 MB per thread.
 BATCH_EVIDENCE = 1 << 21
 
 # Numbers of evidence kept in the result: 512 MB.

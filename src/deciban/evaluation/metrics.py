@@ -20,13 +20,13 @@ MAX_KEPT = 1 << 22
 # Classes for which log-odds are binned: the bins of 256 classes take 32 MB too.
 MAX_BINNED_CLASSES = 256
 
-# Bins of log-odds per nat: ties within a hundredth of a nat change an area by less than 0.0005.
+# Bins of log-odds per nat: rows within a hundredth of a nat count as ties.
 BINS_PER_NAT = 100
 
-# Log-odds are binned between minus and plus this many nats: beyond, probabilities are 0 or 1 in float64.
+# Log-odds are binned between minus and plus this many nats; beyond, the smaller probability is below 5e-18.
 MAX_NATS = 40
 
-# Bins of log-odds in all.
+# Total number of bins of log-odds.
 BINS = 2 * MAX_NATS * BINS_PER_NAT
 
 

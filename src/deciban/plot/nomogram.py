@@ -40,7 +40,9 @@ MARKS_PER_RULER = 7
 # Characters shown of the name of a mark.
 MAX_MARK_WIDTH = 12
 # Probabilities marked on the last ruler.
-MARKED_CHANCES = (0.0001, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.9999)
+MARKED_CHANCES = (0.0001, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999)
+# Probabilities with a short tick and no label.
+MINOR_CHANCES = (0.2, 0.3, 0.4, 0.6, 0.7, 0.8)
 # Stands for infinite evidence in interpolation between two values.
 BEYOND_SCALE = 1e6
 # Width of the picture, in inches.
@@ -255,6 +257,9 @@ class NomogramDisplay(Display):
         ax.set_yticks([0.98, 0.56], ["total decibans", f"P({format_name(self.label)})"], fontsize=TEXT_SIZE)
         ax.tick_params(axis="y", length=0)
         ax.plot(at[[0, -1]], [0.56, 0.56], color="black", linewidth=1.0)
+        for chance in MINOR_CHANCES:
+            x = DECIBANS * np.log(chance / (1.0 - chance)) - self.prior
+            ax.plot([x, x], [0.53, 0.56], color="black", linewidth=0.8)
         for chance, x in zip(chances, at, strict=True):
             ax.plot([x, x], [0.5, 0.56], color="black", linewidth=1.0)
             ax.text(x, 0.46, f"{100.0 * chance:g}%", ha="center", va="top", fontsize=SMALL_SIZE)

@@ -213,7 +213,7 @@ def may_correct(tuning: Tuning, classes: int) -> bool:
 def limit_correction_rows(columns: int, classes: int) -> int:
     """Return the maximum number of rows that corrections are learned from."""
     columns = min(columns, CORRECTIONS.max_columns)
-    numbers = CORRECTIONS.folds * (2 * classes + 2 * count_outputs(classes) + 6)  # that are held for each row
+    numbers = CORRECTIONS.folds * (2 * classes + 2 * count_outputs(classes) + 6)  # held for each row
     work = CORRECTIONS.min_tables * _measure_row_work(_count_table_columns(columns), classes)
     return int(min(CORRECTIONS.max_work / work, CORRECTIONS.max_numbers / numbers))
 

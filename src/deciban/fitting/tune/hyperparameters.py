@@ -1,7 +1,6 @@
 """Hyper-parameters of tuning, one documented field each.
 
-The values were chosen on the benchmark tables (bench/ACCURACY.md). Tests replace single fields with
-`dataclasses.replace`.
+Values that affect accuracy were compared on the development tables of bench/accuracy.py.
 """
 
 from collections.abc import Mapping

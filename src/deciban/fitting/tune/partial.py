@@ -112,7 +112,7 @@ class _LeftOutRows:
         rare = np.searchsorted(np.cumsum(self.rows.weights[order]), PARTIAL_ROWS.rare_rows, side="right")
         least = (
             share[order[min(int(rare), order.size - 1)]] - PARTIAL_ROWS.min_weight
-        )  # sums of shares have their last digits
+        )  # sums of shares have rounding errors
         return float(np.clip(least, PARTIAL_ROWS.min_share, 1.0))
 
     def _parts(self, p: int) -> Floats:
@@ -248,7 +248,7 @@ def learn_scales(sums: Floats, known: Floats, labels: Integers, weights: Floats,
     bounds = [(PARTIAL_ROWS.min_scale, None)] * start.size
     solved = scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
     found = np.asarray(solved.x, dtype=np.float64)
-    for _ in range(WEIGHTS.newton_steps):  # to the optimum itself, which does not depend on the way there
+    for _ in range(WEIGHTS.newton_steps):  # so that the optimum does not depend on the path to it
         value, slope = loss(found)
         joint = (hats @ np.append(found, 1.0))[:, None] * sums + log_prior
         posterior, _ = log_normalize(joint, log_prior)

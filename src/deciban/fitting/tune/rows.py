@@ -31,13 +31,13 @@ from deciban.util.progress import Advance
 
 Hashes = npt.NDArray[np.uint64]
 
-# Constants of the generator splitmix64: the first multiplier,
+# First multiplier of the generator splitmix64.
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
 
-# the second multiplier,
+# Second multiplier of splitmix64.
 SECOND = np.uint64(0x94D049BB133111EB)
 
-# and the increment, 2^64 divided by the golden ratio.
+# Increment of splitmix64: 2^64 divided by the golden ratio.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 

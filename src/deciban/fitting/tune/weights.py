@@ -81,7 +81,7 @@ def maximize(
     start = np.concatenate([target / problem.unit, bias])
     bounds = [(0.0, None)] * blocks + [(None, None)] * classes
     options = {"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6} if polish else {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-5}
-    solved: Any = scipy.optimize.minimize(  # type: ignore[call-overload]  # its stubs are stricter than it is
+    solved: Any = scipy.optimize.minimize(  # type: ignore[call-overload]  # the stubs are stricter than the function
         problem.loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
     point = solved.x
@@ -111,7 +111,7 @@ class WeightProblem:
         size, blocks, classes = evidence.shape
         share = rows.weights / rows.total
         flat = np.ascontiguousarray(evidence.transpose(0, 2, 1)).reshape(size * classes, blocks)
-        # in units of the deviation of each block's evidence all directions are about equally steep
+        # scaled by the deviation of each block's evidence, all directions are about equally steep
         unit = 1.0 / np.maximum(np.sqrt(np.repeat(share, classes) @ flat**2 / classes), 1e-6)
         return cls(flat, rows, share, target, strength, np.minimum(unit, 1.0 / np.sqrt(strength / rows.total)))
 
