@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.explain.calculation import clip_infinite
+from deciban.explain.calculation import clip_infinite, format_decibans
 from deciban.explain.columns import compute_column_evidence, format_cell, read_row_values
 from deciban.plot.display import (
     LINE_COLOR,
@@ -17,9 +17,7 @@ from deciban.plot.display import (
     Display,
     draw_zero_line,
     escape_text,
-    format_decibans,
     format_name,
-    format_probability,
     get_fitted,
     make_axes,
     style_axes,
@@ -27,7 +25,7 @@ from deciban.plot.display import (
 from deciban.scoring.predict import align_rows
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_digits, shorten
+from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_digits, format_probability, shorten
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
 # Columns with a bar of their own; the others share one.
