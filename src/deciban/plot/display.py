@@ -253,10 +253,11 @@ def format_probability(chance: float) -> str:
 def format_decibans(decibans: float) -> str:
     """Format evidence with its sign, infinite evidence as ∞.
 
-    >>> format_decibans(-2.55), format_decibans(float("inf"))
-    ('−2.5', '+∞')
+    >>> format_decibans(-2.55), format_decibans(float("inf")), format_decibans(-0.01)
+    ('−2.5', '+∞', '0.0')
     """
-    return format_signed(decibans).replace("-", "−")
+    text = format_signed(decibans).replace("-", "−")
+    return "0.0" if text in ("+0.0", "−0.0") else text
 
 
 def wilson_interval(share: Floats, rows: Floats) -> tuple[Floats, Floats]:
