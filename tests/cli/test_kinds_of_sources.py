@@ -35,7 +35,7 @@ def test_things_that_are_no_table(deciban: Deciban, model: str) -> None:
         (model, 3, "m.dcb: this is a deciban model, not a table"),
         ("empty", 3, "empty: no tables and no documents found in the folder"),
         ("/dev/null", 3, "/dev/null: the file is empty"),
-        ("no.csv", 5, "no.csv: file not found"),
+        ("no.csv", 5, "no.csv: no such file"),
         ("no*.csv", 5, "no*.csv: no file matches"),
         ("header.csv", 3, "nothing to learn from"),
     ):

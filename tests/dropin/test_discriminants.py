@@ -50,7 +50,7 @@ class Weighted(EmpiricalCovariance):
 
 def test_fractional_weights_go_to_an_estimator_that_takes_them_and_are_refused_for_others() -> None:
     fractions = np.random.default_rng(2).random(150)
-    with pytest.raises(ValueError, match=r"^OAS.fit takes no sample_weight, .*; leave sample_weight out"):
+    with pytest.raises(ValueError, match=r"^OAS.fit does not accept sample_weight, .*; omit sample_weight"):
         LinearDiscriminantAnalysis("lsqr", covariance_estimator=OAS()).fit(X, Y, fractions)
     heavy = LinearDiscriminantAnalysis("lsqr", covariance_estimator=Weighted()).fit(X, Y, fractions)
     plain = LinearDiscriminantAnalysis("lsqr").fit(X, Y, fractions)

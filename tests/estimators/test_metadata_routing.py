@@ -96,5 +96,5 @@ def test_costs_of_rows_for_a_scorer(routing) -> None:
 def test_costs_that_nobody_gave_are_asked_for() -> None:
     clf = MinimumRisk(GaussianNB(), LOSS).fit(X, y)
     for costs in (None, {}, pd.DataFrame({"other": AMOUNT})):
-        with pytest.raises(ValueError, match=r"the loss names the costs 'amount'; give them in costs=, or in a column"):
+        with pytest.raises(ValueError, match=r"the costs 'amount' of the loss are missing; pass them in costs="):
             clf.predict(X, costs=costs)

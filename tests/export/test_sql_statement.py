@@ -282,9 +282,9 @@ def test_names_that_spark_would_replace_are_refused(spark: Any) -> None:
     found = spark.sql(clf.to_sql("replaced", "spark", keep=[])).toArrow()
     assert found.column_names == ["predicted", "P($ {spark.app.name})", "P(b)"]
     assert found["predicted"].to_pylist() == clf.predict({"x": [1.5]}).tolist()
-    with pytest.raises(UsageError, match=r"'\$\{t\}' holds '\$\{'"):
+    with pytest.raises(UsageError, match=r"'\$\{t\}' contains '\$\{'"):
         clf.to_sql("${t}", "spark")
     named = BayesClassifier(tune=None).fit({"${v}": [1.0, 2.0, 8.0, 9.0]}, list("aabb"))
-    with pytest.raises(UsageError, match=r"'\$\{v\}' holds '\$\{', which Spark replaces"):
+    with pytest.raises(UsageError, match=r"'\$\{v\}' contains '\$\{', which Spark replaces"):
         named.to_sql("t", "spark")
     assert "${v}" in named.to_sql("t", "duckdb")

@@ -48,7 +48,7 @@ def test_a_user_without_home_and_with_a_read_only_package_has_a_private_cache(tm
 def test_it_works_where_no_folder_can_be_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "cache_folder", lambda: None)
 
-    @compiled.compiled
+    @compiled.compile_kernel
     def doubled(values: np.ndarray, out: np.ndarray) -> None:
         for i in range(values.size):
             out[i] = 2.0 * values[i]
@@ -106,7 +106,7 @@ def test_a_line_tells_of_compilation_and_is_wiped(monkeypatch: pytest.MonkeyPatc
     notice.on_start(ours)
     notice.on_start(theirs)  # what it calls
     notice.on_end(theirs)
-    assert screen.getvalue().count("compiling for this machine, once (about 10 s)") == 1
+    assert screen.getvalue().count("compiling, once per machine (about 10 s)") == 1
     notice.on_end(ours)
     assert screen.getvalue().endswith("\r\033[K")
     screen.truncate(0)

@@ -48,7 +48,7 @@ def test_a_url_that_cannot_be_read_is_not_repeated(url: str) -> None:
     with pytest.raises(UsageError, match="invalid database URL; write it as postgresql://") as caught:
         Address.of(url)
     assert "sec" not in str(caught.value)
-    assert "sec" not in mask_passwords(f"{url}: file not found")
+    assert "sec" not in mask_passwords(f"{url}: no such file")
     assert find_passwords(["fit", url])
 
 

@@ -185,7 +185,7 @@ def test_what_cannot_be_meant_is_refused(letters: Path, tmp_path: Path) -> None:
     corpus(tmp_path, {"1.eml": "Subject: a\n\nb\n"})
     with pytest.raises(DataError, match=r"1.eml: mail files are not supported; read it with Python's mailbox"):
         scan(tmp_path / "1.eml")
-    with pytest.raises(FileNotFoundError, match="file not found"):
+    with pytest.raises(FileNotFoundError, match="no such file"):
         scan("nowhere.txt")
 
 

@@ -197,7 +197,7 @@ def test_bad_input_gets_one_clear_error_and_changes_nothing(spark: Any, frame: A
     with pytest.raises(DataError, match="no row has a label"):
         fitted.score(frame.limit(0), "label")
     nested = frame.selectExpr("height", "array(1, 2) AS list", "label")
-    with pytest.raises(DataError, match="column 'list': it holds array, which no family reads"):
+    with pytest.raises(DataError, match="column 'list': unsupported type array"):
         BayesClassifier().fit(nested, "label")
     with pytest.raises(DataError, match="duplicate column 'a'"):
         BayesClassifier().fit(frame.selectExpr("height AS a", "height AS a", "label"), "label")

@@ -81,7 +81,7 @@ def test_a_file_that_is_cut_off_in_its_last_label_is_warned_of(deciban: Deciban,
 @pytest.mark.parametrize("end", ["31,ye\n", "31,yes", "31,yes\n31,ye\n32,ye"])
 def test_a_file_that_ends_as_it_should_is_not(deciban: Deciban, end: str) -> None:
     Path("a.csv").write_text(TABLE + end)
-    assert "cut off" not in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").err
+    assert "truncated" not in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").err
 
 
 @pytest.mark.parametrize("text", [TABLE + "31,ye\0s\n", TABLE.replace("kind", "ki\0nd", 1), "a\0b," + TABLE])

@@ -13,22 +13,27 @@ from deciban.cli.options import command, common_options, complete_files, parse_p
 from deciban.cli.output import echo, echo_heading, echo_json
 from deciban.util import shutdown
 
+# The day to predict.
 DAY = "outlook,temperature,humidity,wind\nsunny,cool,high,strong\n"
+
 # Rows of the cancer table that are held out. Some of them are hard to classify.
 PATIENTS = (0, 40, 100, 135, 146, 300, 363, 500)
+
+# Cost of each decision (row) for each true class (column).
 COSTS = ",benign,malignant\nbenign,0,100\nmalignant,1,0\n"
 
+# The steps of the tour: a text, and the command to run.
 WEATHER = (
     (
-        "Fourteen days of weather, and whether tennis was played. Fitting plain Bayes is counting.",
+        "Fourteen days of weather, and whether tennis was played.\nFitting plain Bayes is counting.",
         "fit weather.csv --target play --output weather.dcb --tune none --alpha 0",
     ),
     (
-        "Will tennis be played on a sunny, cool, humid, windy day? Prior times likelihoods, step by step.",
+        "Will tennis be played on a sunny, cool, humid, windy day?\nPrior times likelihoods, step by step.",
         "explain weather.dcb tomorrow.csv --steps",
     ),
     (
-        "Counts add up: models of two halves of the table, merged, are the model of the whole table.",
+        "Counts add up: the merged models of two halves of the table are the model of\nthe whole table.",
         "fit spring.csv --target play --output spring.dcb --tune none --alpha 0",
     ),
     (None, "fit autumn.csv --target play --output autumn.dcb --tune none --alpha 0"),
@@ -36,12 +41,12 @@ WEATHER = (
 )
 CANCER = (
     (
-        "Real data: 561 breast tumors with thirty measurements each (Wisconsin, 1995; 8 rows are held out).\n"
-        "First, 5-fold cross-validation.",
+        "Real data: 561 breast tumors with thirty measurements each (Wisconsin, 1995).\n"
+        "Eight more are held out. First, 5-fold cross-validation.",
         "evaluate cancer.csv --target diagnosis --folds 5 --costs costs.csv",
     ),
     (
-        "Fit a model. The family of each column is chosen automatically; --family overrides it.",
+        "Fit a model. The family of each column is chosen automatically; to choose it\nyourself, use --family.",
         "fit cancer.csv --target diagnosis --output cancer.dcb",
     ),
     (
@@ -49,12 +54,13 @@ CANCER = (
         "predict cancer.dcb patients.csv --probabilities --keep patient",
     ),
     (
-        "Explain a prediction: the evidence of each measurement, in decibans (10 decibans are odds of ten to one).",
+        "Explain a prediction: the evidence of each measurement, in decibans.\n10 decibans are odds of ten to one.",
         "explain cancer.dcb patients.csv --row 1",
     ),
     (
-        "Missing a cancer costs 100 times as much as an unnecessary examination (costs.csv), and asking for a second\n"
-        "opinion (reject) costs half an examination. The decisions with the lowest expected cost:",
+        "Missing a cancer costs 100 times as much as an unnecessary examination\n"
+        "(costs.csv), and a second opinion (reject) costs half an examination. The\n"
+        "decisions with the lowest expected cost:",
         "decide cancer.dcb patients.csv --costs costs.csv --reject 0.5 --keep patient",
     ),
 )
@@ -102,7 +108,8 @@ def demo(files: str | None, as_json: bool) -> None:
     if as_json:
         return echo_json(tour)
     echo()
-    echo("To write the tables of this tour, run deciban demo --files. For all commands, run deciban --help.")
+    echo("To write the tables of this tour to files, run deciban demo --files.")
+    echo("To list all commands, run deciban --help.")
     return None
 
 

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
     from deciban.sources.streams import LabeledStream
 
+# Classes that `inspect` lists; --json lists all.
+MAX_CLASSES = 20
+
+# Folds of a cross-validation without --folds.
+DEFAULT_FOLDS = 5
+
 
 @command(short_help="Measure accuracy, calibration and costs", epilog="""\b
 Examples:
@@ -99,7 +105,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
     not_left_out = None
     if from_scratch or fitted is None:
         share = options["hold_out"]
-        folds = max(2, round(1 / share)) if share is not None else options["folds"] or 5
+        folds = max(2, round(1 / share)) if share is not None else options["folds"] or DEFAULT_FOLDS
         method = f"hold-out of 1/{folds}" if share is not None else f"{folds}-fold cross-validation"
         with locate_cost_errors(options["costs"]):
             settings = Settings(tune=parse_tuning(options["tune"])) if fitted is None else fitted.settings
@@ -214,10 +220,12 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
     counts = fitted.counts
     rows = list(zip(counts.classes.tolist(), counts.class_weight.tolist(), strict=True))
     echo(
-        align_table([("class", "rows"), *((format_class(label), format_amount(weight)) for label, weight in rows[:20])])
+        align_table(
+            [("class", "rows"), *((format_class(label), format_amount(weight)) for label, weight in rows[:MAX_CLASSES])]
+        )
     )
-    if len(rows) > 20:
-        echo(f"… ({len(rows) - 20} more)")
+    if len(rows) > MAX_CLASSES:
+        echo(f"… ({len(rows) - MAX_CLASSES} more)")
     echo()
     echo(format_columns(fitted))
     if fitted.tuning is not None:

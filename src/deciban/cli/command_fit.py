@@ -49,6 +49,9 @@ from deciban.util.text_tables import count_noun
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
 
+# Columns that `fit` lists; `inspect` lists all.
+MAX_COLUMNS = 12
+
 PUSHDOWN = click.option(
     "--pushdown", is_flag=True, help="Count rows by SQL inside the database; only a sample is read."
 )
@@ -159,7 +162,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
 
         return echo_json({"model": output, **describe_model(fitted)})
     echo_heading(f"{output}: {describe_size(fitted)}")
-    echo(format_columns(fitted, max_columns=12, more=f"deciban inspect {output}"))
+    echo(format_columns(fitted, max_columns=MAX_COLUMNS, more=f"deciban inspect {output}"))
     echo()
     tuning = fitted.tuning
     if tuning is not None and options["prior"] != "empirical":

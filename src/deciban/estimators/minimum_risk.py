@@ -1,4 +1,4 @@
-"""Least risk for any classifier of scikit-learn's kind."""
+"""Least-cost decisions with any scikit-learn classifier: `MinimumRisk`, `mean_cost` and `cost_scorer`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -20,23 +20,23 @@ from deciban.util.arrays import Codes, Floats
 
 
 class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Decides at least expected cost by the probabilities of any classifier that has `predict_proba`.
+    """Meta-estimator that turns the probabilities of any classifier into decisions with the least expected cost.
 
-    `predict` gives decisions, and `score` the *negative* mean cost, so that GridSearchCV lowers costs.
+    `predict` returns decisions. `score` returns the *negative* mean cost, so that GridSearchCV minimizes costs.
 
-    Costs that differ from row to row are named in the loss. They are columns of X, or are given to `predict`, `decide`
-    and `score` as `costs`: a table or a mapping with such names, or an array where the loss has one name. With
-    scikit-learn's metadata routing, `set_score_request(costs=True)` has cross-validation cut them like X, if they are
-    a table or an array; `set_predict_request(costs=True)` hands them on in pipelines.
+    The loss may refer to costs that vary by row, by name. They are columns of X, or are passed to `predict`, `decide`
+    and `score` as `costs`: a table or a mapping with these names, or an array if there is only one name. With
+    scikit-learn's metadata routing, `set_score_request(costs=True)` lets cross-validation split them like X (if they
+    are a table or an array), and `set_predict_request(costs=True)` passes them on in pipelines.
 
     Parameters
     ----------
     estimator : classifier with `predict_proba`
-        It is cloned and fitted by `fit`.
-    loss : Loss or anything `Loss.from_costs` takes, default=None
-        What each decision costs under each truth, decision first. None is zero-one loss.
+        The classifier; `fit` fits a clone of it.
+    loss : Loss or any form that `Loss.from_costs` accepts, default=None
+        Cost of each decision under each true class, decision first. None is zero-one loss.
     reject : float, default=None
-        What it costs to leave a row undecided. None: every row is decided.
+        Cost of leaving a row undecided. None: every row is decided.
 
     Attributes
     ----------
@@ -45,14 +45,14 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
     classes_ : ndarray of shape (n_classes,)
         The classes of the estimator.
     loss_ : Loss
-        The loss in the order of `classes_`, with the decision "reject" where that is allowed.
+        The loss in the order of `classes_`, with the decision "reject" if `reject` is given.
     n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Those of the estimator, where it has them.
+        Those of the estimator, if it has them.
 
     See Also
     --------
-    decide : The decisions from posteriors alone.
-    cost_scorer : Minus the mean cost as a scorer for searches.
+    decide : Decisions from given posteriors.
+    cost_scorer : Negative mean cost as a scikit-learn scorer.
 
     Examples
     --------
@@ -78,9 +78,9 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         X : array-like or table
             The rows.
         y : array-like of shape (n_rows,)
-            Their classes.
+            Class of each row.
         **fit_params : dict
-            Handed on to the estimator's `fit`: with metadata routing those that it asks for, without it all.
+            Passed on to the `fit` of the estimator: all of them or, with metadata routing, those that it requests.
 
         Returns
         -------
@@ -88,12 +88,12 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
             The fitted classifier itself.
         """
         if not hasattr(self.estimator, "predict_proba"):
-            raise UsageError(f"{self.estimator!r} has no predict_proba; wrap it in CalibratedClassifierCV first")
+            raise UsageError(f"{self.estimator!r} has no predict_proba", remedy="wrap it in CalibratedClassifierCV")
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
         self.estimator_ = clone(self.estimator).fit(X, y, **fit_params)
         self.classes_ = np.asarray(self.estimator_.classes_)
-        self.loss_ = self._fitting_loss()
+        self.loss_ = self._make_loss()
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -109,38 +109,38 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         )
         return tags
 
-    def _fitting_loss(self) -> Loss:
+    def _make_loss(self) -> Loss:
         loss = Loss.zero_one(list(self.classes_)) if self.loss is None else Loss.from_costs(self.loss)
         loss = loss.for_classes(list(self.classes_))
         return loss if self.reject is None else loss.with_reject(self.reject)
 
     def decide(self, X: Any, costs: Any = None) -> Decisions:
-        """The decisions of least expected cost, with their risks.
+        """Return the decisions with the least expected cost, and their risks.
 
         Parameters
         ----------
         X : array-like or table
             The rows.
         costs : mapping, table or array-like, default=None
-            The costs that the loss names; None: they are columns of X.
+            Costs that vary by row. None: columns of X.
 
         Returns
         -------
         Decisions
-            With `decision`, `risk`, `second_best` and `second_best_risk` of each row.
+            ``decision``, ``risk``, ``second_best`` and ``second_best_risk`` of each row.
         """
         check_is_fitted(self)
-        return choose_decisions(self.predict_proba(X), self.loss_, _finder(self.loss_, costs, X))
+        return choose_decisions(self.predict_proba(X), self.loss_, _make_cost_finder(self.loss_, costs, X))
 
     def predict(self, X: Any, costs: Any = None) -> Any:
-        """The decision of least expected cost for each row.
+        """Return the decision with the least expected cost for each row.
 
         Parameters
         ----------
         X : array-like or table
             The rows.
         costs : mapping, table or array-like, default=None
-            The costs that the loss names; None: they are columns of X.
+            Costs that vary by row. None: columns of X.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         return self.decide(X, costs).decision
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities that the estimator gives the classes.
+        """Return the class probabilities of the estimator.
 
         Parameters
         ----------
@@ -160,37 +160,37 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            In the order of `classes_`.
+            Columns in the order of `classes_`.
         """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, costs: Any = None) -> float:
-        """Minus the mean cost of the decisions.
+        """Return the negative mean cost of the decisions.
 
         Parameters
         ----------
         X : array-like or table
             The rows.
         y : array-like of shape (n_rows,)
-            Their true classes.
+            True classes.
         sample_weight : array-like of shape (n_rows,), default=None
-            The weight of each row in the mean. None: all weigh the same.
+            Row weights. None: equal weights.
         costs : mapping, table or array-like, default=None
-            The costs that the loss names; None: they are columns of X.
+            Costs that vary by row. None: columns of X.
 
         Returns
         -------
         float
-            At most 0 where no cost is negative; higher is better.
+            Higher is better; at most 0 if no cost is negative.
         """
         decisions = self.decide(X, costs)
-        truths = _places(y, self.classes_, len(decisions))
-        spent = compute_incurred_costs(decisions, truths, _finder(self.loss_, costs, X))
+        truths = _encode_known(y, self.classes_, len(decisions))
+        spent = compute_incurred_costs(decisions, truths, _make_cost_finder(self.loss_, costs, X))
         return -float(np.average(spent, weights=sample_weight))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What this classifier asks for itself, and what goes to the estimator's `fit`.
+        """Return the metadata requests of this classifier and of the `fit` of the estimator.
 
         Returns
         -------
@@ -203,35 +203,35 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
 
 
 def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None, costs: Any = None) -> float:
-    """What decisions cost on average, given the truth.
+    """Return the mean cost of decisions, given the true classes.
 
     Parameters
     ----------
     y_true : array-like of shape (n_rows,)
-        The true classes.
+        True classes.
     y_pred : array-like of shape (n_rows,)
-        The decisions.
-    loss : Loss or anything `Loss.from_costs` takes
-        What each decision costs under each truth, decision first. Without labels, its columns are the classes that
-        occur in `y_true`, sorted.
+        Decisions.
+    loss : Loss or any form that `Loss.from_costs` accepts
+        Cost of each decision under each true class, decision first. Without labels, its columns are the sorted classes
+        of `y_true`.
     sample_weight : array-like of shape (n_rows,), default=None
-        The weight of each row in the mean. None: all weigh the same.
+        Row weights. None: equal weights.
     costs : mapping, table or array-like, default=None
-        Where the loss names costs that differ from row to row, these; an array where it has one name.
+        Costs that vary by row, by the names used in the loss; an array if there is only one name.
 
     Returns
     -------
     float
-        The mean cost of a row.
+        Mean cost per row.
 
     Raises
     ------
     UsageError
-        If a decision or a class is none of the loss, or the lengths differ.
+        If the loss does not contain a decision or a class, or the lengths differ.
 
     See Also
     --------
-    cost_scorer : Its negative as a scorer for scikit-learn's searches.
+    cost_scorer : Negative mean cost as a scikit-learn scorer.
 
     Examples
     --------
@@ -242,41 +242,41 @@ def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None,
     given = Loss.from_costs(loss)
     truths, decided = list(np.asarray(y_true)), list(np.asarray(y_pred, dtype=object))
     if len(truths) != len(decided):
-        raise UsageError(f"{len(truths)} truths and {len(decided)} decisions", remedy="give one of each for every row")
+        raise UsageError(f"{len(truths)} truths and {len(decided)} decisions", remedy="give one of each per row")
     if given.classes is None:
         occurring = np.unique(np.asarray(y_true))
         if occurring.size != given.costs.shape[1]:
             raise UsageError(
-                f"{occurring.size} classes occur, the loss has {given.costs.shape[1]} columns",
-                remedy="name its classes",
+                f"y_true has {occurring.size} classes, but the loss has {given.costs.shape[1]} columns",
+                remedy="give the loss class labels",
             )
         given = given.for_classes(list(occurring))
     given = given.for_classes(given.classes or ())
-    table = collect_costs(given, len(truths), _finder(given, costs))
+    table = collect_costs(given, len(truths), _make_cost_finder(given, costs))
     places = [given.decision_index(label) for label in decided], [given.class_index(label) for label in truths]
     spent = table[np.arange(len(truths)) if len(table) > 1 else 0, *places]
     return float(np.average(spent, weights=sample_weight))
 
 
 def cost_scorer(loss: Any) -> Any:
-    """A scorer for scikit-learn's searches: minus the mean cost of what an estimator predicts.
+    """Create a scikit-learn scorer: the negative mean cost of the predictions.
 
-    `cost_scorer(loss).set_score_request(costs=True)` takes the costs of each row, by scikit-learn's metadata routing.
+    With metadata routing, `cost_scorer(loss).set_score_request(costs=True)` accepts costs that vary by row.
 
     Parameters
     ----------
-    loss : Loss or anything `Loss.from_costs` takes
-        What each decision costs under each truth, decision first.
+    loss : Loss or any form that `Loss.from_costs` accepts
+        Cost of each decision under each true class, decision first.
 
     Returns
     -------
     callable
-        `scorer(estimator, X, y)`, higher is better; for `scoring=` of GridSearchCV and cross_val_score.
+        `scorer(estimator, X, y)` for the parameter `scoring` of GridSearchCV and cross_val_score. Higher is better.
 
     See Also
     --------
-    mean_cost : The cost itself.
-    MinimumRisk : A classifier that decides at least expected cost.
+    mean_cost : The mean cost.
+    MinimumRisk : A classifier with least-cost decisions.
 
     Examples
     --------
@@ -291,18 +291,18 @@ def cost_scorer(loss: Any) -> Any:
     return make_scorer(mean_cost, greater_is_better=False, loss=Loss.from_costs(loss))
 
 
-def _places(y: Any, classes: Any, rows: int) -> Codes:
-    """The places of the labels among the classes; a label that is missing or unknown is refused."""
+def _encode_known(y: Any, classes: Any, rows: int) -> Codes:
+    """Return the index of each label among the classes; raise a DataError for missing and unknown labels."""
     labels = encode_labels(y, rows)
     places = labels.places_among(classes)
     if (places < 0).any():
-        refused = labels.label(int(places.argmin()))  # an unknown label rather than a missing one
-        raise DataError((f"the label {refused!r} is not one of the classes ", Labels(classes.tolist())))
+        unknown = labels.label(int(places.argmin()))  # an unknown label rather than a missing one
+        raise DataError((f"the label {unknown!r} is not one of the classes ", Labels(classes.tolist())))
     return places
 
 
-def _finder(loss: Loss, costs: Any, rows: Any = None) -> Callable[[str], Any]:
-    """A way to the costs that a loss names: in `costs`, or else in the columns of the rows themselves."""
+def _make_cost_finder(loss: Loss, costs: Any, rows: Any = None) -> Callable[[str], Any]:
+    """Return a function that finds costs by name, in `costs` or in the columns of the rows."""
     named = {cell for cell in loss.costs.flat if isinstance(cell, str)}
 
     def column(name: str) -> Any:
@@ -314,8 +314,8 @@ def _finder(loss: Loss, costs: Any, rows: Any = None) -> Callable[[str], Any]:
         table = open_table(holder) if holder is not None and not isinstance(holder, Mapping) else None
         if table is None or table.names is None or name not in table.names:
             raise DataError(
-                f"the loss names the costs {name!r}",
-                remedy=("give them in ", Argument("costs"), ", or in a column of X of this name"),
+                f"the costs {name!r} of the loss are missing",
+                remedy=("pass them in ", Argument("costs"), ", or as a column of X"),
             )
         return table.numbers([table.names.index(name)])[:, 0]
 

@@ -1,4 +1,4 @@
-"""Feature selection by evidence, with scikit-learn's conventions."""
+"""Feature selection by evidence, as a scikit-learn transformer."""
 
 from typing import Any, Self
 
@@ -13,26 +13,25 @@ from deciban.util.arrays import Flags
 
 
 class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Keeps the k columns whose evidence together predicts the class best: feature selection for pipelines.
+    """Feature selector that keeps the k columns that together predict the class best.
 
-    Columns are added one by one: each time the one that lowers the leave-one-out log-loss most, given those that were
-    chosen before. `BayesClassifier.select_columns` names the columns of a fitted model.
+    Forward selection: each step adds the column that lowers the leave-one-out log-loss most.
 
     Parameters
     ----------
     k : int, default=None
-        How many columns to keep. None keeps all that lower the leave-one-out log-loss by more than chance would.
+        Number of columns to keep. None: all that lower the leave-one-out log-loss by more than chance would.
     estimator : BayesClassifier, default=None
-        The classifier whose evidence is used; it is cloned. None is `BayesClassifier()`.
+        Classifier whose evidence is used; a clone of it is fitted. None: `BayesClassifier()`.
 
     Attributes
     ----------
     order_ : list of int
-        The positions of the columns that are kept, in the order in which they were chosen.
+        Positions of the selected columns, in order of selection.
     n_features_in_ : int
-        The number of columns in `fit`.
+        Number of columns in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where they have any.
+        Column names, if they have any.
 
     See Also
     --------
@@ -53,16 +52,16 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.estimator = estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the columns.
+        """Select the columns.
 
         Parameters
         ----------
         X : array-like or table
             The rows.
         y : array-like of shape (n_rows,)
-            Their classes.
+            Class of each row.
         sample_weight : array-like of shape (n_rows,), default=None
-            The weight of each row. None: 1.
+            Row weights. None: all 1.
 
         Returns
         -------
@@ -71,8 +70,8 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         classifier = BayesClassifier() if self.estimator is None else clone(self.estimator)
         classifier.fit(X, y, sample_weight)
-        most = None if self.k is None else min(int(self.k), classifier.n_features_in_)
-        self.order_ = classifier._select_positions(most, X, y, sample_weight)
+        k = None if self.k is None else min(int(self.k), classifier.n_features_in_)
+        self.order_ = classifier._select_positions(k, X, y, sample_weight)
         self.n_features_in_ = classifier.n_features_in_
         if classifier.schema_.names is not None:
             self.feature_names_in_ = classifier.feature_names_in_

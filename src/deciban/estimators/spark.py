@@ -1,4 +1,4 @@
-"""Rows of Spark tables scored where they are: a DataFrame goes in, and one with more columns comes out."""
+"""Scoring of Spark DataFrames on the executors: each function returns the DataFrame with columns added."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,54 +14,54 @@ from deciban.tables.table import Frame, with_columns
 
 
 def predict_in_spark(fitted: Fitted, frame: Any, *, probabilities: bool = False) -> Any:
-    """The DataFrame with the columns `predicted` and `probability`, and with the probability of each class."""
+    """Add the columns `predicted` and `probability` and, if asked, the probability of each class."""
     return SparkRows.of(frame).add_columns(Predict(fitted.single_threaded, probabilities))
 
 
 def decide_in_spark(fitted: Fitted, frame: Any, loss: Any = None, reject: float | None = None) -> Any:
-    """The DataFrame with the decision of least risk, its risk, and the next best decision."""
+    """Add the least-cost decision, its risk, and the second-best decision."""
     return SparkRows.of(frame).add_columns(Decide(fitted.single_threaded, loss_for(fitted, loss, reject)))
 
 
 def explain_in_spark(fitted: Fitted, frame: Any) -> Any:
-    """The DataFrame with what is predicted, against which class, and what each column says for it in decibans."""
+    """Add the predicted class, the second-best class, and the evidence of each column in decibans."""
     return SparkRows.of(frame).add_columns(Explain(fitted.single_threaded))
 
 
 @dataclass(frozen=True)
 class Predict:
-    """The predictions of some rows, as columns."""
+    """Predictions of a batch of rows, as columns."""
 
     fitted: Fitted
     probabilities: bool
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        return _added(table, predict_batches(self.fitted, table, probabilities=self.probabilities))
+        return _select_added(table, predict_batches(self.fitted, table, probabilities=self.probabilities))
 
 
 @dataclass(frozen=True)
 class Decide:
-    """The decisions of some rows, as columns; the loss is for the model's classes."""
+    """Decisions of a batch of rows, as columns; the loss must have the classes of the model."""
 
     fitted: Fitted
     loss: Any
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        return _added(table, decide_batches(self.fitted, table, self.loss))
+        return _select_added(table, decide_batches(self.fitted, table, self.loss))
 
 
 @dataclass(frozen=True)
 class Explain:
-    """The explanations of some rows, as columns."""
+    """Explanations of a batch of rows, as columns."""
 
     fitted: Fitted
 
     def __call__(self, table: pa.Table) -> pa.Table:
         explained = explain_as_columns(self.fitted.model, align_rows(self.fitted, table))
-        return _added(table, iter([with_columns(Frame(table), explained)]))
+        return _select_added(table, iter([with_columns(Frame(table), explained)]))
 
 
-def _added(table: pa.Table, answers: Iterator[pa.Table]) -> pa.Table:
-    """The columns of the answer that the table does not have."""
-    (answer,) = answers
-    return answer.select(range(table.num_columns, answer.num_columns))
+def _select_added(table: pa.Table, results: Iterator[pa.Table]) -> pa.Table:
+    """Return the columns of the result that the table does not have."""
+    (result,) = results
+    return result.select(range(table.num_columns, result.num_columns))

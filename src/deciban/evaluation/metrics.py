@@ -30,6 +30,22 @@ MAX_NATS = 40
 BINS = 2 * MAX_NATS * BINS_PER_NAT
 
 
+# Quantile of the normal distribution for 95% intervals.
+Z_95 = 1.959964
+
+
+def wilson_interval(share: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """Return the 95% Wilson interval of a share of rows.
+
+    >>> [round(float(bound), 3) for bound in wilson_interval(np.array(1.0), np.array(20.0))]
+    [0.839, 1.0]
+    """
+    scale = 1.0 + Z_95**2 / rows
+    middle = (share + Z_95**2 / (2.0 * rows)) / scale
+    half = Z_95 * np.sqrt(share * (1.0 - share) / rows + Z_95**2 / (4.0 * rows**2)) / scale
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+
+
 @dataclass(frozen=True)
 class Ranking:
     """Posteriors of labeled rows, from which areas under ROC curves are computed.

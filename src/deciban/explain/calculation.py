@@ -139,6 +139,15 @@ def format_signed(decibans: float, digits: int = 1) -> str:
     return f"{decibans:+.{digits}f}"
 
 
+def format_decibans(decibans: float, digits: int = 1) -> str:
+    """Format evidence with its sign, infinite evidence as ∞.
+
+    >>> format_decibans(-2.55), format_decibans(float("inf"))
+    ('−2.5', '+∞')
+    """
+    return format_signed(decibans, digits).replace("-", "−")
+
+
 # More terms than this make a summary unreadable; the others are added up.
 MAX_TERMS = 40
 

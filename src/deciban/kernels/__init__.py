@@ -10,6 +10,6 @@ from typing import Any
 
 def __getattr__(name: str) -> Any:
     try:
-        return import_module(f"{__name__}.{name}")  # which makes it an attribute: the next use does not come here
+        return import_module(f"{__name__}.{name}")  # the import makes it an attribute, so this runs once per module
     except ModuleNotFoundError as error:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from error

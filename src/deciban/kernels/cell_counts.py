@@ -1,20 +1,20 @@
-"""Counting cells by class: levels, dyadic bins, totals; and checks of every value in one pass.
+"""Counting of cells by class (levels, dyadic bins, totals), and checks of all values in one pass.
 
-A dyadic bin of width w holds the values from k * w up to (k + 1) * w, k * w being its edge. `keys` is a hash table of
-the edges of the occupied bins, NaN where a place is free; its size is a power of two.
+A dyadic bin of width w holds the values from k * w up to (k + 1) * w; k * w is its edge. `keys` is a hash table of the
+edges of the occupied bins, with NaN in free slots; its size is a power of two.
 
-Totals are sums of each class and column, and the weight of the rows where the column is present: in doubles, which are
-right where all that is added is whole; or in the digits of `exact_sums`, those of a class and column in a row.
+Totals are sums by class and column, and the weight of the rows in which the column is present. They are doubles, which
+are exact for integers, or digits of `exact_sums`.
 """
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compiled, inner
+from deciban.kernels.compiled import Array, compile_kernel, inner
 from deciban.kernels.exact_sums import add_product, bits_of
 from deciban.util.arrays import MIN_WHOLE
 
 
-@compiled
+@compile_kernel
 def count_codes(codes: Array, labels: Array, weights: Array, table: Array) -> None:
     """Add the weight of each row to table[class, code], in place; negative codes and classes are left out."""
     for i in range(codes.size):
@@ -22,9 +22,9 @@ def count_codes(codes: Array, labels: Array, weights: Array, table: Array) -> No
             table[labels[i], codes[i]] += weights[i]
 
 
-@compiled
+@compile_kernel
 def integer_ranges(x: Array, low: Array, high: Array) -> bool:
-    """Fill the least and greatest whole number of each column; False when a cell is neither whole nor missing."""
+    """Fill the minimum and maximum of each column; return False if a cell is neither integral nor missing."""
     limit = 2.0**53
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -37,7 +37,7 @@ def integer_ranges(x: Array, low: Array, high: Array) -> bool:
     return True
 
 
-@compiled
+@compile_kernel
 def count_integers(x: Array, labels: Array, weights: Array, low: Array, start: Array, table: Array) -> None:
     """Add each row to table[class, start[j] + x[i, j] - low[j]], in place; missing cells are left out."""
     for i in range(x.shape[0]):
@@ -51,9 +51,9 @@ def count_integers(x: Array, labels: Array, weights: Array, low: Array, start: A
                 table[c, start[j] + np.int64(value - low[j])] += w
 
 
-@compiled
+@compile_kernel
 def encode_integers(x: Array, low: Array, start: Array, codes_of: Array, out: Array) -> bool:
-    """Fill out[i, j] with the code of x[i, j], -1 where it is missing and -2 where it has none; False if one has none.
+    """Fill out[i, j] with the code of x[i, j], -1 if it is missing, -2 if it has no code; return False if any has none.
 
     `codes_of[start[j] : start[j + 1]]` are the codes of low[j], low[j] + 1, ... (-2: not a level).
     """
@@ -75,14 +75,14 @@ def encode_integers(x: Array, low: Array, start: Array, codes_of: Array, out: Ar
 
 @inner
 def _edge_of(value: float, width: float) -> float:
-    """The edge of the bin of a value: a number that is beyond 2**52 widths is an edge itself."""
+    """Return the edge of the bin of a value; a number beyond 2**52 widths is its own edge."""
     number = value / width
     return np.floor(number) * width + 0.0 if abs(number) < MIN_WHOLE else value
 
 
 @inner
 def _place_of(keys: Array, edge: float) -> np.int64:
-    """The place of a bin, or the free place where it belongs."""
+    """Return the slot of a bin, or the free slot where it belongs."""
     mixed = np.uint64(bits_of(edge)) * np.uint64(0x9E3779B97F4A7C15)
     place = np.int64(mixed >> np.uint64(48)) & (keys.size - 1)  # the highest bits depend on all others
     while keys[place] == keys[place] and keys[place] != edge:
@@ -90,11 +90,11 @@ def _place_of(keys: Array, edge: float) -> np.int64:
     return place
 
 
-@compiled
+@compile_kernel
 def occupy_bins(x: Array, first: int, width: float, most: int, occupied: int, keys: Array) -> int:
-    """Enter the bins of the values from `first` on; return the row of the first value that is one bin too many.
+    """Enter the bins of the values from `first` on; return the row of the first value that exceeds the maximum.
 
-    `occupied` bins are entered already, and `most` may be; the number of values is returned if all find room.
+    `occupied` bins are entered already, at most `most` are allowed. The number of values is returned if all fit.
     """
     for i in range(first, x.size):
         edge = _edge_of(x[i], width)
@@ -107,22 +107,22 @@ def occupy_bins(x: Array, first: int, width: float, most: int, occupied: int, ke
     return x.size
 
 
-@compiled
+@compile_kernel
 def count_bins(
     x: Array, labels: Array, weights: Array, width: float, keys: Array, columns: Array, table: Array
 ) -> None:
-    """Add the weight of each value to table[class, columns[place of its bin]]."""
+    """Add the weight of each value to table[class, columns[slot of its bin]]."""
     for i in range(x.size):
         table[labels[i], columns[_place_of(keys, _edge_of(x[i], width))]] += weights[i]
 
 
-@compiled
+@compile_kernel
 def count_totals(
     x: Array, labels: Array, weights: Array, binary: bool, threshold: float, present: Array, total: Array
 ) -> bool:
     """Add the rows of `x` to the totals, in place; with `binary`, a cell counts as 1 above `threshold`, else 0.
 
-    Return True if all weights and cells are whole numbers. Products do not show it: a large one is rounded.
+    Return True if all weights and cells are integers. Products do not show this, because large ones are rounded.
     """
     whole = True
     for i in range(x.shape[0]):
@@ -141,7 +141,7 @@ def count_totals(
     return whole
 
 
-@compiled
+@compile_kernel
 def count_sparse_totals(
     data: Array,
     indices: Array,
@@ -153,7 +153,10 @@ def count_sparse_totals(
     present: Array,
     total: Array,
 ) -> bool:
-    """The same for rows in CSR form; `present` must already hold the class weights, and loses its missing cells."""
+    """Add rows in CSR form to the totals, as `count_totals` does.
+
+    `present` must already hold the class weights; missing cells are subtracted from it.
+    """
     whole = True
     for i in range(indptr.size - 1):
         c = labels[i]
@@ -173,7 +176,7 @@ def count_sparse_totals(
     return whole
 
 
-@compiled
+@compile_kernel
 def add_amounts(
     x: Array, labels: Array, weights: Array, binary: bool, threshold: float, rows: Array, sums: Array, lows: Array
 ) -> None:
@@ -191,7 +194,7 @@ def add_amounts(
                 add_product(sums, cell, lows[1], w, amount, 1.0)
 
 
-@compiled
+@compile_kernel
 def add_sparse_amounts(
     data: Array,
     indices: Array,
@@ -205,7 +208,10 @@ def add_sparse_amounts(
     sums: Array,
     lows: Array,
 ) -> None:
-    """The same for rows in CSR form: the weight of each class goes to `every`, and `rows` loses its missing cells."""
+    """Add rows in CSR form to the digits of the totals.
+
+    The weight of each class is added to `every`; missing cells are subtracted from `rows`.
+    """
     width = rows.shape[0] // every.shape[0]
     for i in range(indptr.size - 1):
         c = labels[i]
@@ -222,18 +228,18 @@ def add_sparse_amounts(
                 add_product(sums, cell, lows[1], w, amount, 1.0)
 
 
-@compiled
+@compile_kernel
 def all_finite(values: Array) -> bool:
-    """Whether no value is missing or infinite."""
+    """Return True if no value is missing or infinite."""
     bad = 0
     for k in range(values.size):
         bad += not np.isfinite(values[k])
     return bad == 0
 
 
-@compiled
+@compile_kernel
 def all_within(values: Array, low: float, high: float) -> bool:
-    """Whether each value lies between the two or is missing."""
+    """Return True if each value is within the bounds or missing."""
     outside = 0
     for k in range(values.size):
         outside += values[k] < low or values[k] > high

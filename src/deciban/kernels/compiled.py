@@ -1,4 +1,4 @@
-"""How every kernel is compiled, and where what was compiled is kept."""
+"""Compilation of kernels with numba, and the cache of compiled kernels."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Array = npt.NDArray[Any]
 
-# The numpy error model turns 1/0 into inf: without it every division is a branch and loops do not vectorize.
+# The numpy error model turns 1/0 into inf. Otherwise every division is a branch, and loops do not vectorize.
 _HOW: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 _ANY_ORDER = {"reassoc", "contract"}
@@ -32,41 +32,49 @@ _SETTINGS: Any = numba.config  # filled when numba is imported, which type check
 
 _DECORATING = Lock()
 
-# Seconds of compilation that are not worth a message, and what a first fit may take in all; see bench/START.md.
+# Compilations shorter than this (in seconds) are not announced.
 UNNOTICED_SECONDS = 0.5
+
+# Approximate seconds of compilation for a first fit, for the message; see bench/START.md.
 EXPECTED_SECONDS = 10
 
 
-def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Return `function` compiled on its first call, kept on disk where that is possible, running without the GIL."""
-    return _kept(function)
+def compile_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Return `function` compiled on its first call, cached on disk if possible, running without the GIL."""
+    return _jit_with_cache(function)
 
 
-def compiled_to_reorder(function: Callable[P, R]) -> Callable[P, R]:
-    """The same, with leave to add up in any order: several times faster where long sums are the work."""
-    return _kept(function, fastmath=_ANY_ORDER)
+def compile_with_reordering(function: Callable[P, R]) -> Callable[P, R]:
+    """Return `function` compiled with permission to reorder additions.
+
+    This is several times faster for long sums.
+    """
+    return _jit_with_cache(function, fastmath=_ANY_ORDER)
 
 
 def inner(function: Callable[P, R]) -> Callable[P, R]:
-    """Return `function` for kernels to call. Python must not: the way in is not compiled, which saves time."""
-    return _jitted(function, no_cpython_wrapper=True)
+    """Return `function` compiled for calls from other kernels.
+
+    Python cannot call it: the wrapper is not compiled, which saves time.
+    """
+    return _jit(function, no_cpython_wrapper=True)
 
 
 def inner_to_reorder(function: Callable[P, R]) -> Callable[P, R]:
-    """The same for kernels that may add up in any order."""
-    return _jitted(function, no_cpython_wrapper=True, fastmath=_ANY_ORDER)
+    """Return `function` compiled for calls from other kernels, with permission to reorder additions."""
+    return _jit(function, no_cpython_wrapper=True, fastmath=_ANY_ORDER)
 
 
-def emitted(function: Callable[..., Any]) -> Any:
-    """An operation for kernels, from a function that returns its signature and what builds its instructions."""
+def emit_intrinsic(function: Callable[..., Any]) -> Any:
+    """Return an operation for kernels, from a function that returns its signature and instruction builder."""
     return intrinsic(function)
 
 
 class _CompilationNotice(event.Listener):
-    """Shows a line on the terminal while kernels are being compiled."""
+    """Listener that shows a line on the terminal while kernels are compiled."""
 
     def __init__(self) -> None:
-        self.begun: list[float] = []  # when each compilation under way began: a kernel, then what it calls
+        self.begun: list[float] = []  # start of each compilation in progress: a kernel, then the functions it calls
         self.spent = 0.0
 
     def on_start(self, event: event.Event) -> None:
@@ -74,7 +82,7 @@ class _CompilationNotice(event.Listener):
         if not (self.begun or module.startswith("deciban.")):
             return  # a kernel of another package
         if not self.begun and self.spent > UNNOTICED_SECONDS:
-            show_line(f"compiling for this machine, once (about {EXPECTED_SECONDS} s): {self.spent:.0f} s")
+            show_line(f"compiling, once per machine (about {EXPECTED_SECONDS} s): {self.spent:.0f} s")
         self.begun.append(time.monotonic())
 
     def on_end(self, event: event.Event) -> None:
@@ -90,30 +98,31 @@ class _CompilationNotice(event.Listener):
 event.register("numba:compile", _CompilationNotice())  # type: ignore[no-untyped-call]
 
 
-def _jitted(function: Callable[P, R], **more: Any) -> Callable[P, R]:
+def _jit(function: Callable[P, R], **more: Any) -> Callable[P, R]:
     how: dict[str, Any] = _HOW | more
     return cast(Callable[P, R], numba.njit(**how)(function))
 
 
-def _kept(function: Callable[P, R], **more: Any) -> Callable[P, R]:
+def _jit_with_cache(function: Callable[P, R], **more: Any) -> Callable[P, R]:
     folder = cache_folder()
     if folder is None:
-        return _jitted(function, **more)
+        return _jit(function, **more)
     with _DECORATING:
         before = _SETTINGS.CACHE_DIR
-        _SETTINGS.CACHE_DIR = str(folder)  # numba reads it while a function is decorated
+        _SETTINGS.CACHE_DIR = str(folder)  # numba reads the setting when a function is decorated
         try:
-            return _jitted(function, cache=True, **more)
+            return _jit(function, cache=True, **more)
         finally:
             _SETTINGS.CACHE_DIR = before
 
 
 @cache
 def cache_folder() -> Path | None:
-    """Where compiled kernels are kept; None where no folder can be written to, and each process compiles its own.
+    """Return the folder of compiled kernels; None if no folder is writable, so that each process compiles its own.
 
-    It depends on the source of all kernels and of the constants that are compiled into them, because numba does not see
-    that what a kernel uses has changed; and on the versions of Python and numba, which cannot use each other's kernels.
+    The folder name depends on the source of all kernels and of the constants compiled into them, because numba does not
+    notice changes in what a kernel uses. It also depends on the versions of Python and numba, which cannot share
+    kernels.
     """
     here = Path(__file__).parent
     sources = hashlib.sha256(f"{sys.implementation.cache_tag} {numba.__version__}".encode())
@@ -131,7 +140,7 @@ def cache_folder() -> Path | None:
 
 
 def _candidates() -> Iterator[Path]:
-    """The folders that are tried: NUMBA_CACHE_DIR, beside the kernels, the user's cache, a private temporary one."""
+    """Yield the folders to try: NUMBA_CACHE_DIR, next to the kernels, the user's cache, a private temporary folder."""
     if _SETTINGS.CACHE_DIR:
         yield Path(_SETTINGS.CACHE_DIR)
     yield Path(__file__).parent / "__pycache__"
@@ -140,14 +149,17 @@ def _candidates() -> Iterator[Path]:
         yield Path(home or Path.home() / ".cache")
     try:
         private = Path(tempfile.gettempdir()) / f"deciban-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
-    except OSError:  # there is none that can be written to
+    except OSError:  # not writable
         return
     if _is_private(private):
         yield private
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether nobody else can write to a folder, which is made if need be: what it holds is executed."""
+    """Return True if nobody else can write to a folder, which is created if needed.
+
+    Its contents are executed, so this must hold.
+    """
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()

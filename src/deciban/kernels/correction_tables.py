@@ -1,27 +1,27 @@
-"""Corrections, small tables of cells: scoring with them, and learning them.
+"""Correction tables: scoring with them and learning them.
 
-Tables are grown one after another, on what the scores so far leave unexplained.
+Tables are grown one after another, as in gradient boosting.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compiled, inner
+from deciban.kernels.compiled import Array, compile_kernel, inner
 
-# A cut must be better than another by this share to be preferred: digits of rounding are not to choose between equals.
+# A cut must be better by this factor to be preferred, so that rounding does not decide between equal cuts.
 EQUAL_GAINS = 1.0 + 1e-9
 
-# What a cut gains for each row of its smaller side: so that there is a first cut where only two together tell.
+# Gain per row on the smaller side of a cut. It allows a first cut if only two columns together are informative.
 GAIN_OF_A_ROW = 1e-9
 
 
-@compiled
+@compile_kernel
 def find_cells(codes: Array, tests: Array, t: int, cell: Array) -> None:
     """Fill the cell of each row in table t.
 
-    codes: the bin of each cell, column by row. tests: (column, last bin below the cut) of each table, -1 where there
-    is none.
+    codes: the bin of each cell, column by row. tests: (column, last bin below the cut) of each table, -1 for unused
+    tests.
     """
     for i in range(cell.size):
         cell[i] = 0
@@ -33,11 +33,11 @@ def find_cells(codes: Array, tests: Array, t: int, cell: Array) -> None:
             cell[i] = 2 * cell[i] + (1 if codes[j, i] > cut else 0)
 
 
-@compiled
+@compile_kernel
 def add_corrections(codes: Array, tests: Array, values: Array, cell: Array, out: Array) -> None:
     """Add the values of the cells of each row in all tables to out[row, class].
 
-    values: table by cell by class. cell: room for a number a row.
+    values: table by cell by class. cell: scratch space, one number per row.
     """
     for t in range(tests.shape[0]):
         find_cells(codes, tests, t, cell)
@@ -46,14 +46,14 @@ def add_corrections(codes: Array, tests: Array, values: Array, cell: Array, out:
                 out[i, k] += values[t, cell[i], k]
 
 
-@compiled
+@compile_kernel
 def add_partial_corrections(
     codes: Array, unknown: Array, tests: Array, values: Array, weight: Array, mean: Array, out: Array
 ) -> None:
-    """Add the mean value of the cells that agree with what is known of each row, in all tables, to out[row, class].
+    """Add the mean value of the cells that agree with the known columns of each row to out[row, class], for all tables.
 
-    unknown: whether a cell of a row is unknown, column by row. weight: the weight of each cell, table by cell. mean:
-    room for a number per class. A table of which nothing is known adds nothing.
+    unknown: flags of unknown cells, column by row. weight: weight of each cell, table by cell. mean: scratch space, one
+    number per class. A table without known columns adds nothing.
     """
     for t in range(tests.shape[0]):
         for i in range(codes.shape[1]):
@@ -88,13 +88,14 @@ def add_partial_corrections(
                 out[i, k] += mean[k] / total
 
 
-@compiled
+@compile_kernel
 def add_partial_shares(
     codes: Array, unknown: Array, tests: Array, values: Array, weight: Array, room: Array, out: Array
 ) -> None:
     """Add the Shapley value of each known column, in all tables, to out[row, column, class].
 
-    The value of some columns is the mean of the cells that agree with the row in them. room: (cell, 1 + class).
+    The value of a set of columns is the mean of the cells that agree with the row in them. room: scratch space (cell, 1
+    + class).
     """
     depth, classes = tests.shape[1], values.shape[2]
     place, bits = np.empty(depth, dtype=np.int64), np.empty(depth, dtype=np.int64)
@@ -149,10 +150,10 @@ def add_partial_shares(
 
 
 class CorrectedRows(NamedTuple):
-    """The rows to learn from.
+    """Rows to learn from.
 
-    codes: the bin of each cell, column by row. labels: the class of each row. learned, held: the weight of each row
-    that tables are learned from, and that they are judged by. scores: the log joint so far, row by class.
+    codes: the bin of each cell, column by row. labels: the class of each row. learned, held: weight of each row for
+    learning and for evaluation. scores: the current log joint, row by class.
     """
 
     codes: Array
@@ -163,13 +164,13 @@ class CorrectedRows(NamedTuple):
 
 
 class TableSearch(NamedTuple):
-    """Room for the search of one table, which has one slope for each row of two classes, else one for each mixture.
+    """Scratch space for growing one table. There is one slope per row for two classes, else one per mixture.
 
-    slopes: of each row, the slope of the log-likelihood by output, and its curvature last. posterior: row by class.
-    cell: of each row. searched: the rows that count. some, listed, place: rows that are counted next, their slopes, and
-    where those of their cells start in `half`. sums: of the slopes by column, then by cell, bin and output. half: the
-    same of one column for the smaller half of each cell. below: sums of the bins up to each, by output. gains: of each
-    cut. smaller: which half of each cell has fewer rows. curvature: of each cell and class.
+    slopes: derivative of the log-likelihood of each row by output, and its curvature last. posterior: row by class.
+    cell: of each row. searched: the rows that count. some, listed, place: rows to add next, their slopes, and where the
+    slopes of their cells start in `half`. sums: slopes by column, cell, bin and output. half: the same for one column
+    and the smaller half of each cell. below: cumulative sums over bins, by output. gains: of each cut. smaller: the
+    half of each cell with fewer rows. curvature: by cell and class.
     """
 
     slopes: Array
@@ -188,8 +189,11 @@ class TableSearch(NamedTuple):
 
 
 class GrownTables(NamedTuple):
-    """The tables of some rounds: for each its tests (column, last bin below the cut), -1 where there is none, the
-    values of its cells by class, and the loss of the held rows before it was added."""
+    """Tables of some rounds.
+
+    Each has its tests (column, last bin below the cut), -1 for unused tests, the values of its cells by class, and the
+    loss of the held-out rows before it was added.
+    """
 
     tests: Array
     values: Array
@@ -198,7 +202,7 @@ class GrownTables(NamedTuple):
 
 @inner
 def _two_class_slopes(labels: Array, learned: Array, held: Array, scores: Array, slopes: Array) -> float:
-    """Fill the slope and the curvature of each row in the log-odds of the second class; the loss of the held rows."""
+    """Fill the slope and curvature of each row in the log-odds of the second class; return the held-out loss."""
     loss = 0.0
     for i in range(labels.size):
         odds = scores[i, 1] - scores[i, 0]
@@ -214,8 +218,10 @@ def _two_class_slopes(labels: Array, learned: Array, held: Array, scores: Array,
 def _class_slopes(
     labels: Array, learned: Array, held: Array, scores: Array, mix: Array, r: int, slopes: Array, posterior: Array
 ) -> float:
-    """Fill the slopes of each row for the mixtures of classes, their curvature, and its posterior; the loss of the held
-    rows."""
+    """Fill the slopes of each row for the mixtures of classes, their curvature, and the posterior.
+
+    Return the held-out loss.
+    """
     loss, classes, outputs = 0.0, scores.shape[1], mix.shape[2]
     for i in range(labels.size):
         top = scores[i, 0]
@@ -243,7 +249,7 @@ def _class_slopes(
 
 @inner
 def _list_all(slopes: Array, cell: Array, searched: Array, listed: Array, place: Array) -> int:
-    """Put all rows into the first cell and list those that have a slope; how many they are."""
+    """Put all rows into the first cell and list those with a slope; return their number."""
     many, outputs = 0, slopes.shape[1]
     for i in range(cell.size):
         cell[i] = 0
@@ -268,7 +274,10 @@ def _list_smaller_halves(
     listed: Array,
     place: Array,
 ) -> int:
-    """List the rows of the smaller half of each cell; how many they are. `size` then has which half that is."""
+    """List the rows of the smaller half of each cell; return their number.
+
+    Afterwards `size` holds which half that is.
+    """
     for c in range(2 * cells):
         size[c] = 0
     for k in range(every):
@@ -289,7 +298,7 @@ def _list_smaller_halves(
 
 @inner
 def _add_slopes(codes: Array, j: int, rows: Array, listed: Array, place: Array, many: int, out: Array) -> None:
-    """Add the slopes of the listed rows to those of their cells and bins in column j."""
+    """Add the slopes of the listed rows to their cells and bins in column j."""
     outputs = listed.shape[1]
     if outputs == 2:
         for r in range(many):
@@ -304,8 +313,8 @@ def _add_slopes(codes: Array, j: int, rows: Array, listed: Array, place: Array, 
 
 
 @inner
-def _split_sums(sums: Array, q: int, half: Array, smaller: Array, cells: int, step: int) -> None:
-    """Make the sums of half cells from those of whole cells and of their smaller halves."""
+def _halve_sums(sums: Array, q: int, half: Array, smaller: Array, cells: int, step: int) -> None:
+    """Compute the sums of half cells from those of whole cells and of their smaller halves."""
     for c in range(cells - 1, -1, -1):
         here, there = (2 * c + smaller[c]) * step, (2 * c + 1 - smaller[c]) * step
         for k in range(step):
@@ -316,7 +325,7 @@ def _split_sums(sums: Array, q: int, half: Array, smaller: Array, cells: int, st
 
 @inner
 def _best_cut(sums: Array, q: int, cells: int, bins: int, ridge: float, below: Array, gains: Array) -> int:
-    """Fill the gain of each cut of a column, over all cells; the best one."""
+    """Fill the gain of each cut of a column, over all cells; return the best cut."""
     last = below.shape[0] - 1
     for b in range(bins):
         gains[b] = 0.0
@@ -349,8 +358,10 @@ def _best_cut(sums: Array, q: int, cells: int, bins: int, ridge: float, below: A
 
 @inner
 def _two_class_steps(cell: Array, slopes: Array, cells: int, r: int, values: Array, curvature: Array) -> None:
-    """Fill the values of the cells of table r with their slopes, and their curvature; those of the other class are
-    the opposite."""
+    """Fill the values of the cells of table r with their slopes, and the curvature.
+
+    The values of the other class are the opposite.
+    """
     for c in range(cells):
         values[r, c, 0], values[r, c, 1], curvature[c, 0] = 0.0, 0.0, 0.0
     for i in range(cell.size):
@@ -364,7 +375,7 @@ def _two_class_steps(cell: Array, slopes: Array, cells: int, r: int, values: Arr
 def _class_steps(
     cell: Array, labels: Array, learned: Array, posterior: Array, cells: int, r: int, values: Array, curvature: Array
 ) -> None:
-    """Fill the values of the cells of table r with their slopes by class, and their curvature."""
+    """Fill the values of the cells of table r with their slopes by class, and the curvature."""
     classes = posterior.shape[1]
     for c in range(cells):
         for k in range(classes):
@@ -377,7 +388,7 @@ def _class_steps(
             values[r, c, k] += learned[i] * ((1.0 if k == labels[i] else 0.0) - p)
 
 
-@compiled
+@compile_kernel
 def learn_corrections(
     rows: CorrectedRows,
     bins: Array,
@@ -388,11 +399,11 @@ def learn_corrections(
     search: TableSearch,
     grown: GrownTables,
 ) -> None:
-    """Grow a table for each line of `columns`, the columns it may use; the scores change in place.
+    """Grow a table for each line of `columns`, the columns it may use; update the scores in place.
 
-    A table is grown test by test: the column and the cut that explain most in all its cells together. bins: of each
-    column. mix: of more than two classes, the mixtures of their slopes that are to be explained, table by class by
-    output. ridge: the curvature that is added to that of each cell. rate: how far its values go toward the optimum.
+    A table is grown test by test: each test is the column and cut with the largest gain over all cells. bins: number of
+    bins per column. mix: for more than two classes, the mixtures of slopes to fit, table by class by output. ridge:
+    curvature added to each cell. rate: step size.
     """
     codes, labels, learned, held, scores = rows
     slopes, posterior, cell, searched, some, listed, place, sums, half, below, gains, smaller, curvature = search
@@ -416,7 +427,7 @@ def learn_corrections(
                     for k in range(step):
                         sums[q, k] = half[k]
                 else:
-                    _split_sums(sums, q, half, smaller, cells >> 1, step)
+                    _halve_sums(sums, q, half, smaller, cells >> 1, step)
                 b = _best_cut(sums, q, cells, bins[j], ridge, below, gains)
                 if gains[b] > best_gain * EQUAL_GAINS:
                     best_gain, best_column, best_bin = gains[b], j, b

@@ -1,8 +1,8 @@
-"""Sums of doubles without any rounding, as integers of many digits.
+"""Exact sums of doubles, as integers of many digits.
 
-A sum is an array of digits, the smallest first: digit k counts 2**(32 * (low + k)), `low` being one number for all
-sums of an array. In `limbs` (int32) digits are between -2**31 and 2**31 - 1, which every sum has just one way to be
-written in; in `digits` (int64), while numbers are being added, they may be any.
+A sum is an array of digits, the smallest first: digit k counts 2**(32 * (low + k)); `low` is common to all sums of an
+array. In `limbs` (int32) digits are between -2**31 and 2**31 - 1, so that each sum has one representation. In `digits`
+(int64), while numbers are being added, they may be any.
 """
 
 from typing import Any
@@ -11,27 +11,34 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 
-from deciban.kernels.compiled import Array, compiled, emitted, inner
+from deciban.kernels.compiled import Array, compile_kernel, emit_intrinsic, inner
 
+# Half the range of a digit.
 HALF = 1 << 31
+
+# Mask of the bits of a digit.
 MASK = (1 << 32) - 1
 LOW_HALF = np.uint64(MASK)
 HIGH_HALF = np.uint64(32)
 
-# The bits of a double's fraction, the bit before them, and the exponent of the last of them in a double of exponent 0.
+# Mask of the fraction bits of a double.
 FRACTION = (1 << 52) - 1
+
+# The implicit leading bit of a double.
 LEADING = 1 << 52
+
+# Exponent of the last fraction bit of a double whose biased exponent is 0.
 LAST_BIT = -1075
 
 RADIX = 2.0**32
 
-# Digits of a sum that are looked at for its double-double: 5 have more than 128 bits.
+# Leading digits of a sum used for its double-double: 5 have more than 128 bits.
 LEADING_DIGITS = 5
 
 
-@emitted
+@emit_intrinsic
 def bits_of(typing: Any, number: Any) -> Any:
-    """The 64 bits of a double."""
+    """Return the 64 bits of a double."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(64))
@@ -39,9 +46,9 @@ def bits_of(typing: Any, number: Any) -> Any:
     return types.int64(types.float64), build
 
 
-@emitted
+@emit_intrinsic
 def high_product(typing: Any, a: Any, b: Any) -> Any:
-    """The upper 64 bits of a product of 128 bits."""
+    """Return the upper 64 bits of a product of 128 bits."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(128)
@@ -53,7 +60,7 @@ def high_product(typing: Any, a: Any, b: Any) -> Any:
 
 @inner
 def _add_pieces(digits: Array, cell: int, place: int, number: Any, sign: int) -> None:
-    """Add 64 unsigned bits to a sum at a place that is counted in bits from its first digit."""
+    """Add 64 unsigned bits to a sum at a position counted in bits from its first digit."""
     k, shift = place >> 5, np.uint64(place & 31)
     low, high = (number & LOW_HALF) << shift, (number >> HIGH_HALF) << shift
     digits[cell, k] += sign * np.int64(low & LOW_HALF)
@@ -99,14 +106,14 @@ def add_product(digits: Array, cell: int, low: int, w: float, a: float, b: float
         _add_pieces(digits, cell, place + 128, third, sign)
 
 
-@compiled
+@compile_kernel
 def add_products(w: Array, a: Array, b: Array, digits: Array, low: int) -> None:
     """Add w * a * b to each of the sums."""
     for i in range(w.size):
         add_product(digits, i, low, w[i], a[i], b[i])
 
 
-@compiled
+@compile_kernel
 def add_integers(numbers: Array, exponents: Array, digits: Array, low: int) -> None:
     """Add number * 2**exponent to each of the sums."""
     for i in range(numbers.size):
@@ -115,7 +122,7 @@ def add_integers(numbers: Array, exponents: Array, digits: Array, low: int) -> N
 
 @inner
 def _carry(digits: Array, size: int) -> None:
-    """Bring the digits of a sum to the range of limbs; the last one must have room for what is carried to it."""
+    """Normalize the digits of a sum to the range of limbs; the last digit must have room for the carry."""
     carried = 0
     for k in range(size):
         total = digits[k] + carried
@@ -124,16 +131,16 @@ def _carry(digits: Array, size: int) -> None:
         digits[k] = digit
 
 
-@compiled
+@compile_kernel
 def carry(digits: Array) -> None:
-    """Bring the digits of all sums to the range of limbs."""
+    """Normalize the digits of all sums to the range of limbs."""
     for i in range(digits.shape[0]):
         _carry(digits[i], digits.shape[1])
 
 
-@compiled
+@compile_kernel
 def add_limbs(one: Array, one_first: int, other: Array, other_first: int, sign: int, out: Array) -> None:
-    """Write one + sign * other; their digits begin at places `one_first` and `other_first` of `out`."""
+    """Write one + sign * other; their digits begin at positions `one_first` and `other_first` of `out`."""
     one_end, other_end = one_first + one.shape[1], other_first + other.shape[1]
     for i in range(out.shape[0]):
         carried = np.int64(0)
@@ -150,7 +157,7 @@ def add_limbs(one: Array, one_first: int, other: Array, other_first: int, sign: 
 
 @inner
 def _add_limb_products(digits: Array, first: int, one: Array, other: Array, sign: int) -> None:
-    """Add sign * one * other; their smallest digits meet at place `first`."""
+    """Add sign * one * other; their smallest digits meet at position `first`."""
     for k in range(one.size):
         if one[k] == 0:
             continue
@@ -160,7 +167,7 @@ def _add_limb_products(digits: Array, first: int, one: Array, other: Array, sign
             digits[first + k + m + 1] += product >> 32
 
 
-@compiled
+@compile_kernel
 def multiply_limbs(limbs: Array, factor: Array, digits: Array) -> None:
     """Add the product of each sum and a factor, given by its limbs, to `digits`, and carry."""
     for i in range(limbs.shape[0]):
@@ -169,8 +176,8 @@ def multiply_limbs(limbs: Array, factor: Array, digits: Array) -> None:
 
 
 @inner
-def _leading(digits: Array, size: int) -> tuple[float, float, int]:
-    """The first digits of a sum as a double and what that leaves out, and the place of the digit that they count."""
+def _read_leading(digits: Array, size: int) -> tuple[float, float, int]:
+    """Return the leading digits of a sum as a double-double, and the position of the digit they count."""
     top = size - 1
     while top >= 0 and digits[top] == 0:
         top -= 1
@@ -181,7 +188,7 @@ def _leading(digits: Array, size: int) -> tuple[float, float, int]:
         if top - k < 0:
             break
         term = np.float64(digits[top - k]) * unit
-        total = high + term  # of a term that may be larger than `high` where that is 0 or cancels
+        total = high + term  # a term may be larger than `high` if that is 0 or cancels
         part = total - high
         low += (high - (total - part)) + (term - part)
         high = total
@@ -191,8 +198,8 @@ def _leading(digits: Array, size: int) -> tuple[float, float, int]:
 
 
 @inner
-def _divided(high: float, low: float, by: float, by_low: float) -> tuple[float, float]:
-    """(high + low) / (by + by_low), as a double and what that leaves out."""
+def _divide(high: float, low: float, by: float, by_low: float) -> tuple[float, float]:
+    """Return (high + low) / (by + by_low) as a double-double."""
     quotient = high / by
     split = 134217729.0 * quotient
     q1 = split - (split - quotient)
@@ -208,8 +215,8 @@ def _divided(high: float, low: float, by: float, by_low: float) -> tuple[float, 
 
 
 @inner
-def _scaled(number: float, exponent: int) -> float:
-    """number * 2**(32 * exponent)."""
+def _scale(number: float, exponent: int) -> float:
+    """Return number * 2**(32 * exponent)."""
     while exponent > 0:
         number *= RADIX
         exponent -= 1
@@ -219,40 +226,40 @@ def _scaled(number: float, exponent: int) -> float:
     return number
 
 
-@compiled
+@compile_kernel
 def limbs_as_doubles(limbs: Array, low: int, high: Array, rest: Array) -> None:
-    """Write the double nearest to each sum, and what it leaves out."""
+    """Write each sum as a double-double: the nearest double, and the rest."""
     for i in range(limbs.shape[0]):
-        a, b, top = _leading(limbs[i], limbs.shape[1])
-        high[i], rest[i] = _scaled(a, top + low), _scaled(b, top + low)
+        a, b, top = _read_leading(limbs[i], limbs.shape[1])
+        high[i], rest[i] = _scale(a, top + low), _scale(b, top + low)
 
 
-@compiled
+@compile_kernel
 def limb_quotients(top: Array, bottom: Array, shift: int, high: Array, rest: Array) -> None:
-    """Write top / bottom, 0 where the bottom is; shift: by how many digits the top begins behind the bottom."""
+    """Write top / bottom, 0 if the bottom is 0; shift: the number of digits by which the top starts later."""
     for i in range(top.shape[0]):
-        n, n_low, n_place = _leading(bottom[i], bottom.shape[1])
-        a, a_low, a_place = _leading(top[i], top.shape[1])
+        n, n_low, n_place = _read_leading(bottom[i], bottom.shape[1])
+        a, a_low, a_place = _read_leading(top[i], top.shape[1])
         if n != 0.0:
-            a, a_low = _divided(a, a_low, n, n_low)
+            a, a_low = _divide(a, a_low, n, n_low)
         else:
             a, a_low = 0.0, 0.0
-        high[i], rest[i] = _scaled(a, a_place - n_place + shift), _scaled(a_low, a_place - n_place + shift)
+        high[i], rest[i] = _scale(a, a_place - n_place + shift), _scale(a_low, a_place - n_place + shift)
 
 
-@compiled
+@compile_kernel
 def limb_scatters(
     weight: Array, one: Array, other: Array, second: Array, lows: Array, digits: Array, high: Array, rest: Array
 ) -> None:
-    """Write second - one * other / weight of each cell, 0 where there is no weight.
+    """Write second - one * other / weight for each cell; 0 without weight.
 
-    It is 0, or negative, just where that is so, however small it is. lows: of the four sums. digits: room for those of
-    weight * second - one * other, which is right to the last digit.
+    The sign is exact, however small the result is. lows: of the four sums. digits: scratch space for weight * second -
+    one * other, which is exact.
     """
     products, squares = lows[0] + lows[3], lows[1] + lows[2]
     least = products if products < squares else squares
     for i in range(weight.shape[0]):
-        n, n_low, n_place = _leading(weight[i], weight.shape[1])
+        n, n_low, n_place = _read_leading(weight[i], weight.shape[1])
         if n == 0.0:
             high[i], rest[i] = 0.0, 0.0
             continue
@@ -260,9 +267,9 @@ def limb_scatters(
         _add_limb_products(digits, products - least, weight[i], second[i], 1)
         _add_limb_products(digits, squares - least, one[i], other[i], -1)
         _carry(digits, digits.size)
-        a, a_low, place = _leading(digits, digits.size)
-        a, a_low = _divided(a, a_low, n, n_low)
+        a, a_low, place = _read_leading(digits, digits.size)
+        a, a_low = _divide(a, a_low, n, n_low)
         exponent = place + least - n_place - lows[0]
-        high[i], rest[i] = _scaled(a, exponent), _scaled(a_low, exponent)
+        high[i], rest[i] = _scale(a, exponent), _scale(a_low, exponent)
         if high[i] == 0.0 and a != 0.0:
-            high[i] = 5e-324 if a > 0.0 else -5e-324  # the smallest there is
+            high[i] = 5e-324 if a > 0.0 else -5e-324  # the smallest double

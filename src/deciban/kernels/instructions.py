@@ -1,8 +1,8 @@
-"""Instructions of the processor that numba has no name for.
+"""Processor instructions that numba does not offer.
 
-Bytes that are looked at eight or 64 at once: a place counts the bytes of an array from the first. And four doubles that
-are added and multiplied at once: numba turns a loop over a few classes into memory traffic, sums that are `Lanes` stay
-in registers; a place counts the elements of an array from the first. Arrays must be C-contiguous.
+Some handle 8 or 64 bytes at once; `place` is a byte index. Others add and multiply four doubles at once: numba turns a
+loop over a few classes into memory traffic, but sums of type `Lanes` stay in registers; `place` is an element index.
+Arrays must be C-contiguous.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import models, register_model
 
-from deciban.kernels.compiled import emitted
+from deciban.kernels.compiled import emit_intrinsic
 from deciban.util.arrays import LANES
 
 _NUMBER = ir.IntType(64)
@@ -27,9 +27,9 @@ _FIRST = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
 STEP = np.uint64(LANES)
 
 
-@emitted
+@emit_intrinsic
 def eight_bytes(typing: Any, array: Any, place: Any) -> Any:
-    """Eight bytes from a place on, as one number."""
+    """Return eight bytes from a position on, as one number."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -39,9 +39,9 @@ def eight_bytes(typing: Any, array: Any, place: Any) -> Any:
     return types.uint64(array, types.uint64), build
 
 
-@emitted
+@emit_intrinsic
 def put_eight(typing: Any, array: Any, place: Any, number: Any) -> Any:
-    """Write what `eight_bytes` has read."""
+    """Write eight bytes at a position."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -52,9 +52,9 @@ def put_eight(typing: Any, array: Any, place: Any, number: Any) -> Any:
     return types.void(array, types.uint64, types.uint64), build
 
 
-@emitted
-def swapped(typing: Any, number: Any) -> Any:
-    """The eight bytes of a number in the opposite order."""
+@emit_intrinsic
+def swap_bytes(typing: Any, number: Any) -> Any:
+    """Return a number with its eight bytes in reverse order."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bswap(arguments[0])
@@ -62,9 +62,9 @@ def swapped(typing: Any, number: Any) -> Any:
     return types.uint64(types.uint64), build
 
 
-@emitted
-def mixed(typing: Any, a: Any, b: Any) -> Any:
-    """The two halves of a product of 128 bits, one upon the other."""
+@emit_intrinsic
+def mix_halves(typing: Any, a: Any, b: Any) -> Any:
+    """Return the exclusive or of both halves of a product of 128 bits."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(128)
@@ -80,14 +80,14 @@ def _each_byte(value: int) -> Any:
 
 
 def _block(context: Any, builder: Any, signature: Any, arguments: Any, which: int) -> Any:
-    """A pointer to 64 bytes of one of the arrays that an intrinsic is given, each followed by a place."""
+    """Return a pointer to 64 bytes of one of an intrinsic's arrays, each of which is followed by a position."""
     data = context.make_array(signature.args[which])(context, builder, arguments[which]).data
     return builder.bitcast(builder.gep(data, [arguments[which + 1]]), _BLOCK.as_pointer())
 
 
-@emitted
+@emit_intrinsic
 def copy_block(typing: Any, source: Any, place: Any, target: Any, there: Any, lower: Any) -> Any:
-    """Copy 64 bytes, letters of ASCII as small ones if `lower`; a bit for each byte that is not ASCII."""
+    """Copy 64 bytes, with ASCII letters in lower case if `lower`; return a bit for each non-ASCII byte."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         block = builder.load(_block(context, builder, signature, arguments, 0), align=1)
@@ -100,9 +100,9 @@ def copy_block(typing: Any, source: Any, place: Any, target: Any, there: Any, lo
     return types.uint64(source, types.uint64, target, types.uint64, types.boolean), build
 
 
-@emitted
+@emit_intrinsic
 def letters(typing: Any, array: Any, place: Any) -> Any:
-    """A bit for each of 64 bytes that is a letter of ASCII, a digit or a low line."""
+    """Return a bit for each of 64 bytes that is an ASCII letter, a digit or an underscore."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         block = builder.load(_block(context, builder, signature, arguments, 0), align=1)
@@ -115,9 +115,9 @@ def letters(typing: Any, array: Any, place: Any) -> Any:
     return types.uint64(array, types.uint64), build
 
 
-@emitted
+@emit_intrinsic
 def fetch(typing: Any, array: Any, place: Any) -> Any:
-    """Ask memory for what will be needed soon; `place` counts the numbers of the array."""
+    """Prefetch memory that will be needed soon; `place` counts the elements of the array."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -131,9 +131,9 @@ def fetch(typing: Any, array: Any, place: Any) -> Any:
     return types.void(array, types.uint64), build
 
 
-@emitted
+@emit_intrinsic
 def lowest(typing: Any, bits: Any) -> Any:
-    """The place of the lowest bit that is set."""
+    """Return the position of the lowest bit that is set."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -142,7 +142,7 @@ def lowest(typing: Any, bits: Any) -> Any:
 
 
 class Lanes(types.Type):
-    """numba's type of a value of LANES doubles."""
+    """Numba type of a value of LANES doubles."""
 
     def __init__(self) -> None:
         super().__init__(name=f"Lanes{LANES}")
@@ -162,9 +162,9 @@ def _pointer(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> A
     return builder.bitcast(builder.gep(data, [place]), _VECTOR.as_pointer())
 
 
-@emitted
+@emit_intrinsic
 def no_lanes(typing: Any) -> Any:
-    """Zeros."""
+    """Return zeros."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return ir.Constant(_VECTOR, [0.0] * LANES)
@@ -172,9 +172,9 @@ def no_lanes(typing: Any) -> Any:
     return _LANES(), build
 
 
-@emitted
+@emit_intrinsic
 def plus_scaled(typing: Any, total: Any, factor: Any, table: Any, place: Any) -> Any:
-    """total + factor * table[place : place + LANES]."""
+    """Return total + factor * table[place : place + LANES]."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         total, factor, table, place = arguments
@@ -186,9 +186,9 @@ def plus_scaled(typing: Any, total: Any, factor: Any, table: Any, place: Any) ->
     return _LANES(_LANES, types.float64, table, types.uint64), build
 
 
-@emitted
+@emit_intrinsic
 def put_lanes(typing: Any, total: Any, array: Any, place: Any) -> Any:
-    """array[place : place + LANES] = total."""
+    """Write array[place : place + LANES] = total."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         total, array, place = arguments

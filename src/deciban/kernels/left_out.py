@@ -1,66 +1,69 @@
-"""Scoring each training row by what is counted without it: levels, totals, moments, scatters, words.
+"""Leave-one-out scoring of training rows: levels, totals, moments, scatters, words.
 
-Like the kernels of `scoring`, these add evidence to `out[row, slot[j], class]`. `removed[i]` is the weight of row i
-that was counted and is to be left out; 0 scores the row as it is.
+Like the kernels of `scoring`, these add evidence to `out[row, slot[j], class]`. `removed[i]` is the counted weight of
+row i to leave out; with 0 the row is scored by all counts.
 
-Where covariance matrices are moved toward their diagonals there is no update of rank one: each row factors its own.
-Those of texts add evidence to part[row, 0, class] and write `length`: the sum of the amounts of the words that are left
-in each text. A word that no other text has is not in the vocabulary then.
+If covariance matrices are shrunk toward their diagonals, a rank-one update is impossible: each row factors its matrix.
+Kernels for texts add evidence to part[row, 0, class] and write `length`, the sum of the amounts of the remaining words
+in each text. A word that occurs in no other text is then not in the vocabulary.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compiled, compiled_to_reorder, inner, inner_to_reorder
+from deciban.kernels.compiled import Array, compile_kernel, compile_with_reordering, inner, inner_to_reorder
 from deciban.kernels.text_arrays import AbsentWithout, LeftOutRules, LeftOutTexts, LiftTable, PresenceTable, ShareTable
 from deciban.util.arrays import ROUNDING_VARIANCE
 from deciban.util.sparse import SparseArrays
 
-# What is left of a sum below this share of it is rounding.
+# A remainder below this share of a sum is a rounding error.
 ROUNDING_SHARE = 1e-13
 
-# Shares count as no less than this.
+# Minimum of shares, so that logarithms are finite.
 MIN_SHARE = 1e-300
 MIN_LOG = float(np.log(MIN_SHARE))
 
 
 @inner
 def less(have: float, removed: float) -> float:
-    """have - removed, 0 where that is rounding."""
+    """Return have - removed, 0 if the rest is a rounding error."""
     left = have - removed
     return left if left > ROUNDING_SHARE * have else 0.0
 
 
 @inner
 def share_term(log_share: float, others: bool) -> float:
-    """What an occurrence adds to a class: the log of the share in it, or less that of the share in all `others`."""
+    """Return the score of an occurrence: the log of its share in the class, or minus that in all `others`."""
     if not others:
         return log_share
     return -log_share if log_share > MIN_LOG else -MIN_LOG
 
 
 class LevelCounts(NamedTuple):
-    """The counts of all rows. Level k of column j is row start[j] + k; the last row of a column never occurs."""
+    """Counts of all rows.
+
+    Level k of column j is row start[j] + k; the last row of a column is for unseen levels.
+    """
 
     start: Array
     counts: Array  # level by class
-    every: Array  # for each level, of all classes
-    total: Array  # column by class, of all levels
-    all_total: Array  # for each column, of all levels and classes
-    alpha: Array  # for each column, what is added to each count
-    log_width: Array  # for each column, the logarithm of what a share is divided by: 0, or the width of bins
+    every: Array  # for each level, summed over classes
+    total: Array  # column by class, summed over levels
+    all_total: Array  # for each column, summed over levels and classes
+    alpha: Array  # for each column, the smoothing
+    log_width: Array  # for each column, the log of the width of bins; 0 for levels
     log_share: Array  # level by class
 
 
-@compiled
+@compile_kernel
 def score_lookup(
     codes: Array, labels: Array, removed: Array, levels: LevelCounts, fixed: bool, smooth: bool, slot: Array, out: Array
 ) -> None:
     """Add the log share of the level of each cell; a negative code adds nothing.
 
-    Unless the levels are `fixed`, one that only this row has is gone without it: it adds nothing, or counts as a level
-    that was never seen if `smooth`.
+    Unless the levels are `fixed`, a level that occurs only in this row is removed: it adds nothing, or counts as unseen
+    if `smooth`.
     """
     for i in range(codes.shape[0]):
         y, w = labels[i], removed[i]
@@ -80,22 +83,22 @@ def score_lookup(
                     out[i, slot[j], c] += levels.log_share[v, c]
                     continue
                 top = levels.alpha[j] if gone else less(levels.counts[v, c], drop) + levels.alpha[j]
-                if bottom == 0.0 and not gone:  # nothing is left of the class: it takes the shares of all
+                if bottom == 0.0 and not gone:  # the class is empty and takes the shares of all classes
                     top, bottom = every_left, less(levels.all_total[j], w)
                 out[i, slot[j], c] += np.log(top / bottom) - levels.log_width[j]
 
 
 class ShareCounts(NamedTuple):
-    """The totals of all rows, and what is added to them."""
+    """Totals of all rows, and their smoothing."""
 
     counts: Array  # column by class
-    sums: Array  # of each class, over all columns
+    sums: Array  # per class, over all columns
     alpha: Array  # added to the counts of each column
     added: float  # added to each of the sums
-    worth: Array  # column by class: what one occurrence adds with every row counted
+    worth: Array  # column by class: the score of one occurrence with every row counted
 
 
-@compiled
+@compile_kernel
 def score_linear(
     data: Array,
     indices: Array,
@@ -109,7 +112,7 @@ def score_linear(
     """Add the sum of amount * log share over the cells of each row, which are in CSR form.
 
     The shares of the row's own class change. With `others` the counts of a class are those of all other classes: then
-    those of every class but the row's own change, and a share counts against its class.
+    the shares of all other classes change, and a share counts against its class.
     """
     for i in range(indptr.size - 1):
         y, w = labels[i], removed[i]
@@ -133,22 +136,22 @@ def score_linear(
 
 
 class NormalColumns(NamedTuple):
-    """Over all classes, for each column; means are deviations from `center`."""
+    """Statistics of each column over all classes; means are deviations from `center`."""
 
     center: Array
     weight: Array
     mean: Array
     scatter: Array
-    degrees: Array  # of freedom, of the pooled variance
-    pooled: Array  # the sum of the scatters of the classes
-    least: Array  # the variance up to which a column is constant, and no evidence
+    degrees: Array  # degrees of freedom of the pooled variance
+    pooled: Array  # sum of the scatters of the classes
+    least: Array  # a column with at most this variance is constant and adds nothing
 
 
 class NormalClasses(NamedTuple):
-    """Column by class: moments of all rows, and the density that they give to a row of another class.
+    """Moments by column and class, and the density for rows of other classes.
 
-    variance: 0 where that density depends on the row that is left out. half_precision: 1 / (2 variance). log_root: half
-    of log(2 pi variance).
+    variance: 0 if the density depends on the left-out row. half_precision: 1 / (2 variance). log_root: half of log(2 pi
+    variance).
     """
 
     weight: Array
@@ -160,9 +163,9 @@ class NormalClasses(NamedTuple):
 
 
 class VarianceRule(NamedTuple):
-    """How variances are estimated: (1 - shared) of the class's own and `shared` of the pooled one.
+    """Estimation of variances: (1 - shared) of the class's own and `shared` of the pooled variance.
 
-    floor, var_smoothing: shares of the column's variance that a variance has at least, and that are added to it.
+    floor, var_smoothing: the minimum of a variance and the amount added to it, as shares of the column's variance.
     """
 
     shared: float
@@ -173,7 +176,7 @@ class VarianceRule(NamedTuple):
 
 @inner
 def _moments_without(weight: float, mean: float, scatter: float, value: float, removed: float) -> tuple[float, ...]:
-    """Weight, mean and scatter without one value of weight `removed`; the mean stays if nothing else was counted."""
+    """Return weight, mean and scatter without one value; the mean stays if nothing else was counted."""
     rest = less(weight, removed)
     if rest == 0.0:
         return rest, mean, 0.0
@@ -183,18 +186,21 @@ def _moments_without(weight: float, mean: float, scatter: float, value: float, r
 
 @inner
 def _variance(weight: float, mean: float, scatter: float, pooled: float, spread: float, rule: VarianceRule) -> float:
-    """The variance of a class with a positive weight; `spread` is that of its column, `mean` is not centered."""
+    """Return the variance of a class with a positive weight.
+
+    spread: variance of the column. mean: not centered.
+    """
     variance = rule.shared * pooled
     if weight > rule.ddof:
         variance += (1.0 - rule.shared) * scatter / (weight - rule.ddof)
     if variance < rule.floor * spread:
         variance = rule.floor * spread
-    if variance <= ROUNDING_VARIANCE * (mean * mean + spread):  # cells that do not vary
+    if variance <= ROUNDING_VARIANCE * (mean * mean + spread):  # the cells do not vary
         variance = variance if variance > spread / (1.0 + weight) else spread / (1.0 + weight)
     return variance + rule.var_smoothing * spread
 
 
-@compiled
+@compile_kernel
 def score_normal(
     x: Array,
     labels: Array,
@@ -205,7 +211,7 @@ def score_normal(
     slot: Array,
     out: Array,
 ) -> None:
-    """Add the log density of each cell; one that is missing, or of a constant column, adds nothing."""
+    """Add the log density of each cell; missing cells and constant columns add nothing."""
     half_log = 0.5 * np.log(2.0 * np.pi)
     for i in range(x.shape[0]):
         y, w = labels[i], removed[i]
@@ -241,27 +247,27 @@ def score_normal(
 
 
 class JointClasses(NamedTuple):
-    """The scatter of all rows, and how covariances are estimated from it.
+    """Scatter of all rows, and the estimation of covariances.
 
-    The matrix of class c is (1 - mix) of its own covariance and `mix` of the pooled one, each moved toward its
-    diagonal: the former by shrinkage[c], the latter by shrinkage[-1].
+    The matrix of class c is (1 - mix) of its own covariance and `mix` of the pooled one. The former is shrunk toward
+    its diagonal by shrinkage[c], the latter by shrinkage[-1].
     """
 
     weight: Array
     mean: Array  # class by column
-    scatter: Array  # of each class
-    pooled: Array  # the sum of the scatters
+    scatter: Array  # per class
+    pooled: Array  # sum of the scatters
     mix: float
     shrinkage: Array
-    degrees: float  # of freedom, of the pooled covariance
+    degrees: float  # degrees of freedom of the pooled covariance
     ddof: float
 
 
 @inner_to_reorder
 def _factor(joint: JointClasses, c: int, y: int, removed: float, scratch: Array) -> float:
-    """Fill `scratch` with Cholesky's factor of the matrix of class c, and return the sum of the logs of its diagonal.
+    """Fill `scratch` with the Cholesky factor of the matrix of class c; return the sum of its log diagonal.
 
-    The matrix is that without a row of class y, whose deviation from the mean of y stands behind the matrix.
+    The matrix excludes a row of class y, whose deviation from the mean of y follows the matrix in `scratch`.
     """
     size, ddof = scratch.shape[1], joint.ddof
     before, rest = joint.weight[y], joint.weight[y] - removed
@@ -286,7 +292,7 @@ def _factor(joint: JointClasses, c: int, y: int, removed: float, scratch: Array)
     return log_root
 
 
-@compiled_to_reorder
+@compile_with_reordering
 def score_cholesky(
     x: Array,
     labels: Array,
@@ -297,10 +303,10 @@ def score_cholesky(
     scratch: Array,
     out: Array,
 ) -> None:
-    """Add the log density of each row and class; `constant` is what does not depend on the matrix.
+    """Add the log density of each row and class; `constant` is the part that does not depend on the matrix.
 
-    with_all_rows: the densities with every row counted, which are those of the classes a row is not in if mix is 0.
-    scratch: room for a matrix and two rows.
+    with_all_rows: the densities with every row counted; if mix is 0, they hold for the classes a row is not in.
+    scratch: space for a matrix and two rows.
     """
     size, classes = x.shape[1], joint.weight.size
     for i in range(x.shape[0]):
@@ -330,7 +336,7 @@ def score_cholesky(
 
 @inner
 def _lift_score(lift: float, linear: float) -> Any:
-    """The score of a lift: its logarithm, or a share of it linearly; see `families.text.kinds.lift_score`."""
+    """Return the score of a lift: its logarithm, or partly linear; see `families.text.kinds.lift_score`."""
     if linear == 1.0:
         return lift - 1.0
     return (1.0 - linear) * np.log(lift) + linear * (lift - 1.0)
@@ -343,20 +349,20 @@ def _positive(value: float) -> float:
 
 @inner
 def _vanishes(total: float, amount: float, least: float) -> bool:
-    """Whether a word that was counted so often is in no vocabulary any more without this amount."""
+    """Return True if a word drops out of the vocabulary when this amount is removed."""
     left = total - amount
     return left <= 1e-10 * total or left < least
 
 
-@compiled
+@compile_kernel
 def score_shares(
     rows: SparseArrays, left: LeftOutTexts, table: ShareTable, rules: LeftOutRules, others: bool, fewer: Array,
     length: Array, part: Array,
 ) -> None:  # fmt: skip
-    """Amounts times the logarithms of shares of words.
+    """Add amounts times log shares of words.
 
-    Only the shares of the text's own class change; with `others` those of all classes but that one do, and a class is
-    scored by what they lack. `fewer` is room for a number of each class.
+    Only the shares of the text's own class change. With `others`, those of all other classes change, and a class is
+    scored by the shares in the others. fewer: scratch space, one number per class.
     """
     data, indices, indptr = rows
     labels, removed = left
@@ -398,12 +404,12 @@ def score_shares(
             part[i, 0, c] += stretch * score
 
 
-@compiled
+@compile_kernel
 def score_presence(
     rows: SparseArrays, left: LeftOutTexts, table: PresenceTable, rules: LeftOutRules, without: AbsentWithout,
     length: Array, part: Array,
 ) -> None:  # fmt: skip
-    """The presence and absence of each word; `without` is room that is filled here."""
+    """Add the evidence of the presence and absence of each word; `without` is scratch space."""
     _, indices, indptr = rows
     labels, removed = left
     counts, total, texts, absent = table
@@ -432,14 +438,14 @@ def score_presence(
             length[i] = known - (words - (indptr[i + 1] - indptr[i]))
 
 
-@compiled
+@compile_kernel
 def score_lifts(
     rows: SparseArrays, left: LeftOutTexts, table: LiftTable, rules: LeftOutRules, linear: float, rest: Array,
     length: Array, part: Array,
 ) -> None:  # fmt: skip
-    """Amounts times lifts: without a text the counts of its words and the shares of all classes are others.
+    """Add amounts times lifts; without a text, the counts of its words and the shares of all classes change.
 
-    `rest` is room for a number of each class.
+    rest: scratch space, one number per class.
     """
     data, indices, indptr = rows
     labels, removed = left

@@ -1,8 +1,8 @@
-"""Sums of cells and of their squares, of each class and column, without any rounding.
+"""Exact sums of cells and of their squares, by class and column.
 
-Cells are divided by a power of two, so that none of a column is beyond 1, and cut into slices of 42 bits on a fixed
-grid, their squares too: up to 2048 slices add up to 53 bits, which doubles hold exactly. A column of doubles fits that
-grid unless its cells differ by more than 2**31 in size; cells that do not fit are added one by one.
+Cells are divided by a power of two, so that none exceeds 1, and split into slices of 42 bits on a fixed grid; so are
+their squares. Up to 2048 slices sum to 53 bits, which doubles hold exactly. A column of doubles fits that grid unless
+its cells differ by more than 2**31 in size. Cells that do not fit are added one by one.
 """
 
 from typing import Any, NamedTuple
@@ -11,35 +11,41 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from deciban.kernels.compiled import Array, compiled, emitted, inner
+from deciban.kernels.compiled import Array, compile_kernel, emit_intrinsic, inner
 from deciban.kernels.exact_sums import add_integer, add_product
 
-# Bits of a slice, and the weight of rows whose slices can be added up.
+# Bits of a slice.
 SLICE = 42
+
+# Maximum weight of rows whose slices can be added in doubles.
 SLICED_WEIGHT = 2.0**11
 
-# Slices of a cell, the bits that they have, and slices of a cell and its square.
+# Slices of a cell.
 SLICES = 2
+
+# Bits of a sliced cell.
 FITTING_BITS = SLICE * SLICES
+
+# Slices of a cell and its square.
 ALL_SLICES = 6
 
 # Columns that are sliced at once.
 SLICE_LANES = 8
 _STEP = np.uint64(SLICE_LANES)
 
-# What is added and taken away again to round to the grid of a slice.
+# Numbers that are added and subtracted again to round to the grid of a slice.
 _GRIDS = tuple(1.5 * 2.0 ** (52 - SLICE * k) for k in (1, 2, 3))
 
 _VECTOR = ir.VectorType(ir.DoubleType(), SLICE_LANES)
 
 
 class Slices(NamedTuple):
-    """The sums of slices. Columns are filled up to a multiple of SLICE_LANES.
+    """Sums of slices, with columns padded to a multiple of SLICE_LANES.
 
-    scale, exponent: the factor of each column, a power of two, and the exponent of its inverse. The factor is NaN where
-    no cell fits, and 0 behind the last column.
-    sums: class by slice by column; `used` is the weight of the rows of each class in them. rows: the weight of all rows
-    of each class. missing: that of missing cells. unfit: columns with cells that do not fit. tail: room for some cells.
+    scale, exponent: the factor of each column, a power of two, and the exponent of its inverse. The factor is NaN if no
+    cell fits, and 0 after the last column. sums: class by slice by column; `used` is the weight of the rows of each
+    class in them. rows: the weight of all rows of each class. missing: that of missing cells. unfit: columns with cells
+    that do not fit. tail: scratch space for some cells.
     """
 
     scale: Array
@@ -53,9 +59,9 @@ class Slices(NamedTuple):
 
 
 class MomentDigits(NamedTuple):
-    """The digits of sums (see `exact_sums`): of weights, of cells and of their squares, each one row.
+    """Digits of sums (see `exact_sums`) of weights, cells and squares, one row each.
 
-    The sums are those of each class and column, one class after the other.
+    The sums are by class and column, one class after another.
     """
 
     present: Array
@@ -70,9 +76,9 @@ def _pointer(context: Any, builder: Any, kind: Any, array: Any, place: Any, elem
 
 
 def _add_slices(weighted: bool) -> Any:
-    """An operation: add the slices of SLICE_LANES cells at `place` of x to the sums at `at`, and so on by `pitch`.
+    """Return an operation that adds the slices of SLICE_LANES cells of x to the sums at `at`, `at + pitch` and so on.
 
-    It returns a bit for each cell that does not fit the grid and was left out.
+    The operation returns a bit for each cell that does not fit the grid and was left out.
     """
 
     def add_slices(
@@ -104,7 +110,7 @@ def _add_slices(weighted: bool) -> Any:
             nothing, cells = builder.fcmp_ordered("==", cells, all_lanes(0.0)), builder.fmul(cells, factor)
             high = to_grid(cells, 0)
             low = builder.fsub(cells, high)
-            fits = builder.or_(nothing, builder.fcmp_ordered("!=", cells, all_lanes(0.0)))  # it did not underflow
+            fits = builder.or_(nothing, builder.fcmp_ordered("!=", cells, all_lanes(0.0)))  # no underflow
             fits = builder.and_(fits, builder.fcmp_ordered("==", to_grid(low, 1), low))
             cells, high, low = (builder.select(fits, part, all_lanes(0.0)) for part in (cells, high, low))
             fused = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
@@ -140,15 +146,15 @@ def _add_slices(weighted: bool) -> Any:
         place_type = types.uint64
         return types.uint64(x, place_type, scale, place_type, sums, place_type, place_type, types.float64), build
 
-    return emitted(add_slices)
+    return emit_intrinsic(add_slices)
 
 
 _add_plain, _add_weighted = _add_slices(False), _add_slices(True)
 
 
-@compiled
+@compile_kernel
 def largest_cells(x: Array, labels: Array, weights: Array, largest: Array) -> None:
-    """Raise largest[j] to the size of the largest cell of column j, of rows that have a class and a weight."""
+    """Raise largest[j] to the maximum absolute cell of column j, over rows with a class and a weight."""
     for i in range(x.shape[0]):
         if labels[i] >= 0 and weights[i] > 0.0:
             for j in range(x.shape[1]):
@@ -156,9 +162,9 @@ def largest_cells(x: Array, labels: Array, weights: Array, largest: Array) -> No
                 largest[j] = size if size > largest[j] else largest[j]
 
 
-@compiled
+@compile_kernel
 def smallest_cells(x: Array, labels: Array, weights: Array, smallest: Array) -> None:
-    """Lower smallest[j] to the size of the smallest cell of column j that is not 0, of the same rows."""
+    """Lower smallest[j] to the minimum absolute nonzero cell of column j, over the same rows."""
     for i in range(x.shape[0]):
         if labels[i] >= 0 and weights[i] > 0.0:
             for j in range(x.shape[1]):
@@ -168,7 +174,7 @@ def smallest_cells(x: Array, labels: Array, weights: Array, smallest: Array) -> 
 
 @inner
 def _is_sliced(weight: float) -> bool:
-    """Rows of other weights are added one by one."""
+    """Return True if rows of this weight can be sliced; others are added one by one."""
     return weight <= SLICED_WEIGHT and weight == np.floor(weight)
 
 
@@ -192,9 +198,12 @@ def _flush(sums: Array, exponents: Array, c: int, columns: int, digits: MomentDi
                 add_integer(digits.second, cell, digits.lows[2], np.int64(number * 2.0**power), exponent)
 
 
-@compiled
+@compile_kernel
 def add_sliced_cells(x: Array, labels: Array, weights: Array, slices: Slices, digits: MomentDigits) -> bool:
-    """Add all cells that fit, and the weights of rows and of missing cells; False if rows of other weights are left."""
+    """Add all cells that fit, and the weights of rows and of missing cells.
+
+    Return False if rows with other weights are left.
+    """
     scale, exponent, sums, used, rows, missing, unfit, tail = slices
     all_whole = True
     columns, pitch = np.uint64(x.shape[1]), np.uint64(scale.size)
@@ -221,7 +230,7 @@ def add_sliced_cells(x: Array, labels: Array, weights: Array, slices: Slices, di
                 left = _add_plain(x, row + j, scale, j, sums, base + j, pitch, w)
             else:
                 left = _add_weighted(x, row + j, scale, j, sums, base + j, pitch, w)
-            if j >= whole:  # the last lanes are those of the next row, or of none
+            if j >= whole:  # the last lanes belong to the next row, or to none
                 left &= (np.uint64(1) << (columns - whole)) - np.uint64(1)
             place = np.int64(j)
             while left:
@@ -239,9 +248,9 @@ def add_sliced_cells(x: Array, labels: Array, weights: Array, slices: Slices, di
     return all_whole
 
 
-@compiled
+@compile_kernel
 def add_other_cells(x: Array, labels: Array, weights: Array, scale: Array, unfit: Array, digits: MomentDigits) -> None:
-    """Add the cells that do not fit, and all cells of rows whose weights are large or not whole."""
+    """Add the cells that do not fit, and all cells of rows with large or fractional weights."""
     present, first, second, lows = digits
     for i in range(x.shape[0]):
         c, w = labels[i], weights[i]
@@ -264,9 +273,9 @@ def add_other_cells(x: Array, labels: Array, weights: Array, scale: Array, unfit
                 add_product(second, cell, lows[2], w, value, value)
 
 
-@compiled
+@compile_kernel
 def add_rows(x: Array, labels: Array, weights: Array, digits: MomentDigits) -> None:
-    """Add rows without missing cells: weights, class by class, cells, and products of two, pair by pair."""
+    """Add rows without missing cells: weights by class, cells, and products of each pair of columns."""
     present, first, second, lows = digits
     size = x.shape[1]
     for i in range(x.shape[0]):
@@ -280,11 +289,11 @@ def add_rows(x: Array, labels: Array, weights: Array, digits: MomentDigits) -> N
                 pair += 1
 
 
-@compiled
+@compile_kernel
 def slice_rows(x: Array, rows: Array, scale: Array, bits: int, out: Array, unfit: Array) -> None:
-    """Write the slices of some rows of x, all first ones, then all second ones, as whole numbers of so many bits.
+    """Write the slices of some rows of x as integers of `bits` bits, all first slices, then all second ones.
 
-    out: row by slice and column. A row that has a cell which does not fit is marked, and its slices are 0.
+    out: row by slice and column. A row with a cell that does not fit is marked, and its slices are 0.
     """
     columns = x.shape[1]
     depth, unit = out.shape[1] // columns, 2.0**bits

@@ -1,34 +1,34 @@
-"""Hashes of rows: of their numbers, and of what they hold.
+"""Hashes of rows: of their numbers and of their contents.
 
-The hash of a cell is PostgreSQL's own (`hashfloat8extended`, `hashtextextended`: Bob Jenkins' lookup3), and that of a
-row is its `hash_record_extended`, so that a server computes the same hashes where its rows are.
+The hash of a cell is PostgreSQL's (`hashfloat8extended`, `hashtextextended`: Bob Jenkins' lookup3), and that of a row
+is `hash_record_extended`, so that a server computes the same hashes.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compiled, inner
+from deciban.kernels.compiled import Array, compile_kernel, inner
 from deciban.kernels.instructions import eight_bytes
 from deciban.util.arrays import CONTENT_SEED, SLOTS_PER_CONTENT
 
-# PostgreSQL starts with this number and the length of what is hashed.
+# PostgreSQL starts with this number plus the length of the hashed bytes.
 _START = 0x9E3779B9 + 3923095
 
 
 class Contents(NamedTuple):
-    """How often each content was counted: a table in open addressing by hash, 0 in an empty slot.
+    """Counts of row contents: an open-addressing table by hash, 0 in an empty slot.
 
-    The count of a content that is drawn is below 0.
+    The count of a sampled content is negative.
     """
 
     keys: Array
     counts: Array
 
 
-@compiled
+@compile_kernel
 def hash_rows(first: int, out: Array) -> None:
-    """Set out[i] to the hash of row first + i: the output of the generator splitmix64 at that place."""
+    """Set out[i] to the hash of row first + i, the output of the generator splitmix64 at that position."""
     for i in range(out.size):
         z = np.uint64(first + i + 1) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -37,53 +37,53 @@ def hash_rows(first: int, out: Array) -> None:
 
 
 @inner
-def _rotated(x: Any, k: int) -> Any:
+def _rotate(x: Any, k: int) -> Any:
     return np.uint32(np.uint32(x << np.uint32(k)) | np.uint32(x >> np.uint32(32 - k)))
 
 
 @inner
 def _mix(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
-    """lookup3's `mix` of three numbers of 32 bits."""
-    a = np.uint32(np.uint32(a - c) ^ _rotated(c, 4))
+    """Return the result of lookup3's `mix` for three 32-bit numbers."""
+    a = np.uint32(np.uint32(a - c) ^ _rotate(c, 4))
     c = np.uint32(c + b)
-    b = np.uint32(np.uint32(b - a) ^ _rotated(a, 6))
+    b = np.uint32(np.uint32(b - a) ^ _rotate(a, 6))
     a = np.uint32(a + c)
-    c = np.uint32(np.uint32(c - b) ^ _rotated(b, 8))
+    c = np.uint32(np.uint32(c - b) ^ _rotate(b, 8))
     b = np.uint32(b + a)
-    a = np.uint32(np.uint32(a - c) ^ _rotated(c, 16))
+    a = np.uint32(np.uint32(a - c) ^ _rotate(c, 16))
     c = np.uint32(c + b)
-    b = np.uint32(np.uint32(b - a) ^ _rotated(a, 19))
+    b = np.uint32(np.uint32(b - a) ^ _rotate(a, 19))
     a = np.uint32(a + c)
-    c = np.uint32(np.uint32(c - b) ^ _rotated(b, 4))
+    c = np.uint32(np.uint32(c - b) ^ _rotate(b, 4))
     b = np.uint32(b + a)
     return a, b, c
 
 
 @inner
 def _final(a: Any, b: Any, c: Any) -> Any:
-    """lookup3's `final`, and the two numbers of 32 bits that are the hash."""
-    c = np.uint32(np.uint32(c ^ b) - _rotated(b, 14))
-    a = np.uint32(np.uint32(a ^ c) - _rotated(c, 11))
-    b = np.uint32(np.uint32(b ^ a) - _rotated(a, 25))
-    c = np.uint32(np.uint32(c ^ b) - _rotated(b, 16))
-    a = np.uint32(np.uint32(a ^ c) - _rotated(c, 4))
-    b = np.uint32(np.uint32(b ^ a) - _rotated(a, 14))
-    c = np.uint32(np.uint32(c ^ b) - _rotated(b, 24))
+    """Return the result of lookup3's `final`, as the two 32-bit numbers of the hash."""
+    c = np.uint32(np.uint32(c ^ b) - _rotate(b, 14))
+    a = np.uint32(np.uint32(a ^ c) - _rotate(c, 11))
+    b = np.uint32(np.uint32(b ^ a) - _rotate(a, 25))
+    c = np.uint32(np.uint32(c ^ b) - _rotate(b, 16))
+    a = np.uint32(np.uint32(a ^ c) - _rotate(c, 4))
+    b = np.uint32(np.uint32(b ^ a) - _rotate(a, 14))
+    c = np.uint32(np.uint32(c ^ b) - _rotate(b, 24))
     return np.uint64(b) << np.uint64(32) | np.uint64(c)
 
 
 @inner
-def _begun(size: int) -> tuple[Any, Any, Any]:
-    """The three numbers before the first byte of so many."""
+def _begin(size: int) -> tuple[Any, Any, Any]:
+    """Return the initial three numbers for this number of bytes."""
     start = np.uint32(_START + size)
     high, low = np.uint32(CONTENT_SEED >> 32), np.uint32(CONTENT_SEED & 0xFFFFFFFF)
     return _mix(np.uint32(start + high), np.uint32(start + low), start)
 
 
-@compiled
+@compile_kernel
 def hash_numbers(bits: Array, out: Array) -> None:
-    """Take the next cell of each row into its hash: a double, given by its bits; NaN is a missing cell."""
-    a, b, c = _begun(8)
+    """Add the next cell of each row to its hash: a double, given by its bits; NaN is a missing cell."""
+    a, b, c = _begin(8)
     magnitude, infinity = np.uint64(0x7FFFFFFFFFFFFFFF), np.uint64(0x7FF0000000000000)
     for i in range(out.size):
         number = bits[i]
@@ -97,17 +97,17 @@ def hash_numbers(bits: Array, out: Array) -> None:
         out[i] = out[i] * np.uint64(31) + cell
 
 
-@compiled
+@compile_kernel
 def hash_texts(offsets: Array, text: Array, there: Array, out: Array) -> None:
-    """Take the next cell of each row into its hash: the bytes of a text.
+    """Add the next cell of each row to its hash: the bytes of a text.
 
-    `text` may be read for twelve bytes behind the last one. there: whether each cell is; without any, all are.
+    `text` may be read up to twelve bytes beyond the last one. there: flags of present cells; if empty, all are present.
     """
     for i in range(out.size):
         cell = np.uint64(0)
         if there.size == 0 or there[i]:
             place, size = offsets[i], offsets[i + 1] - offsets[i]
-            a, b, c = _begun(size)
+            a, b, c = _begin(size)
             while size >= 12:
                 first = eight_bytes(text, np.uint64(place))
                 more = eight_bytes(text, np.uint64(place + 8))
@@ -131,7 +131,7 @@ def hash_texts(offsets: Array, text: Array, there: Array, out: Array) -> None:
 
 @inner
 def _slot_of(key: Any, keys: Array) -> Any:
-    """The slot of a content in a table in open addressing, or the empty one that it may have."""
+    """Return the slot of a content in the table, or the empty slot where it belongs."""
     mask = np.uint64(keys.size - 1)
     slot = (key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20) & mask
     while keys[slot] != key and keys[slot] != np.uint64(0):
@@ -139,12 +139,13 @@ def _slot_of(key: Any, keys: Array) -> Any:
     return slot
 
 
-@compiled
+@compile_kernel
 def count_contents(contents: Contents, hashes: Array, start: int, known: int, limit: float, drawn: Array) -> Any:
-    """Count rows by their hashes, none of which is 0, from the row `start` on; `known` contents are in the table.
+    """Count rows by their hashes (never 0), from row `start` on; `known` contents are in the table.
 
-    drawn: set to 1 for a row whose content was not drawn yet and whose first copy now has a priority within the limit.
-    Returns the row to go on from, which is behind the last one unless the table is full, and how many are known.
+    drawn: set to 1 for a row whose content was not sampled yet and whose first copy now has a priority within the
+    limit. Return the row to continue from, which is past the last one unless the table is full, and the number of known
+    contents.
     """
     keys, counts = contents.keys, contents.counts
     full = keys.size // SLOTS_PER_CONTENT
@@ -167,27 +168,27 @@ def count_contents(contents: Contents, hashes: Array, start: int, known: int, li
     return hashes.size, known
 
 
-@compiled
+@compile_kernel
 def look_up_contents(contents: Contents, hashes: Array, out: Array) -> None:
-    """Set out[i] to how often a content was counted, which is in the table."""
+    """Set out[i] to the count of a content that is in the table."""
     for i in range(hashes.size):
         out[i] = abs(contents.counts[_slot_of(hashes[i], contents.keys)])
 
 
-@compiled
+@compile_kernel
 def release_contents(contents: Contents, hashes: Array) -> None:
-    """Mark contents that are in the table as not drawn."""
+    """Mark contents that are in the table as not sampled."""
     for i in range(hashes.size):
         slot = _slot_of(hashes[i], contents.keys)
         contents.counts[slot] = abs(contents.counts[slot])
 
 
-@compiled
+@compile_kernel
 def move_contents(before: Contents, after: Contents, limit: float, furthest: float) -> int:
-    """Put the contents of one table into another, empty one: all that are drawn, and those not so far from it.
+    """Move the contents of a table to an empty one: all sampled ones, and those close to being sampled.
 
-    Returns how many they are. The distance of a content is by how much its hash, as a share of all, is above the limit
-    times its count.
+    Return their number. The distance of a content is the excess of its hash, as a share of all, over the limit times
+    its count.
     """
     known = 0
     for k in range(before.keys.size):

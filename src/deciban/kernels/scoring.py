@@ -1,19 +1,19 @@
-"""Scoring rows: the evidence of cells, posteriors from log joint probabilities, decisions of least risk.
+"""Scoring of rows: evidence of cells, posteriors, and decisions of least risk.
 
-Evidence is added to `out[row, slot[j], class]`. With all slots 0 the evidence of every column adds up in place; with
-slot[j] = block each block's stays apart. Each class sums over columns in a fixed order, so a row scored alone has the
-same bits as in a batch. A missing cell (NaN, or a negative code) and a weight of 0 add nothing.
+Evidence is added to `out[row, slot[j], class]`. If all slots are 0, the evidence of all columns is summed in place;
+with slot[j] = block, each block is separate. Each class sums over columns in a fixed order, so that a single row has
+the same bits as in a batch. Missing cells (NaN, or negative codes) and weights of 0 add nothing.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compiled, inner
+from deciban.kernels.compiled import Array, compile_kernel, inner
 from deciban.kernels.instructions import STEP, no_lanes, plus_scaled, put_lanes
 from deciban.util.arrays import MAX_AMOUNT
 
-# The exponential of less than this is 0, which takes the library longest to find out.
+# exp() of smaller numbers is 0, which libraries are slowest to compute.
 MIN_EXPONENT = -746.0
 
 
@@ -21,16 +21,17 @@ MIN_EXPONENT = -746.0
 def _sum_stored(
     data: Array, indices: Array, first: int, last: int, binary: bool, threshold: float, table: Array, total: Array
 ) -> bool:
-    """Fill `total` with the sum of cell * table[column] over some cells, both in lanes; False if one is missing.
+    """Fill `total` with the sum of cell * table[column] over some cells, both in lanes; return False if one is missing.
 
-    With `binary` a cell counts as 1 above the threshold, else as 0. A zero adds nothing, whatever stands in the table.
+    With `binary`, a cell counts as 1 above the threshold, else as 0. A zero adds nothing, even if the table has
+    infinities.
     """
     whole = True
     width, place = np.uint64(table.shape[1]), np.uint64(0)
     start, stop = np.uint64(first), np.uint64(last)
     while place < width:
         a, b, c = no_lanes(), no_lanes(), no_lanes()
-        wide = place + STEP + STEP < width  # three at once: each pass over the cells costs as much as the sums
+        wide = place + STEP + STEP < width  # three at once, because each pass over the cells costs as much as the sums
         for k in range(start, stop):
             value = np.float64(data[k])
             whole &= value == value
@@ -50,22 +51,22 @@ def _sum_stored(
     return whole
 
 
-@compiled
+@compile_kernel
 def score_lookup(
     codes: Array, start: Array, table: Array, weight: Array, slot: Array, total: Array, out: Array
 ) -> None:
-    """Add weight * table[start[j] + code]; the table is in lanes, `total` has room for one row of it."""
+    """Add weight * table[start[j] + code]; the table is in lanes, `total` is scratch space for one row of it."""
     width = np.uint64(table.shape[1])
     for i in range(codes.shape[0]):
         first = 0
-        while first < codes.shape[1]:  # the columns of one slot after those of another
+        while first < codes.shape[1]:  # one slot after another
             here, last = slot[first], first
             while last < codes.shape[1] and slot[last] == here:
                 last += 1
             place = np.uint64(0)
             while place < width:
                 a, b, c = no_lanes(), no_lanes(), no_lanes()
-                # three at once: each pass over the columns costs as much as the sums
+                # three at once, because each pass over the columns costs as much as the sums
                 wide = place + STEP + STEP < width
                 for j in range(first, last):
                     if codes[i, j] >= 0 and weight[j] != 0.0:
@@ -85,9 +86,9 @@ def score_lookup(
             first = last
 
 
-@compiled
+@compile_kernel
 def score_binary(x: Array, threshold: float, one: Array, zero: Array, weight: Array, slot: Array, out: Array) -> None:
-    """Add weight * one where the cell is above the threshold, weight * zero where it is not."""
+    """Add weight * one if the cell is above the threshold, else weight * zero."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             if x[i, j] == x[i, j] and weight[j] != 0.0:
@@ -96,11 +97,11 @@ def score_binary(x: Array, threshold: float, one: Array, zero: Array, weight: Ar
                     out[i, slot[j], c] += weight[j] * here[j, c]
 
 
-@compiled
+@compile_kernel
 def score_linear(x: Array, slope: Array, weight: float, slot: int, total: Array, out: Array) -> None:
-    """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope.
+    """Add weight * sum of x * slope over the columns; a zero cell adds nothing, even if its slope is infinite.
 
-    Slopes are in lanes, and `total` has room for those of one column.
+    Slopes are in lanes, and `total` is scratch space for those of one column.
     """
     for i in range(x.shape[0]):
         for c in range(total.size):
@@ -114,11 +115,11 @@ def score_linear(x: Array, slope: Array, weight: float, slot: int, total: Array,
             out[i, slot, c] += weight * total[c]
 
 
-@compiled
+@compile_kernel
 def score_sparse_linear(
     data: Array, indices: Array, indptr: Array, slope: Array, weight: float, slot: int, total: Array, out: Array
 ) -> None:
-    """score_linear for rows in CSR form."""
+    """Add the same as score_linear for rows in CSR form."""
     for i in range(indptr.size - 1):
         _sum_stored(data, indices, indptr[i], indptr[i + 1], False, 0.0, slope, total)
         for c in range(out.shape[2]):
@@ -126,10 +127,10 @@ def score_sparse_linear(
 
 
 class BinaryTerms(NamedTuple):
-    """Weighted evidence of columns of flags: `one` where a cell is above the threshold, `zero` where it is not.
+    """Weighted evidence of columns of flags: `one` if a cell is above the threshold, else `zero`.
 
-    one, zero: column by class. gain: one - zero in lanes, unused unless all terms are `finite`. zeros: for each class,
-    the sum of the zeros of all columns that are not -inf. blocked: the number of those that are.
+    one, zero: column by class. gain: one - zero in lanes, unused unless all terms are `finite`. zeros: per class, the
+    sum of the zeros that are not -inf. blocked: the number of zeros that are.
     """
 
     one: Array
@@ -144,9 +145,9 @@ class BinaryTerms(NamedTuple):
 def _exchange(
     data: Array, indices: Array, first: int, last: int, threshold: float, terms: BinaryTerms, total: Array
 ) -> None:
-    """Fill `total` with the sum of `zero` over all columns, exchanged for `one` where a cell is above the threshold.
+    """Fill `total` with the sum of `zero` over all columns, replaced by `one` for cells above the threshold.
 
-    Terms of -inf are counted and not added, so that they can be taken back. A missing cell takes its zero away.
+    Terms of -inf are counted and not added, so that they can be removed. A missing cell removes its zero.
     """
     one, zero = terms.one, terms.zero
     for c in range(terms.zeros.size):
@@ -170,7 +171,7 @@ def _exchange(
             total[c] = -np.inf
 
 
-@compiled
+@compile_kernel
 def score_all_binary(
     x: Array,
     threshold: float,
@@ -181,11 +182,11 @@ def score_all_binary(
     total: Array,
     out: Array,
 ) -> None:
-    """score_binary for all columns together: each row starts from the sum of all zeros.
+    """Add the same as score_binary for all columns together: each row starts from the sum of all zeros.
 
-    Its gains are added where a cell is above the threshold, or exchanged if a cell is missing or a term infinite.
-    `columns` are the numbers of the columns, `ones` as many ones, `above` has room for them and one more, `total` for
-    the terms of a row.
+    Gains are added for cells above the threshold; terms are replaced one by one if a cell is missing or a term
+    infinite. `columns` are the column indices, `ones` as many ones, `above` scratch space for them and one more,
+    `total` for the terms of a row.
     """
     zeros = terms.zeros
     for i in range(x.shape[0]):
@@ -204,11 +205,11 @@ def score_all_binary(
                 out[i, 0, c] += total[c]
 
 
-@compiled
+@compile_kernel
 def score_sparse_binary(
     data: Array, indices: Array, indptr: Array, threshold: float, terms: BinaryTerms, total: Array, out: Array
 ) -> None:
-    """score_all_binary for rows in CSR form; what is not stored is below the threshold."""
+    """Add the same as score_all_binary for rows in CSR form; cells that are not stored are below the threshold."""
     zeros = terms.zeros
     for i in range(indptr.size - 1):
         first, last = indptr[i], indptr[i + 1]
@@ -221,13 +222,13 @@ def score_sparse_binary(
                 out[i, 0, c] += total[c]
 
 
-@compiled
+@compile_kernel
 def score_half_line(
     x: Array, power: Array, slope: Array, offset: Array, weight: Array, slot: Array, out: Array
 ) -> None:
-    """Add weight * (offset + power * log(x) + slope * x); a zero cell has no power and no slope term.
+    """Add weight * (offset + power * log(x) + slope * x); a zero cell has only the offset.
 
-    Cells are cut off at MAX_AMOUNT, so that terms of either sign stay finite.
+    Cells are limited to MAX_AMOUNT, so that terms of either sign stay finite.
     """
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -247,22 +248,22 @@ def score_half_line(
 
 @inner
 def _add_tile(tile: Array, rows: int, start: int, slot: int, out: Array) -> None:
-    """Add what a tile [class, row] holds to its slot, and empty it."""
+    """Add a tile [class, row] to its slot, and clear it."""
     for i in range(rows):
         for c in range(tile.shape[0]):
             out[start + i, slot, c] += tile[c, i]
             tile[c, i] = 0.0
 
 
-@compiled
+@compile_kernel
 def score_normal(
     x: Array, center: Array, mean: Array, root: Array, offset: Array, weight: Array, slot: Array, column: Array,
     tile: Array, out: Array,
 ) -> bool:  # fmt: skip
-    """Add weight * (offset - ((x - center - mean) * root)**2); False when a cell is infinite.
+    """Add weight * (offset - ((x - center - mean) * root)**2); return False if a cell is infinite.
 
-    It goes by tiles of rows, so that the innermost loop, over the rows of one column and class, runs in registers:
-    `column` has room for one column of a tile, `tile` [class, row] for zeros.
+    It works by tiles of rows, so that the innermost loop, over the rows of one column and class, runs in registers.
+    `column` is scratch space for one column of a tile, `tile` [class, row] is for zeros.
     """
     finite = True
     for start in range(0, x.shape[0], column.size):
@@ -312,18 +313,18 @@ def _combine_columns(columns: Array, whiten: Array, g: int, m: int, count: int, 
 class WhitenedNormals(NamedTuple):
     """Joint normal densities: class c has the matrix whiten[group[c]].
 
-    whiten[g, m, k] is what column k adds to whitened coordinate m: nothing from column reach[m] on.
+    whiten[g, m, k] is the factor of column k in whitened coordinate m; it is 0 from column reach[m] on.
     """
 
-    center: Array  # of each column
+    center: Array  # per column
     whiten: Array
     reach: Array
     group: Array
     mean: Array  # class by whitened coordinate
-    offset: Array  # of each class
+    offset: Array  # per class
 
 
-@compiled
+@compile_kernel
 def score_joint_normal(
     x: Array,
     center: Array,
@@ -339,12 +340,13 @@ def score_joint_normal(
     distance: Array,
     out: Array,
 ) -> None:
-    """Add weight * (offset - |whiten (x - center) - mean|**2), for what `WhitenedNormals` holds.
+    """Add weight * (offset - |whiten (x - center) - mean|**2), with the arrays of `WhitenedNormals`.
 
-    They are passed one by one: numba needs ten microseconds to look at a NamedTuple, as long as to score a row.
+    The arrays are passed separately, because numba takes ten microseconds to unpack a NamedTuple, as long as scoring a
+    row.
 
-    By tiles of rows: every innermost loop runs over the rows of a tile, for which there is room in `columns`
-    [column, row], `white` [coordinate, row] and `distance`.
+    It works by tiles of rows: every innermost loop runs over the rows of a tile. `columns` [column, row], `white`
+    [coordinate, row] and `distance` are scratch space.
     """
     for start in range(0, x.shape[0], distance.size):
         rows = x.shape[0] - start if x.shape[0] - start < distance.size else distance.size
@@ -366,29 +368,29 @@ def score_joint_normal(
                     z = white[m, i] - here
                     distance[i] += z * z
             for i in range(rows):
-                # coordinates that overflowed in both directions are as far as any
+                # coordinates that overflowed in both directions are infinitely far
                 far = distance[i] if distance[i] == distance[i] else np.inf
                 out[start + i, slot, c] += weight * (offset[c] - far)
 
 
 class JointNormals(NamedTuple):
-    """Joint normal densities: class c has the matrix covariance[group[c]]; it and the means are in units of `unit`."""
+    """Joint normal densities: class c has covariance[group[c]]; it and the means are in units of `unit`."""
 
-    center: Array  # of each column
-    unit: Array  # of each column
+    center: Array  # per column
+    unit: Array  # per column
     covariance: Array
     group: Array
-    mean: Array  # class by column, from the center
+    mean: Array  # class by column, relative to the center
 
 
-@compiled
+@compile_kernel
 def score_holed_normal(
     x: Array, normals: JointNormals, weight: float, slot: int, kept: Array, root: Array, out: Array
 ) -> None:
-    """Add weight * log density of rows with missing cells, whose columns are integrated out.
+    """Add weight * log density of rows with missing cells, which are integrated out.
 
-    Each row factors a matrix of its own. `kept` has room for the numbers of the columns, `root` for a matrix of them
-    and one row more.
+    Each row factors its own matrix. `kept` is scratch space for column indices, `root` for a matrix of them and one
+    more row.
     """
     unit, group = normals.unit, normals.group
     for i in range(x.shape[0]):
@@ -405,7 +407,7 @@ def score_holed_normal(
             g = group[c]
             if g != last:
                 log_root = 0.0
-                for a in range(size):  # Cholesky's factor of the matrix of the columns that are there
+                for a in range(size):  # Cholesky factor of the matrix of the present columns
                     for b in range(a + 1):
                         total = normals.covariance[g, kept[a], kept[b]]
                         for k in range(b):
@@ -427,16 +429,16 @@ def score_holed_normal(
             out[i, slot, c] += weight * (constant - log_root - 0.5 * distance)
 
 
-@compiled
+@compile_kernel
 def normalize(log_joint: Array, log_prior: Array, logarithm: bool, posterior: Array, log_density: Array) -> None:
     """Fill the posterior (or its logarithm) and the log density of each row.
 
-    Where every class has probability 0 the posterior is the prior.
+    If every class has probability 0, the posterior is the prior.
     """
     for i in range(log_joint.shape[0]):
         top = -np.inf
         for c in range(log_joint.shape[1]):
-            if not log_joint[i, c] <= top:  # so that a NaN would show
+            if not log_joint[i, c] <= top:  # so that NaN is noticed
                 top = log_joint[i, c]
         if top == -np.inf:
             log_density[i] = -np.inf
@@ -457,14 +459,14 @@ def normalize(log_joint: Array, log_prior: Array, logarithm: bool, posterior: Ar
                 posterior[i, c] /= total
 
 
-@compiled
+@compile_kernel
 def least_risk(
     posterior: Array, loss: Array, constant: Array, best: Array, risk: Array, second: Array, second_risk: Array
 ) -> None:
     """Fill the decision of least expected loss of each row and the second best; ties go to the first.
 
-    `loss` is row by decision by truth, with one row where it is the same for all; `constant` says which decisions then
-    cost the same whatever is true, to the bit.
+    `loss` is row by decision by truth, with one row if it is the same for all; `constant` flags decisions whose cost
+    does not depend on the truth, to the bit.
     """
     for i in range(posterior.shape[0]):
         row = i if loss.shape[0] > 1 else 0

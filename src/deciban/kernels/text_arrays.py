@@ -1,4 +1,4 @@
-"""What kernels of texts and words take together: arrays by name, so that none can stand in the place of another."""
+"""Named tuples of arrays for the kernels of texts and words, so that arguments cannot be confused."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ Hashes = npt.NDArray[np.uint64]
 
 
 class Texts(NamedTuple):
-    """Texts in UTF-8: text k is data[offsets[k]:offsets[k + 1]] where it is `present`."""
+    """Texts in UTF-8: text k is data[offsets[k]:offsets[k + 1]] if it is `present`."""
 
     data: Bytes
     offsets: Integers
@@ -19,8 +19,11 @@ class Texts(NamedTuple):
 
 
 class WordRules(NamedTuple):
-    """How texts are cut into words: what each code point becomes (see `families.text.tokens`), whether ASCII letters
-    are made small, and the characters that a word has at least."""
+    """Rules for splitting texts into words.
+
+    They are the replacement of each code point (see `families.text.tokens`), whether ASCII letters are converted to
+    lower case, and the minimum length of a word.
+    """
 
     folded: Codes
     pool: Codes
@@ -29,7 +32,7 @@ class WordRules(NamedTuple):
 
 
 class CharacterRules(NamedTuple):
-    """How texts are cut into characters: what each code point becomes, and whether n-grams stay within words."""
+    """Rules for splitting texts into characters: replacements, and whether n-grams stay within words."""
 
     folded: Codes
     pool: Codes
@@ -37,7 +40,10 @@ class CharacterRules(NamedTuple):
 
 
 class WordSpans(NamedTuple):
-    """Words (or characters, or n-grams): word k is text[begins[k]:stops[k]]. There may be room for more."""
+    """Words (or characters, or n-grams): word k is text[begins[k]:stops[k]].
+
+    The arrays may have space for more.
+    """
 
     text: Bytes
     begins: Integers
@@ -45,7 +51,7 @@ class WordSpans(NamedTuple):
 
 
 class WordIndex(NamedTuple):
-    """The hash table of a vocabulary of `known` words, with room for more; see `kernels.word_index`."""
+    """Hash table of a vocabulary of `known` words, with space for more; see `kernels.word_index`."""
 
     entries: Hashes
     text: Bytes
@@ -54,7 +60,7 @@ class WordIndex(NamedTuple):
 
     @classmethod
     def empty(cls, size: int) -> "WordIndex":
-        """Without words, for texts of so many bytes: with the room that most languages need."""
+        """Return an index without words, with the space that texts of `size` bytes usually need."""
         entries = 1 << min(max(11, (size // 128).bit_length()), 18)
         text, starts = np.empty(size // 8 + 64, dtype=np.uint8), np.empty(entries // 2 + 1, dtype=np.int64)
         starts[0] = 0
@@ -62,17 +68,19 @@ class WordIndex(NamedTuple):
 
 
 class UnknownWords(NamedTuple):
-    """The number of a word that is not in the vocabulary, by the bucket of its hash: numbers[bucket], none if that is
-    negative or `numbers` is empty."""
+    """Numbers of unknown words, by the bucket of their hash: numbers[bucket].
+
+    A word is dropped if that is negative or `numbers` is empty.
+    """
 
     numbers: Codes
     seeds: Hashes
 
 
 class Numbering(NamedTuple):
-    """The numbers of the words of texts, those of text k from bounds[k] to bounds[k + 1], as far as `state` has come.
+    """Numbers of the words of texts, those of text k from bounds[k] to bounds[k + 1], up to `state`.
 
-    `hashes` is room for RUN words.
+    `hashes` is scratch space for RUN words.
     """
 
     numbers: Codes
@@ -82,7 +90,7 @@ class Numbering(NamedTuple):
 
 
 class LabeledTexts(NamedTuple):
-    """The label and weight of every text, and the texts that count, in the order of their classes."""
+    """The label and weight of every text, and the counted texts in the order of their classes."""
 
     order: Integers
     labels: Codes
@@ -90,15 +98,17 @@ class LabeledTexts(NamedTuple):
 
 
 class LeftOutTexts(NamedTuple):
-    """The class of each text, and the weight of it that was counted and is left out (0: it is scored as it is)."""
+    """The class of each text, and its counted weight to leave out (0: score by all counts)."""
 
     labels: Codes
     removed: Floats
 
 
 class LeftOutRules(NamedTuple):
-    """What is added to every count, the count below which words are left out of the vocabulary, and whether the amounts
-    of the words of a text are divided by their length."""
+    """Smoothing of counts, minimum count of words in the vocabulary, and normalization.
+
+    With normalization, the amounts of the words of a text are divided by their length.
+    """
 
     alpha: float
     least: float
@@ -106,9 +116,9 @@ class LeftOutRules(NamedTuple):
 
 
 class ShareTable(NamedTuple):
-    """Counts that shares of words are of, word by class, and the counts of each word in all classes (`total`).
+    """Counts for shares of words, word by class, and the counts of each word in all classes (`total`).
 
-    slope: what each occurrence of a word adds to the score of a class. bottom: what shares are divided by.
+    slope: score of each occurrence of a word for a class. bottom: denominator of the shares.
     """
 
     counts: Floats
@@ -118,8 +128,7 @@ class ShareTable(NamedTuple):
 
 
 class LiftTable(NamedTuple):
-    """The counts of words, word by class, those of each word in all classes, those of all words in each class, and the
-    weight of all texts."""
+    """Counts of words: by class, in all classes, and of all words in each class; and the weight of all texts."""
 
     counts: Floats
     total: Floats
@@ -128,7 +137,7 @@ class LiftTable(NamedTuple):
 
 
 class PresenceTable(NamedTuple):
-    """The texts that have a word, word by class, those of all classes, and all texts of each class.
+    """Texts that contain a word: by class, in all classes; and all texts of each class.
 
     absent: the sum over words of log(texts without the word + alpha).
     """
@@ -140,7 +149,7 @@ class PresenceTable(NamedTuple):
 
 
 class AbsentWithout(NamedTuple):
-    """`PresenceTable.absent` without one text of the class, of the weight that was left out last (-1: none was)."""
+    """`PresenceTable.absent` without one text of the class, of the weight that was last left out (-1: none)."""
 
     absent: Floats
     removed: Floats

@@ -1,44 +1,45 @@
-"""Texts in UTF-8, cut into words or characters."""
+"""Splitting of UTF-8 texts into words or characters."""
 
 from typing import Any
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compiled, inner
+from deciban.kernels.compiled import Array, compile_kernel, inner
 from deciban.kernels.instructions import copy_block, letters, lowest
 from deciban.kernels.text_arrays import CharacterRules, Numbering, Texts, UnknownWords, WordIndex, WordRules, WordSpans
 from deciban.kernels.word_index import COUNT, ROW, ROW_END, WORD, number_some
 
-# Marks characters that are white space.
+# Flag of white space characters.
 SPACE = 1 << 24
 
-# Stands for bytes that are no character; it is none of a word.
+# Replacement for invalid bytes; it is never part of a word.
 BROKEN = 0xFFFD
 
-# Bytes that one character may become, or that are copied at a time, and more.
+# Spare bytes: more than one character may become, or than are copied at a time.
 ROOM = 128
 
-# Words that one character may become, at most.
+# Maximum number of words that one character may become.
 MAX_WORDS_OF_ONE = 32
 
-_ONE, _ALL = np.uint64(1), ~np.uint64(0)
+_ONE = np.uint64(1)
+_ALL = ~np.uint64(0)
 
 
 @inner
-def _decoded(data: Array, i: int, end: int) -> tuple[Any, int]:
-    """The code point that begins at a byte, and its length; U+FFFD where none does."""
-    at = np.uint64(i)  # unsigned: an index is not asked whether it counts from the end
+def _decode(data: Array, i: int, end: int) -> tuple[Any, int]:
+    """Return the code point at a byte, and its length; U+FFFD for invalid bytes."""
+    at = np.uint64(i)  # unsigned, so that numba does not check for negative indices
     first = np.int64(data[at])
     if first < 0x80:
         return first, 1
     if 0xC2 <= first < 0xE0 and i + 1 < end:
         return (first & 0x1F) << 6 | np.int64(data[at + _ONE] & 0x3F), 2
-    return _long_decoded(data, i, end)
+    return _decode_long(data, i, end)
 
 
 @inner
-def _long_decoded(data: Array, i: int, end: int) -> tuple[Any, int]:
-    """The same of three or four bytes."""
+def _decode_long(data: Array, i: int, end: int) -> tuple[Any, int]:
+    """Return the code point of three or four bytes, and its length."""
     first = np.int64(data[i])
     if 0xE0 <= first < 0xF0 and i + 2 < end:
         point = (first & 0x0F) << 12 | np.int64(data[i + 1] & 0x3F) << 6 | np.int64(data[i + 2] & 0x3F)
@@ -52,7 +53,7 @@ def _long_decoded(data: Array, i: int, end: int) -> tuple[Any, int]:
 
 @inner
 def put_character(scratch: Array, k: int, point: int) -> int:
-    """Write a code point in UTF-8; the place behind it."""
+    """Write a code point in UTF-8; return the next position."""
     at = np.uint64(k)
     if point < 0x80:
         scratch[at] = point
@@ -70,9 +71,9 @@ def put_character(scratch: Array, k: int, point: int) -> int:
 
 @inner
 def _ascii_words(data: Array, i: int, end: int, rules: WordRules, spans: WordSpans, k: int, words: int) -> Any:
-    """Copy a text and find where its words begin and stop; how many words there are then, or -1 if not all is ASCII.
+    """Copy a text and find its words; return the total number of words, or -1 if the text is not all ASCII.
 
-    The copy begins at byte `k` of `spans`, behind the words that are there. Letters are found 64 at a time, as bits.
+    The copy begins at byte `k` of `spans`, after the existing words. Letters are found 64 at a time, as bits.
     """
     scratch, begins, stops = spans
     _, _, lower, min_word_length = rules
@@ -97,7 +98,7 @@ def _ascii_words(data: Array, i: int, end: int, rules: WordRules, spans: WordSpa
             begun += _ONE
             edges &= edges - _ONE
         edges = shifted & ~here
-        while edges != 0:  # a word is kept by going on behind it
+        while edges != 0:  # a word is kept by moving past it
             begin, stop = begins[stopped], k + at + np.int64(lowest(edges))
             begins[kept], stops[kept] = begin, stop
             kept += np.uint64(stop - begin >= min_word_length)
@@ -112,9 +113,10 @@ def _ascii_words(data: Array, i: int, end: int, rules: WordRules, spans: WordSpa
 
 @inner
 def _unicode_words(data: Array, i: int, end: int, rules: WordRules, spans: WordSpans, k: int, words: int) -> Any:
-    """The same for any text; -1 where there is no room.
+    """Copy any text and find its words; return -1 if there is not enough space.
 
-    A character becomes folded[c], none of a word if that is 0; if it is negative, several, which `pool` has.
+    A character becomes folded[c]. If that is 0, it is not part of a word; if it is negative, it becomes several, stored
+    in `pool`.
     """
     scratch, begins, stops = spans
     folded, pool, _, min_word_length = rules
@@ -122,14 +124,16 @@ def _unicode_words(data: Array, i: int, end: int, rules: WordRules, spans: WordS
     while i <= end:
         if k + ROOM > scratch.size or words + MAX_WORDS_OF_ONE > begins.size:
             return -1
-        point, step = _decoded(data, i, end) if i < end else (0, 1)
+        point, step = _decode(data, i, end) if i < end else (0, 1)
         becomes = folded[np.uint64(point)]
         i += step
         if becomes > 0:
             k = put_character(scratch, k, becomes)
             length += 1
             continue
-        for part in range(1 if becomes == 0 else pool[-becomes]):  # several characters, of which some may be no letters
+        for part in range(
+            1 if becomes == 0 else pool[-becomes]
+        ):  # several characters, some of which may not be letters
             one = 0 if becomes == 0 else pool[1 - becomes + part]
             if one > 0:
                 k = put_character(scratch, k, one)
@@ -146,16 +150,16 @@ def _unicode_words(data: Array, i: int, end: int, rules: WordRules, spans: WordS
 
 @inner
 def _words_of(data: Array, i: int, end: int, rules: WordRules, spans: WordSpans, k: int, words: int) -> Any:
-    """Write the words of a text behind others: how many there are then, -1 where there is no room."""
+    """Write the words of a text after the existing ones; return the total number, or -1 without enough space."""
     if spans.text.size < k + end - i + ROOM or spans.begins.size < words + (end - i) // 2 + 8:
         return -1
     found = _ascii_words(data, i, end, rules, spans, k, words)
     return found if found >= 0 else _unicode_words(data, i, end, rules, spans, k, words)
 
 
-@compiled
+@compile_kernel
 def find_words(texts: Texts, rules: WordRules, spans: WordSpans, bounds: Array, state: Array) -> bool:
-    """Write the words of texts, where they begin and stop, and where those of each text begin; False for no room."""
+    """Write the words of texts, their spans, and the start of each text; return False without enough space."""
     data, offsets, present = texts
     while state[ROW] < offsets.size - 1:
         row, words = state[ROW], state[WORD]
@@ -169,13 +173,13 @@ def find_words(texts: Texts, rules: WordRules, spans: WordSpans, bounds: Array, 
     return True
 
 
-@compiled
+@compile_kernel
 def number_texts(
     texts: Texts, rules: WordRules, spans: WordSpans, seeds: Array, index: WordIndex, growing: bool,
     unknown: UnknownWords, out: Numbering,
 ) -> bool:  # fmt: skip
-    """What `number_words` does for the words that `find_words` finds, text by text: all stays in the cache."""
-    none: Any = np.int64(0)  # not literally 0, for which all would be compiled once more
+    """Assign numbers to the words of texts, text by text, so that all data stays in the cache."""
+    none: Any = np.int64(0)  # not a literal 0, for which numba would compile everything again
     data, offsets, present = texts
     _, bounds, state, _ = out
     while state[ROW] < offsets.size - 1:
@@ -192,33 +196,33 @@ def number_texts(
 
 @inner
 def _put_next(spans: WordSpans, count: int, k: int, point: int) -> int:
-    """Write a character behind `count` others; the place behind it."""
+    """Write a character after `count` others; return the next position."""
     spans.begins[count] = k
     k = put_character(spans.text, k, point)
     spans.stops[count] = k
     return k
 
 
-@compiled
+@compile_kernel
 def find_characters(
     texts: Texts, rules: CharacterRules, spans: WordSpans, groups: Array, bounds: Array, state: Array
 ) -> bool:
-    """Write the characters of texts, where they begin and stop, where groups do, and the groups of each text.
+    """Write the characters of texts, their spans, the groups, and the groups of each text.
 
-    N-grams do not leave a group: a text or, in words, a word with a space before and behind it. Of several white spaces
-    one space is left. White space is marked by SPACE in `folded`. False where room is short: `state` has the row to go
-    on with, and the characters, bytes and groups of those before it.
+    N-grams do not cross groups. A group is a text or, within words, a word with a space before and after it. Runs of
+    white space become one space. White space is marked by SPACE in `folded`. Return False without enough space: `state`
+    then has the row to continue with, and the characters, bytes and groups before it.
     """
     data, offsets, present = texts
     folded, pool, in_words = rules
     for row in range(state[0], offsets.size - 1):
         count, k, group = state[1], state[2], state[3]
         i, end = offsets[row], offsets[row + 1]
-        blanks, last_blank = 0, 32  # white spaces that were read and not yet written, and the last of them
+        blanks, last_blank = 0, 32  # white spaces read but not yet written, and the last of them
         while present[row]:
             point, step, several = 0, 1, 1
             if i < end:
-                point, step = _decoded(data, i, end)
+                point, step = _decode(data, i, end)
                 point = folded[point]
                 several = pool[-point] if point < 0 else 1
             if spans.text.size < k + 8 * several + 64 or spans.begins.size < count + 3 * several + 8:

@@ -1,35 +1,47 @@
-"""Words: numbered by a hash table, counted, put in the order of their bytes.
+"""Vocabulary as a hash table: numbering, counting and sorting of words.
 
-A `WordIndex` has the bytes of all words, one behind the other (`text`), and where each begins, and one more (`starts`).
-It is searched by `entries` in open addressing: two numbers that are the key of a word, its own number and its hash; or
-zeros. Hashes depend on `seeds`, which nobody outside the process knows: words cannot be chosen to collide. Counts are
-tables in CSR form, class by word.
+A `WordIndex` has the concatenated bytes of all words (`text`) and where each begins, and one more (`starts`). It is
+searched by `entries` in open addressing: two numbers that are the key of a word, its number and its hash; or zeros.
+Hashes depend on `seeds`, which are secret, so that collisions cannot be provoked. Counts are tables in CSR form, class
+by word.
 
-Kernels allocate nothing. Where room is short they return False, and `state` has the place to go on from.
+Kernels allocate nothing. Without enough space they return False, and `state` has the position to continue from.
 """
 
 from typing import Any
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compiled, inner
-from deciban.kernels.instructions import eight_bytes, fetch, mixed, put_eight, swapped
+from deciban.kernels.compiled import Array, compile_kernel, inner
+from deciban.kernels.instructions import eight_bytes, fetch, mix_halves, put_eight, swap_bytes
 from deciban.kernels.text_arrays import LabeledTexts, Numbering, UnknownWords, WordIndex, WordSpans
 from deciban.util.arrays import SPARE
 from deciban.util.sparse import SparseArrays
 
-# Words of so many bytes or more are known by a hash; the others are their own keys.
+# Words with at least this many bytes have a hash as key; shorter words are their own keys.
 LONG = 16
 
-# So many words are looked up together: memory is asked for their entries before they are needed.
+# Words that are looked up together: their entries are prefetched before they are needed.
 RUN = 512
 
 
-# Places of `state`: the row and the word to go on with, how many words are known, how many numbers were written, and
-# where the words of the row end (-1: it is not yet cut into words).
-ROW, WORD, KNOWN, COUNT, ROW_END = 0, 1, 2, 3, 4
+# Index in `state` of the row to continue with.
+ROW = 0
+
+# Index in `state` of the word to continue with.
+WORD = 1
+
+# Index in `state` of the number of known words.
+KNOWN = 2
+
+# Index in `state` of the count of written numbers.
+COUNT = 3
+
+# Index in `state` of the end of the words of the row (-1: not yet split into words).
+ROW_END = 4
 
 
+# Length of `state`.
 STATES = 5
 
 _ONE = np.uint64(1)
@@ -38,27 +50,27 @@ _EIGHT = np.uint64(8)
 
 _LONG_MARK = np.uint64(0xFF << 56)
 
-# Of a number that is eight bytes of a text: so many of them.
+# Masks of the first 0 to 8 bytes of a number that holds eight bytes.
 MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], dtype=np.uint64)
 
 
 @inner
 def _key(text: Array, begin: int, size: int, seeds: Array) -> tuple[Any, Any]:
-    """What a word is looked up by; `text` may be read for fifteen bytes behind its first one."""
+    """Return the key of a word; `text` may be read for fifteen bytes after its first one."""
     if size < LONG:
         first = eight_bytes(text, np.uint64(begin)) & MASKS[size if size < 8 else 8]
         more = eight_bytes(text, np.uint64(begin + 8)) & MASKS[size - 8 if size > 8 else 0]
         return first, more | np.uint64(size) << np.uint64(56)
     key = seeds[0]
     for place in range(begin, begin + size - 8, 8):
-        key = mixed(key ^ eight_bytes(text, np.uint64(place)), seeds[1])
-    key = mixed(key ^ eight_bytes(text, np.uint64(begin + size - 8)), seeds[2])
+        key = mix_halves(key ^ eight_bytes(text, np.uint64(place)), seeds[1])
+    key = mix_halves(key ^ eight_bytes(text, np.uint64(begin + size - 8)), seeds[2])
     return key, np.uint64(size) | _LONG_MARK
 
 
 @inner
 def _find(index: WordIndex, source: Array, begin: int, size: int, first: int, more: int, slot: Any) -> Any:
-    """The slot of a word, whose bytes are in `source`, from a slot on; or the empty one that it may have."""
+    """Return the slot of a word, whose bytes are in `source`, from a slot on; or the empty slot where it belongs."""
     entries, text = index.entries, index.text
     mask = np.uint64(entries.shape[0] - 1)
     while True:
@@ -76,26 +88,26 @@ def _find(index: WordIndex, source: Array, begin: int, size: int, first: int, mo
 
 
 @inner
-def _hashed_once(first: int, more: int, seeds: Array) -> Any:
-    return mixed(first ^ seeds[3], more ^ seeds[4])
+def _hash_once(first: int, more: int, seeds: Array) -> Any:
+    return mix_halves(first ^ seeds[3], more ^ seeds[4])
 
 
 @inner
-def _hashed(first: int, more: int, seeds: Array) -> Any:
-    # Once is not enough: words that differ in a few bits are then too regular for some seeds.
-    return mixed(_hashed_once(first, more, seeds), seeds[1])
+def _hash_key(first: int, more: int, seeds: Array) -> Any:
+    # One round is not enough: for some seeds, words that differ in a few bits would hash too regularly.
+    return mix_halves(_hash_once(first, more, seeds), seeds[1])
 
 
 @inner
 def _bucket(text: Array, begin: int, size: int, buckets: int, seeds: Array) -> Any:
-    """The bucket of a word, the same on every machine and in every model file."""
+    """Return the bucket of a word, the same on every machine and in every model file."""
     first, more = _key(text, begin, size, seeds)
-    return np.int64(_hashed_once(first, more, seeds) % np.uint64(buckets))
+    return np.int64(_hash_once(first, more, seeds) % np.uint64(buckets))
 
 
-@compiled
+@compile_kernel
 def move_entries(entries: Array, found: Array) -> None:
-    """Enter the same words among more entries, which are all empty."""
+    """Enter the same words into a larger, empty table of entries."""
     mask = np.uint64(found.shape[0] - 1)
     for k in range(entries.shape[0]):
         if entries[k, 1] != 0:
@@ -106,16 +118,16 @@ def move_entries(entries: Array, found: Array) -> None:
                 found[slot, j] = entries[k, j]
 
 
-@compiled
+@compile_kernel
 def index_words(text: Array, starts: Array, seeds: Array, hashes: Array, entries: Array) -> None:
-    """Enter words that are all different; `text` has fifteen bytes more than they."""
+    """Enter distinct words; `text` has fifteen more bytes."""
     mask = np.uint64(entries.shape[0] - 1)
     for run in range(0, starts.size - 1, RUN):
         some = starts.size - 1 - run
         some = some if some < RUN else RUN
         for k in range(some):
             first, more = _key(text, starts[run + k], starts[run + k + 1] - starts[run + k], seeds)
-            hashes[k, 0], hashes[k, 1], hashes[k, 2] = first, more, _hashed(first, more, seeds)
+            hashes[k, 0], hashes[k, 1], hashes[k, 2] = first, more, _hash_key(first, more, seeds)
             fetch(entries, np.uint64(4) * (hashes[k, 2] & mask))
         for k in range(some):
             slot = hashes[k, 2] & mask
@@ -125,11 +137,11 @@ def index_words(text: Array, starts: Array, seeds: Array, hashes: Array, entries
             entries[slot, 2] = np.uint64(run + k)
 
 
-@compiled
+@compile_kernel
 def keep_words(words: WordSpans, texts: Array, stop: WordIndex, seeds: Array, out: Array, left: Array) -> None:
-    """Copy words to `out` with one space between them, without stop words, and change begins and stops accordingly.
+    """Copy words to `out` with one space between them, without stop words, and update their spans.
 
-    left[row] becomes the number of the words that are left of the texts before it.
+    left[row] becomes the number of remaining words in the texts before it.
     """
     source, begins, stops = words
     kept, at = 0, 0
@@ -138,7 +150,7 @@ def keep_words(words: WordSpans, texts: Array, stop: WordIndex, seeds: Array, ou
             begin, size = begins[t], stops[t] - begins[t]
             if stop.known > 0:
                 first, more = _key(source, begin, size, seeds)
-                slot = _hashed(first, more, seeds) & np.uint64(stop.entries.shape[0] - 1)
+                slot = _hash_key(first, more, seeds) & np.uint64(stop.entries.shape[0] - 1)
                 if stop.entries[_find(stop, source, begin, size, first, more, slot), 1] != 0:
                     continue
             for b in range(size):
@@ -150,14 +162,13 @@ def keep_words(words: WordSpans, texts: Array, stop: WordIndex, seeds: Array, ou
         left[row + 1] = kept
 
 
-@compiled
+@compile_kernel
 def list_grams(
     units: WordSpans, groups: Array, texts: Array, sizes: tuple[int, int], whole: bool, bounds: Array, grams: WordSpans
 ) -> None:
-    """Write where the n-grams (of `sizes`: least and most units) of each text begin and stop; those of text i at
-    bounds[i].
+    """Write the spans of the n-grams of each text; those of text i start at bounds[i].
 
-    `whole`: of a group of units that is shorter than any n-gram all of it counts, once.
+    sizes: minimum and maximum number of units. whole: a group shorter than any n-gram counts as a whole, once.
     """
     least, most = sizes
     at = 0
@@ -176,7 +187,7 @@ def list_grams(
 
 @inner
 def _copy_word(source: Array, begin: int, size: int, target: Array, at: int) -> None:
-    """Copy a word, eight bytes at a time where nothing is in the way; some behind it are overwritten."""
+    """Copy a word, eight bytes at a time if possible; some bytes after it are overwritten."""
     if begin + size + 8 <= source.size and at + size + 8 <= target.size:
         for k in range(0, size, 8):
             put_eight(target, np.uint64(at + k), eight_bytes(source, np.uint64(begin + k)))
@@ -190,16 +201,19 @@ def _number_run(
     words: WordSpans, run: int, last: int, seeds: Array, index: WordIndex, growing: bool, unknown: UnknownWords,
     out: Numbering,
 ) -> None:  # fmt: skip
-    """Number words `run` to `last`, at most RUN of them. Memory is asked for all entries before the first is needed."""
+    """Assign numbers to the words `run` to `last`, at most RUN of them.
+
+    All entries are prefetched before the first is needed.
+    """
     scratch, begins, stops = words
     entries, text, starts, _ = index
     numbers, _, state, hashes = out
     mask = np.uint64(entries.shape[0] - 1)
-    known, at = state[KNOWN], np.uint64(state[COUNT])  # unsigned: an index does not count from the end
+    known, at = state[KNOWN], np.uint64(state[COUNT])  # unsigned, so that numba does not check for negative indices
     for k in range(np.uint64(last - run)):
         begin = begins[np.uint64(run) + k]
         first, more = _key(scratch, begin, stops[np.uint64(run) + k] - begin, seeds)
-        hashed = _hashed(first, more, seeds)
+        hashed = _hash_key(first, more, seeds)
         hashes[k, 0], hashes[k, 1], hashes[k, 2] = first, more, hashed
         fetch(entries, np.uint64(4) * (hashed & mask))
     for k in range(np.uint64(last - run)):
@@ -235,7 +249,7 @@ def _number_run(
 def number_some(
     words: WordSpans, count: int, seeds: Array, index: WordIndex, growing: bool, unknown: UnknownWords, out: Numbering
 ) -> bool:
-    """Number the words from state[WORD] to `count`; False where room is short."""
+    """Assign numbers to the words from state[WORD] to `count`; return False without enough space."""
     _, begins, stops = words
     entries, text, starts, _ = index
     numbers, state = out.numbers, out.state
@@ -248,7 +262,9 @@ def number_some(
             known, size = state[KNOWN], 0
             for k in range(run, last):
                 size += stops[k] - begins[k]
-            many = 10 * (known + last - run) > 7 * entries.shape[0]  # frequent words come early, found at once
+            many = (
+                10 * (known + last - run) > 7 * entries.shape[0]
+            )  # frequent words come early and are found immediately
             short = starts[known] + size + SPARE > text.size
             if many or short or known + last - run + 1 > starts.size:
                 return False
@@ -257,13 +273,13 @@ def number_some(
     return True
 
 
-@compiled
+@compile_kernel
 def number_words(
     texts: Array, words: WordSpans, seeds: Array, index: WordIndex, growing: bool, unknown: UnknownWords, out: Numbering
 ) -> bool:
-    """Write the numbers of the words of each text, and where those of each begin; False where room is short.
+    """Write the numbers of the words of each text, and where each text begins; return False without enough space.
 
-    The words of text i are those from texts[i] on. With `growing` new words are added to the index.
+    The words of text i start at texts[i]. With `growing`, new words are added to the index.
     """
     state = out.state
     while state[ROW] < texts.size - 1:
@@ -275,22 +291,22 @@ def number_words(
     return True
 
 
-@compiled
+@compile_kernel
 def word_buckets(text: Array, starts: Array, buckets: int, seeds: Array, out: Array) -> None:
-    """The bucket of each word; `text` has fifteen bytes more than they."""
+    """Write the bucket of each word; `text` has fifteen more bytes."""
     for k in range(starts.size - 1):
         out[k] = _bucket(text, starts[k], starts[k + 1] - starts[k], buckets, seeds)
 
 
-@compiled
+@compile_kernel
 def count_words(
     numbers: Array, bounds: Array, amounts: Array, texts: LabeledTexts, tally: Array, touched: Array, out: SparseArrays
 ) -> None:
-    """The weights of texts added up for each of their words: class by class the numbers of its words, and their counts.
+    """Sum the weights of texts for each of their words: per class, the word numbers and their counts.
 
-    The words of text i are numbers[bounds[i]] and so on, each as much as `amounts` has or, if that is empty, 1.
-    out.indptr[c + 1] is where the words of class c end. There is room for each word in `tally` (zeros), which stays in
-    the cache class by class, and in `touched`, which needs one place more.
+    The words of text i start at numbers[bounds[i]]; each counts as `amounts` or, if that is empty, 1. out.indptr[c + 1]
+    is where the words of class c end. `tally` (zeros) has space for each word and stays in the cache class by class;
+    `touched` has space for one more.
     """
     order, labels, weights = texts
     counts, words, ends = out
@@ -303,7 +319,7 @@ def count_words(
             before = tally[number]
             tally[number] = before + (weight if amounts.size == 0 else weight * amounts[t])
             touched[new] = numbers[t]
-            new += np.uint64((before == 0.0) & (tally[number] > 0.0))  # a product may be too small to be anything
+            new += np.uint64((before == 0.0) & (tally[number] > 0.0))  # a product may underflow to 0
         if k + 1 == order.size or labels[order[k + 1]] != labels[row]:
             for t in range(new):
                 number = np.uint64(touched[t])
@@ -314,11 +330,11 @@ def count_words(
             ends[labels[row] + 1] = found
 
 
-@compiled
+@compile_kernel
 def add_counts(mine: SparseArrays, theirs: SparseArrays, numbers: Array, place: Array, out: SparseArrays) -> None:
-    """The sum of two tables, class by word; numbers[w] is what the first calls word w of the second.
+    """Add two tables, class by word; numbers[w] is the number in the first table of word w of the second.
 
-    `place`, of each word among those of its class, is negative at first; there is room for the cells of both.
+    `place`, of each word within its class, is negative at first; `out` has space for the cells of both.
     """
     my_data, my_words, my_ends = mine
     their_data, their_words, their_ends = theirs
@@ -341,9 +357,9 @@ def add_counts(mine: SparseArrays, theirs: SparseArrays, numbers: Array, place: 
         ends[c + 1] = at
 
 
-@compiled
+@compile_kernel
 def count_per_text(numbers: Array, bounds: Array, place: Array, out: SparseArrays) -> None:
-    """How often each word is in each text, in CSR form; `place` of each word is -1 before and after."""
+    """Count each word in each text, in CSR form; `place` of each word is -1 before and after."""
     data, indices, indptr = out
     count = 0
     for row in range(bounds.size - 1):
@@ -362,11 +378,11 @@ def count_per_text(numbers: Array, bounds: Array, place: Array, out: SparseArray
         indptr[row + 1] = count
 
 
-@compiled
+@compile_kernel
 def _first_bytes(text: Array, begin: int, size: int) -> Any:
-    """The first eight bytes of a word as a number that is in order as words are; missing ones are 0."""
+    """Return the first eight bytes of a word as a number that sorts like words; missing bytes are 0."""
     if begin + 8 <= text.size:
-        return swapped(eight_bytes(text, np.uint64(begin)) & MASKS[min(size, 8)])
+        return swap_bytes(eight_bytes(text, np.uint64(begin)) & MASKS[min(size, 8)])
     number = np.uint64(0)
     for b in range(8):
         number = number << _EIGHT
@@ -375,16 +391,16 @@ def _first_bytes(text: Array, begin: int, size: int) -> Any:
     return number
 
 
-@compiled
+@compile_kernel
 def first_bytes(text: Array, starts: Array, out: Array) -> None:
-    """The first eight bytes of each word as numbers in the order of the words; missing ones are 0."""
+    """Write the first eight bytes of each word as numbers that sort like words; missing bytes are 0."""
     for k in range(starts.size - 1):
         out[k] = _first_bytes(text, starts[k], starts[k + 1] - starts[k])
 
 
-@compiled
+@compile_kernel
 def _is_behind(text: Array, starts: Array, one: int, other: int) -> Any:
-    """Whether a word comes after another one with the same first eight bytes."""
+    """Return True if a word sorts after another one with the same first eight bytes."""
     begin, end, there, stop = starts[one], starts[one + 1], starts[other], starts[other + 1]
     for k in range(8, min(end - begin, stop - there)):
         if text[begin + k] != text[there + k]:
@@ -392,9 +408,9 @@ def _is_behind(text: Array, starts: Array, one: int, other: int) -> Any:
     return end - begin > stop - there
 
 
-@compiled
+@compile_kernel
 def sort_ties(text: Array, starts: Array, firsts: Array, order: Array, scratch: Array) -> None:
-    """Put words into order that are sorted by their first eight bytes already, by merging runs of equal ones."""
+    """Sort words that are sorted by their first eight bytes, by merging runs of equal ones."""
     begin = 0
     while begin < order.size:
         end = begin + 1

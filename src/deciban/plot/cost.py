@@ -19,14 +19,13 @@ from deciban.plot.display import (
     add_legend,
     escape_text,
     format_name,
-    format_probability,
-    format_three,
     make_axes,
     style_axes,
 )
 from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
+from deciban.util.text_tables import format_probability, format_three
 from deciban.web.palette import CLASS_COLORS
 
 XAxis = Literal["threshold", "prior"]

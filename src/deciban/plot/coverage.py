@@ -5,9 +5,10 @@ from typing import Any, Self
 from deciban.decisions.decide import CoverageCurve, choose_decisions, compute_incurred_costs
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
-from deciban.plot.display import Axes, Display, add_legend, format_three, make_axes, style_axes
+from deciban.plot.display import Axes, Display, add_legend, make_axes, style_axes
 from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
 from deciban.util.frames import data_frame
+from deciban.util.text_tables import format_three
 from deciban.web.palette import CLASS_COLORS
 
 

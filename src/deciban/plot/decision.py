@@ -25,7 +25,6 @@ from deciban.plot.display import (
     Display,
     add_legend,
     format_name,
-    format_three,
     get_class_styles,
     get_fitted,
     make_axes,
@@ -34,6 +33,7 @@ from deciban.plot.display import (
 from deciban.scoring.predict import loss_for
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.frames import data_frame
+from deciban.util.text_tables import format_three
 from deciban.web.palette import CLASS_COLORS
 
 # The axis ends where every curve is below this fraction of the highest one.

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deciban.errors import Argument, Place, UsageError, missing_package
-from deciban.explain.calculation import format_signed
 from deciban.explain.column_values import ColumnValues
 from deciban.model.fitted import Fitted
 from deciban.sources.write import replace_file
@@ -171,11 +170,6 @@ MIN_REACH = 3.0
 # An evidence axis reaches at most this far, in decibans: odds of 100,000 to 1.
 MAX_REACH = 50.0
 
-# Probabilities closer to 0 or 1 than this are written as a bound.
-MIN_CHANCE_WRITTEN = 1e-4
-# Quantile of the normal distribution for 95% intervals.
-Z_95 = 1.959964
-
 
 class ClassStyle(NamedTuple):
     """Color, line, hatch and marker of a class."""
@@ -220,56 +214,6 @@ def _make_visible(sign: str) -> str:
     if kind in ("Cc", "Cs", "Cn", "Zl", "Zp"):
         return sign.encode("unicode_escape").decode()
     return "" if kind == "Cf" and sign != "\u200d" else sign
-
-
-def format_three(value: float) -> str:
-    """Format a number with three significant digits and a real minus sign.
-
-    >>> format_three(0.0863785), format_three(-21.7578), format_three(1234567.0), format_three(2.3e-7)
-    ('0.0864', '−21.8', '1,230,000', '2.3e−07')
-    """
-    if value != 0.0 and abs(value) < MIN_CHANCE_WRITTEN:
-        return f"{value:.3g}".replace("-", "−")
-    rounded = float(f"{value:.3g}")
-    text = f"{rounded:,.0f}" if abs(rounded) >= 1000.0 else f"{rounded:.6g}"
-    return text.replace("-", "−")
-
-
-def format_probability(chance: float) -> str:
-    """Format a probability as a percentage. Values next to 0 and 1 are written as bounds.
-
-    >>> format_probability(0.795417), format_probability(0.999989), format_probability(0.0), format_probability(0.5)
-    ('79.5%', '> 99.99%', '< 0.01%', '50%')
-    """
-    if chance > 1.0 - MIN_CHANCE_WRITTEN:
-        return "> 99.99%"
-    if chance < MIN_CHANCE_WRITTEN:
-        return "< 0.01%"
-    digits = 2 if min(chance, 1.0 - chance) < 0.01 else 1  # 0.12% and 99.88%, but 12.3%
-    text = f"{100.0 * chance:.{digits}f}"
-    return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
-
-
-def format_decibans(decibans: float) -> str:
-    """Format evidence with its sign, infinite evidence as ∞.
-
-    >>> format_decibans(-2.55), format_decibans(float("inf")), format_decibans(-0.01)
-    ('−2.5', '+∞', '0.0')
-    """
-    text = format_signed(decibans).replace("-", "−")
-    return "0.0" if text in ("+0.0", "−0.0") else text
-
-
-def wilson_interval(share: Floats, rows: Floats) -> tuple[Floats, Floats]:
-    """Return the 95% Wilson interval of a share of rows.
-
-    >>> [round(float(bound), 3) for bound in wilson_interval(np.array(1.0), np.array(20.0))]
-    [0.839, 1.0]
-    """
-    scale = 1.0 + Z_95**2 / rows
-    middle = (share + Z_95**2 / (2.0 * rows)) / scale
-    half = Z_95 * np.sqrt(share * (1.0 - share) / rows + Z_95**2 / (4.0 * rows**2)) / scale
-    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
 def style_axes(ax: Axes, title: str = "", x: str = "", y: str = "", *, pad: float | None = None) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.explain.calculation import clip_infinite
+from deciban.explain.calculation import clip_infinite, format_decibans
 from deciban.explain.columns import compute_column_evidence, format_cell, read_row_values
 from deciban.plot.display import (
     LINE_COLOR,
@@ -17,9 +17,7 @@ from deciban.plot.display import (
     Display,
     draw_zero_line,
     escape_text,
-    format_decibans,
     format_name,
-    format_probability,
     get_fitted,
     make_axes,
     style_axes,
@@ -27,7 +25,7 @@ from deciban.plot.display import (
 from deciban.scoring.predict import align_rows
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_digits, shorten
+from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_digits, format_probability, shorten
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
 # Columns with a bar of their own; the others share one.
@@ -216,7 +214,8 @@ class EvidenceDisplay(Display):
             if infinite:  # an arrow: the bar has no end
                 ax.plot(end, row, marker=">" if side > 0.0 else "<", markersize=12, color=color, clip_on=False)
             away = (9.0 if infinite else 3.0) * side
-            ax.annotate(format_decibans(decibans[row]), (end, row), (away, 0.0), textcoords="offset points",
+            rounded = decibans[row] if abs(decibans[row]) >= 0.05 else 0.0  # not −0.0
+            ax.annotate(format_decibans(rounded), (end, row), (away, 0.0), textcoords="offset points",
                         va="center", ha="left" if side > 0.0 else "right", fontsize=SMALL_SIZE)  # fmt: skip
         ends = [end for _, *both in bars for end in both]
         room = max(0.11 * (max(ends) - min(ends)), 0.5)

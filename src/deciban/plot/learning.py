@@ -7,14 +7,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.evaluation.metrics import Evaluation
+from deciban.evaluation.metrics import Z_95, Evaluation, wilson_interval
 from deciban.evaluation.validation import evaluate_rows, separate_fold
 from deciban.fitting.fit import count_examples, open_examples
 from deciban.fitting.update import replace_counts
 from deciban.model.fitted import Fitted
 from deciban.plot.display import (
     QUIET_COLOR,
-    Z_95,
     Axes,
     Display,
     add_legend,
@@ -23,7 +22,6 @@ from deciban.plot.display import (
     get_fitted,
     make_panels,
     style_axes,
-    wilson_interval,
 )
 from deciban.tables.examples import LabeledTable
 from deciban.util.arrays import Floats, Integers

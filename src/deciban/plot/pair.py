@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from deciban.explain.calculation import format_decibans
 from deciban.explain.column_values import (
     ColumnValues,
     compute_evidence_alone,
@@ -17,9 +18,7 @@ from deciban.plot.display import (
     Axes,
     Display,
     find_evidence_limits,
-    format_decibans,
     format_name,
-    format_three,
     get_fitted,
     get_positions,
     label_values,
@@ -30,6 +29,7 @@ from deciban.plot.display import (
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import data_frame
+from deciban.util.text_tables import format_three
 
 # Points of a number along each side of a heat map.
 MAP_POINTS = 121

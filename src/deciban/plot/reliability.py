@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban.evaluation.metrics import Calibration
+from deciban.evaluation.metrics import Calibration, wilson_interval
 from deciban.plot.display import (
     QUIET_COLOR,
     SMALL_SIZE,
@@ -13,14 +13,13 @@ from deciban.plot.display import (
     ClassStyle,
     Display,
     escape_text,
-    format_three,
     get_curve_styles,
     make_panels,
     style_axes,
-    wilson_interval,
 )
 from deciban.plot.scored_rows import check_posteriors, score_rows
 from deciban.util.frames import data_frame
+from deciban.util.text_tables import format_three
 
 # Bins of the predicted probability, as in `Calibration`.
 N_BINS = 15

@@ -1,11 +1,11 @@
 """Sections of a report as HTML; each column is a card with a chart and its table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from deciban.explain.calculation import format_signed as plain_signed
+from deciban.explain.calculation import format_decibans
 from deciban.explain.column_values import ColumnValues
 from deciban.report.data import MANY_LINES, MAX_CATEGORIES_SHOWN, OPEN_COLUMNS, ColumnData, ReportData
 from deciban.report.svg import bar_chart, calibration_chart, dot, line_chart, waterfall
@@ -15,7 +15,7 @@ from deciban.util.text_tables import (
     format_amount,
     format_class,
     format_probability,
-    format_short,
+    format_three,
     list_names,
 )
 from deciban.web.html import Html, details, html_table, note, paragraph, tag, tiles
@@ -40,7 +40,7 @@ def model_section(data: dict[str, Any]) -> list[Html]:
         ("columns", format_amount(model["columns"])),
         ("target", model["target"] or "separate labels"),
     ]
-    lines = [(one["class"], format_amount(one["rows"]), format_short(one["prior"])) for one in model["classes"]]
+    lines = [(one["class"], format_amount(one["rows"]), format_three(one["prior"])) for one in model["classes"]]
     found = [tiles(sizes), paragraph(_sentence(model["tuning"]))]
     if model["stale"]:
         found.append(note("The counts have changed since tuning; the weights are out of date."))
@@ -85,8 +85,8 @@ def quality_section(data: dict[str, Any]) -> list[Html]:
         paragraph(f"Measured on {quality['source']}."),
         tiles((name, value) for name, value in metrics.items() if value),
         paragraph(
-            f"Baseline, always {baseline['class']}: accuracy {format_short(baseline['accuracy'])}, "
-            f"log-loss {format_short(baseline['log_loss'])}."
+            f"Baseline, always {baseline['class']}: accuracy {format_three(baseline['accuracy'])}, "
+            f"log-loss {format_three(baseline['log_loss'])}."
         ),
         *([] if quality["beats_baseline"] else [note(NO_BETTER)]),
         *_gaps(quality),
@@ -110,7 +110,7 @@ def _unknown_quality(quality: dict[str, Any]) -> list[Html]:
     found = [note(quality["cannot_know"])]
     if (tuning := quality.get("tuning")) is not None:
         left_out = f"Measured during tuning on {format_amount(tuning['rows'])} left-out training rows"
-        metrics = f"accuracy {format_short(tuning['accuracy'])}, log-loss {format_short(tuning['log_loss'])}"
+        metrics = f"accuracy {format_three(tuning['accuracy'])}, log-loss {format_three(tuning['log_loss'])}"
         found.append(paragraph(f"{left_out}: {metrics}."))
     return found
 
@@ -146,12 +146,7 @@ def _confusions(quality: dict[str, Any]) -> list[Html]:
 
 
 def _metric(value: float | None) -> str:
-    return "" if value is None else format_short(value)
-
-
-def signed(decibans: float, digits: int = 1) -> str:
-    """Format evidence with a sign, a true minus included."""
-    return plain_signed(decibans, digits).replace("-", "−")
+    return "" if value is None else format_three(value)
 
 
 def columns_section(contents: ReportData) -> list[Html]:
@@ -237,8 +232,8 @@ def decisions_section(data: dict[str, Any]) -> list[Html]:
         return [*found, note("The cost of decisions on new rows cannot be computed without such rows.")]
     cost, least = decisions["mean_cost"], decisions["baseline_cost"]
     summary = (
-        f"On {data['quality']['source']}, least-cost decisions cost {format_short(cost)} per row; "
-        f"always deciding {decisions['baseline_decision']}, the best single decision, would cost {format_short(least)}."
+        f"On {data['quality']['source']}, least-cost decisions cost {format_three(cost)} per row; "
+        f"always deciding {decisions['baseline_decision']}, the best single decision, would cost {format_three(least)}."
     )
     found.append(paragraph(summary))
     if len(decisions["classes"]) > MAX_CLASSES_TABLED:
@@ -265,10 +260,12 @@ def _row_card(one: dict[str, Any]) -> Html:
     if one["terms"]:
         title = f"Evidence for {one['predicted']} against {one['against']}, in decibans"
         labels, values = ([term[key] for term in one["terms"]] for key in ("label", "decibans"))
-        description = "; ".join(f"{name} {signed(value)}" for name, value in zip(labels, values, strict=True))
+        description = "; ".join(f"{name} {format_decibans(value)}" for name, value in zip(labels, values, strict=True))
         inside += [paragraph(title), waterfall(labels, values, f"{title}: {description}")]
     for column, words in one["words"].items():
-        inside.append(paragraph(f"{column}: " + ", ".join(f"{word} {signed(decibans)}" for word, decibans in words)))
+        inside.append(
+            paragraph(f"{column}: " + ", ".join(f"{word} {format_decibans(decibans)}" for word, decibans in words))
+        )
     return tag("div", inside, class_="card")
 
 
@@ -322,7 +319,11 @@ def _facts(data: dict[str, Any], short: bool = False) -> Html:
             why = "a value never seen in a class" if own else "a value seen only in the left-out row of a class"
             size = f"∞ decibans ({why} rules the class out)"
         known = f"mean {size}, {data['bits']:+.3f} bits"
-    reach = f"range {signed(data['least'])} to {signed(data['most'])} decibans" if "values" in data else ""
+    reach = (
+        f"range {format_decibans(data['least'])} to {format_decibans(data['most'])} decibans"
+        if "values" in data
+        else ""
+    )
     weights = "; ".join(
         f"{_together(one['columns'])} as {one['family'].split('(')[0]}, weight {one['weight']:.2g}"
         for one in data["blocks"]
@@ -345,7 +346,9 @@ def _evidence_chart(column: ColumnData, values: ColumnValues, names: Sequence[st
     title = f"evidence of {column.name} for {', '.join(names[shown][:TITLE_CLASSES])}, in decibans"
     if values.kind == "categories":
         places = _strongest(evidence)
-        numbers = [f"{values.names[k]} {signed(evidence[k, 0])}" for k in places] if evidence.shape[1] == 1 else []
+        numbers = (
+            [f"{values.names[k]} {format_decibans(evidence[k, 0])}" for k in places] if evidence.shape[1] == 1 else []
+        )
         return bar_chart(
             [values.names[k] for k in places], evidence[places], colors[shown], "; ".join([title, *numbers])
         )
@@ -363,7 +366,7 @@ def _ends(values: ColumnValues) -> tuple[str, str]:
     """Format the first and the last value."""
     if values.dates:
         return values.names[0], values.names[-1]
-    return format_short(values.positions[0]), format_short(values.positions[-1])
+    return format_three(values.positions[0]), format_three(values.positions[-1])
 
 
 def _limits(evidence: Floats) -> tuple[float, float]:
@@ -406,7 +409,7 @@ def _column_table(column: ColumnData, values: ColumnValues, names: Sequence[str]
     if values.kind != "categories":
         places = np.unique(np.linspace(0, len(values.cells) - 1, TABLE_LINES).astype(np.int64))
     lines = [
-        (values.names[k], *(signed(decibans, 2) for decibans in column.evidence[k, :TABLE_CLASSES].tolist()))
+        (values.names[k], *(format_decibans(decibans, 2) for decibans in column.evidence[k, :TABLE_CLASSES].tolist()))
         for k in places
     ]
     caption = f"evidence of {column.name} for each class, in decibans"
@@ -416,6 +419,12 @@ def _column_table(column: ColumnData, values: ColumnValues, names: Sequence[str]
 def _words(column: ColumnData) -> list[Html]:
     """Render the characteristic words of each class."""
     return [
-        paragraph(tag("strong", label), ": ", ", ".join(f"{word} {signed(decibans)}" for word, decibans in words))
+        paragraph(
+            tag("strong", label), ": ", ", ".join(f"{word} {format_decibans(decibans)}" for word, decibans in words)
+        )
         for label, words in column.words
     ]
+
+
+def _list_words(words: Iterable[tuple[str, float]]) -> str:
+    return ", ".join(f"{word} {format_decibans(decibans)}" for word, decibans in words)

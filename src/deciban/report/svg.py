@@ -5,9 +5,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from deciban.explain.calculation import clip_infinite, format_signed
+from deciban.evaluation.metrics import wilson_interval
+from deciban.explain.calculation import clip_infinite, format_decibans
 from deciban.util.arrays import Floats, Integers
-from deciban.util.text_tables import format_short, shorten
+from deciban.util.text_tables import format_three, shorten
 from deciban.web.html import Html, tag
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
@@ -30,8 +31,6 @@ AXIS_ROOM = 36
 # Bins with fewer rows are drawn hollow: their frequencies are uncertain.
 FEW_ROWS = 20
 
-# Normal quantile of the 95% intervals.
-QUANTILE_95 = 1.96
 
 # Height of a bar with its gap.
 BAR_STEP = 18
@@ -80,12 +79,12 @@ def line_chart(
             parts.append(_triangle(middle, edge, 0, -1 if above else 1, color))
             extreme = float(lines[places, k].max() if above else lines[places, k].min())
             if extreme in (np.nanmax(lines[:, k]), np.nanmin(lines[:, k])):
-                text = format_signed(extreme) if np.isinf(extreme) else _number_text(extreme)
+                text = format_decibans(extreme) if np.isinf(extreme) else format_three(extreme)
                 flip = middle > WIDE / 2
                 parts.append(
                     _text(middle + (-MARK - 2 if flip else MARK + 2), edge + (10 if above else -3), text, flip)
                 )
-    parts += [_text(left - 4, up(value) + 4, _number_text(value), end=True) for value in limits]
+    parts += [_text(left - 4, up(value) + 4, format_three(value), end=True) for value in limits]
     parts.append(_text(left, 11, label))
     parts.append(_text(left, HIGH - 6, shorten(ends[0], MAX_END_LENGTH)))
     parts.append(_text(WIDE - right, HIGH - 6, shorten(ends[1], MAX_END_LENGTH), end=True))
@@ -140,10 +139,11 @@ def calibration_chart(predicted: Floats, observed: Floats, weight: Floats, title
     low = min(0.5, float(np.min([predicted, observed], initial=0.5)))
     across, up = _scale(low, 1.0, left, wide - margin), _scale(low, 1.0, high - AXIS_ROOM, top)
     parts = [_zero(across(low), across(1.0), up(low), up(1.0)), _zero(left, wide - margin, up(low), up(low))]
-    for x, y, rows in zip(predicted.tolist(), observed.tolist(), weight.tolist(), strict=True):
+    intervals = zip(*(end.tolist() for end in wilson_interval(observed, weight)), strict=True)
+    points = zip(predicted.tolist(), observed.tolist(), weight.tolist(), intervals, strict=True)
+    for x, y, rows, (first, last) in points:
         radius = round(2.5 + 7.5 * (rows / float(weight.max())) ** 0.5, 1)
-        first, last = (min(max(end, low), 1.0) for end in _wilson_interval(y, rows))
-        parts.append(tag("line", x1=across(x), x2=across(x), y1=up(first), y2=up(last), stroke=FOR_COLOR))
+        parts.append(tag("line", x1=across(x), x2=across(x), y1=up(max(first, low)), y2=up(last), stroke=FOR_COLOR))
         hollow = rows < FEW_ROWS
         fill = "var(--panel)" if hollow else FOR_COLOR
         parts.append(tag("circle", cx=across(x), cy=up(y), r=radius, fill=fill, stroke=FOR_COLOR))
@@ -153,14 +153,6 @@ def calibration_chart(predicted: Floats, observed: Floats, weight: Floats, title
         parts.append(_text(across(value) + (6 if value == 1.0 else -4), high - 20, f"{value:.2g}", value == 1.0))
     parts.append(_text(wide - margin, high - 5, "predicted probability", end=True))
     return _picture(wide, high, title, parts)
-
-
-def _wilson_interval(share: float, rows: float) -> tuple[float, float]:
-    """Return Wilson's 95% interval of a share."""
-    squared = QUANTILE_95**2 / rows
-    middle = (share + squared / 2.0) / (1.0 + squared)
-    half = QUANTILE_95 * (share * (1.0 - share) / rows + squared / (4.0 * rows)) ** 0.5 / (1.0 + squared)
-    return middle - half, middle + half
 
 
 def dot(color: str) -> Html:
@@ -182,16 +174,12 @@ def _text(x: float, y: float, text: str, end: bool = False) -> Html:
     return tag("text", text, class_="end" if end else None, x=x, y=y)
 
 
-def _number_text(value: float) -> str:
-    return format_short(value).replace("-", "−")
-
-
 def _label(middle: float, text: str) -> Html:
     return _text(LABEL_ROOM - 6, middle + 4, shorten(text, MAX_LABEL_LENGTH), end=True)
 
 
 def _number(middle: float, value: float) -> Html:
-    return _text(WIDE - 4, middle + 4, format_signed(value).replace("-", "−"), end=True)
+    return _text(WIDE - 4, middle + 4, format_decibans(value), end=True)
 
 
 def _bar(start: float, end: float, middle: float, value: float) -> Html:

@@ -499,7 +499,7 @@ def _paths(source: str) -> list[str]:
             return files
         raise FileNotFoundError(f"{source}: no file matches this pattern")
     if not path.exists():
-        raise FileNotFoundError(f"{source}: file not found")
+        raise FileNotFoundError(f"{source}: no such file")
     if not os.access(path, os.R_OK):
         raise PermissionError(f"{source}: permission denied")
     return [str(path)]

@@ -8,6 +8,9 @@ from typing import Any
 # Decibans per nat: a deciban is ten times the common logarithm of odds.
 DECIBANS = 10.0 / math.log(10.0)
 
+# Probabilities closer to 0 or 1 than this are written as a bound.
+MIN_CHANCE_WRITTEN = 1e-4
+
 
 def align_table(lines: Iterable[Sequence[str]], right: Collection[int] = ()) -> str:
     """Return lines of cells as an aligned table; `right` lists the right-aligned columns, from 0.
@@ -127,26 +130,32 @@ def format_digits(value: float) -> str:
     return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
 
 
-def format_short(value: float) -> str:
-    """Format a number with three significant digits, without an exponent unless it is very small or large.
+def format_three(value: float) -> str:
+    """Format a number with three significant digits and a real minus sign.
 
-    >>> format_short(0.98574), format_short(3312.4), format_short(0.04781), format_short(1.0)
-    ('0.986', '3310', '0.0478', '1')
+    >>> format_three(0.0863785), format_three(-21.7578), format_three(1234567.0), format_three(2.3e-7)
+    ('0.0864', '−21.8', '1,230,000', '2.3e−07')
     """
-    return f"{float(f'{value:.3g}'):g}" if 1e-4 <= abs(value) < 1e6 else f"{value:.3g}"
+    if value != 0.0 and abs(value) < MIN_CHANCE_WRITTEN:
+        return f"{value:.3g}".replace("-", "−")
+    rounded = float(f"{value:.3g}")
+    text = f"{rounded:,.0f}" if abs(rounded) >= 1000.0 else f"{rounded:.6g}"
+    return text.replace("-", "−")
 
 
-def format_probability(value: float) -> str:
-    """Format a probability as a percentage with three significant digits, bounded at 0.01% and 99.99%.
+def format_probability(chance: float) -> str:
+    """Format a probability as a percentage. Values next to 0 and 1 are written as bounds.
 
-    >>> format_probability(0.95667), format_probability(1.0 - 1e-9), format_probability(1e-7), format_probability(0.5)
-    ('95.7%', '> 99.99%', '< 0.01%', '50%')
+    >>> format_probability(0.795417), format_probability(0.999989), format_probability(0.0), format_probability(0.5)
+    ('79.5%', '> 99.99%', '< 0.01%', '50%')
     """
-    if 0.0 < value < 1e-4:
-        return "< 0.01%"
-    if 0.9999 < value < 1.0:
+    if chance > 1.0 - MIN_CHANCE_WRITTEN:
         return "> 99.99%"
-    return f"{format_short(100.0 * value)}%"
+    if chance < MIN_CHANCE_WRITTEN:
+        return "< 0.01%"
+    digits = 2 if min(chance, 1.0 - chance) < 0.01 else 1  # 0.12% and 99.88%, but 12.3%
+    text = f"{100.0 * chance:.{digits}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
 
 
 def format_number(value: float) -> str:

@@ -173,7 +173,7 @@ def test_many_texts_are_cut_in_pieces_without_a_seam() -> None:
 
 def test_a_character_that_becomes_several_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """U+FDFA becomes four words: there is room for all of them wherever it comes."""
-    for name in ("_decoded", "_long_decoded", "_put_next", "put_character"):
+    for name in ("_decode", "_decode_long", "_put_next", "put_character"):
         monkeypatch.setattr(kernels.tokenize, name, getattr(kernels.tokenize, name).py_func)
     folded, pool = build_folding(True, True, True)
     for groups in range(50, 75):
@@ -264,14 +264,14 @@ def test_any_bytes(texts: list[bytes], options: dict[str, Any]) -> None:
 
 def test_decoding_stays_inside_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run as Python: a sequence that is cut off reads nothing of the next text, nor beyond the buffer."""
-    monkeypatch.setattr(kernels.tokenize, "_long_decoded", kernels.tokenize._long_decoded.py_func)
+    monkeypatch.setattr(kernels.tokenize, "_decode_long", kernels.tokenize._decode_long.py_func)
     folded, pool = build_folding(True, False, False)
     for one in INVALID:
         for after in (b"", b"\x80\x80\x80zz"):
             data, end = np.frombuffer(one + after, dtype=np.uint8), len(one)
             for i in range(end):
                 if data[i] >= 128:
-                    point, step = kernels.tokenize._decoded.py_func(data, i, end)
+                    point, step = kernels.tokenize._decode.py_func(data, i, end)
                     assert i + step <= end
                     assert 0 <= point < 0x110000
     assert folded.size == 0x110000

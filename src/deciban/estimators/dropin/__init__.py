@@ -1,1 +1,1 @@
-"""The drop-in classifiers, one file for each group; import them from `deciban.dropin`."""
+"""Drop-in classifiers; import them from `deciban.dropin`."""

@@ -1,4 +1,4 @@
-"""Covariance matrices from rows with weights, and the distributions of the discriminants."""
+"""Covariance matrices of weighted rows, and the distributions of the discriminants."""
 
 from copy import deepcopy
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from deciban.families.joint_gaussian import JointNormal, build_joint_normal, fin
 from deciban.statistics import Scatter
 from deciban.util.arrays import Floats
 
-# The least variance of a class's covariance matrix in any direction, in units of the columns' deviations.
+# Smallest variance of the covariance matrix of a class in any direction, in units of the standard deviations.
 MIN_FLOOR = 1e-7
 
-# What an eigenvalue of a correlation matrix must exceed to be more than rounding.
+# Smaller eigenvalues of a correlation matrix are rounding errors.
 MIN_EIGENVALUE = 1e-14
 
-# Rows of whole weights are repeated for an estimator that takes no weights; not more than so many.
+# Rows with integer weights are repeated for estimators without sample_weight, up to this many rows.
 MAX_REPEATED = 10_000_000
 
 
-def ledoit_wolf(rows: Floats, weights: Floats) -> Floats:
-    """The covariance shrunk by Ledoit and Wolf in units of the columns' deviations; weight k is the row k times."""
+def compute_ledoit_wolf(rows: Floats, weights: Floats) -> Floats:
+    """Return the Ledoit-Wolf covariance in units of the standard deviations; a weight of k counts a row k times."""
     total = weights.sum()
     if not total > 0.0:
         return np.zeros((rows.shape[1], rows.shape[1]))
@@ -42,8 +42,8 @@ def ledoit_wolf(rows: Floats, weights: Floats) -> Floats:
     return np.asarray(shrunk * np.outer(unit, unit))
 
 
-def estimated(estimator: Any, rows: Floats, weights: Floats) -> Floats:
-    """The covariance that a copy of an estimator of scikit-learn's kind finds."""
+def estimate_covariance(estimator: Any, rows: Floats, weights: Floats) -> Floats:
+    """Return the covariance found by a copy of a scikit-learn covariance estimator."""
     fitted, name = deepcopy(estimator), type(estimator).__name__
     if (weights == 1.0).all():
         fitted.fit(rows)
@@ -53,17 +53,16 @@ def estimated(estimator: Any, rows: Floats, weights: Floats) -> Floats:
         fitted.fit(np.repeat(rows, weights.astype(np.int64), axis=0))
     else:
         raise UsageError(
-            f"{name}.fit takes no sample_weight, and weights that are not whole numbers (or are too "
-            "many) cannot be given as repeated rows",
-            remedy="leave sample_weight out, or use a shrinkage",
+            f"{name}.fit does not accept sample_weight, and these weights cannot be expressed by repeating rows",
+            remedy="omit sample_weight, or use a shrinkage",
         )
     if not hasattr(fitted, "covariance_"):
         raise UsageError(f"{name} does not have a covariance_ attribute")
     return np.atleast_2d(fitted.covariance_)
 
 
-def own_normals(statistic: Scatter, covariance: Floats) -> JointNormal:
-    """The distributions of the quadratic discriminant; a class without rows has that of all rows together."""
+def make_class_normals(statistic: Scatter, covariance: Floats) -> JointNormal:
+    """Return the normal distributions of the quadratic discriminant; a class without rows gets that of all rows."""
     overall = statistic.merge_classes()
     unit = find_units(overall)
     seen = (statistic.weight > 0.0)[:, None, None]
@@ -73,11 +72,10 @@ def own_normals(statistic: Scatter, covariance: Floats) -> JointNormal:
 
 @dataclass(frozen=True)
 class Within:
-    """The linear discriminant's means and matrix, in units of the columns' deviations within classes, invertible.
+    """Means and invertible covariance of the linear discriminant, in units of the within-class standard deviations.
 
-    A direction in which no row differs from its class mean is no evidence if there are too few rows to see every
-    direction. Where there are enough, it has 1/(n+1) of the variance of all rows, as if the next one differed.
-    A column that does not vary at all has an infinite unit.
+    A direction without variance within classes is ignored if there are fewer rows than directions. Otherwise it gets
+    1/(n+1) of the variance of all rows. A constant column has an infinite unit.
     """
 
     center: Floats
@@ -107,8 +105,8 @@ class Within:
             rest = never.T @ total @ never / (rows + 1.0) + least * rest
         return cls(center, unit, mean, (known * values[kept]) @ known.T + never @ rest @ never.T)
 
-    def normals(self) -> JointNormal:
-        """The distributions of the classes."""
+    def make_normals(self) -> JointNormal:
+        """Return the normal distributions of the classes."""
         group = np.zeros(len(self.mean), dtype=np.int64)
         return JointNormal.of(self.center, self.unit, self.mean, self.matrix[None], group)
 

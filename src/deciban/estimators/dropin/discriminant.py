@@ -1,4 +1,4 @@
-"""scikit-learn's LinearDiscriminantAnalysis and QuadraticDiscriminantAnalysis."""
+"""Drop-in LinearDiscriminantAnalysis and QuadraticDiscriminantAnalysis."""
 
 import warnings
 from numbers import Integral, Real
@@ -10,8 +10,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from deciban.errors import DataError, UsageError
-from deciban.estimators.dropin.base import DropIn, empirical, given
-from deciban.estimators.dropin.covariance import estimated, ledoit_wolf
+from deciban.estimators.dropin.base import DropIn, check_priors, compute_empirical_prior
+from deciban.estimators.dropin.covariance import compute_ledoit_wolf, estimate_covariance
 from deciban.families import Family, JointGaussian, PerClass, Pooled
 from deciban.model.counts import Counts
 from deciban.statistics import Scatter
@@ -20,7 +20,7 @@ from deciban.util.arrays import Floats, log
 
 
 class Discriminant(DropIn):
-    """What the two share: one joint Gaussian block over all columns."""
+    """Base class of the discriminants: one joint Gaussian block of all columns."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
@@ -48,8 +48,8 @@ class Discriminant(DropIn):
                 "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
             )
 
-    def _own_covariances(self, counts: Counts, rows: LabeledTable | None) -> Floats:
-        """The covariance matrix of each class, shrunk or estimated according to the parameters."""
+    def _compute_class_covariances(self, counts: Counts, rows: LabeledTable | None) -> Floats:
+        """Return the covariance matrix of each class, shrunk or estimated according to the parameters."""
         statistic: Scatter = counts.statistics[0]
         weight = np.maximum(statistic.weight, 1e-300)[:, None, None]
         own = (statistic.scatter + statistic.scatter_low) / weight
@@ -60,7 +60,7 @@ class Discriminant(DropIn):
         if not self._needs_rows:
             return own
         if rows is None:
-            raise rows_needed()
+            raise make_rows_error()
         numbers = rows.table.numbers(range(rows.table.width)).astype(np.float64)
         weights = np.ones(len(numbers)) if rows.weights is None else rows.weights
         there = (weights > 0.0) & ~np.isnan(numbers).any(axis=1)
@@ -71,33 +71,33 @@ class Discriminant(DropIn):
 
     @property
     def _needs_rows(self) -> bool:
-        """Whether counts are not enough to estimate the covariance."""
+        """True if the covariance must be estimated from rows instead of counts."""
         return self.shrinkage == "auto" or self.covariance_estimator is not None
 
-    def _refuse_unlike(self, other: DropIn) -> None:
+    def _check_addable(self, other: DropIn) -> None:
         if self._needs_rows:
-            raise rows_needed()
-        super()._refuse_unlike(other)
+            raise make_rows_error()
+        super()._check_addable(other)
 
     def _from_rows(self, rows: Floats, weights: Floats) -> Floats:
         if self.covariance_estimator is None:
-            return ledoit_wolf(rows, weights)
-        return estimated(self.covariance_estimator, rows, weights)
+            return compute_ledoit_wolf(rows, weights)
+        return estimate_covariance(self.covariance_estimator, rows, weights)
 
     @property
     def means_(self) -> Any:
-        """The mean of each column in each class."""
+        """Mean of each column in each class."""
         return self._statistic.mean.astype(self._get_fitted().dtype)
 
     @property
     def priors_(self) -> Any:
-        """The prior of each class."""
+        """Prior of each class."""
         return np.exp(self._get_fitted().log_prior).astype(self._get_fitted().dtype)
 
 
-def rows_needed() -> UsageError:
+def make_rows_error() -> UsageError:
     return UsageError(
-        "this covariance is estimated from the rows themselves: fit all of them at once, or use a shrinkage in [0, 1]"
+        "this covariance must be estimated from all rows", remedy="fit all rows at once, or use a shrinkage in [0, 1]"
     )
 
 
@@ -115,7 +115,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         The share, from 0 to 1, by which covariances move toward their mean variance; "auto" by Ledoit and Wolf. None:
         not at all. Not with the solver "svd".
     priors : array-like of shape (n_classes,), default=None
-        The prior of each class. None: the share of each class.
+        Prior of each class. None: the class shares.
     n_components : int, default=None
         The dimensions of `transform`, at most min(n_classes - 1, n_features), which None stands for.
     store_covariance : bool, default=False
@@ -128,19 +128,19 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels of the classes, sorted.
+        Class labels, sorted.
     class_count_ : ndarray of shape (n_classes,)
-        The weight of the rows of each class.
+        Total weight of the rows of each class.
     n_features_in_ : int
-        The number of columns.
+        Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where they are all text.
+        Column names, if they are all strings.
     priors_ : ndarray of shape (n_classes,)
-        The prior of each class.
+        Prior of each class.
     means_ : ndarray of shape (n_classes, n_features)
-        The mean of each column in each class.
+        Mean of each column in each class.
     xbar_ : ndarray of shape (n_features,)
-        The mean over the classes, by their priors.
+        Mean over the classes, weighted by the priors.
     covariance_ : ndarray of shape (n_features, n_features)
         The covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
@@ -197,8 +197,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _log_prior(self, counts: Counts) -> Floats:
         if self.priors is None:
-            return empirical(counts)
-        priors = given(self.priors, counts)
+            return compute_empirical_prior(counts)
+        priors = check_priors(self.priors, counts)
         if (priors < 0).any():
             raise UsageError("priors must be non-negative")
         if abs(priors.sum() - 1.0) > 1e-5:
@@ -209,12 +209,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._check_solver("covariance estimator is not supported with svd solver. Try another solver")
         if rows is not None and max(counts.rows, counts.class_weight.sum()) <= counts.classes.size:
             raise DataError(f"The number of samples must be more than the number of classes (n_samples={counts.rows}).")
-        most = min(counts.classes.size - 1, counts.schema.width)
-        if self.n_components is not None and self.n_components > most:
+        max_components = min(counts.classes.size - 1, counts.schema.width)
+        if self.n_components is not None and self.n_components > max_components:
             raise UsageError("n_components cannot be larger than min(n_features, n_classes - 1).")
         complete = counts.statistics[0].weight
         share = complete / max(complete.sum(), 1e-300)
-        return np.asarray(np.einsum("c,cij->ij", share, self._own_covariances(counts, rows)))
+        return np.asarray(np.einsum("c,cij->ij", share, self._compute_class_covariances(counts, rows)))
 
     @property
     def _max_components(self) -> int:
@@ -227,20 +227,20 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @property
     def covariance_(self) -> Any:
-        """The covariance within classes; with the solver "svd" only if `store_covariance`."""
+        """Within-class covariance; with the solver "svd" only if `store_covariance`."""
         if self.solver == "svd" and not self.store_covariance:
-            raise AttributeError("covariance_ is kept only with store_covariance=True or another solver")
+            raise AttributeError("covariance_ is available only with store_covariance=True or another solver")
         covariance = self._get_fitted().covariance
         assert covariance is not None
         return covariance
 
     @property
     def xbar_(self) -> Any:
-        """The mean over the classes, by their priors."""
+        """Mean over the classes, weighted by the priors."""
         return self.priors_ @ self.means_
 
-    def _directions(self) -> tuple[Any, Any]:
-        """The columns that send rows to the discriminant space, and the share of the between-class variance of each."""
+    def _compute_directions(self) -> tuple[Any, Any]:
+        """Return the projection to the discriminant space, and the share of variance of each direction."""
         learned = self._get_fitted()
         within = learned.within
         values, vectors = np.linalg.eigh(within.matrix)
@@ -255,16 +255,16 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @property
     def scalings_(self) -> Any:
-        """The directions of `transform`, in units in which the covariance within classes is the identity."""
-        return self._directions()[0].astype(self._get_fitted().dtype)
+        """Directions of `transform`, scaled so that the within-class covariance is the identity."""
+        return self._compute_directions()[0].astype(self._get_fitted().dtype)
 
     @property
     def explained_variance_ratio_(self) -> Any:
-        """The share of the variance between classes that each direction has."""
-        return self._directions()[1].astype(self._get_fitted().dtype)
+        """Share of the between-class variance in each direction."""
+        return self._compute_directions()[1].astype(self._get_fitted().dtype)
 
-    def _linear_form(self) -> tuple[Any, Any]:
-        """Slopes and offsets of log P(class | row), up to a term that is the same for every class."""
+    def _compute_linear_form(self) -> tuple[Any, Any]:
+        """Return slopes and offsets of log P(class | row), up to a term that is the same for every class."""
         learned = self._get_fitted()
         likelihood = self._likelihood
         white = likelihood.whitened
@@ -275,53 +275,53 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @property
     def coef_(self) -> Any:
-        """The weights of the linear form, about their mean over classes; for two classes those of the log odds."""
-        slope, _ = self._linear_form()
+        """Weights of the linear form, centered over classes; for two classes, the weights of the log odds."""
+        slope, _ = self._compute_linear_form()
         slope = slope[1:] - slope[:1] if len(slope) == 2 else slope - slope.mean(axis=0)
         return slope.astype(self._get_fitted().dtype)
 
     @property
     def intercept_(self) -> Any:
-        """The offsets of the linear form, about their mean over classes; for two classes that of the log odds."""
-        _, offset = self._linear_form()
+        """Offsets of the linear form, centered over classes; for two classes, the offset of the log odds."""
+        _, offset = self._compute_linear_form()
         offset = offset[1:] - offset[:1] if len(offset) == 2 else offset - offset.mean()
         return offset.astype(self._get_fitted().dtype)
 
     def decision_function(self, X: Any) -> Any:
-        """The log joint of each class about its mean over classes; of two classes, the log odds of the second.
+        """Return the log joint centered over classes; for two classes, the log odds of the second class.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            The rows; NaN is a missing cell.
+            Rows; NaN is a missing value.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes) or (n_rows,)
-            The most probable class has the highest value; of two classes it is the second where the value is above 0.
+            The most probable class has the highest value; for two classes, positive values mean the second class.
         """
         joint = self.predict_joint_log_proba(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint - joint.mean(axis=1, keepdims=True)
 
     def transform(self, X: Any) -> Any:
-        """The rows in the space that separates the classes best; about their mean, but with the eigen solver.
+        """Project rows to the space that separates the classes best; centered, except with the solver "eigen".
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            The rows; NaN is a missing cell.
+            Rows; NaN is a missing value.
 
         Returns
         -------
         ndarray of shape (n_rows, n_components)
-            The first column separates the classes best.
+            Components, the one that separates the classes best first.
         """
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
-        scalings = self._directions()[0]
-        table = self._table(X)
+        scalings = self._compute_directions()[0]
+        table = self._make_table(X)
         if table.width != len(scalings):
-            raise self._other_width(table.width, len(scalings))
+            raise self._make_width_error(table.width, len(scalings))
         numbers = np.asarray(table.numbers(range(table.width)))
         center = 0.0 if self.solver == "eigen" else self.xbar_
         moved = (numbers - center) @ scalings[:, : self._max_components]
@@ -331,47 +331,47 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 class QuadraticDiscriminantAnalysis(Discriminant):
     """Quadratic discriminant analysis with scikit-learn's parameters and attributes, `partial_fit` and `sample_weight`.
 
-    A covariance matrix that has no inverse is raised in units of the columns' own deviations instead of being refused.
-    What differs from scikit-learn is in `docs/differences-from-scikit-learn.md`.
+    A singular covariance matrix is regularized in units of the standard deviations instead of raising an error.
+    See `docs/differences-from-scikit-learn.md` for differences from scikit-learn.
 
     Parameters
     ----------
     solver : {"svd", "eigen"}, default="svd"
-        Which of scikit-learn's solvers to agree with; it decides on which parameters are allowed.
+        Solver of scikit-learn to agree with; it determines the allowed parameters.
     shrinkage : "auto" or float, default=None
         The share, from 0 to 1, by which covariances move toward their mean variance; "auto" by Ledoit and Wolf. None:
         not at all. Not with the solver "svd".
     priors : array-like of shape (n_classes,), default=None
-        The prior of each class. None: the share of each class.
+        Prior of each class. None: the class shares.
     reg_param : float, default=0.0
         The share, from 0 to 1, of the identity in each covariance matrix.
     store_covariance : bool, default=False
-        Whether `covariance_` is there.
+        If True, `covariance_` is available.
     tol : float, default=1e-4
-        Taken for compatibility; it has no effect.
+        Accepted for compatibility; it has no effect.
     covariance_estimator : estimator with `fit` and `covariance_`, default=None
         Estimates the covariance instead. Not with the solver "svd".
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels of the classes, sorted.
+        Class labels, sorted.
     class_count_ : ndarray of shape (n_classes,)
-        The weight of the rows of each class.
+        Total weight of the rows of each class.
     n_features_in_ : int
-        The number of columns.
+        Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where they are all text.
+        Column names, if they are all strings.
     priors_ : ndarray of shape (n_classes,)
-        The prior of each class.
+        Prior of each class.
     means_ : ndarray of shape (n_classes, n_features)
-        The mean of each column in each class.
+        Mean of each column in each class.
     covariance_ : list of ndarray of shape (n_features, n_features)
-        The covariance matrix of each class.
+        Covariance matrix of each class.
     scalings_ : list of ndarray of shape (n_features,)
-        The variances of each class along its principal axes, the largest first.
+        Variances of each class along its principal axes, largest first.
     rotations_ : list of ndarray of shape (n_features, n_features)
-        These axes, as columns.
+        Principal axes, as columns.
 
     See Also
     --------
@@ -417,22 +417,22 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         return JointGaussian(PerClass())
 
     def _log_prior(self, counts: Counts) -> Floats:
-        return empirical(counts) if self.priors is None else log(given(self.priors, counts))
+        return compute_empirical_prior(counts) if self.priors is None else log(check_priors(self.priors, counts))
 
     def _covariance(self, counts: Counts, rows: LabeledTable | None) -> Floats:
         self._check_solver("covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead.")
         if counts.classes.size < 2:
             raise DataError(f"The number of classes has to be greater than one. Got {counts.classes.size} class.")
         if rows is not None:
-            _refuse_alone(rows)
-        own = self._own_covariances(counts, rows)
+            _check_class_sizes(rows)
+        own = self._compute_class_covariances(counts, rows)
         return (1.0 - self.reg_param) * own + self.reg_param * np.eye(own.shape[1])
 
     @property
     def covariance_(self) -> Any:
-        """The covariance matrix of each class; only if `store_covariance`."""
+        """Covariance matrix of each class; only if `store_covariance`."""
         if not self.store_covariance:
-            raise AttributeError("covariance_ is kept only with store_covariance=True")
+            raise AttributeError("covariance_ is available only with store_covariance=True")
         return list(self._matrices())
 
     def _matrices(self) -> Floats:
@@ -442,33 +442,33 @@ class QuadraticDiscriminantAnalysis(Discriminant):
 
     @property
     def scalings_(self) -> Any:
-        """The variances of each class along its principal axes, the largest first."""
+        """Variances of each class along its principal axes, largest first."""
         return [linalg.eigvalsh(matrix)[::-1] for matrix in self._matrices()]
 
     @property
     def rotations_(self) -> Any:
-        """The principal axes of each class, as columns."""
+        """Principal axes of each class, as columns."""
         return [linalg.eigh(matrix)[1][:, ::-1] for matrix in self._matrices()]
 
     def decision_function(self, X: Any) -> Any:
-        """The log joint of each class, up to a common term; of two classes, the log odds of the second.
+        """Return the log joint of each class, up to a common term; for two classes, the log odds of the second class.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            The rows; NaN is a missing cell.
+            Rows; NaN is a missing value.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes) or (n_rows,)
-            The most probable class has the highest value; of two classes it is the second where the value is above 0.
+            The most probable class has the highest value; for two classes, positive values mean the second class.
         """
         joint = self.predict_joint_log_proba(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
 
 
-def _refuse_alone(rows: LabeledTable) -> None:
-    """A class has more than one row, or one that counts as several."""
+def _check_class_sizes(rows: LabeledTable) -> None:
+    """Raise a DataError if a class has a single row of weight 1 or less."""
     weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
     there = (rows.labels.codes >= 0) & (weights > 0.0)
     codes, classes = rows.labels.codes[there], rows.labels.classes

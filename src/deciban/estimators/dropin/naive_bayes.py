@@ -1,4 +1,4 @@
-"""scikit-learn's naive Bayes classifiers: GaussianNB, MultinomialNB, ComplementNB, BernoulliNB and CategoricalNB."""
+"""Drop-in naive Bayes classifiers: GaussianNB, MultinomialNB, ComplementNB, BernoulliNB and CategoricalNB."""
 
 import warnings
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 
 from deciban import kernels
 from deciban.errors import DataError, UsageError
-from deciban.estimators.dropin.base import DropIn, empirical, given
+from deciban.estimators.dropin.base import DropIn, check_priors, compute_empirical_prior
 from deciban.families import Bernoulli, Categorical, Complement, Family, Gaussian, Multinomial
 from deciban.families.base.checks import raise_unless
 from deciban.families.categorical import CategoricalLikelihood
@@ -23,44 +23,44 @@ from deciban.statistics import Levels, Moments
 from deciban.tables.table import Matrix, Readable, SparseMatrix
 from deciban.util.arrays import MAX_AMOUNT, Floats, Numbers, log, scatter_to
 
-# Below this, scikit-learn replaces a smoothing unless it is forced to keep it.
+# scikit-learn raises a smaller smoothing to this unless force_alpha is set.
 MIN_ALPHA = 1e-10
 
 
 class GaussianNB(DropIn):
     """Gaussian naive Bayes with scikit-learn's parameters and attributes.
 
-    What differs from scikit-learn is in `docs/differences-from-scikit-learn.md`.
+    See `docs/differences-from-scikit-learn.md` for differences from scikit-learn.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,), default=None
-        The prior of each class. None: the share of each class.
+        Prior of each class. None: the class shares.
     var_smoothing : float, default=1e-9
-        The share of the *column's own* variance that is added to each variance.
+        Share of the variance of the *column itself* that is added to each of its variances.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels of the classes, sorted.
+        Class labels, sorted.
     class_count_ : ndarray of shape (n_classes,)
-        The weight of the rows of each class.
+        Total weight of the rows of each class.
     n_features_in_ : int
-        The number of columns.
+        Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where they are all text.
+        Column names, if they are all strings.
     class_prior_ : ndarray of shape (n_classes,)
-        The prior of each class.
+        Prior of each class.
     theta_ : ndarray of shape (n_classes, n_features)
-        The mean of each column in each class.
+        Mean of each column in each class.
     var_ : ndarray of shape (n_classes, n_features)
-        The variance of each column in each class.
+        Variance of each column in each class.
     epsilon_ : ndarray of shape (n_features,)
-        What was added to the variances of each column.
+        Amount added to the variances of each column.
 
     See Also
     --------
-    BayesClassifier : All kinds of columns, tuned posteriors, explanations, decisions.
+    BayesClassifier : Columns of all types, tuned posteriors, explanations, decisions.
     sklearn.naive_bayes.GaussianNB : The original.
 
     Examples
@@ -89,8 +89,8 @@ class GaussianNB(DropIn):
 
     def _log_prior(self, counts: Counts) -> Floats:
         if self.priors is None:
-            return empirical(counts)
-        priors = given(self.priors, counts)
+            return compute_empirical_prior(counts)
+        priors = check_priors(self.priors, counts)
         if not np.isclose(priors.sum(), 1.0):
             raise UsageError("The sum of the priors should be 1.")
         if (priors < 0).any():
@@ -99,32 +99,32 @@ class GaussianNB(DropIn):
 
     @property
     def class_count_(self) -> Any:
-        """The weight of the rows of each class."""
+        """Total weight of the rows of each class."""
         return self._get_fitted().counts.class_weight.astype(self._get_fitted().dtype)
 
     @property
     def class_prior_(self) -> Any:
-        """The prior of each class."""
+        """Prior of each class."""
         return np.exp(self._get_fitted().log_prior).astype(self._get_fitted().dtype)
 
     @property
     def theta_(self) -> Any:
-        """The mean of each column in each class."""
+        """Mean of each column in each class."""
         return self._statistic.mean.astype(self._get_fitted().dtype)
 
     @property
     def epsilon_(self) -> Any:
-        """What was added to the variances of each column."""
+        """Amount added to the variances of each column."""
         return self.var_smoothing * self._statistic.merge_classes().variance()[0]
 
     @property
     def var_(self) -> Any:
-        """The variance of each column in each class."""
+        """Variance of each column in each class."""
         return self._likelihood.variance.T.astype(self._get_fitted().dtype)
 
     @staticmethod
     def _update_mean_variance(n_past: float, mu: Any, var: Any, X: Any, sample_weight: Any = None) -> Any:
-        """Mean and variance of n_past rows and those of X together."""
+        """Return mean and variance of n_past rows and those of X together."""
         rows = np.asarray(X, dtype=np.float64)
         weight, mean, variance = (np.full((1, rows.shape[1]), each, dtype=np.float64) for each in (n_past, mu, var))
         none = np.zeros_like(mean)
@@ -137,7 +137,7 @@ class GaussianNB(DropIn):
 
 
 class DiscreteNB(DropIn):
-    """What the naive Bayes classifiers of counts share."""
+    """Base class of the discrete naive Bayes classifiers."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
@@ -153,7 +153,7 @@ class DiscreteNB(DropIn):
     n_features_in_: int
 
     def _check_alpha(self) -> Any:
-        """The smoothing to use: a number, or one for each column."""
+        """Return the smoothing: a number, or one per column."""
         alpha: Any = self.alpha if isinstance(self.alpha, Real) else np.asarray(self.alpha, dtype=np.float64)
         if isinstance(alpha, np.ndarray):
             if alpha.shape[0] != self.n_features_in_:
@@ -172,18 +172,18 @@ class DiscreteNB(DropIn):
             return np.maximum(alpha, MIN_ALPHA)
         return alpha
 
-    def _smoothing(self) -> float | tuple[float, ...]:
+    def _get_smoothing(self) -> float | tuple[float, ...]:
         alpha = self._check_alpha()
         return tuple(alpha.tolist()) if isinstance(alpha, np.ndarray) and alpha.ndim else float(alpha)
 
     def _log_prior(self, counts: Counts) -> Floats:
         if self.class_prior is not None:
-            return log(given(self.class_prior, counts))
+            return log(check_priors(self.class_prior, counts))
         if self.fit_prior:
-            return empirical(counts)
+            return compute_empirical_prior(counts)
         return np.full(counts.classes.size, -np.log(counts.classes.size))
 
-    def _explain_refusal(self, table: Matrix | SparseMatrix) -> None:
+    def _raise_sklearn_error(self, table: Matrix | SparseMatrix) -> None:
         stored = table.array if isinstance(table, Matrix) else table.cells.stored
         if self._only_positive and stored.size and stored.min() < 0:
             raise DataError(f"Negative values in data passed to {type(self).__name__} (input X)")
@@ -192,7 +192,7 @@ class DiscreteNB(DropIn):
 
     @property
     def class_log_prior_(self) -> Any:
-        """The log prior of each class."""
+        """Log prior of each class."""
         return self._get_fitted().log_prior
 
     def __sklearn_tags__(self) -> Tags:
@@ -205,39 +205,39 @@ class DiscreteNB(DropIn):
 class MultinomialNB(DiscreteNB):
     """Multinomial naive Bayes with scikit-learn's parameters and attributes, for counts such as those of words.
 
-    What differs from scikit-learn is in `docs/differences-from-scikit-learn.md`.
+    See `docs/differences-from-scikit-learn.md` for differences from scikit-learn.
 
     Parameters
     ----------
     alpha : float or array-like of shape (n_features,), default=1.0
-        The smoothing; one for all columns or one for each. 0 is none.
+        Smoothing, for all columns or per column. 0: no smoothing.
     force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is; otherwise it is raised to that, with a warning.
+        If False, an alpha below 1e-10 is raised to that, with a warning.
     fit_prior : bool, default=True
-        Whether the prior is the share of each class; otherwise all classes have the same.
+        If True, use the class shares as the prior; otherwise a uniform prior.
     class_prior : array-like of shape (n_classes,), default=None
-        The prior of each class. None: by `fit_prior`.
+        Prior of each class. None: determined by `fit_prior`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels of the classes, sorted.
+        Class labels, sorted.
     class_count_ : ndarray of shape (n_classes,)
-        The weight of the rows of each class.
+        Total weight of the rows of each class.
     n_features_in_ : int
-        The number of columns.
+        Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where they are all text.
+        Column names, if they are all strings.
     class_log_prior_ : ndarray of shape (n_classes,)
-        The log prior of each class.
+        Log prior of each class.
     feature_count_ : ndarray of shape (n_classes, n_features)
-        The total of each column in each class.
+        Sum of each column in each class.
     feature_log_prob_ : ndarray of shape (n_classes, n_features)
         log P(column | class).
 
     See Also
     --------
-    ComplementNB : Scores by what the other classes lack.
+    ComplementNB : Scores from the counts of the other classes.
     sklearn.naive_bayes.MultinomialNB : The original.
 
     Examples
@@ -260,59 +260,59 @@ class MultinomialNB(DiscreteNB):
         self.class_prior = class_prior
 
     def _family(self, columns: int) -> Family:
-        return Multinomial(alpha=self._smoothing())
+        return Multinomial(alpha=self._get_smoothing())
 
     @property
     def feature_count_(self) -> Any:
-        """The total of each column in each class."""
+        """Sum of each column in each class."""
         return self._statistic.total
 
     @property
     def feature_log_prob_(self) -> Any:
-        """log P(column | class)."""
+        """Log P(column | class)."""
         return self._likelihood.log_share.T
 
 
 class ComplementNB(DiscreteNB):
-    """Complement naive Bayes with scikit-learn's parameters and attributes: a score, which leaves the prior out.
+    """Complement naive Bayes with scikit-learn's parameters and attributes. Its score ignores the prior.
 
-    What differs from scikit-learn is in `docs/differences-from-scikit-learn.md`.
+    See `docs/differences-from-scikit-learn.md` for differences from scikit-learn.
 
     Parameters
     ----------
     alpha : float or array-like of shape (n_features,), default=1.0
-        The smoothing; one for all columns or one for each. 0 is none.
+        Smoothing, for all columns or per column. 0: no smoothing.
     force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is; otherwise it is raised to that, with a warning.
+        If False, an alpha below 1e-10 is raised to that, with a warning.
     fit_prior : bool, default=True
-        Whether `class_log_prior_` is the share of each class; it does not enter the score.
+        If True, `class_log_prior_` holds the class shares. The score does not use them.
     class_prior : array-like of shape (n_classes,), default=None
-        The prior of each class. None: by `fit_prior`.
+        Prior of each class. None: determined by `fit_prior`.
     norm : bool, default=False
-        Whether the weights of each class are divided by the sum of their sizes.
+        If True, divide the weights of each class by the sum of their absolute values.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels of the classes, sorted.
+        Class labels, sorted.
     class_count_ : ndarray of shape (n_classes,)
-        The weight of the rows of each class.
+        Total weight of the rows of each class.
     n_features_in_ : int
-        The number of columns.
+        Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where they are all text.
+        Column names, if they are all strings.
     class_log_prior_ : ndarray of shape (n_classes,)
-        The log prior of each class.
+        Log prior of each class.
     feature_count_ : ndarray of shape (n_classes, n_features)
-        The total of each column in each class.
+        Sum of each column in each class.
     feature_all_ : ndarray of shape (n_features,)
-        The total of each column over all classes.
+        Sum of each column over all classes.
     feature_log_prob_ : ndarray of shape (n_classes, n_features)
-        What each occurrence adds to the score of a class.
+        Amount that each occurrence adds to the score of a class.
 
     See Also
     --------
-    MultinomialNB : The likelihood of the same counts.
+    MultinomialNB : A likelihood for the same counts.
     sklearn.naive_bayes.ComplementNB : The original.
 
     Examples
@@ -344,65 +344,65 @@ class ComplementNB(DiscreteNB):
         self.norm = norm
 
     def _family(self, columns: int) -> Family:
-        return Complement(alpha=self._smoothing(), norm=self.norm)
+        return Complement(alpha=self._get_smoothing(), norm=self.norm)
 
     def _log_prior(self, counts: Counts) -> Floats:
-        super()._log_prior(counts)  # for its checks
+        super()._log_prior(counts)  # checks the parameters
         return np.zeros(counts.classes.size)
 
     @property
     def class_log_prior_(self) -> Any:
-        """The log prior of each class, which does not enter the score."""
+        """Log prior of each class, which the score does not use."""
         return super()._log_prior(self._get_fitted().counts)
 
     @property
     def feature_count_(self) -> Any:
-        """The total of each column in each class."""
+        """Sum of each column in each class."""
         return self._statistic.total
 
     @property
     def feature_all_(self) -> Any:
-        """The total of each column over all classes."""
+        """Sum of each column over all classes."""
         return self.feature_count_.sum(axis=0)
 
     @property
     def feature_log_prob_(self) -> Any:
-        """What each occurrence adds to the score of a class."""
+        """Amount that each occurrence adds to the score of a class."""
         return self._likelihood.weight.T
 
 
 class BernoulliNB(DiscreteNB):
-    """Bernoulli naive Bayes with scikit-learn's parameters and attributes, for columns of yes and no.
+    """Bernoulli naive Bayes with scikit-learn's parameters and attributes, for binary columns.
 
-    What differs from scikit-learn is in `docs/differences-from-scikit-learn.md`.
+    See `docs/differences-from-scikit-learn.md` for differences from scikit-learn.
 
     Parameters
     ----------
     alpha : float or array-like of shape (n_features,), default=1.0
-        The smoothing; one for all columns or one for each. 0 is none.
+        Smoothing, for all columns or per column. 0: no smoothing.
     force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is; otherwise it is raised to that, with a warning.
+        If False, an alpha below 1e-10 is raised to that, with a warning.
     binarize : float, default=0.0
-        Cells above it count as 1, others as 0. None: the cells are 0 and 1.
+        Threshold: cells above it count as 1, others as 0. None: cells are already 0 and 1.
     fit_prior : bool, default=True
-        Whether the prior is the share of each class; otherwise all classes have the same.
+        If True, use the class shares as the prior; otherwise a uniform prior.
     class_prior : array-like of shape (n_classes,), default=None
-        The prior of each class. None: by `fit_prior`.
+        Prior of each class. None: determined by `fit_prior`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels of the classes, sorted.
+        Class labels, sorted.
     class_count_ : ndarray of shape (n_classes,)
-        The weight of the rows of each class.
+        Total weight of the rows of each class.
     n_features_in_ : int
-        The number of columns.
+        Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where they are all text.
+        Column names, if they are all strings.
     class_log_prior_ : ndarray of shape (n_classes,)
-        The log prior of each class.
+        Log prior of each class.
     feature_count_ : ndarray of shape (n_classes, n_features)
-        How many cells of each column are 1 in each class.
+        Number of cells equal to 1, for each column and class.
     feature_log_prob_ : ndarray of shape (n_classes, n_features)
         log P(1 | class).
 
@@ -445,24 +445,24 @@ class BernoulliNB(DiscreteNB):
         self.class_prior = class_prior
 
     def _family(self, columns: int) -> Family:
-        return Bernoulli(alpha=self._smoothing(), threshold=self.binarize)
+        return Bernoulli(alpha=self._get_smoothing(), threshold=self.binarize)
 
     @property
     def feature_count_(self) -> Any:
-        """How many cells of each column are 1 in each class."""
+        """Number of cells equal to 1, for each column and class."""
         return self._statistic.total
 
     @property
     def feature_log_prob_(self) -> Any:
-        """log P(1 | class) of each column."""
+        """Log P(1 | class) of each column."""
         return self._likelihood.one.T
 
 
 @dataclass(frozen=True, repr=False)
 class CodesFromZero(Categorical):
-    """Categories 0, 1, ..., at least `least` of them in each column, all of which count whether they occur or not."""
+    """Categories 0, 1, ..., with at least `min_sizes` categories per column, whether they occur or not."""
 
-    least: tuple[int, ...] = ()
+    min_sizes: tuple[int, ...] = ()
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
         cells = super().read(batch, columns)
@@ -472,9 +472,9 @@ class CodesFromZero(Categorical):
 
     def estimate(self, statistic: Levels) -> CategoricalLikelihood:
         levels, counts = [], []
-        for column, table, least in zip(statistic.levels, statistic.tables, self.least, strict=True):
+        for column, table, min_size in zip(statistic.levels, statistic.tables, self.min_sizes, strict=True):
             codes = column.to_numpy().astype(np.int64) if len(column) else np.zeros(0, dtype=np.int64)
-            size = max(least, int(codes.max(initial=-1)) + 1)
+            size = max(min_size, int(codes.max(initial=-1)) + 1)
             levels.append(pa.array(np.arange(size)))
             counts.append(scatter_to(table, codes, size, axis=1))
         return CategoricalLikelihood.of(levels, counts, self.alpha, self.unseen)
@@ -483,44 +483,44 @@ class CodesFromZero(Categorical):
 class CategoricalNB(DiscreteNB):
     """Categorical naive Bayes with scikit-learn's parameters and attributes, for categories 0, 1, 2 and so on.
 
-    A category that was never seen is no evidence; scikit-learn's raises an IndexError. What differs from scikit-learn
-    is in `docs/differences-from-scikit-learn.md`.
+    A category not seen in training is ignored; scikit-learn raises an IndexError. See
+    `docs/differences-from-scikit-learn.md` for other differences.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        The smoothing. 0 is none.
+        Smoothing. 0: no smoothing.
     force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is; otherwise it is raised to that, with a warning.
+        If False, an alpha below 1e-10 is raised to that, with a warning.
     fit_prior : bool, default=True
-        Whether the prior is the share of each class; otherwise all classes have the same.
+        If True, use the class shares as the prior; otherwise a uniform prior.
     class_prior : array-like of shape (n_classes,), default=None
-        The prior of each class. None: by `fit_prior`.
+        Prior of each class. None: determined by `fit_prior`.
     min_categories : int or array-like of shape (n_features,), default=None
-        The least number of categories of each column. None: those that occur.
+        Minimum number of categories per column. None: the categories that occur.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels of the classes, sorted.
+        Class labels, sorted.
     class_count_ : ndarray of shape (n_classes,)
-        The weight of the rows of each class.
+        Total weight of the rows of each class.
     n_features_in_ : int
-        The number of columns.
+        Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where they are all text.
+        Column names, if they are all strings.
     class_log_prior_ : ndarray of shape (n_classes,)
-        The log prior of each class.
+        Log prior of each class.
     category_count_ : list of ndarray of shape (n_classes, n_categories)
-        How often each category occurs in each class, for each column.
+        Count of each category in each class, for each column.
     feature_log_prob_ : list of ndarray of shape (n_classes, n_categories)
         log P(category | class), for each column.
     n_categories_ : ndarray of shape (n_features,)
-        The number of categories of each column.
+        Number of categories of each column.
 
     See Also
     --------
-    BayesClassifier : Categories that are text, without numbering them.
+    BayesClassifier : Text categories, without encoding.
     sklearn.naive_bayes.CategoricalNB : The original.
 
     Examples
@@ -529,7 +529,7 @@ class CategoricalNB(DiscreteNB):
     >>> clf = CategoricalNB().fit([[0], [0], [1], [2]], ["a", "a", "b", "b"])
     >>> clf.predict([[0], [2]]).tolist(), clf.n_categories_.tolist()
     (['a', 'b'], [3])
-    >>> clf.predict_proba([[9]]).tolist()                                   # never seen: the prior
+    >>> clf.predict_proba([[9]]).tolist()                                   # unknown category: the prior
     [[0.5, 0.5]]
     """
 
@@ -561,36 +561,36 @@ class CategoricalNB(DiscreteNB):
                 f"'min_categories' should have shape ({columns},) when an array-like is provided. "
                 f"Got {least.shape} instead."
             )
-        alpha = self._smoothing()
+        alpha = self._get_smoothing()
         assert isinstance(alpha, float)
-        return CodesFromZero(alpha, least=tuple(int(size) for size in np.broadcast_to(least, columns)))
+        return CodesFromZero(alpha, min_sizes=tuple(int(size) for size in np.broadcast_to(least, columns)))
 
-    def _table(self, X: Any) -> Matrix | SparseMatrix:
-        table = super()._table(X)
+    def _make_table(self, X: Any) -> Matrix | SparseMatrix:
+        table = super()._make_table(X)
         array = table.array if isinstance(table, Matrix) else table.numbers(range(table.width))
         if array.dtype.kind == "f" and not np.isnan(array).any():
-            array = np.trunc(array)  # as scikit-learn reads 1.7 as category 1
+            array = np.trunc(array)  # scikit-learn reads 1.7 as category 1
         return Matrix(array)
 
-    def _explain_refusal(self, table: Matrix | SparseMatrix) -> None:
-        super()._explain_refusal(table)
+    def _raise_sklearn_error(self, table: Matrix | SparseMatrix) -> None:
+        super()._raise_sklearn_error(table)
         if np.isinf(table.numbers(range(table.width))).any():
-            raise DataError("Input X contains infinity: a category is a whole number")
+            raise DataError("Input X contains infinity", remedy="number the categories 0, 1, ...")
 
     @property
     def category_count_(self) -> Any:
-        """How often each category occurs in each class, for each column."""
+        """Count of each category in each class, for each column."""
         return list(self._likelihood.counts)
 
     @property
     def feature_log_prob_(self) -> Any:
-        """log P(category | class), for each column."""
+        """Log P(category | class), for each column."""
         start = self._likelihood.start
         return [self._likelihood.table[a : b - 1].T for a, b in pairwise(start)]
 
     @property
     def n_categories_(self) -> Any:
-        """The number of categories of each column."""
+        """Number of categories of each column."""
         return np.array([table.shape[1] for table in self._likelihood.counts])
 
     def __sklearn_tags__(self) -> Tags:

@@ -1,12 +1,11 @@
-"""Converters of the drop-in classifiers for skl2onnx, so that pipelines with them become ONNX. The one home of
-skl2onnx."""
+"""Converters of the drop-in classifiers for skl2onnx."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.estimators.dropin.base import DropIn
 from deciban.estimators.dropin.discriminant import (
     Discriminant,
@@ -20,7 +19,7 @@ from deciban.export.onnx.model import blank_rejected_rows, log_joint, posterior_
 from deciban.export.onnx.tensors import Graph, Tensor, domain_of
 from deciban.util.arrays import MAX_AMOUNT
 
-# The oldest version of ONNX's operators that can be written.
+# Oldest supported version of the ONNX operators: earlier ones lack operators for doubles.
 MIN_OPSET = 13
 
 CLASSIFIERS = (
@@ -28,26 +27,25 @@ CLASSIFIERS = (
     *(LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis),
 )
 
-# What may be asked of each classifier, as of those of scikit-learn.
+# Options of each classifier, as for those of scikit-learn.
 CONVERTER_OPTIONS: dict[str, list[Any]] = {
     "zipmap": [True, False, "columns"],
     "output_class_labels": [False, True],
     "nocl": [False, True],
 }
 
-# The same of those that have a decision function.
+# Options of classifiers with a decision function.
 RAW_SCORES = {"raw_scores": [False, True]}
 
 
 def register_converters() -> None:
-    """Make the drop-in classifiers known to skl2onnx, so that it converts them and pipelines that they are part of.
+    """Register the drop-in classifiers with skl2onnx, so that it converts them and their pipelines.
 
-    The graph computes in doubles. Where the input is one of floats, it takes and gives floats, which hold seven digits:
-    give doubles where cells are such as 1,000,000.1. Missing cells are NaN. A row that `predict_proba` would refuse has
-    probabilities NaN, and the label "" or the least int64. Labels that are true and false, or floats, are whole
-    numbers, as skl2onnx has them. The option `raw_scores` of the discriminants gives their decision function, of two
-    classes that of the first, too. With doubles the option `zipmap` must be False or "columns", as for all classifiers:
-    maps are of floats.
+    The graph computes in double precision. With float inputs, inputs and outputs have seven digits: use doubles for
+    cells such as 1,000,000.1. Missing values are NaN. Rows for which `predict_proba` would raise an error have the
+    probabilities NaN, and the label "" or the smallest int64. Boolean and float labels become integers, as in skl2onnx.
+    The option `raw_scores` of the discriminants returns their decision function, for two classes one column per class.
+    With doubles the option `zipmap` must be False or "columns", as for all classifiers: maps hold floats.
 
     Raises
     ------
@@ -79,14 +77,14 @@ def register_converters() -> None:
     try:
         from skl2onnx import update_registered_converter
     except ImportError:
-        raise UsageError("skl2onnx is not installed, which converts pipelines: pip install skl2onnx") from None
+        raise UsageError("skl2onnx is not installed", remedy="run pip install skl2onnx") from None
     for kind in CLASSIFIERS:
         options = CONVERTER_OPTIONS | RAW_SCORES if issubclass(kind, Discriminant) else CONVERTER_OPTIONS
         update_registered_converter(kind, f"Deciban{kind.__name__}", _set_types, _convert, options=options)
 
 
 class ContainerGraph(Graph):
-    """A graph whose nodes are written into skl2onnx's container."""
+    """Graph whose nodes are written into a container of skl2onnx."""
 
     def __init__(self, scope: Any, container: Any) -> None:
         super().__init__(container.target_opset)
@@ -104,24 +102,24 @@ class ContainerGraph(Graph):
 
 
 def _set_types(operator: Any) -> None:
-    """Say what the outputs are: a label for each row, and a matrix in the type of the input."""
+    """Set the types of the outputs: a label per row, and a matrix with the type of the input."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
 
-    classes, rows = _labels(operator), operator.inputs[0].get_first_dimension()
+    classes, rows = _get_labels(operator), operator.inputs[0].get_first_dimension()
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
     operator.outputs[0].type = (StringTensorType if classes.dtype == object else Int64TensorType)([rows])
     operator.outputs[1].type = (DoubleTensorType if double else FloatTensorType)([rows, classes.size])
 
 
-def _labels(operator: Any) -> npt.NDArray[Any]:
-    """The labels as ONNX has them: texts, or whole numbers."""
+def _get_labels(operator: Any) -> npt.NDArray[Any]:
+    """Return the labels as strings or integers."""
     from skl2onnx.common.utils_classifier import get_label_classes
 
     classes = np.asarray(get_label_classes(operator.scope_inst, operator.raw_operator))
     if classes.dtype.kind in "biuf":
         whole = classes.astype(np.int64)
         if not np.array_equal(whole, classes):
-            raise UsageError("the classes are numbers that are not whole, which skl2onnx cannot tell; fit with others")
+            raise UsageError("skl2onnx does not support fractional class labels", remedy="fit with other labels")
         return whole
     return np.array([str(label) for label in classes], dtype=object)
 
@@ -131,9 +129,12 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     from skl2onnx.common.data_types import DoubleTensorType
 
     if container.target_opset < MIN_OPSET:
-        raise UsageError(f"target_opset={container.target_opset}: the drop-in classifiers need {MIN_OPSET} or more")
+        raise UsageError(
+            f"the drop-in classifiers need at least opset {MIN_OPSET}",
+            parameter=Argument("target_opset", container.target_opset),
+        )
     classifier: DropIn = operator.raw_operator
-    graph, model, labels = ContainerGraph(scope, container), classifier._get_fitted().model, _labels(operator)
+    graph, model, labels = ContainerGraph(scope, container), classifier._get_fitted().model, _get_labels(operator)
     matrix = graph.side_by_side([Tensor(graph, one.full_name).cast(np.float64) for one in operator.inputs])
     if isinstance(classifier, CategoricalNB):
         matrix = graph.select(matrix < 0.0, graph.node("Ceil", matrix), matrix.floor())
@@ -142,15 +143,15 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         refused = ((matrix < 0.0) | (matrix > MAX_AMOUNT)).any(1, keep=True)
     scores, label = posterior_and_label(joint, model.log_prior, labels)
     if isinstance(classifier, Discriminant) and container.get_options(classifier, {"raw_scores": False})["raw_scores"]:
-        scores = _decision(classifier, joint)
+        scores = _compute_decision(classifier, joint)
     scores, label = blank_rejected_rows(refused, scores, label, labels.dtype.kind)
     kind = np.float64 if isinstance(operator.outputs[1].type, DoubleTensorType) else np.float32
     for found, output in ((label, operator.outputs[0]), (scores.cast(kind), operator.outputs[1])):
         graph.add_node("Identity", [found.name], [output.full_name])
 
 
-def _decision(classifier: DropIn, log_joint: Tensor) -> Tensor:
-    """The decision function, row by class; of two classes the log odds of each."""
+def _compute_decision(classifier: DropIn, log_joint: Tensor) -> Tensor:
+    """Return the decision function, row by class; for two classes, the log odds of each."""
     size = classifier.classes_.size
     if size == 2:
         return log_joint @ np.array([[1.0, -1.0], [-1.0, 1.0]])
