@@ -106,20 +106,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """The workers of `-n auto`: one more than cores, as tests of services and servers wait for much of their time."""
+    """Return the number of workers for `-n auto`: one more than cores, as tests of services mostly wait."""
     return CORES + 1
 
 
 @pytest.fixture(autouse=True)
 def closed_figures() -> Iterator[None]:
-    """Pictures that a test has drawn are closed behind it: matplotlib warns of many that are open."""
+    """Close the figures of a test: matplotlib warns about many open ones."""
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
 
 
 def marks_of(item: pytest.Item) -> set[str]:
-    """The markers of a test, by its place, its fixtures and its parameters; `unit` if it has no other."""
+    """Return the markers of a test, from its path, fixtures and parameters; `unit` if there are none."""
     used = {*getattr(item, "fixturenames", ()), item.path.stem.removeprefix("test_")}
     if hasattr(item, "callspec"):
         used |= {value for value in item.callspec.params.values() if isinstance(value, str)}

@@ -25,6 +25,7 @@ def run(*command: str, cwd: Path = ROOT) -> str:
     [
         ("ruff", "check", "."),
         ("ruff", "format", "--check", "."),
+        ("codespell",),
         ("mypy",),
         ("lint-imports",),
     ],

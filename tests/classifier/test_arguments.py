@@ -43,7 +43,7 @@ def test_declaring_classes_late() -> None:
     clf = textbook().fit(X, Y)
     with pytest.raises(dc.DecibanError, match="2 is not among the declared"):
         clf.partial_fit(X[:1], [2], classes=[0, 1])
-    with pytest.raises(dc.DecibanError, match="the model knows"):
+    with pytest.raises(dc.DecibanError, match="but the model has the classes"):
         clf.partial_fit(X[:1], [0], classes=[0, 5])
     assert clf.partial_fit(X[:1], [0], classes={0, 1, 2}).classes_.tolist() == [0, 1, 2]
     with pytest.raises(dc.DecibanError, match="missing value is not a class"):

@@ -127,7 +127,9 @@ def test_forgetting_needs_every_column_that_was_learned() -> None:
     rows = MIXED.slice(0, 10)
     misnamed = rows.rename_columns(["aeg" if name == "age" else name for name in rows.column_names])
     for table in (misnamed, rows.drop_columns(["age"]), rows.select(["label", "height"])):
-        with pytest.raises(ForgetError, match=r"the model has learned 'age'.*correct the name, or add an empty column"):
+        with pytest.raises(
+            ForgetError, match=r"the model has learned 'age'.*correct the name, or add it as an empty column"
+        ):
             clf.forget(table, "label")
     with pytest.raises(ForgetError, match="the model has learned 'age'"):
         clf - textbook().fit(misnamed.drop_columns(["aeg"]), "label")

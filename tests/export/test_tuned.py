@@ -97,13 +97,13 @@ def assert_same_columns(model: Model, rows: list[Row], bound: float = 1e-9) -> N
     """What each column says is what Python says that it does."""
     tables = [aligned(model, row) for row in rows]
     known = [compute_column_evidence(model, table, model.evidence(table)) for table in tables]
-    for answers in everywhere([model], [rows], ["compute_column_evidence", "predict_log_proba"]):
+    for answers in everywhere([model], [rows], ["column_evidence", "predict_log_proba"]):
         for evidence, answer in zip(known, answers[0].rows, strict=True):
             assert_same_shares(model, evidence, answer, bound)
 
 
 def assert_same_shares(model: Model, evidence: ColumnEvidence, answer: Row, bound: float) -> None:
-    columns = answer["compute_column_evidence"]
+    columns = answer["column_evidence"]
     assert tuple(column["name"] for column in columns) == evidence.columns
     for name, expected in (
         ("values", evidence.values),

@@ -84,7 +84,7 @@ def test_the_second_does_not_wait_for_ever(model: str, capfd: pytest.CaptureFixt
         Path("copy.dcb").write_bytes(before)
         for command in (["fit", "one.csv", "-t", "kind"], ["merge", "copy.dcb"]):
             assert run([*command, "--output", model]) == 2
-            assert "has this model; give another name" in capfd.readouterr().err
+            assert "the model is in use by a learning service or another command" in capfd.readouterr().err
         assert run(["learn", model, "one.csv", "--output", "other.dcb"]) == 0
         assert run(["predict", model, "one.csv"]) == 0
     assert Path(model).read_bytes() == before
@@ -116,7 +116,7 @@ def test_a_model_with_a_journal_is_not_changed_by_commands(model: str, capfd: py
     commands.append(["fit", "one.csv", "-t", "kind", "-o", model, "--force"])
     for command in commands:
         assert run(command) == 2, command
-        assert "the journal of a service that learns is beside it (m.dcb.journal)" in capfd.readouterr().err
+        assert "a learning service left its journal next to the model (m.dcb.journal)" in capfd.readouterr().err
     assert Path(model).read_bytes() == before
     os.remove(f"{model}.journal")
     assert run(["learn", model, "one.csv"]) == 0

@@ -113,7 +113,12 @@ class Importance:
         return data_frame({"column": names, "decibans": self.decibans[order], "bits": self.bits[order]})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the importance of each column, the most important first, as plain values."""
+        """Return the importance of each column, the most important first, as plain values.
+
+        Returns
+        -------
+        dict
+        """
         columns = [
             {"column": self.columns[k], "decibans": float(self.decibans[k]), "bits": float(self.bits[k])}
             for k in self.order.tolist()

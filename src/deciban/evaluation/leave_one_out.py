@@ -188,7 +188,12 @@ class LeaveOneOut:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all metrics as plain values: those of `Evaluation.to_dict`, and ``given_tuning``."""
+        """Return all metrics as plain values: those of `Evaluation.to_dict`, and ``given_tuning``.
+
+        Returns
+        -------
+        dict
+        """
         return {**self._evaluation.to_dict(), "given_tuning": self.given_tuning}
 
     def __repr__(self) -> str:

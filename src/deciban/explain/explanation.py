@@ -263,7 +263,7 @@ class Explanation:
 
         Parameters
         ----------
-        row : int
+        row : int, default=0
             Row number, from 0.
 
         Returns

@@ -182,7 +182,7 @@ class BinnedLikelihood(BaseLikelihood):
                 j,
                 row,
                 f"found {cells[row].item()!r}, in a bin without training rows",
-                ("or choose ", Argument("unseen", "ignore")),
+                ("correct it, or choose ", Argument("unseen", "ignore")),
             )
         codes = np.where(found, place, -1)
         if self.unseen == "smooth":

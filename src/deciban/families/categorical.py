@@ -343,7 +343,10 @@ class CategoricalLikelihood(BaseLikelihood):
             row, column = (int(i) for i in np.argwhere(unseen)[0])
             found = cells[row, column].item() if isinstance(cells, np.ndarray) else cells[column][row].as_py()
             raise BadCell(
-                column, row, f"found {found!r}, never seen in training", ("or choose ", Argument("unseen", "ignore"))
+                column,
+                row,
+                f"found {found!r}, never seen in training",
+                ("correct it, or choose ", Argument("unseen", "ignore")),
             )
         sizes = np.diff(self.start).astype(np.int32) - 1
         return np.where(unseen, sizes, codes)

@@ -230,7 +230,10 @@ class JointTableLikelihood(BaseLikelihood):
             row, column = (int(i) for i in np.argwhere(unseen)[0])
             found = cells[column][row].as_py()
             raise BadCell(
-                column, row, f"found {found!r}, never seen in training", ("or choose ", Argument("unseen", "ignore"))
+                column,
+                row,
+                f"found {found!r}, never seen in training",
+                ("correct it, or choose ", Argument("unseen", "ignore")),
             )
         return codes == -1 if self.unseen == "smooth" else codes < 0
 

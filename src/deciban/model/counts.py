@@ -12,8 +12,12 @@ from deciban.statistics import Statistic
 from deciban.statistics.base import subtract_counts
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
+from deciban.util.text_tables import count_noun, integer_if_whole
 
 T = TypeVar("T")
+
+# Number of classes in the repr of counts, so that it stays short.
+MAX_CLASSES_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ class Counts:
     ...     BayesClassifier(tune=None).fit(part, "play").counts_ for part in (weather().slice(0, 7), weather().slice(7))
     ... )
     >>> year = spring + autumn
+    >>> year
+    <Counts of 14 rows, 4 columns, class weights {'no': 5, 'yes': 9}>
     >>> year.rows, year.classes.tolist(), year.class_weight.tolist()
     (14, ['no', 'yes'], [5.0, 9.0])
     >>> (year - autumn).class_weight.tolist(), (0.5 * year).class_weight.tolist()
@@ -68,6 +74,14 @@ class Counts:
     rows: int = 0
     unlabeled: int = 0
     declared: bool = False
+
+    def __repr__(self) -> str:
+        amounts = map(integer_if_whole, self.class_weight.tolist())
+        weights = dict(zip(self.classes.tolist(), amounts, strict=True))
+        shown = dict(list(weights.items())[:MAX_CLASSES_SHOWN])
+        more = f" and {len(weights) - len(shown)} more" if len(shown) < len(weights) else ""
+        size = f"{count_noun(self.rows, 'row')}, {count_noun(self.schema.width, 'column')}"
+        return f"<Counts of {size}, class weights {shown}{more}>"
 
     @classmethod
     def empty(cls, schema: Schema, declared: LabelArray | None = None) -> "Counts":

@@ -18,6 +18,7 @@ from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Flags, Floats, Integers
+from deciban.util.text_tables import count_noun
 
 
 def log_normalize(log_joint: Floats, log_prior: Floats, logarithm: bool = False) -> tuple[Floats, Floats]:
@@ -101,6 +102,8 @@ class Model:
     >>> from deciban import BayesClassifier
     >>> from deciban.datasets import weather
     >>> model = BayesClassifier(tune=None).fit(weather(), "play").model_
+    >>> model
+    <Model of 2 classes, 4 blocks>
     >>> model.schema.block_names, model.weights.tolist(), model.bias.tolist()
     (('outlook', 'temperature', 'humidity', 'wind'), [1.0, 1.0, 1.0, 1.0], [0.0, 0.0])
     >>> import numpy as np
@@ -116,6 +119,10 @@ class Model:
     corrections: Corrections | None = None
     cap: float = np.inf
     partial: PartialRows | None = None
+
+    def __repr__(self) -> str:
+        classes = count_noun(self.classes.size, "class")
+        return f"<Model of {classes}, {count_noun(len(self.schema.block_names), 'block')}>"
 
     @cached_property
     def bias(self) -> Floats:

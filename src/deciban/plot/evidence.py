@@ -214,7 +214,8 @@ class EvidenceDisplay(Display):
             if infinite:  # an arrow: the bar has no end
                 ax.plot(end, row, marker=">" if side > 0.0 else "<", markersize=12, color=color, clip_on=False)
             away = (9.0 if infinite else 3.0) * side
-            ax.annotate(format_decibans(decibans[row]), (end, row), (away, 0.0), textcoords="offset points",
+            rounded = decibans[row] if abs(decibans[row]) >= 0.05 else 0.0  # not −0.0
+            ax.annotate(format_decibans(rounded), (end, row), (away, 0.0), textcoords="offset points",
                         va="center", ha="left" if side > 0.0 else "right", fontsize=SMALL_SIZE)  # fmt: skip
         ends = [end for _, *both in bars for end in both]
         room = max(0.11 * (max(ends) - min(ends)), 0.5)

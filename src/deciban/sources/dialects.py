@@ -286,7 +286,7 @@ class PostgresDialect(Dialect):
     fence = "WITH fence AS (SELECT 1) "
     packs = True
     min_exponent = -700.0
-    advice = "; SET jit = off before, as compiling it would take longer than running it"
+    advice = "; run SET jit = off first: compiling the query takes longer than running it"
 
     def literal(self, text: str) -> str:
         """Return a text literal that is safe with and without standard_conforming_strings."""
@@ -400,7 +400,7 @@ class SparkDialect(Dialect):
         "text": "string|char|varchar",
     }
     max_factored = 16  # thirty columns need more than a driver's default memory of 1 GB
-    advice = "; SET spark.sql.subexpressionElimination.enabled = false before: it takes long to look for any"
+    advice = "; run SET spark.sql.subexpressionElimination.enabled = false first: it slows the query down"
 
     def identifier(self, name: str) -> str:
         if "${" in name:

@@ -49,9 +49,9 @@ def test_what_cannot_be_drawn_or_told() -> None:
     with pytest.raises(UsageError, match=r"length=5: no column has the family Text"):
         numbers.sample(2, length=5)
     two = BayesClassifier(Text(), tune=None).fit({"a": MAILS, "b": MAILS}, MAIL_LABELS)
-    with pytest.raises(UsageError, match="several columns"):
+    with pytest.raises(UsageError, match="several text columns"):
         two.top_words("ham")
-    with pytest.raises(UsageError, match=r"column='c': this column is not Text\(\); choose \['"):
+    with pytest.raises(UsageError, match=r"column='c': this column is not Text\(\); choose from \['"):
         two.top_words("ham", column="c")
     assert two.top_words("ham", column="b") == clf.top_words("ham")
 

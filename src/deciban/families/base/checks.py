@@ -42,13 +42,15 @@ def alpha_to_array(alpha: Alpha) -> float | Floats:
 def check_unseen(unseen: str) -> None:
     """Raise UsageError unless `unseen` is one of its three values."""
     if unseen not in ("ignore", "smooth", "error"):
-        raise UsageError("choose 'ignore', 'smooth' or 'error'", parameter=Argument("unseen", unseen))
+        raise UsageError(
+            "unknown value", remedy="choose 'ignore', 'smooth' or 'error'", parameter=Argument("unseen", unseen)
+        )
 
 
 def check_outside(outside: str) -> None:
     """Raise UsageError unless `outside` is one of its two values."""
     if outside not in ("error", "ignore"):
-        raise UsageError("choose 'error' or 'ignore'", parameter=Argument("outside", outside))
+        raise UsageError("unknown value", remedy="choose 'error' or 'ignore'", parameter=Argument("outside", outside))
 
 
 def raise_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -> None:
