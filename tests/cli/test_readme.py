@@ -9,11 +9,12 @@ from tests.support.consoles import follow, steps
 pytestmark = pytest.mark.house
 
 ROOT = Path(__file__).parent.parent.parent
-# docs/serving.md is followed in tests/serve.
+# Pages with services are followed in tests/serve/test_documents.py.
+SERVICE_PAGES = {"serving.md", "deployment.md"}
 DOCUMENTS = [
     path
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-    if "```console\n" in path.read_text() and path.name != "serving.md"
+    if "```console\n" in path.read_text() and path.name not in SERVICE_PAGES
 ]
 
 
