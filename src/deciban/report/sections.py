@@ -56,8 +56,8 @@ def model_section(data: dict[str, Any]) -> list[Html]:
     free = model["parameters"]
     counts = [
         ("naive Bayes", _count(free["naive"]), _count(free["naive_per_class"])),
-        ("this model", _count(free["model"]), ""),
-        ("full joint distribution", _count(free["full"]), _count(free["full_per_class"])),
+        ("fitted model", _count(free["model"]), ""),
+        (free["full_name"], _count(free["full"]), _count(free["full_per_class"])),
     ]
     found.append(html_table(("free parameters", "total", "per class"), counts, "Number of parameters"))
     if free["combinations"] not in (1, "1"):
