@@ -185,15 +185,15 @@ class Loss:
         Returns
         -------
         Loss
-            Decisions and classes in order of their first appearance.
+            Decisions in order of their first appearance; classes in the same order.
 
         Examples
         --------
         >>> from deciban import Loss
         >>> print(Loss.from_pairs({("healthy", "sick"): 100, ("sick", "healthy"): 1}))
-        decide   if sick  if healthy
-        healthy      100           0
-        sick           0           1
+        decide   if healthy  if sick
+        healthy           0      100
+        sick              1        0
         """
         return cls(*parse_pairs(costs))
 
@@ -504,7 +504,8 @@ def parse_class_costs(costs: Mapping[Any, Cell]) -> LossParts:
 def parse_pairs(costs: Mapping[tuple[Any, Any], Cell]) -> LossParts:
     """Parse {(decision, truth): cost}; missing correct decisions cost 0."""
     decisions = tuple(dict.fromkeys(decision for decision, _ in costs))
-    classes = tuple(dict.fromkeys(truth for _, truth in costs))
+    truths = dict.fromkeys(truth for _, truth in costs)
+    classes = (*(one for one in decisions if one in truths), *(one for one in truths if one not in decisions))
     matrix = np.empty((len(decisions), len(classes)), dtype=object)
     for k, decision in enumerate(decisions):
         for c, truth in enumerate(classes):
