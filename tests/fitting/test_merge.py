@@ -122,7 +122,7 @@ def test_models_of_different_targets_are_not_merged(tmp_path: Path) -> None:
 
 
 def test_models_without_a_common_column_are_not_merged() -> None:
-    said = "they have no column in common, 'a', 'b', 'c', … \\(4 in all\\) against 'x', 'y'; merge models of the same"
+    said = "they have no column in common, 'a', 'b', 'c', … \\(4 in total\\) against 'x', 'y'; merge models of the same"
     for target in ("kind", None):
         one, other = of_rows("abcd", target), of_rows("xy", target)
         with pytest.raises(dc.SchemaError, match=said):

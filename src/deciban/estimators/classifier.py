@@ -517,7 +517,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Parameters
         ----------
         X : table
-            A sample of the rows, as for `fit`, with their labels. At most about 20,000 of them are used.
+            A sample of the rows, as for `fit`, with their labels. At most 16,384 of them are used, and up to about
+            330,000 for the corrections of a tuned classifier.
         y : str
             Name of the label column.
         sample_weight : str, default=None
