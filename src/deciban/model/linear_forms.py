@@ -37,8 +37,9 @@ class Form:
     a term that is the same for every class.
 
     names: name of each feature. weights: feature by class. intercept: one per class, for rows without missing cells.
-    quadratic: class by feature by feature; None for a linear form. Without a value, a column modeled on its own loses
-    its features and its part of the intercept. `scores` handles missing cells in joint blocks and in tuned models too.
+    quadratic: class by feature by feature; None for a linear form. If all cells of a block are missing, its features
+    and its part of the intercept are omitted; if only some are missing, `scores` raises a DataError. For a tuned model,
+    `scores` scales the rest as the model does.
     """
 
     classes: LabelArray
