@@ -43,7 +43,10 @@ def with_cell(value: float) -> np.ndarray:
             lambda: BayesClassifier().fit(FRAME, Y).predict([{"age": None}, {"age": "old"}]),
             ["column 'age', row 1", "'old'"],
         ),
-        (lambda: BayesClassifier().fit(FRAME, Y).predict([{"town": 7}]), ["column 'town': expected text", "found numbers such as 7"]),
+        (
+            lambda: BayesClassifier().fit(FRAME, Y).predict([{"town": 7}]),
+            ["column 'town': expected text", "found numbers such as 7"],
+        ),
         (lambda: BayesClassifier().fit(np.zeros((0, 2)), []), ["0 sample(s)", "nothing to learn"]),
         (lambda: BayesClassifier().fit(np.zeros((3, 0)), Y), ["0 feature(s)"]),
         (lambda: BayesClassifier().fit(X, [None, None, None]), ["every label is missing", "at least one row"]),
