@@ -25,8 +25,8 @@ class Loss:
     """Cost of each decision under each true class: `loss[decision, truth]`.
 
     The order is always **decision first, truth second**. There may be more decisions than classes, for example to refer
-    a case or to order a test. A warning is issued if a correct decision costs more than a wrong one: usually the matrix
-    is transposed.
+    a case or to order a test. A warning is issued if, for some class, the correct decision costs more than a wrong one.
+    A transposed matrix whose correct decisions cost 0 cannot be detected.
 
     Parameters
     ----------

@@ -235,7 +235,7 @@ def bayes(
     well  0.95       0.08        0.076      0.628099
     Of 1,000 people, 50 are ill, of whom 45 have this evidence; 950 are well, of whom 76 have this evidence.
     So of the 121 who have it, 45 are ill: 37.2%.
-    >>> round(ill.update((0.9, 0.08))["ill"], 4)                  # a second positive test
+    >>> round(ill.update((0.9, 0.08))["ill"], 4)   # a second test, independent given the state
     0.8695
     """
     if len(names) != 2 or names[0] == names[1]:

@@ -1063,7 +1063,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
 
     def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> BayesRiskEstimate:
-        """Return the Bayes error according to the model, and the leave-one-out error for comparison.
+        """Estimate the Bayes error as if the model were true, with the leave-one-out error for comparison.
 
         Each column has the family that the model uses, with weight 1. The result is exact for a single column that is
         discrete or binned, or whose cumulative distribution function deciban can evaluate; otherwise it is simulated.
