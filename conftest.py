@@ -57,7 +57,7 @@ SLOW = (
     "tests/oracles/test_texts.py",
     "tests/page",
     "tests/plot/test_every_display.py",
-    "tests/report/test_figures.py",
+    "tests/report/test_data.py",
     "tests/schema/test_columns_that_come_later.py::test_printing_a_wide_block_is_quick",
     "tests/sources",
     "tests/store/test_contents.py",

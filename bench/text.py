@@ -395,7 +395,7 @@ def judged(posterior: Any, labels: Any, classes: Any) -> dict[str, float]:
     posterior = np.asarray(posterior, dtype=np.float64)
     place = np.searchsorted(classes, labels)
     said = np.maximum(posterior[np.arange(place.size), place], np.finfo(np.float64).eps)
-    calibration = Calibration.of(posterior, place, np.ones(place.size), 15)
+    calibration = Calibration.from_posterior(posterior, place, np.ones(place.size), 15)
     accuracy = float((posterior.argmax(axis=1) == place).mean())
     return {
         "accuracy": accuracy,

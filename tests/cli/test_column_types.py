@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from deciban import load
-from deciban.schema.schema import MeantAs
+from deciban.schema.schema import LooksLike
 from tests.support.command import HEADER, Deciban, table
 
 TEXT = table()
@@ -84,10 +84,10 @@ def test_what_a_column_looks_like_is_kept_with_the_model(deciban: Deciban) -> No
     assert deciban("fit", "b.csv", "-t", "kind", "-o", "b.dcb", "--tune", "none").err == ""
     assert deciban("merge", "b.dcb", "a.dcb", "-o", "both.dcb", "--force").err == warned
     schema = load("both.dcb").counts_.schema
-    identifier = MeantAs("identifier")
+    identifier = LooksLike("identifier")
     assert schema.columns_like("identifier") == {"number": identifier, "name": identifier}
-    assert schema.columns_like("numbers") == {"amount": MeantAs("numbers", "x")}
-    assert schema.looks_like == (None, identifier, identifier, MeantAs("numbers", "x"))
+    assert schema.columns_like("numbers") == {"amount": LooksLike("numbers", "x")}
+    assert schema.looks_like == (None, identifier, identifier, LooksLike("numbers", "x"))
 
 
 def test_codes_with_leading_zeros_stay_text(deciban: Deciban) -> None:

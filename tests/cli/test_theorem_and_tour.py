@@ -51,8 +51,8 @@ def test_the_theorem_takes_per_cent_and_densities(deciban: Deciban) -> None:
     assert "are A, of whom" in deciban(*below).out
     assert "people" not in deciban(*below, "--density").out
     tested = deciban("bayes", "--prior", "1%", "--sensitivity", "80%", "--false-positive", "9.6%").out
-    assert "10 are ill, of whom 8 show the evidence; 990 are well, of whom 95 show the evidence." in tested
-    assert "So of the 103 who show it, 8 are ill: 7.8%." in tested
+    assert "10 are ill, of whom 8 have this evidence; 990 are well, of whom 95 have this evidence." in tested
+    assert "So of the 103 who have it, 8 are ill: 7.8%." in tested
     assert deciban("bayes", "--prior", "1%", "--sensitivity", "1", "--specificity", "1", "--density").code == 2
 
 

@@ -1,5 +1,6 @@
 """The Bayes risk of known distributions, against integration, and of models."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy import integrate, stats
 from sklearn.datasets import load_iris
 
 from deciban import Gaussian, Pooled, bayes_error
+from deciban.evaluation.model_risk import BayesRiskEstimate
 from tests import textbook
 
 RNG = np.random.default_rng(0)
@@ -103,7 +105,11 @@ def test_a_models_own_risk_and_the_left_out_one() -> None:
     found = clf.bayes_error(n_samples=20_000)
     assert found.interval[0] < found.risk < found.interval[1]
     assert found.leave_one_out == pytest.approx(1.0 - clf.leave_one_out().accuracy)
-    assert "leave-one-out" in str(found)
+    number = r"0\.\d{4}"
+    text = rf"model-based estimate {number} \(95% interval {number} to {number}\); leave-one-out {number}"
+    assert re.fullmatch(text, str(found))
+    tiny = BayesRiskEstimate(1e-6, (0.0, 4e-5), None, found.loss)
+    assert str(tiny) == "model-based estimate < 0.0001 (95% interval below 0.0001)"
     y = np.arange(4000) % 2
     x = RNG.normal(size=(4000, 1)) + 2.0 * y[:, None]
     true = textbook(Gaussian(variance=Pooled())).fit(x, y).bayes_error()

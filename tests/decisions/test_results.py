@@ -23,7 +23,7 @@ def test_costs_of_classes_are_the_costs_of_missing_them() -> None:
 def test_pairs_may_omit_correct_decisions_only() -> None:
     pairs = {("well", "ill"): 9, ("ill", "well"): 2, ("test", "well"): 1, ("test", "ill"): 1}
     loss = Loss.from_pairs(pairs)
-    assert (loss.decisions, loss.classes) == (("well", "ill", "test"), ("ill", "well"))
+    assert (loss.decisions, loss.classes) == (("well", "ill", "test"), ("well", "ill"))
     assert all(loss[pair] == cost for pair, cost in pairs.items())
     assert loss["well", "well"] == loss["ill", "ill"] == 0.0
     with pytest.raises(ValueError, match="deciding 'test' when 'ill' is true is missing; give every pair"):

@@ -30,6 +30,7 @@ def test_shares_of_unlabeled_rows_are_found() -> None:
     moved = clf.with_prior(found)
     assert moved.score(new, truth) > clf.score(new, truth)
     assert "1: 0." in str(found)
+    assert "95% interval 0." in str(found)
 
 
 def test_uncalibrated_posteriors_are_warned_of() -> None:

@@ -22,7 +22,7 @@ def test_the_doctors_calculation_in_fractions() -> None:
     negative = belief.update({"ill": 0.1, "well": 0.92})
     assert sum(negative.values()) == pytest.approx(1.0)
     assert "50 are ill, of whom 45" in belief.frequencies()
-    assert "of the 121 who show it, 45 are ill: 37.2%" in str(belief)
+    assert "of the 121 who have it, 45 are ill: 37.2%" in str(belief)
 
 
 def test_more_hypotheses_and_rare_ones() -> None:
@@ -68,8 +68,8 @@ def test_bad_beliefs(arguments, message: str) -> None:
 
 
 def test_beliefs_add_up_in_people() -> None:
-    assert "90 show the evidence" in str(bayes(0.01, (0.9, 0.05)))
-    assert "of the 585 who show it, 90" in str(bayes(0.01, (0.9, 0.05)))
+    assert "90 have this evidence" in str(bayes(0.01, (0.9, 0.05)))
+    assert "of the 585 who have it, 90" in str(bayes(0.01, (0.9, 0.05)))
     for arguments, options in (((0.5, 0.9), {}), ((0.5, (0.9, 0.1)), {"names": ("a", "a")})):
         with pytest.raises(ValueError, match=r"give one for each|two different"):
             bayes(*arguments, **options)
@@ -94,8 +94,8 @@ def test_the_whole_numbers_give_the_percentage(prior: float, hit: float, alarm: 
 def test_numbers_that_were_wrong() -> None:
     """87.5 people of 1,000 were 88 by a test of floating point; 8 of 102 were 8.2%."""
     text = bayes(0.1, (0.875, 0.025), names=("ill", "well")).frequencies()
-    assert "Of 10,000 people, 1,000 are ill, of whom 875 show the evidence; 9,000 are well, of whom 225" in text
-    assert "So of the 1,100 who show it, 875 are ill: 79.5%." in text
+    assert "Of 10,000 people, 1,000 are ill, of whom 875 have this evidence; 9,000 are well, of whom 225" in text
+    assert "So of the 1,100 who have it, 875 are ill: 79.5%." in text
     rounded = bayes(0.01, (0.84, 0.095), names=("ill", "well"))
     assert "8 are ill: 7.8% (8.2% before rounding)." in rounded.frequencies(1000)
     assert "8.2%." in rounded.frequencies()

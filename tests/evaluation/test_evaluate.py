@@ -23,7 +23,9 @@ from deciban.evaluation.metrics import Evaluation
 def test_millions_of_rows_are_shown_to_the_last_one() -> None:
     posterior, labels = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 0], dtype=np.int32)
     weights = np.array([1_234_567.0, 2.5])
-    one = Evaluation.of(posterior, labels, weights, np.array(["a", "b"]), 2_000_001.0, Loss.zero_one(["a", "b"]))
+    one = Evaluation.from_posterior(
+        posterior, labels, weights, np.array(["a", "b"]), 2_000_001.0, Loss.zero_one(["a", "b"])
+    )
     text = str(one)
     assert "class unknown to the model: 2,000,001 rows" in text
     assert "a  1,234,567  2.5" in text
@@ -45,7 +47,7 @@ def judged_in_two(classes: int, loss: Loss | None = None) -> tuple[Evaluation, A
     posterior, labels, weights = said(classes)
     names = np.array([f"c{k}" for k in range(classes)])
     parts = [
-        Evaluation.of(posterior[part], labels[part], weights[part], names, 0.0, loss)
+        Evaluation.from_posterior(posterior[part], labels[part], weights[part], names, 0.0, loss)
         for part in (slice(0, 100), slice(100, None))
     ]
     return parts[0] + parts[1], posterior, labels, weights
@@ -83,9 +85,13 @@ def test_the_brier_score_is_that_of_scikit_learn(classes: int) -> None:
 def test_rows_of_an_unknown_class_have_the_largest_brier_score() -> None:
     for names, largest in ((["a", "b"], 1.0), (["a", "b", "c"], 2.0)):
         posterior = np.eye(len(names))
-        right = Evaluation.of(posterior, np.arange(len(names)), np.ones(len(names)), np.array(names), 0.0, None)
+        right = Evaluation.from_posterior(
+            posterior, np.arange(len(names)), np.ones(len(names)), np.array(names), 0.0, None
+        )
         assert right.brier_score == 0.0
-        none = Evaluation.of(np.zeros((0, len(names))), np.zeros(0, np.int32), np.zeros(0), np.array(names), 2.0, None)
+        none = Evaluation.from_posterior(
+            np.zeros((0, len(names))), np.zeros(0, np.int32), np.zeros(0), np.array(names), 2.0, None
+        )
         assert none.brier_score == largest
 
 
@@ -99,7 +105,9 @@ def test_results_as_frames_and_text() -> None:
     assert repr(calibration) == str(calibration)
     assert calibration.to_frame().to_dict("records") == calibration.to_dict()["bins"]
     assert calibration.to_dict()["expected_calibration_error"] == found.expected_calibration_error
-    absent = Evaluation.of(posterior[:, :2], np.minimum(labels, 0), weights, np.array(["a", "b"]), 0.0, None)
+    absent = Evaluation.from_posterior(
+        posterior[:, :2], np.minimum(labels, 0), weights, np.array(["a", "b"]), 0.0, None
+    )
     assert np.isnan(absent.to_frame()["recall"][1])
 
 
@@ -144,8 +152,10 @@ def test_decisions_of_parts_that_know_other_classes_add_up() -> None:
     first = np.flatnonzero(labels[:100] < 2)
     narrow = posterior[first, :2] / posterior[first, :2].sum(axis=1, keepdims=True)
     one, other = Loss.zero_one(["a", "b"]), Loss.zero_one(["a", "b", "c"])
-    part = Evaluation.of(narrow, labels[first], weights[first], np.array(["a", "b"]), 0.0, one)
-    rest = Evaluation.of(posterior[100:], labels[100:], weights[100:], np.array(["a", "b", "c"]), 0.0, other)
+    part = Evaluation.from_posterior(narrow, labels[first], weights[first], np.array(["a", "b"]), 0.0, one)
+    rest = Evaluation.from_posterior(
+        posterior[100:], labels[100:], weights[100:], np.array(["a", "b", "c"]), 0.0, other
+    )
     for both in (part + rest, rest + part):
         assert both.decisions == ("a", "b", "c")
         np.testing.assert_allclose(both.decision_counts, both.confusion)
@@ -180,8 +190,8 @@ def test_the_area_counts_classes_that_one_part_does_not_know() -> None:
     posterior, labels, weights = said(3)
     narrow = posterior[:, :2] / posterior[:, :2].sum(axis=1, keepdims=True)
     first = np.flatnonzero(labels[:100] < 2)
-    part = Evaluation.of(narrow[first], labels[first], weights[first], np.array(["a", "b"]), 0.0, None)
-    rest = Evaluation.of(posterior[100:], labels[100:], weights[100:], np.array(["a", "b", "c"]), 0.0, None)
+    part = Evaluation.from_posterior(narrow[first], labels[first], weights[first], np.array(["a", "b"]), 0.0, None)
+    rest = Evaluation.from_posterior(posterior[100:], labels[100:], weights[100:], np.array(["a", "b", "c"]), 0.0, None)
     wide = np.concatenate([np.column_stack([narrow[first], np.zeros(first.size)]), posterior[100:]])
     every, weight = np.append(labels[first], labels[100:]), np.append(weights[first], weights[100:])
     expected = [roc_auc_score(every == c, wide[:, c], sample_weight=weight) for c in range(3)]
@@ -191,7 +201,7 @@ def test_the_area_counts_classes_that_one_part_does_not_know() -> None:
 
 def test_a_class_without_rows_has_no_recall_and_no_area() -> None:
     posterior, labels = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]]), np.array([0, 1], dtype=np.int32)
-    found = Evaluation.of(posterior, labels, np.ones(2), np.array(["a", "b", "c"]), 0.0, None)
+    found = Evaluation.from_posterior(posterior, labels, np.ones(2), np.array(["a", "b", "c"]), 0.0, None)
     assert found.per_class[2] == {
         "class": "c", "rows": 0.0, "precision": None, "recall": None, "f1": None, "roc_auc": None,
     }  # fmt: skip
@@ -206,7 +216,7 @@ def test_of_forty_classes_the_most_frequent_confusions_are_listed() -> None:
     said_of = labels.copy()
     said_of[:4], said_of[5:7] = 17, 30  # of c00 and of c01
     posterior[np.arange(200), said_of] = 0.61
-    found = Evaluation.of(posterior, labels, np.ones(200), names, 0.0, None)
+    found = Evaluation.from_posterior(posterior, labels, np.ones(200), names, 0.0, None)
     assert found.confusions == [("c00", "c17", 4.0), ("c01", "c30", 2.0)]
     lines = str(found).splitlines()
     at = lines.index("most frequent confusions")

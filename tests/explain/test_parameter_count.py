@@ -37,10 +37,14 @@ def test_parameters_are_counted() -> None:
     assert textbook(JointGaussian(Pooled())).fit(X, Y).parameter_count().model == 2 + 12 + 10
     assert (found.combinations, found.sizes) == (36, (3, 3, 2, 2))
     assert (found.naive_per_class, found.full_per_class) == (6, 35)
-    assert str(found).splitlines()[2:] == [
-        "full joint    71  = 1 + 2 classes × 35",
-        "combinations  36  = 3 × 3 × 2 × 2",
+    assert str(found).splitlines()[1:] == [
+        "fitted model             13",
+        "full joint distribution  71  = 1 + 2 classes × 35",
+        "combinations             36  = 3 × 3 × 2 × 2",
     ]
+    assert (
+        str(textbook().fit(X, Y).parameter_count()).splitlines()[2] == "full covariance (QDA)  44  = 2 + 3 classes × 14"
+    )
 
 
 def test_parameters_of_unusual_models() -> None:

@@ -48,7 +48,7 @@ def test_scores_of_the_linear_form_are_the_models(name: str, family, X) -> None:
     same_posteriors(form, clf, X)
     features = form.features(X)
     full = ~np.isnan(features).any(axis=1)
-    scores = features[full] @ form.weights + form.offset
+    scores = features[full] @ form.weights + form.intercept
     np.testing.assert_allclose(scores, form.scores(X)[full], rtol=1e-9, atol=1e-9)
     w, b = form.hyperplane(0, 2)
     np.testing.assert_allclose(features[full] @ w + b, scores[:, 0] - scores[:, 2], rtol=1e-7, atol=1e-8)
@@ -123,13 +123,13 @@ def test_forms_keep_their_digits_where_values_are_large() -> None:
 
 def test_a_printed_quadratic_form_has_every_term() -> None:
     form = textbook(dc.JointGaussian()).fit(X[:, :2], Y).quadratic_form()
-    lines = {line[:7].strip(): [float(word) for word in line[7:].split()] for line in str(form).splitlines()}
-    assert list(lines) == ["", "x0", "x1", "x0²", "x0 · x1", "x1²", "offset"]
+    lines = {line[:9].strip(): [float(word) for word in line[9:].split()] for line in str(form).splitlines()}
+    assert list(lines) == ["", "x0", "x1", "x0²", "x0 · x1", "x1²", "intercept"]
     rows = X[::10, :2]
     for c in range(3):
-        one, two, square, product, other, offset = (lines[name][c] for name in list(lines)[1:])
+        one, two, square, product, other, intercept = (lines[name][c] for name in list(lines)[1:])
         a, b = rows.T
-        said = one * a + two * b + square * a * a + product * a * b + other * b * b + offset
+        said = one * a + two * b + square * a * a + product * a * b + other * b * b + intercept
         np.testing.assert_allclose(said, form.scores(rows)[:, c], atol=0.15)  # four digits are printed
     wide = textbook(dc.JointGaussian()).fit(RNG.normal(size=(200, 12)), np.arange(200) % 2).quadratic_form()
     assert len(str(wide).splitlines()) == 33

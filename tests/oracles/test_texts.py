@@ -191,7 +191,7 @@ def test_the_linear_form_of_texts(family: Text) -> None:
     clf = BayesClassifier(family, tune=None).fit(X, Y)
     form = clf.linear_form()
     assert_allclose(by_class(form.scores(NEW)), by_class(clf.log_joint(NEW)), rtol=1e-9, atol=1e-9)
-    assert_allclose(by_class(form.features(NEW) @ form.weights + form.offset), by_class(form.scores(NEW)), atol=1e-9)
+    assert_allclose(by_class(form.features(NEW) @ form.weights + form.intercept), by_class(form.scores(NEW)), atol=1e-9)
     missing = {"text": [None, NEW[0]]}
     named = BayesClassifier(family, tune=None).fit({"text": X}, Y)
     assert_allclose(by_class(named.linear_form().scores(missing)), by_class(named.log_joint(missing)), atol=1e-9)
@@ -200,7 +200,7 @@ def test_the_linear_form_of_texts(family: Text) -> None:
         words = {name.removeprefix("x0: "): k for k, name in enumerate(form.names)}
         order = [words[word] for word in CountVectorizer().fit(X).get_feature_names_out()]
         assert_allclose(form.weights[order].T, oracle.feature_log_prob_, rtol=1e-9)
-        assert_allclose(form.offset, oracle.class_log_prior_, rtol=1e-9)
+        assert_allclose(form.intercept, oracle.class_log_prior_, rtol=1e-9)
 
 
 def test_long_texts_that_count_less_have_no_linear_form() -> None:

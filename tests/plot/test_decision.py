@@ -109,7 +109,7 @@ def test_a_model_of_one_column_has_the_same_picture() -> None:
 
 def test_the_picture_of_a_model_moves_with_priors_losses_and_boundaries() -> None:
     clf = letters_model()
-    assert DecisionDisplay.from_estimator(clf, priors="uniform").boundaries == pytest.approx([20.0], abs=1e-6)
+    assert DecisionDisplay.from_estimator(clf, prior="uniform").boundaries == pytest.approx([20.0], abs=1e-6)
     dear = DecisionDisplay.from_estimator(clf, loss={("a", "b"): 3, ("b", "a"): 1})
     assert dear.boundaries == pytest.approx([20.0], abs=1e-6)
     moved = DecisionDisplay.from_estimator(clf, boundaries=[20])

@@ -63,7 +63,7 @@ def test_what_a_column_says_is_what_the_model_says_of_it_alone() -> None:
     for value, said in zip(columns["town"]["values"], columns["town"]["evidence"]["yes"], strict=True):
         odds = np.diff(clf.predict_log_proba([{"town": value}]))[0, 0]
         assert said == pytest.approx(10 / np.log(10) * (odds - nothing), abs=1e-9)
-    assert columns["town"]["least"] == pytest.approx(min(map(min, columns["town"]["evidence"].values())))
+    assert columns["town"]["min"] == pytest.approx(min(map(min, columns["town"]["evidence"].values())))
     assert {word for one in columns["note"]["words"] for word, _ in one["words"]} >= {"good", "dear"}
     importance = clf.importance()
     for k, name in enumerate(importance.columns):
@@ -189,7 +189,7 @@ def test_what_is_impossible_is_told_as_infinite() -> None:
     columns = {one["column"]: one for one in found.data["columns"]}
     assert columns["a"]["evidence"]["k"] == [None, None]
     a, b = re.findall('<article class="card">.*?</article>', html, re.DOTALL)
-    assert "mean ∞ decibans (a value never seen in a class rules the class out)" in a
+    assert "mean absolute evidence ∞ decibans (a value never seen in a class rules the class out)" in a
     assert "range −∞ to +∞ decibans" in a
     assert a.count("<path") == 2, "both values of a are drawn as arrows"
     assert "<path" not in b
@@ -231,7 +231,7 @@ def test_decisions_and_their_baseline_are_named() -> None:
     assert found.data["decisions"]["decision_counts"] == oracle.decision_counts.tolist()
     decision, cost = oracle.baseline["decision"], oracle.baseline["mean_cost"]
     assert f"always deciding {decision}, the best single decision, would cost {cost:.3g}" in found.html
-    assert "truth / decision" in found.html
+    assert "Number of rows by decision" in found.html
 
 
 def test_density_curves_reach_their_maximum() -> None:

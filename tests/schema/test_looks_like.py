@@ -7,45 +7,45 @@ import pytest
 
 from deciban import BayesClassifier, load
 from deciban.schema.infer import Defaults, infer_schema
-from deciban.schema.schema import MeantAs
+from deciban.schema.schema import LooksLike
 from deciban.store.layout import ArrayReader, Content
 from deciban.store.values import pack, unpack
 from deciban.tables.convert import as_table
 
 CASES = {
-    "dates": ([f"{1 + i % 28}.{1 + i % 12}.2024" for i in range(60)], MeantAs("dates", "%d.%m.%Y")),
-    "American dates": ([f"{1 + i % 12}/{1 + i % 28}/2024" for i in range(60)], MeantAs("dates", "%m/%d/%Y")),
-    "commas between thousands": ([f"{i},{i:03d}" for i in range(1, 60)], MeantAs("thousands", ",")),
-    "points between thousands": ([f"{i}.{i:03d}.000" for i in range(1, 60)], MeantAs("thousands", ".")),
-    "apostrophes between thousands": ([f"{i}'{i:03d}" for i in range(1, 60)], MeantAs("thousands", "'")),
-    "numbers": ([f"{i}.5" for i in range(60)], MeantAs("numbers")),
-    "decimal commas": ([f"{i},5" for i in range(60)], MeantAs("numbers", decimal_comma=True)),
-    "a word": ([f"{i}.5" for i in range(60)] + ["it's no 'number'"], MeantAs("numbers", "it's no 'number'")),
-    "an empty text": ([f"{i}.5" for i in range(60)] + [""], MeantAs("numbers", "")),
-    "a long word": ([f"{i}.5" for i in range(60)] + ["x" * 50], MeantAs("numbers", "x" * 19 + "…")),
-    "units": ([f"{i}.5 kg" for i in range(60)], MeantAs("units", "0.5 kg")),
-    "units and decimal commas": ([f"{i},5 kg" for i in range(60)], MeantAs("units", "0,5 kg", decimal_comma=True)),
-    "money": ([f"€{i}" for i in range(60)], MeantAs("units", "€0")),
-    "names": ([f"name{i}" for i in range(60)], MeantAs("identifier")),
-    "numbered rows": (list(range(60)), MeantAs("identifier")),
+    "dates": ([f"{1 + i % 28}.{1 + i % 12}.2024" for i in range(60)], LooksLike("dates", "%d.%m.%Y")),
+    "American dates": ([f"{1 + i % 12}/{1 + i % 28}/2024" for i in range(60)], LooksLike("dates", "%m/%d/%Y")),
+    "commas between thousands": ([f"{i},{i:03d}" for i in range(1, 60)], LooksLike("thousands", ",")),
+    "points between thousands": ([f"{i}.{i:03d}.000" for i in range(1, 60)], LooksLike("thousands", ".")),
+    "apostrophes between thousands": ([f"{i}'{i:03d}" for i in range(1, 60)], LooksLike("thousands", "'")),
+    "numbers": ([f"{i}.5" for i in range(60)], LooksLike("numbers")),
+    "decimal commas": ([f"{i},5" for i in range(60)], LooksLike("numbers", decimal_comma=True)),
+    "a word": ([f"{i}.5" for i in range(60)] + ["it's no 'number'"], LooksLike("numbers", "it's no 'number'")),
+    "an empty text": ([f"{i}.5" for i in range(60)] + [""], LooksLike("numbers", "")),
+    "a long word": ([f"{i}.5" for i in range(60)] + ["x" * 50], LooksLike("numbers", "x" * 19 + "…")),
+    "units": ([f"{i}.5 kg" for i in range(60)], LooksLike("units", "0.5 kg")),
+    "units and decimal commas": ([f"{i},5 kg" for i in range(60)], LooksLike("units", "0,5 kg", decimal_comma=True)),
+    "money": ([f"€{i}" for i in range(60)], LooksLike("units", "€0")),
+    "names": ([f"name{i}" for i in range(60)], LooksLike("identifier")),
+    "numbered rows": (list(range(60)), LooksLike("identifier")),
     "codes": ([f"{i:05d}" for i in range(40)], None),
     "categories": (["red", "green"] * 30, None),
     "few dates": (["1.1.2024", "2.1.2024"] * 30, None),
 }
 WORDS = {
-    MeantAs("dates", "%d.%m.%Y"): "looks like dates (%d.%m.%Y)",
-    MeantAs("thousands", ","): "looks like numbers with ',' between thousands",
-    MeantAs("thousands", "'"): 'looks like numbers with "\'" between thousands',
-    MeantAs("numbers"): "looks like numbers",
-    MeantAs("numbers", decimal_comma=True): "looks like numbers with decimal commas",
-    MeantAs("numbers", "n/a"): "looks like numbers, except for 'n/a'",
-    MeantAs("units", "0.5 kg"): "looks like numbers with a unit ('0.5 kg')",
-    MeantAs("identifier"): "looks like an identifier",
+    LooksLike("dates", "%d.%m.%Y"): "looks like dates (%d.%m.%Y)",
+    LooksLike("thousands", ","): "looks like numbers with ',' between thousands",
+    LooksLike("thousands", "'"): 'looks like numbers with "\'" between thousands',
+    LooksLike("numbers"): "looks like numbers",
+    LooksLike("numbers", decimal_comma=True): "looks like numbers with decimal commas",
+    LooksLike("numbers", "n/a"): "looks like numbers, except for 'n/a'",
+    LooksLike("units", "0.5 kg"): "looks like numbers with a unit ('0.5 kg')",
+    LooksLike("identifier"): "looks like an identifier",
 }
 
 
 @pytest.mark.parametrize("what", CASES)
-def test_what_cells_are_meant_as(what: str) -> None:
+def test_what_cells_look_like(what: str) -> None:
     cells, meant = CASES[what]
     schema = infer_schema(as_table({"column": cells, "other": [0.5] * len(cells)}), None, Defaults())
     assert schema.looks_like == (None if meant is None else (meant, None))
@@ -55,12 +55,12 @@ def test_what_cells_are_meant_as(what: str) -> None:
 
 
 @pytest.mark.parametrize("meant", WORDS, ids=str)
-def test_it_is_said_in_words(meant: MeantAs) -> None:
+def test_it_is_said_in_words(meant: LooksLike) -> None:
     assert str(meant) == WORDS[meant]
 
 
-@pytest.mark.parametrize("looks", [None, (None, None), (MeantAs("identifier"), None, *WORDS)], ids=str)
-def test_it_is_written_and_read_back(looks: tuple[MeantAs | None, ...] | None) -> None:
+@pytest.mark.parametrize("looks", [None, (None, None), (LooksLike("identifier"), None, *WORDS)], ids=str)
+def test_it_is_written_and_read_back(looks: tuple[LooksLike | None, ...] | None) -> None:
     arrays = ArrayReader(Content(None, memoryview(b""), "", 0))
     assert unpack(pack(looks, []), arrays) == looks
 

@@ -4,7 +4,7 @@ import pytest
 
 from deciban import Categorical, Gaussian, JointGaussian, JointTable, Multinomial, SchemaError
 from deciban.families import Family
-from deciban.schema.schema import GIVEN, ChosenBy, ColumnGroup, MeantAs, Reason, Schema, union_schemas
+from deciban.schema.schema import GIVEN, ChosenBy, ColumnGroup, LooksLike, Reason, Schema, union_schemas
 
 INFERRED = Reason(ChosenBy.INFERRED, "floating point")
 
@@ -85,7 +85,7 @@ def test_auxiliary_groups_stay_as_far_as_both_have_counted_them() -> None:
 
 
 def test_what_either_knows_of_a_column_is_known() -> None:
-    identifier = MeantAs("identifier")
+    identifier = LooksLike("identifier")
     one = schema("ab", group(Gaussian(), 0, 1), types=("double", "null"))
     other = schema("bc", group(Gaussian(), 0, 1), types=("int64", "int64"), looks_like=(None, identifier))
     both = union_schemas(one, other)

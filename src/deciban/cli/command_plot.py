@@ -176,7 +176,7 @@ def _draw_decision(fitted: "Fitted", scan: "Source | None", options: dict[str, A
     return DecisionDisplay.from_estimator(
         _make_classifier(fitted),
         list(options["column"]) or None,
-        priors=None if options["prior"] is None else parse_prior(options["prior"]),
+        prior=None if options["prior"] is None else parse_prior(options["prior"]),
         loss=load_costs(options["costs"], fitted),
         boundaries=list(options["boundary"]) or None,
         X=scan,

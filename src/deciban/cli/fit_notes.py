@@ -14,7 +14,7 @@ from deciban.util.text_tables import count_noun, format_class
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
     from deciban.model.tuning import Tuning
-    from deciban.schema.schema import LooksLike, MeantAs
+    from deciban.schema.schema import LooksLike, LooksLikeKind
     from deciban.sources.source import Source
 
 
@@ -26,7 +26,7 @@ AS_DECIMAL_COMMA = "try_cast(replace({}, ',', '.') as double)"
 WITHOUT_POINTS = "try_cast(replace(replace({}, '.', ''), ',', '.') as double)"
 
 # Other readings of text columns, in the order of the warnings.
-TEXTS_MEANT_AS: tuple["LooksLike", ...] = ("numbers", "units", "thousands", "dates")
+LOOKS_LIKE_OTHER: tuple["LooksLikeKind", ...] = ("numbers", "units", "thousands", "dates")
 
 
 def warn_about_model(
@@ -47,7 +47,7 @@ def warn_about_model(
     if not any(schema.looks_like or ()):
         return
     expressions = {}
-    for kind in TEXTS_MEANT_AS:
+    for kind in LOOKS_LIKE_OTHER:
         for name, meant in schema.columns_like(kind).items():
             remedy = _advise_option(name, meant, typed)
             if not remedy and (expression := _sql_expression(meant)):
@@ -72,7 +72,7 @@ def quote_option(flag: str, value: str) -> str:
     return f"{flag} {shlex.quote(value)}"
 
 
-def _advise_option(name: str, meant: "MeantAs", typed: bool) -> str:
+def _advise_option(name: str, meant: "LooksLike", typed: bool) -> str:
     """Return advice on the option that reads a column as intended; empty if there is no such option."""
     if meant.kind == "numbers" and meant.detail is None and not meant.decimal_comma:
         return f"; use {quote_option('--type', f'{name}=number')} to read it as numbers"
@@ -85,7 +85,7 @@ def _advise_option(name: str, meant: "MeantAs", typed: bool) -> str:
     return f"; use {quote_option('--thousands', meant.detail)} to read it as numbers"
 
 
-def _sql_expression(meant: "MeantAs") -> str:
+def _sql_expression(meant: "LooksLike") -> str:
     """Return the SQL expression that reads a text column as numbers or dates; empty if the format is unknown."""
     if meant.kind == "numbers":
         return AS_DECIMAL_COMMA if meant.decimal_comma else AS_NUMBER

@@ -178,7 +178,7 @@ class BayesError:
 
 def bayes_error(
     distributions: Sequence[Any],
-    priors: Sequence[float] | None = None,
+    prior: Sequence[float] | None = None,
     loss: Any = None,
     *,
     classes: Sequence[Any] | None = None,
@@ -196,7 +196,7 @@ def bayes_error(
     ----------
     distributions : sequence of frozen SciPy distributions
         One distribution per class: all continuous, all discrete, or all multivariate.
-    priors : sequence of float or mapping from class to float, default=None
+    prior : sequence of float or mapping from class to float, default=None
         Prior of each class. None: equal priors.
     loss : Loss or any form that `Loss.from_costs` accepts, default=None
         Cost of each decision under each true class. None is zero-one loss: the risk is the error rate.
@@ -244,7 +244,7 @@ def bayes_error(
     labels = tuple(range(len(distributions))) if classes is None else tuple(classes)
     if len(labels) != len(distributions):
         raise UsageError(f"{len(labels)} classes for {len(distributions)} distributions", remedy="give one for each")
-    prior = _parse_priors(priors, labels)
+    prior_shares = _parse_prior(prior, labels)
     loss_for_classes = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
     kinds = {_kind(distribution) for distribution in distributions}
     if len(kinds) > 1:
@@ -257,17 +257,17 @@ def bayes_error(
             raise UsageError((Argument("boundaries"), " needs one-dimensional distributions"))
         if n_samples < MIN_SAMPLES:
             raise UsageError(f"expected at least {MIN_SAMPLES}", parameter=Argument("n_samples", n_samples))
-        found = _simulate(distributions, prior, loss_for_classes, n_samples, random_state)
+        found = _simulate(distributions, prior_shares, loss_for_classes, n_samples, random_state)
     else:
         exact = enumerate_risk if kinds == {"discrete"} else integrate_risk
-        found = exact(distributions, prior, loss_for_classes, edges, decisions)
-    return replace(found, distributions=tuple(distributions), prior=prior)
+        found = exact(distributions, prior_shares, loss_for_classes, edges, decisions)
+    return replace(found, distributions=tuple(distributions), prior=prior_shares)
 
 
-def _parse_priors(priors: Any, classes: tuple[Any, ...]) -> Floats:
-    if priors is None:
+def _parse_prior(prior: Any, classes: tuple[Any, ...]) -> Floats:
+    if prior is None:
         return np.full(len(classes), 1.0 / len(classes))
-    return np.exp(log_prior(priors, np.array(classes), np.ones(len(classes))))
+    return np.exp(log_prior(prior, np.array(classes), np.ones(len(classes))))
 
 
 def _parse_boundaries(boundaries: Any, decisions: Any) -> list[float] | None:

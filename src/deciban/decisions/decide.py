@@ -123,7 +123,7 @@ class Decisions:
         return pa.table({name: column(getattr(self, name)) for name in COLUMNS})
 
     def __str__(self) -> str:
-        lines = [("", "decision", "risk", "second best", "its risk")]
+        lines = [("", "decision", "risk", "second best", "second-best risk")]
         shown = range(len(self)) if len(self) <= MAX_ROWS_PRINTED else [*range(10), *range(len(self) - 5, len(self))]
         last = -1
         decision, second_best = self.decision, self.second_best
@@ -234,7 +234,7 @@ def decide(
     --------
     >>> from deciban import decide
     >>> print(decide({"healthy": [0.98, 0.7], "sick": [0.02, 0.3]}, {"healthy": 1, "sick": 10}))
-       decision  risk  second best  its risk
+       decision  risk  second best  second-best risk
     0  healthy   0.2   sick         0.98
     1  sick      0.7   healthy      3
     """

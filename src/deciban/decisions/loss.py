@@ -25,8 +25,8 @@ class Loss:
     """Cost of each decision under each true class: `loss[decision, truth]`.
 
     The order is always **decision first, truth second**. There may be more decisions than classes, for example to refer
-    a case or to order a test. A warning is issued if a correct decision costs more than a wrong one: usually the matrix
-    is transposed.
+    a case or to order a test. A warning is issued if, for some class, the correct decision costs more than a wrong one.
+    A transposed matrix whose correct decisions cost 0 cannot be detected.
 
     Parameters
     ----------
@@ -189,15 +189,15 @@ class Loss:
         Returns
         -------
         Loss
-            Decisions and classes in order of their first appearance.
+            Decisions in order of their first appearance; classes in the same order.
 
         Examples
         --------
         >>> from deciban import Loss
         >>> print(Loss.from_pairs({("healthy", "sick"): 100, ("sick", "healthy"): 1}))
-        decide   if sick  if healthy
-        healthy      100           0
-        sick           0           1
+        decide   if healthy  if sick
+        healthy           0      100
+        sick              1        0
         """
         return cls(*parse_pairs(costs))
 
@@ -508,7 +508,8 @@ def parse_class_costs(costs: Mapping[Any, Cell]) -> LossParts:
 def parse_pairs(costs: Mapping[tuple[Any, Any], Cell]) -> LossParts:
     """Parse {(decision, truth): cost}; missing correct decisions cost 0."""
     decisions = tuple(dict.fromkeys(decision for decision, _ in costs))
-    classes = tuple(dict.fromkeys(truth for _, truth in costs))
+    truths = dict.fromkeys(truth for _, truth in costs)
+    classes = (*(one for one in decisions if one in truths), *(one for one in truths if one not in decisions))
     matrix = np.empty((len(decisions), len(classes)), dtype=object)
     for k, decision in enumerate(decisions):
         for c, truth in enumerate(classes):

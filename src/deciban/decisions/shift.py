@@ -68,8 +68,9 @@ class EstimatedPrior:
         return str(self)
 
     def __str__(self) -> str:
+        interval = f"{100 * self.level:g}% interval"
         return "\n".join(
-            f"{label}: {share:.4f} ({low:.4f} to {high:.4f})"
+            f"{label}: {share:.4f} ({interval} {low:.4f} to {high:.4f})"
             for label, share, low, high in zip(self.classes.tolist(), self.prior, self.low, self.high, strict=True)
         )
 

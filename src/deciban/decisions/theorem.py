@@ -94,7 +94,8 @@ class Belief(Mapping[Any, float]):
         Parameters
         ----------
         population : int, default=None
-            Number of people. None: 1,000, or the smallest power of ten whose whole numbers give the exact percentage.
+            Number of people. None: 1,000, or the smallest larger power of ten for which whole numbers of people
+            reproduce the percentage.
 
         Returns
         -------
@@ -112,17 +113,19 @@ class Belief(Mapping[Any, float]):
             while population < MAX_POPULATION and not self._is_exact_in(population, exact):
                 population *= 10
         members, positives = self._whole_numbers(population)
-        groups = [f"{members[name]:,} are {name}, of whom {positives[name]:,} show the evidence" for name in self.prior]
+        groups = [
+            f"{members[name]:,} are {name}, of whom {positives[name]:,} have this evidence" for name in self.prior
+        ]
         first, total = next(iter(self.prior)), sum(positives.values())
         rounded = _percentage(positives[first] / total) if total else exact
         percentage = f"{rounded}%" if rounded == exact else f"{rounded}% ({exact}% before rounding)"
         return (
             f"Of {population:,} people, " + "; ".join(groups) + ".\n"
-            f"So of the {total:,} who show it, {positives[first]:,} are {first}: {percentage}."
+            f"So of the {total:,} who have it, {positives[first]:,} are {first}: {percentage}."
         )
 
     def _whole_numbers(self, population: int) -> tuple[dict[Any, int], dict[Any, int]]:
-        """Return how many people each hypothesis holds for, summing to `population`, and how many show the evidence."""
+        """Return the number of people per hypothesis, summing to `population`, and how many have the evidence."""
         members, positives, cumulative, assigned = {}, {}, 0.0, 0
         for name, share in self.prior.items():
             cumulative += share
@@ -230,9 +233,9 @@ def bayes(
           prior      likelihood  joint      posterior
     ill   0.05       0.9         0.045      0.371901
     well  0.95       0.08        0.076      0.628099
-    Of 1,000 people, 50 are ill, of whom 45 show the evidence; 950 are well, of whom 76 show the evidence.
-    So of the 121 who show it, 45 are ill: 37.2%.
-    >>> round(ill.update((0.9, 0.08))["ill"], 4)                  # a second positive test
+    Of 1,000 people, 50 are ill, of whom 45 have this evidence; 950 are well, of whom 76 have this evidence.
+    So of the 121 who have it, 45 are ill: 37.2%.
+    >>> round(ill.update((0.9, 0.08))["ill"], 4)   # a second test, independent given the state
     0.8695
     """
     if len(names) != 2 or names[0] == names[1]:

@@ -517,7 +517,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Parameters
         ----------
         X : table
-            A sample of the rows, as for `fit`, with their labels. At most about 20,000 of them are used.
+            A sample of the rows, as for `fit`, with their labels. At most 16,384 of them are used, and up to about
+            330,000 for the corrections of a tuned classifier.
         y : str
             Name of the label column.
         sample_weight : str, default=None
@@ -1062,10 +1063,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
 
     def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> BayesRiskEstimate:
-        """Return the Bayes error according to the model, and the leave-one-out error for comparison.
+        """Estimate the Bayes error as if the model were true, with the leave-one-out error for comparison.
 
         Each column has the family that the model uses, with weight 1. The result is exact for a single column that is
-        discrete, binned, or of a family with a cumulative distribution function; otherwise it is simulated.
+        discrete or binned, or whose cumulative distribution function deciban can evaluate; otherwise it is simulated.
 
         Parameters
         ----------
@@ -1313,12 +1314,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return sample_rows(self._get_fitted(), n_samples, random_state, label, length)
 
     def linear_form(self) -> Form:
-        """Return the model as a linear classifier: weights times features plus an offset per class.
+        """Return the model as a linear classifier: weights times features plus an intercept per class.
 
         Returns
         -------
         Form
-            ``score[class] = weights · features + offset``, and `hyperplane` between two classes.
+            ``score[class] = weights · features + intercept``, and `hyperplane` between two classes.
 
         Raises
         ------
@@ -1337,7 +1338,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return form_of(self._get_fitted().model, quadratic=True)
 
     def parameter_count(self) -> ParameterCount:
-        """Return the number of free parameters of the naive model, of this model and of the full joint model.
+        """Return the number of free parameters of naive Bayes, of this model and of the full joint distribution.
 
         Returns
         -------

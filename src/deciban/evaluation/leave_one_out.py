@@ -106,7 +106,7 @@ class LeaveOneOut:
         Evaluation
         """
         costs = None if loss is None else Loss.from_costs(loss).for_classes(list(self.classes))
-        found = Evaluation.of(self.posterior, self.labels, self.weights, self.classes, 0.0, costs)
+        found = Evaluation.from_posterior(self.posterior, self.labels, self.weights, self.classes, 0.0, costs)
         return replace(found, leave_one_out=True, copies=self.copies)
 
     @cached_property
@@ -166,7 +166,7 @@ class LeaveOneOut:
         -------
         Calibration
         """
-        return Calibration.of(self.posterior, self.labels, self.weights, bins)
+        return Calibration.from_posterior(self.posterior, self.labels, self.weights, bins)
 
     def to_frame(self) -> Any:
         """Return a DataFrame with one row per training row.

@@ -195,7 +195,9 @@ class Calibration:
     sums: Floats
 
     @classmethod
-    def of(cls, posterior: Floats, labels: Codes, weights: Floats, bins: int = CALIBRATION_BINS) -> "Calibration":
+    def from_posterior(
+        cls, posterior: Floats, labels: Codes, weights: Floats, bins: int = CALIBRATION_BINS
+    ) -> "Calibration":
         """Return the calibration of rows with these posteriors, true classes and weights."""
         best = posterior.argmax(axis=1)
         top = posterior[np.arange(len(best)), best]
@@ -324,7 +326,7 @@ class Evaluation:
     copies: int = 0
 
     @classmethod
-    def of(
+    def from_posterior(
         cls, posterior: Floats, labels: Codes, weights: Floats, classes: LabelArray, unknown: float, loss: Loss | None
     ) -> "Evaluation":
         """Compute the metrics of rows with these posteriors.
@@ -358,7 +360,7 @@ class Evaluation:
             confusion,
             float(weights @ log_losses) + unknown * MAX_LOSS,
             float(weights @ (errors**2).sum(axis=1)) + unknown * MAX_SQUARED_ERROR,
-            Calibration.of(posterior, labels, weights),
+            Calibration.from_posterior(posterior, labels, weights),
             Ranking(posterior, labels, weights),
             unknown_class_rows=unknown,
         )

@@ -16,6 +16,9 @@ from deciban.scoring.predict import score_table
 from deciban.scoring.simulate import sample_rows
 from deciban.tables.convert import as_table
 
+# Smaller positive risks would be printed as 0.0000.
+MIN_SHOWN = 0.00005
+
 
 @dataclass(frozen=True, repr=False)
 class BayesRiskEstimate:
@@ -41,8 +44,13 @@ class BayesRiskEstimate:
 
     def __str__(self) -> str:
         low, high = self.interval
-        how = "exact" if low == high else f"between {max(low, 0.0):.4f} and {high:.4f}"
-        found = f"according to the model itself {self.risk:.4f} ({how})"
+        how = f"95% interval {max(low, 0.0):.4f} to {high:.4f}"
+        if low == high:
+            how = "exact"
+        elif high < MIN_SHOWN:
+            how = "95% interval below 0.0001"
+        risk = "< 0.0001" if 0.0 < self.risk < MIN_SHOWN else f"{self.risk:.4f}"
+        found = f"model-based estimate {risk} ({how})"
         return found + ("" if self.leave_one_out is None else f"; leave-one-out {self.leave_one_out:.4f}")
 
 

@@ -287,6 +287,15 @@ class ParameterCount:
         """V: number of combinations of values of the discrete columns; 1 without discrete columns."""
         return prod(self.sizes)
 
+    @property
+    def full_name(self) -> str:
+        """Name of the full joint distribution: without discrete columns, it is quadratic discriminant analysis."""
+        return (
+            "full covariance (QDA)"
+            if self.numbers and not self.sizes and self.full < inf
+            else "full joint distribution"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain data; counts above a quadrillion, and infinite ones, are text."""
         return {
@@ -295,6 +304,7 @@ class ParameterCount:
             "naive_shared": self.naive_shared,
             "model": self.model,
             "full": _plain_count(self.full),
+            "full_name": self.full_name,
             "full_per_class": _plain_count(self.full_per_class),
             "combinations": _plain_count(self.combinations),
             "numbers": self.numbers,
@@ -307,9 +317,9 @@ class ParameterCount:
         prior = f"{self.classes - 1} + {self.classes} classes × "
         shared = f" + {self.naive_shared:,} shared" if self.naive_shared else ""
         lines = [
-            ("naive", _format_count(self.naive), f"= {prior}{self.naive_per_class:,}{shared}"),
-            ("as it is", _format_count(self.model), ""),
-            ("full joint", _format_count(self.full), "texts and counts have no bound"),
+            ("naive Bayes", _format_count(self.naive), f"= {prior}{self.naive_per_class:,}{shared}"),
+            ("fitted model", _format_count(self.model), ""),
+            (self.full_name, _format_count(self.full), "texts and counts have no bound"),
         ]
         if self.full < inf:
             lines[-1] = (*lines[-1][:2], f"= {prior}{_format_count(self.full_per_class)}")

@@ -33,18 +33,19 @@ LAST_TERMS = 5
 class Form:
     """Score of each class as a linear or quadratic function of features.
 
-    score[class] = weights · features + offset (+ features' quadratic features). This is the model's log joint up to a
-    term that is the same for every class.
+    score[class] = weights · features + intercept (+ features' quadratic features). This is the model's log joint up to
+    a term that is the same for every class.
 
-    names: name of each feature. weights: feature by class. offset: one per class, for rows without missing cells.
-    quadratic: class by feature by feature; None for a linear form. A missing cell removes its features and its share of
-    the offset; for a tuned model, `scores` scales the rest as the model does.
+    names: name of each feature. weights: feature by class. intercept: one per class, for rows without missing cells.
+    quadratic: class by feature by feature; None for a linear form. If all cells of a block are missing, its features
+    and its part of the intercept are omitted; if only some are missing, `scores` raises a DataError. For a tuned model,
+    `scores` scales the rest as the model does.
     """
 
     classes: LabelArray
     names: tuple[str, ...]
     weights: Floats
-    offset: Floats
+    intercept: Floats
     quadratic: Floats | None
     log_prior: Floats
     bias: Floats
@@ -83,14 +84,14 @@ class Form:
         """
         if self.quadratic is not None:
             raise UsageError(
-                "a quadratic form has no hyperplane", remedy="use its attributes quadratic, weights and offset"
+                "a quadratic form has no hyperplane", remedy="use its attributes quadratic, weights and intercept"
             )
         labels = self.classes.tolist()
         if negative is None and len(labels) != 2:
             raise UsageError(f"the model has {len(labels)} classes", remedy="name two: hyperplane(positive, negative)")
         a = len(labels) - 1 if positive is None else self._class_index(positive)
         b = 1 - a if negative is None else self._class_index(negative)
-        return self.weights[:, a] - self.weights[:, b], float(self.offset[a] - self.offset[b])
+        return self.weights[:, a] - self.weights[:, b], float(self.intercept[a] - self.intercept[b])
 
     def _class_index(self, label: Any) -> int:
         labels = self.classes.tolist()
@@ -103,16 +104,16 @@ class Form:
         lines = [(name, *(f"{weight:.4g}" for weight in weights)) for name, weights in terms]
         if len(lines) > MAX_TERMS_PRINTED:
             lines = [*lines[:FIRST_TERMS], ("…", *[""] * self.classes.size), *lines[-LAST_TERMS:]]
-        head, offset = map(str, self.classes.tolist()), (f"{offset:.4g}" for offset in self.offset)
-        return align_table([("", *head), *lines, ("offset", *offset)], right=range(1, self.classes.size + 1))
+        head, last = map(str, self.classes.tolist()), (f"{number:.4g}" for number in self.intercept)
+        return align_table([("", *head), *lines, ("intercept", *last)], right=range(1, self.classes.size + 1))
 
     __repr__ = __str__
 
     def to_frame(self) -> Any:
-        """Return a DataFrame with the weight of each term for each class; the last line is the offset."""
+        """Return a DataFrame with the weight of each term for each class; the last line is the intercept."""
         terms = [*zip(self.names, self.weights.tolist(), strict=True), *self._products()]
-        lines = [*(weights for _, weights in terms), self.offset.tolist()]
-        names = [*(name for name, _ in terms), "offset"]
+        lines = [*(weights for _, weights in terms), self.intercept.tolist()]
+        names = [*(name for name, _ in terms), "intercept"]
         by_class = {str(label): [line[c] for line in lines] for c, label in enumerate(self.classes.tolist())}
         return data_frame({"term": names, **by_class})
 
@@ -141,10 +142,10 @@ def form_of(model: Model, quadratic: bool) -> Form:
     classes = model.classes.size
     prior = model.log_prior + model.bias
     weights = np.concatenate([np.zeros((0, classes)), *(term.weights for term in every)])
-    offset = prior + sum((term.offset for term in every), np.zeros(classes))
+    intercept = prior + sum((term.offset for term in every), np.zeros(classes))
     quadratic_terms = _block_diagonal(every, classes)
     start = model.log_prior, model.bias, model.partial
-    return Form(model.classes, names, weights, offset, quadratic_terms, *start, terms, model.schema)
+    return Form(model.classes, names, weights, intercept, quadratic_terms, *start, terms, model.schema)
 
 
 def _group_terms(model: Model, group: int, quadratic: bool) -> list[DiscriminantTerms]:

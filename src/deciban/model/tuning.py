@@ -208,9 +208,9 @@ class Tuning:
         text = f"tuned on {count_noun(self.rows, 'row')}" + (f", {self.note}" if self.note else "")
         if self.accuracy is None or self.log_loss is None:
             return text
-        given = "given the tuning" if self.corrections is None else "cross-fitted"
+        method = "leave-one-out (given the tuning)" if self.corrections is None else "cross-validated"
         copies = f"; {copies_in_words(self.copies)}" if self.copies else ""
-        return f"{text}: left-out accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f} ({given}){copies}"
+        return f"{text}; {method} accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f}{copies}"
 
     def __str__(self) -> str:
         stale = "; the counts have changed since, so retuning is recommended" if self.stale else ""

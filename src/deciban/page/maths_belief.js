@@ -36,7 +36,7 @@ export function nearestEven(value) {
   return low % 2 === 0 ? low : low + 1;
 }
 
-// Return whole numbers for a population: members of each group (they add up), and those who show the evidence.
+// Return whole numbers for a population: members of each group (they add up), and those who have the evidence.
 function inWholeNumbers(belief, people) {
   const first = nearestEven(people * belief.before[0]);
   const has = [first, people - first];
@@ -75,7 +75,7 @@ export function frequencySentences(belief, names) {
   const people = peopleFor(belief);
   const { has, shown } = inWholeNumbers(belief, people);
   const lines = names.map(
-    (name, k) => `${withCommas(has[k])} are ${name}, of whom ${withCommas(shown[k])} show the evidence`,
+    (name, k) => `${withCommas(has[k])} are ${name}, of whom ${withCommas(shown[k])} have this evidence`,
   );
   const total = shown[0] + shown[1];
   const exact = oneDecimal(100 * belief.posterior[0]);
@@ -83,7 +83,7 @@ export function frequencySentences(belief, names) {
   const percentage = rounded === exact ? `${rounded}%` : `${rounded}% (${exact}% before rounding)`;
   return [
     `Of ${withCommas(people)} people, ${lines.join("; ")}.`,
-    `So of the ${withCommas(total)} who show it, ${withCommas(shown[0])} are ${names[0]}: ${percentage}.`,
+    `So of the ${withCommas(total)} who have it, ${withCommas(shown[0])} are ${names[0]}: ${percentage}.`,
   ];
 }
 

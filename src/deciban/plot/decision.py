@@ -191,7 +191,7 @@ class DecisionDisplay(Display):
         estimator: Any,
         columns: Any = None,
         *,
-        priors: Any = None,
+        prior: Any = None,
         loss: Any = None,
         boundaries: Sequence[float] | None = None,
         decisions: Sequence[Any] | None = None,
@@ -211,8 +211,8 @@ class DecisionDisplay(Display):
             A fitted classifier.
         columns : str, int, or two of them, default=None
             One column or two columns. None: all columns of a classifier that has at most two.
-        priors : str, mapping or sequence, default=None
-            Other priors, as in `BayesClassifier.with_prior`. None: the priors of the classifier.
+        prior : str, mapping or sequence, default=None
+            Another prior, as in `BayesClassifier.with_prior`. None: the prior of the classifier.
         loss : Loss, matrix, mapping, table or path, default=None
             The cost of each decision, as in `BayesClassifier.decide`. None: zero-one loss.
         boundaries : sequence of float, default=None
@@ -230,7 +230,7 @@ class DecisionDisplay(Display):
         -------
         DecisionDisplay or DecisionMapDisplay
         """
-        fitted = get_fitted(estimator if priors is None else estimator.with_prior(priors))
+        fitted = get_fitted(estimator if prior is None else estimator.with_prior(prior))
         wanted = find_columns(fitted, columns)
         costs = loss_for(fitted, loss)
         points = None if X is None else _read_points(fitted, wanted, X, y)

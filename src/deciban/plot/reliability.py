@@ -104,10 +104,10 @@ class ReliabilityDisplay(Display):
         ReliabilityDisplay
         """
         rows = score_rows(estimator, X, y, sample_weight, leave_one_out, plain=True)
-        after = Calibration.of(rows.posterior, rows.labels, rows.weights, N_BINS)
+        after = Calibration.from_posterior(rows.posterior, rows.labels, rows.weights, N_BINS)
         if rows.plain is None:
             return cls({"model": after}).plot(ax)
-        before = Calibration.of(rows.plain, rows.labels, rows.weights, N_BINS)
+        before = Calibration.from_posterior(rows.plain, rows.labels, rows.weights, N_BINS)
         return cls({"plain Bayes": before, "tuned": after}).plot(ax)
 
     @classmethod
@@ -134,7 +134,7 @@ class ReliabilityDisplay(Display):
         ReliabilityDisplay
         """
         rows = check_posteriors(y_true, posterior, classes)
-        return cls({name: Calibration.of(rows.posterior, rows.labels, rows.weights, N_BINS)}).plot(ax)
+        return cls({name: Calibration.from_posterior(rows.posterior, rows.labels, rows.weights, N_BINS)}).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the reliability diagram and the row counts.

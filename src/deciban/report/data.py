@@ -210,7 +210,7 @@ def collect_diagnosis(fitted: Fitted, learned: Examples | None) -> dict[str, Any
         found["remedies"] = diagnosis.remedies() if found["dependences"] else []
         found["misfits"] = [
             {"column": one.column, "class": format_class(one.label), "family": one.family, "distance": one.distance}
-            for one in diagnosis.misfits
+            for one in sorted(diagnosis.misfits, key=lambda one: -one.distance)
         ]
         found["small_classes"] = [
             {"class": format_class(label), "rows": integer_if_whole(rows)} for label, rows in diagnosis.small_classes
@@ -231,9 +231,11 @@ def _describe_tuning(fitted: Fitted) -> list[str]:
     ]
     if tuning.corrections is not None:
         tables = count_noun(len(tuning.corrections.tests), "correction table")
-        done.append(f"Learned {tables} on left-out rows.")
+        done.append(f"Fitted {tables} on left-out rows; they correct the sum of the evidence.")
     if np.isfinite(tuning.cap):
-        done.append(f"Limited the evidence of each block to {DECIBANS * tuning.cap:.0f} decibans.")
+        done.append(
+            f"Capped the evidence of each block (a column or a joint model) at {DECIBANS * tuning.cap:.0f} decibans."
+        )
     return done
 
 
@@ -242,11 +244,12 @@ def _describe_weights(tuning: Tuning) -> str:
     groups = zip(tuning.schema.block_slots, tuning.schema.groups, strict=True)
     alone = np.concatenate([tuning.weights[slot] for slot, group in groups if not group.auxiliary])
     used = alone[alone > 0.0]
-    unused = alone.size - used.size
-    text = f"{unused} of {alone.size} columns have" if unused else "No column has"
-    text += " weight 0 on their own" if unused else " weight 0"
-    spread = f"; weights range from {used.min():.2g} to {used.max():.2g}" if used.size else ""
-    return f"Weighted the evidence of each block, so that redundant columns count once. {text}{spread}."
+    text = "Weighted the evidence of each column and joint model, so that redundant columns count once."
+    spread = f"{used.min():.2g} to {used.max():.2g}" if used.size else ""
+    if used.size == alone.size:
+        return f"{text} Weights of single columns: {spread}."
+    rest = f"; the other weights are {spread}" if used.size else ""
+    return f"{text} {alone.size - used.size} of {alone.size} columns are not used on their own{rest}."
 
 
 # --- the whole report
@@ -330,19 +333,19 @@ def _evaluate_rows(
         found, learned = evaluate_and_recognize(fitted, held_out, loss, lambda table: None)
         some = _candidate_rows(fitted, held_out)
         if learned:
-            quality = _quality_data(evaluate_left_out(fitted, held_out, loss), LEFT_OUT)
+            quality = _quality_data(evaluate_left_out(fitted, held_out, loss), LEFT_OUT, fitted.is_tuned)
             return _RowResults(quality, compute_training_importance(fitted, held_out), some, held_out)
         absent = [name for name in fitted.schema.names or () if name not in (held_out.names or ())]
-        quality = _quality_data(found, "the given rows") | {"absent": absent}
+        quality = _quality_data(found, "the given rows", fitted.is_tuned) | {"absent": absent}
         return _RowResults(quality, compute_new_row_importance(fitted, some[0]), some, training)
     if training is not None:
         table, left = sample_left_out(fitted, training, MAX_ROWS_LEFT_OUT)
         importance = compute_left_out_importance(fitted, table, left)
-        return _RowResults(_quality_data(left.evaluate(loss), LEFT_OUT), importance, None, training)
+        return _RowResults(_quality_data(left.evaluate(loss), LEFT_OUT, fitted.is_tuned), importance, None, training)
     return _RowResults(_quality_without_rows(fitted), _importance_without_rows(fitted), None, None)
 
 
-def _quality_data(found: Evaluation, source: str) -> dict[str, Any]:
+def _quality_data(found: Evaluation, source: str, tuned: bool) -> dict[str, Any]:
     quality = found.to_dict()
     quality["baseline"]["class"] = format_class(quality["baseline"]["class"])
     if "decision" in quality["baseline"]:
@@ -352,7 +355,7 @@ def _quality_data(found: Evaluation, source: str) -> dict[str, Any]:
     quality["classes"] = [format_class(label) for label in quality["classes"]]
     for one in quality["per_class"]:
         one["class"] = format_class(one["class"])
-    return {"source": source, **quality}
+    return {"source": source, "optimistic": found.leave_one_out and tuned, **quality}
 
 
 def _quality_without_rows(fitted: Fitted) -> dict[str, Any]:
@@ -431,8 +434,8 @@ def _columns(fitted: Fitted, columns: list[ColumnData], importance: Importance) 
                 "why": families[0][1] if families else None,
                 "blocks": blocks.get(one.column, []),
                 **_matters(importance, one.column),
-                "least": low,
-                "most": high,
+                "min": low,
+                "max": high,
                 "note": one.note,
                 **_values(fitted, one),
             }

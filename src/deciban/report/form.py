@@ -110,8 +110,8 @@ def _typical_rows(contents: ReportData, names: list[str]) -> list[dict[str, Any]
 
 
 FORM_INTRO = (
-    "Edit the values of a row to see its posterior and evidence. An empty field is a missing value. Everything is "
-    "computed in this page."
+    "Edit the values of a row to see its posterior and evidence. An empty field is a missing value. Everything runs "
+    "in your browser; no data is sent."
 )
 FORM_ROUNDED = " (The model is rounded to fit this page: probabilities may differ in the fifth digit.)"
 

@@ -24,7 +24,7 @@ from deciban.web.scripts import content_policy
 MAX_BYTES_OF_A_PAGE = 980_000
 
 # Explains the unit at the foot of every page.
-UNIT = "Evidence is in decibans (ten times the log10 of an odds ratio): +10 multiplies the odds by 10, +3 by 2."
+UNIT = "Evidence is measured in decibans: +10 multiplies the odds of a class by 10, +3 by 2, −10 divides them by 10."
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,8 +131,6 @@ def _section(name: str, title: str, inside: list[Html]) -> Html:
 def _lead(data: dict[str, Any]) -> Html:
     """Return the sentence about the data that the report contains."""
     rows = len(data["rows"])
-    contains = "This report contains totals only, no rows of any table."
-    if rows:
-        contains = f"This report contains {count_noun(rows, 'row')} of your table; everything else is totals."
-    names = "It does contain column names, class names, categories and words."
-    return paragraph(f"{contains} {names}", class_="quiet")
+    shown = f"{count_noun(rows, 'row')} of your table" if rows else "no rows of any table"
+    rest = "Everything else is aggregated, but names of columns and classes, categories and words are visible."
+    return paragraph(f"This report shows {shown}. {rest}", class_="quiet")

@@ -1,5 +1,6 @@
 """Sections of a report as HTML; each column is a card with a chart and its table."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -31,6 +32,13 @@ MAX_FINDINGS_TABLED = 12
 NO_BETTER = "The model is no better in log-loss than this baseline, which ignores the columns."
 
 
+# Note on leave-one-out metrics of a tuned model.
+OPTIMISTIC = (
+    "Weights and corrections were fitted on these rows too, so these numbers are optimistic. "
+    "The cross-validated numbers under Model are less so; deciban evaluate TABLE --target COLUMN gives unbiased ones."
+)
+
+
 def model_section(data: dict[str, Any]) -> list[Html]:
     """Render the description of the model."""
     model = data["model"]
@@ -48,8 +56,8 @@ def model_section(data: dict[str, Any]) -> list[Html]:
     free = model["parameters"]
     counts = [
         ("naive Bayes", _count(free["naive"]), _count(free["naive_per_class"])),
-        ("this model", _count(free["model"]), ""),
-        ("full joint distribution", _count(free["full"]), _count(free["full_per_class"])),
+        ("fitted model", _count(free["model"]), ""),
+        (free["full_name"], _count(free["full"]), _count(free["full_per_class"])),
     ]
     found.append(html_table(("free parameters", "total", "per class"), counts, "Number of parameters"))
     if free["combinations"] not in (1, "1"):
@@ -83,10 +91,11 @@ def quality_section(data: dict[str, Any]) -> list[Html]:
     }
     return [
         paragraph(f"Measured on {quality['source']}."),
+        *([note(OPTIMISTIC)] if quality.get("optimistic") else []),
         tiles((name, value) for name, value in metrics.items() if value),
         paragraph(
-            f"Baseline, always {baseline['class']}: accuracy {format_three(baseline['accuracy'])}, "
-            f"log-loss {format_three(baseline['log_loss'])}."
+            f"Baseline without the columns: accuracy {format_three(baseline['accuracy'])} (always "
+            f"{baseline['class']}), log-loss {format_three(baseline['log_loss'])} (class frequencies)."
         ),
         *([] if quality["beats_baseline"] else [note(NO_BETTER)]),
         *_gaps(quality),
@@ -121,8 +130,8 @@ def _calibration(bins: list[dict[str, Any]]) -> list[Html]:
     lines = [(f"{one['predicted']:.3f}", f"{one['observed']:.3f}", format_amount(one["rows"])) for one in bins]
     intro = (
         "Each point is a group of rows. Horizontal: the mean predicted probability. Vertical: how often the predicted "
-        "class was right, with its 95% interval. On the line, probabilities match frequencies. Hollow points have "
-        "few rows."
+        "class was right, with a 95% interval. For points on the diagonal, the two agree. Hollow points have few "
+        "rows."
     )
     return [
         tag("h3", "Calibration"),
@@ -154,9 +163,11 @@ def columns_section(contents: ReportData) -> list[Html]:
     names = [format_class(label) for label in contents.fitted.classes]
     colors = class_colors(names)
     intro = (
-        "The upper chart shows the evidence of each value for a class against all others if no other column is known; "
-        "the lower chart shows the distribution of the column within each class."
+        "The upper chart shows the evidence of each value if all other columns are missing. The lower chart shows the "
+        "distribution of the column within each class."
     )
+    if contents.fitted.is_tuned:
+        intro += " On its own, a column is scaled up, so its evidence can exceed that in a complete row."
     key = [tag("li", dot(color), name) for name, color in zip(names[:MAX_CLASSES_TABLED], colors, strict=False)]
     cards = [
         (column_card if rank < OPEN_COLUMNS else fold_card)(facts, column, names, colors)
@@ -178,7 +189,9 @@ def _matters(importance: dict[str, Any]) -> str:
     if not importance["rows"]:
         return "The importance of columns is not known."
     rows = f"{format_amount(importance['rows'])} rows ({importance['source']})"
-    return f"Most important first: mean absolute evidence, and bits gained by the column, over {rows}."
+    if importance["source"] == "left out":
+        rows = f"{format_amount(importance['rows'])} training rows, each left out in turn"
+    return f"Sorted by mean absolute evidence over {rows}. Gain: log-loss that the column saves, in bits per row."
 
 
 def diagnosis_section(data: dict[str, Any]) -> list[Html]:
@@ -194,7 +207,7 @@ def diagnosis_section(data: dict[str, Any]) -> list[Html]:
             (f"{one['column']} in {one['class']}", one["family"], f"{one['distance']:.3f}")
             for one in diagnosis["misfits"][:MAX_FINDINGS_TABLED]
         ]
-        head = ("column", "family", "Kolmogorov distance")
+        head = ("column", "family", "Kolmogorov–Smirnov distance")
         found.append(html_table(head, lines, "Columns that do not fit their family"))
     if few := diagnosis.get("small_classes"):
         classes = ", ".join(f"{one['class']} ({count_noun(one['rows'], 'row')})" for one in few[:MAX_FINDINGS_TABLED])
@@ -208,13 +221,14 @@ def _dependences(diagnosis: dict[str, Any]) -> list[Html]:
     tested = f"{format_amount(diagnosis['pairs_tested'])} pairs tested"
     if not diagnosis["dependences"]:
         return [paragraph(f"No dependence between columns within a class was found ({tested}).")]
-    lines = [
-        (" and ".join(one["columns"]), f"{one['bits']:.3f}", f"{one['cost']:.3f}", one["kind"])
-        for one in diagnosis["dependences"][:MAX_FINDINGS_TABLED]
-    ]
-    caption = f"Columns that depend on each other within a class ({tested})"
-    table = html_table(("columns", "mutual information, bits", "cost, bits per row", "kind"), lines, caption)
-    return [table, *(paragraph(f"Remedy: {remedy}.") for remedy in diagnosis["remedies"])]
+    shown = diagnosis["dependences"][:MAX_FINDINGS_TABLED]
+    head = ["columns", "mutual information, bits", "loss from assuming independence, bits per row"]
+    lines = [[" and ".join(one["columns"]), f"{one['bits']:.3f}", f"{one['cost']:.3f}"] for one in shown]
+    if {one["kind"] for one in shown} != {"dependent"}:
+        head.append("kind")
+        lines = [[*line, one["kind"]] for line, one in zip(lines, shown, strict=True)]
+    table = html_table(head, lines, f"Columns that depend on each other within a class ({tested})")
+    return [table, *(paragraph(_sentence(remedy)) for remedy in diagnosis["remedies"])]
 
 
 def decisions_section(data: dict[str, Any]) -> list[Html]:
@@ -226,7 +240,7 @@ def decisions_section(data: dict[str, Any]) -> list[Html]:
     rows = [(name, *(f"{cost:g}" for cost in line)) for name, line in costs]
     found = [html_table(("decision / truth", *decisions["classes"]), rows, "Cost of each decision")]
     if (threshold := decisions.get("threshold")) is not None:
-        limit = format_probability(threshold["posterior"])
+        limit = format_three(threshold["posterior"])
         found.append(paragraph(f"Decide {threshold['class']} if its probability is above {limit}."))
     if "mean_cost" not in decisions:
         return [*found, note("The cost of decisions on new rows cannot be computed without such rows.")]
@@ -238,16 +252,16 @@ def decisions_section(data: dict[str, Any]) -> list[Html]:
     found.append(paragraph(summary))
     if len(decisions["classes"]) > MAX_CLASSES_TABLED:
         return found
-    pairs = zip(decisions["classes"], decisions["decision_counts"], strict=True)
-    decided = [(name, *map(format_amount, row)) for name, row in pairs]
-    return [*found, html_table(("truth / decision", *decisions["decisions"]), decided, "Decisions, number of rows")]
+    columns = zip(*decisions["decision_counts"], strict=True)
+    decided = [(name, *map(format_amount, line)) for name, line in zip(decisions["decisions"], columns, strict=True)]
+    return [*found, html_table(("decision / truth", *decisions["classes"]), decided, "Number of rows by decision")]
 
 
 def rows_section(data: dict[str, Any]) -> list[Html]:
     """Render example rows with the evidence for their predictions."""
     if not data["rows"]:
         return [paragraph("No rows are shown.")]
-    learned = "These are training rows, explained by the model that was fitted on them." if data["rows_learned"] else ""
+    learned = "These are training rows; the model has seen them." if data["rows_learned"] else ""
     return [paragraph(learned), tag("div", (_row_card(one) for one in data["rows"]), class_="cards")]
 
 
@@ -315,19 +329,21 @@ def _facts(data: dict[str, Any], short: bool = False) -> Html:
     if "decibans" in data:
         size = f"{data['decibans']:.1f} decibans"
         if np.isinf(data["decibans"]):
-            own = np.isinf([data["least"], data["most"]]).any()
+            own = np.isinf([data["min"], data["max"]]).any()
             why = "a value never seen in a class" if own else "a value seen only in the left-out row of a class"
             size = f"∞ decibans ({why} rules the class out)"
-        known = f"mean {size}, {data['bits']:+.3f} bits"
-    reach = (
-        f"range {format_decibans(data['least'])} to {format_decibans(data['most'])} decibans"
-        if "values" in data
-        else ""
-    )
-    weights = "; ".join(
-        f"{_together(one['columns'])} as {one['family'].split('(')[0]}, weight {one['weight']:.2g}"
-        for one in data["blocks"]
-    )
+        gain = f"{data['bits']:+.3f}".replace("-", "−").replace("−0.000", "0.000").replace("+0.000", "0.000")
+        known = f"mean absolute evidence {size}; gain {gain} bits"
+    reach = ""
+    if "values" in data:
+        low, high = data["min"], data["max"]
+        label, shown = list(data["evidence"].items())[-1]
+        two = len(data["evidence"]) == 2  # the evidence for the first class mirrors that for the second
+        if two and not np.isnan(shown).all():
+            low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
+        subject = f"evidence for {label}" if two else "range"
+        reach = f"{subject} {format_decibans(low)} to {format_decibans(high)} decibans"
+    weights = "; ".join(map(_describe_block, data["blocks"]))
     return tag(
         "div",
         paragraph("; ".join(filter(None, (known, reach))), class_="quiet"),
@@ -335,8 +351,14 @@ def _facts(data: dict[str, Any], short: bool = False) -> Html:
     )
 
 
-def _together(columns: int) -> str:
-    return "on its own" if columns == 1 else f"jointly with {columns - 1} others"
+def _describe_block(block: dict[str, Any]) -> str:
+    """Describe a block of a column: its family, its other columns and its weight."""
+    family, weight = block["family"].split("(")[0], block["weight"]
+    if block["columns"] == 1:
+        return f"on its own: {family}, weight {weight:.2g}" if weight else "not used on its own"
+    covariance = re.search(r"covariance=(\w+)", block["family"])
+    kind = f" ({covariance[1].lower()} covariance)" if covariance else ""
+    return f"with {count_noun(block['columns'] - 1, 'other column')}: {family}{kind}, weight {weight:.2g}"
 
 
 def _evidence_chart(column: ColumnData, values: ColumnValues, names: Sequence[str], colors: Sequence[str]) -> Html:

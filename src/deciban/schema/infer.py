@@ -1,6 +1,6 @@
 """Infer the family of each column: the one given by the user, or the one suggested by its cells.
 
-`MeantAs` marks columns that look like something else: texts that are numbers or dates, and identifiers.
+`LooksLike` marks columns that look like something else: texts that are numbers or dates, and identifiers.
 """
 
 import re
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from deciban.errors import Argument, UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.base.checks import Unseen
-from deciban.schema.schema import GIVEN, ChosenBy, ColumnGroup, ColumnSpec, MeantAs, Reason, Schema, union_schemas
+from deciban.schema.schema import GIVEN, ChosenBy, ColumnGroup, ColumnSpec, LooksLike, Reason, Schema, union_schemas
 from deciban.tables.cells import DATE_ORIGIN, LEADING_ZERO, NUMBER_PATTERN, TIME_ORIGIN, are_dates, is_text
 from deciban.tables.row_sampling import places_by_content
 from deciban.tables.table import Frame, Matrix, Table, decode_cells, take_cells
@@ -95,12 +95,12 @@ class Inferred(NamedTuple):
 
     family: Family
     text: str
-    meant_as: MeantAs | None = None
+    looks_like: LooksLike | None = None
 
     @property
     def reason(self) -> Reason:
         """Reason for this family."""
-        return Reason(ChosenBy.INFERRED, self.text if self.meant_as is None else f"{self.text}, {self.meant_as}")
+        return Reason(ChosenBy.INFERRED, self.text if self.looks_like is None else f"{self.text}, {self.looks_like}")
 
 
 class _Members(NamedTuple):
@@ -159,11 +159,11 @@ def infer_schema(
         key = (k, family) if family.joint else family
         groups.setdefault(key, _Members(family, [], [])).add(columns, GIVEN)
     free = sorted(set(range(table.width)).difference(*(columns for columns, _ in given)))
-    looks_like: list[MeantAs | None] = [None] * table.width
+    looks_like: list[LooksLike | None] = [None] * table.width
     for columns, found in _infer_families(table, free, defaults, weights, rows or table.rows, different):
         groups.setdefault(found.family, _Members(found.family, [], [])).add(columns, found.reason)
         for column in columns:
-            looks_like[column] = found.meant_as
+            looks_like[column] = found.looks_like
     return Schema(
         names=table.names,
         width=table.width,
@@ -287,7 +287,7 @@ def _infer_from_integers(
     values = np.unique(cells)
     text = f"integers, {count_noun(values.size, 'distinct value')}"
     if are_identifiers(cells[different], values, rows * different.size // max(cells.size, 1)):
-        return Inferred(Gaussian(), text, MeantAs("identifier"))
+        return Inferred(Gaussian(), text, LooksLike("identifier"))
     if values.size <= min(MAX_CODES, times // 2):
         return Inferred(Categorical(defaults.alpha, unseen=defaults.unseen), text)
     return Inferred(Gaussian(), text)
@@ -342,10 +342,10 @@ def _infer_from_short_texts(array: pa.Array, categorical: Categorical, different
     """Infer categories from short texts, and detect what else they may be."""
     values = pc.unique(array.cast(pa.string()).drop_null())
     text = f"text, {count_noun(len(values), 'distinct value')}"
-    return Inferred(categorical, text, texts_meant_as(values, different))
+    return Inferred(categorical, text, text_looks_like(values, different))
 
 
-def texts_meant_as(values: pa.Array, cells: int) -> MeantAs | None:
+def text_looks_like(values: pa.Array, cells: int) -> LooksLike | None:
     """Return what distinct texts look like; None if they look like categories.
 
     cells: number of cells they come from, without those of copied rows.
@@ -353,14 +353,14 @@ def texts_meant_as(values: pa.Array, cells: int) -> MeantAs | None:
     if len(values) < MIN_MEANT_TEXTS:
         return None
     if form := date_form(values):
-        return MeantAs("dates", form)
+        return LooksLike("dates", form)
     if sign := thousands_sign(values):
-        return MeantAs("thousands", sign)
+        return LooksLike("thousands", sign)
     if len(values) >= MIN_NAMES and (numbers := mostly_numbers(values)) is not None:
         return numbers
     if (amounts := mostly_with_unit(values)) is not None:
         return amounts
-    return MeantAs("identifier") if len(values) >= max(NAMES_SHARE * cells, MIN_NAMES) else None
+    return LooksLike("identifier") if len(values) >= max(NAMES_SHARE * cells, MIN_NAMES) else None
 
 
 def are_identifiers(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
@@ -382,8 +382,8 @@ def are_identifiers(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
     return span <= GAPS * rows and (values.size**2 > 2.0 * CHANCE * span or bool((np.diff(cells) > 0).all()))
 
 
-def mostly_numbers(values: pa.Array) -> MeantAs | None:
-    """Return a MeantAs if nearly all texts are numbers, else None."""
+def mostly_numbers(values: pa.Array) -> LooksLike | None:
+    """Return what cells look like if nearly all are numbers, else None."""
     if pc.any(pc.match_substring_regex(values, LEADING_ZERO)).as_py():
         return None  # leading zeros: codes
     numbers = pc.match_substring_regex(values, NUMBER_PATTERN.replace("POINT", "[.,]"))
@@ -391,8 +391,8 @@ def mostly_numbers(values: pa.Array) -> MeantAs | None:
     if len(others) > (1.0 - MEANT_SHARE) * len(values):
         return None
     if len(others):
-        return MeantAs("numbers", _example(others))
-    return MeantAs("numbers", decimal_comma=bool(pc.any(pc.match_substring(values, ",")).as_py()))
+        return LooksLike("numbers", _example(others))
+    return LooksLike("numbers", decimal_comma=bool(pc.any(pc.match_substring(values, ",")).as_py()))
 
 
 def date_form(values: pa.Array) -> str:
@@ -414,14 +414,14 @@ def thousands_sign(values: pa.Array) -> str:
     return ""
 
 
-def mostly_with_unit(values: pa.Array) -> MeantAs | None:
-    """Return a MeantAs if nearly all texts are numbers with the same unit, else None."""
+def mostly_with_unit(values: pa.Array) -> LooksLike | None:
+    """Return what cells look like if nearly all are numbers with the same unit, else None."""
     for pattern in WITH_UNIT:
         units = pc.struct_field(pc.extract_regex(values, pattern), "unit").drop_null()
         highest = max((found["counts"].as_py() for found in pc.value_counts(units)), default=0)
         if highest >= MEANT_SHARE * len(values):
             cell = _example(values)
-            return MeantAs("units", cell, decimal_comma=COMMA_BEFORE_DECIMALS.search(cell) is not None)
+            return LooksLike("units", cell, decimal_comma=COMMA_BEFORE_DECIMALS.search(cell) is not None)
     return None
 
 

@@ -63,22 +63,22 @@ GIVEN = Reason(ChosenBy.GIVEN, "given")
 
 # An identifier is unique to each row. The others are texts: numbers, numbers with thousands separators or units, and
 # dates not in ISO format.
-LooksLike = Literal["identifier", "numbers", "thousands", "units", "dates"]
+LooksLikeKind = Literal["identifier", "numbers", "thousands", "units", "dates"]
 
 
 @dataclass(frozen=True)
-class MeantAs:
+class LooksLike:
     """Appearance of a column that differs from its family.
 
     detail: for dates the strptime format; for thousands the separator; for numbers a cell that is not a number, or None
         if all are; for units an example.
     decimal_comma: True if numbers have decimal commas.
 
-    >>> str(MeantAs("numbers", "many"))
+    >>> str(LooksLike("numbers", "many"))
     "looks like numbers, except for 'many'"
     """
 
-    kind: LooksLike
+    kind: LooksLikeKind
     detail: str | None = None
     decimal_comma: bool = False
 
@@ -149,7 +149,7 @@ class Schema(PickledFields):
     width: int
     groups: tuple[ColumnGroup, ...]
     types: tuple[str, ...] | None = field(default=None, compare=False)
-    looks_like: tuple[MeantAs | None, ...] | None = field(default=None, compare=False)
+    looks_like: tuple[LooksLike | None, ...] | None = field(default=None, compare=False)
 
     @cached_property
     def columns_with_family(self) -> frozenset[str]:
@@ -190,7 +190,7 @@ class Schema(PickledFields):
 
         return replace(self, groups=tuple(group if group.auxiliary else add_notes(group) for group in self.groups))
 
-    def columns_like(self, kind: LooksLike) -> dict[str, MeantAs]:
+    def columns_like(self, kind: LooksLikeKind) -> dict[str, LooksLike]:
         """Return the columns that look like this kind, by name."""
         looks = enumerate(self.looks_like or ())
         return {self.column_name(column): meant for column, meant in looks if meant is not None and meant.kind == kind}

@@ -27,7 +27,7 @@ from deciban.model.fitted import Origin
 from deciban.model.partial_rows import PartialRows
 from deciban.model.priors import Empirical, Uniform
 from deciban.model.tuning import Choice, Tuning
-from deciban.schema.schema import ColumnGroup, MeantAs, Reason, Schema
+from deciban.schema.schema import ColumnGroup, LooksLike, Reason, Schema
 from deciban.statistics import STATISTICS, Statistic, Vocabulary
 from deciban.statistics.bins import ColumnBins
 from deciban.statistics.exact import ExactSums
@@ -42,7 +42,7 @@ RECORDS: dict[str, type[Any]] = {
         *FAMILIES,
         *SPREADS,
         *(ColumnBins, ExactSums, SparseRows, Vocabulary, *STATISTICS),
-        *(ColumnGroup, MeantAs, Reason, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
+        *(ColumnGroup, LooksLike, Reason, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
         *(CorrectedColumn, Corrections, PartialRows),
     )
 }

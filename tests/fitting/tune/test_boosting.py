@@ -194,7 +194,7 @@ def test_the_report_names_columns_and_effects(fitted) -> None:
     clf, _, _ = fitted
     text = str(clf.tuning_)
     assert "correction tables with up to" in text
-    assert "cross-fitted" in text
+    assert "cross-validated accuracy" in text
     records = clf.tuning_.correction_effects(clf.classes_.tolist())
     assert {record["column"] for record in records} == {"a", "b", "c", "noise", "more"}
     assert {record["cell"] for record in records if record["column"] == "a"} == {"missing", "others", "yes", "no"}

@@ -570,7 +570,7 @@ def test_tuning_says_how_good_it_is_and_leave_one_out_agrees(case: str) -> None:
     found = clf.leave_one_out()
     assert clf.tuning_.accuracy == pytest.approx(found.accuracy, rel=1e-9)
     assert clf.tuning_.log_loss == pytest.approx(found.log_loss, rel=1e-6)
-    assert f"left-out accuracy {found.accuracy:.4f}, log-loss {found.log_loss:.4f} (given the tuning)" in str(
+    assert f"leave-one-out (given the tuning) accuracy {found.accuracy:.4f}, log-loss {found.log_loss:.4f}" in str(
         clf.tuning_
     )
 
