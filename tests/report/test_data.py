@@ -63,7 +63,7 @@ def test_what_a_column_says_is_what_the_model_says_of_it_alone() -> None:
     for value, said in zip(columns["town"]["values"], columns["town"]["evidence"]["yes"], strict=True):
         odds = np.diff(clf.predict_log_proba([{"town": value}]))[0, 0]
         assert said == pytest.approx(10 / np.log(10) * (odds - nothing), abs=1e-9)
-    assert columns["town"]["least"] == pytest.approx(min(map(min, columns["town"]["evidence"].values())))
+    assert columns["town"]["min"] == pytest.approx(min(map(min, columns["town"]["evidence"].values())))
     assert {word for one in columns["note"]["words"] for word, _ in one["words"]} >= {"good", "dear"}
     importance = clf.importance()
     for k, name in enumerate(importance.columns):

@@ -58,7 +58,7 @@ Examples:
     "--decay",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     metavar="FACTOR",
-    help="With --learn: after every 1,000 learned rows (--decay-every), multiply all earlier counts by this factor, "
+    help="With --learn: after every 1,000 added rows (see --decay-every), multiply all earlier counts by this factor, "
     "e.g. 0.99.",
 )
 @click.option(
@@ -66,20 +66,20 @@ Examples:
     type=click.IntRange(1),
     default=LearnSettings.decay_every,
     metavar="ROWS",
-    help="With --decay: number of learned rows between decay steps.",
+    help="With --decay: number of added rows between decay steps.",
 )
 @click.option(
     "--retune-every",
     type=click.IntRange(1),
     metavar="ROWS",
-    help="With --learn: retune the model in the background after every ROWS learned rows.",
+    help="With --learn: retune the model in the background after every ROWS added rows.",
 )
 @click.option(
     "--max-journal-bytes",
     type=click.IntRange(1 << 18),
     default=LearnSettings.max_journal_bytes,
     metavar="BYTES",
-    help="With --learn: maximum size of the journal next to the model file.",
+    help="With --learn: maximum size of the log of added rows (journal), kept next to the model file.",
 )
 @click.option(
     "--max-model-bytes",

@@ -231,9 +231,11 @@ def _describe_tuning(fitted: Fitted) -> list[str]:
     ]
     if tuning.corrections is not None:
         tables = count_noun(len(tuning.corrections.tests), "correction table")
-        done.append(f"Fitted {tables} on left-out rows, which correct the sum of the evidence.")
+        done.append(f"Fitted {tables} on left-out rows; they correct the sum of the evidence.")
     if np.isfinite(tuning.cap):
-        done.append(f"No block contributes more than {DECIBANS * tuning.cap:.0f} decibans to a prediction.")
+        done.append(
+            f"Capped the evidence of each block (a column or a joint model) at {DECIBANS * tuning.cap:.0f} decibans."
+        )
     return done
 
 
@@ -242,7 +244,7 @@ def _describe_weights(tuning: Tuning) -> str:
     groups = zip(tuning.schema.block_slots, tuning.schema.groups, strict=True)
     alone = np.concatenate([tuning.weights[slot] for slot, group in groups if not group.auxiliary])
     used = alone[alone > 0.0]
-    text = "Weighted the evidence of each block, so that redundant columns count once."
+    text = "Weighted the evidence of each column and joint model, so that redundant columns count once."
     spread = f"{used.min():.2g} to {used.max():.2g}" if used.size else ""
     if used.size == alone.size:
         return f"{text} Weights of single columns: {spread}."
@@ -432,8 +434,8 @@ def _columns(fitted: Fitted, columns: list[ColumnData], importance: Importance) 
                 "why": families[0][1] if families else None,
                 "blocks": blocks.get(one.column, []),
                 **_matters(importance, one.column),
-                "least": low,
-                "most": high,
+                "min": low,
+                "max": high,
                 "note": one.note,
                 **_values(fitted, one),
             }

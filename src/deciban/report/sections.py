@@ -34,8 +34,8 @@ NO_BETTER = "The model is no better in log-loss than this baseline, which ignore
 
 # Note on leave-one-out metrics of a tuned model.
 OPTIMISTIC = (
-    "Weights and corrections were fitted on these rows too, so the numbers here are slightly optimistic. "
-    "The cross-validated numbers in the section Model are not."
+    "Weights and corrections were fitted on these rows too, so these numbers are optimistic. "
+    "The cross-validated numbers under Model are less so; deciban evaluate TABLE --target COLUMN gives unbiased ones."
 )
 
 
@@ -166,6 +166,8 @@ def columns_section(contents: ReportData) -> list[Html]:
         "The upper chart shows the evidence of each value if all other columns are missing. The lower chart shows the "
         "distribution of the column within each class."
     )
+    if contents.fitted.is_tuned:
+        intro += " On its own, a column is scaled up, so its evidence can exceed that in a complete row."
     key = [tag("li", dot(color), name) for name, color in zip(names[:MAX_CLASSES_TABLED], colors, strict=False)]
     cards = [
         (column_card if rank < OPEN_COLUMNS else fold_card)(facts, column, names, colors)
@@ -187,7 +189,9 @@ def _matters(importance: dict[str, Any]) -> str:
     if not importance["rows"]:
         return "The importance of columns is not known."
     rows = f"{format_amount(importance['rows'])} rows ({importance['source']})"
-    return f"Sorted by mean absolute evidence on {rows}. Gain: bits of log-loss per row that the column saves."
+    if importance["source"] == "left out":
+        rows = f"{format_amount(importance['rows'])} training rows, each left out in turn"
+    return f"Sorted by mean absolute evidence over {rows}. Gain: log-loss that the column saves, in bits per row."
 
 
 def diagnosis_section(data: dict[str, Any]) -> list[Html]:
@@ -325,16 +329,20 @@ def _facts(data: dict[str, Any], short: bool = False) -> Html:
     if "decibans" in data:
         size = f"{data['decibans']:.1f} decibans"
         if np.isinf(data["decibans"]):
-            own = np.isinf([data["least"], data["most"]]).any()
+            own = np.isinf([data["min"], data["max"]]).any()
             why = "a value never seen in a class" if own else "a value seen only in the left-out row of a class"
             size = f"∞ decibans ({why} rules the class out)"
-        gain = f"{data['bits']:+.3f}".replace("-", "−")
+        gain = f"{data['bits']:+.3f}".replace("-", "−").replace("−0.000", "0.000").replace("+0.000", "0.000")
         known = f"mean absolute evidence {size}; gain {gain} bits"
-    reach = (
-        f"range {format_decibans(data['least'])} to {format_decibans(data['most'])} decibans"
-        if "values" in data
-        else ""
-    )
+    reach = ""
+    if "values" in data:
+        low, high = data["min"], data["max"]
+        label, shown = list(data["evidence"].items())[-1]
+        two = len(data["evidence"]) == 2  # the evidence for the first class mirrors that for the second
+        if two and not np.isnan(shown).all():
+            low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
+        subject = f"evidence for {label}" if two else "range"
+        reach = f"{subject} {format_decibans(low)} to {format_decibans(high)} decibans"
     weights = "; ".join(map(_describe_block, data["blocks"]))
     return tag(
         "div",
