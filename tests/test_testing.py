@@ -174,5 +174,5 @@ def test_what_cannot_be_registered(registered: None) -> None:
     with pytest.raises(UsageError, match="expected a dataclass"):
         register(Answers())  # type: ignore[type-var]  # an instance
     other = dataclass(frozen=True)(type("Gaussian", (Answers,), {}))
-    with pytest.raises(UsageError, match=r"a family of this name exists in .*; choose another name"):
+    with pytest.raises(UsageError, match=r"a family of this name exists in .*; choose a different name"):
         register(other)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from deciban.util.text_tables import list_some
+
 __all__ = [
     "DataError",
     "DecibanError",
@@ -46,16 +48,16 @@ class Argument:
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels in a message: Python shows ``['a', 'b']``, the command line ``a, b``.
+    """Labels in a message: Python shows ``['a', 'b']``, the command line ``a, b``. At most a dozen are shown.
 
-    >>> str(Labels(("no", "yes")))
-    "['no', 'yes']"
+    >>> str(Labels(("no", "yes"))), str(Labels(range(14)))
+    ("['no', 'yes']", '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, … (2 more)]')
     """
 
     values: Collection[Any]
 
     def __str__(self) -> str:
-        return repr(list(self.values))
+        return f"[{list_some(list(map(repr, self.values)))}]"
 
 
 # A message: text, arguments and labels. Text is never parsed, so that a cell cannot be mistaken for an argument.
@@ -278,7 +280,7 @@ class ForgetError(DataError):
     ...     clf.forget({"outlook": ["sunny"]}, ["yes"])
     ... except ForgetError as error:
     ...     print(error)
-    cannot forget these rows: more would be removed than was counted; pass only rows the model has learned
+    cannot forget these rows: some counts would become negative; pass only rows the model was trained on
     """
 
 

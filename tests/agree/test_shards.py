@@ -87,12 +87,12 @@ def test_what_cannot_be_counted_or_added_is_refused() -> None:
     clf = BayesClassifier(tune=None)
     plan = clf.plan(TABLE, "kind")
     shard = count_batches([PARTS[0]], plan)
-    with pytest.raises(DataError, match="shard 1 and shard 2 have learned the same rows"):
+    with pytest.raises(DataError, match="shard 1 and shard 2 were trained on the same rows"):
         clf.fit_shards([shard, shard], plan)
     assert clf.fit_shards([shard, shard], plan, force=True).counts_.rows == 2 * len(PARTS[0])
     with pytest.raises(ModelFileError, match="shard 2: the file is damaged"):
         clf.fit_shards([shard, shard[:-1] + b"?"], plan)
-    with pytest.raises(DataError, match="no column 'kind'"):
+    with pytest.raises(DataError, match="y='kind': no such column"):
         count_batches([PARTS[0].drop(columns="kind")], plan)
     with pytest.raises(UsageError, match="list of shards is empty"):
         clf.fit_shards([], plan)

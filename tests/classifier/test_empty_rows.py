@@ -49,7 +49,7 @@ def test_files_of_empty_objects(tmp_path, text: str) -> None:
     file.write_text(text)
     np.testing.assert_allclose(clf.predict_proba(str(file)), [PRIOR] * 2)
     (tmp_path / "other.json").write_text('{"json": "x"}')
-    with pytest.raises(SchemaError, match="it has 'json'"):
+    with pytest.raises(SchemaError, match="its columns are 'json'"):
         clf.predict(str(tmp_path / "other.json"))
     assert clf.predict_to(tmp_path / "out.jsonl", str(file)) == 2
     written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]

@@ -74,10 +74,10 @@ def test_bytes_that_are_no_text_far_in_the_file_name_their_line(deciban: Deciban
 
 
 BROKEN = {
-    "short row": (with_line("40,Ulm", 3), ["line 3", "found 2 cells", "has 3", "'40,Ulm'"]),
-    "long row": (with_line("40,Ulm,yes,9", 3), ["line 3", "found 4 cells", "has 3"]),
-    "CR LF": (with_line("40,Ulm", 6).replace("\n", "\r\n"), ["line 6", "found 2 cells", "'40,Ulm'"]),
-    "far short row": (with_line("40,Ulm", 30_001, [HEADER, *rows(30_005)]), ["line 30001", "found 2 cells"]),
+    "short row": (with_line("40,Ulm", 3), ["line 3", "'40,Ulm' has 2 cells, but the header has 3"]),
+    "long row": (with_line("40,Ulm,yes,9", 3), ["line 3", "has 4 cells, but the header has 3"]),
+    "CR LF": (with_line("40,Ulm", 6).replace("\n", "\r\n"), ["line 6", "'40,Ulm' has 2 cells"]),
+    "far short row": (with_line("40,Ulm", 30_001, [HEADER, *rows(30_005)]), ["line 30001", "has 2 cells"]),
     "open quote": (with_line('40,"Ulm,yes', 51), ["line 51", "quote", "close it", '40,"Ulm,yes']),
     "far open quote": (with_line('40,"Ulm,yes', 30_001, [HEADER, *rows(30_005)]), ["line 30001", "quote"]),
     "open quote in the header": (TEXT.replace("town", '"town', 1), ["header", "unclosed quote"]),
@@ -186,7 +186,7 @@ def test_columns_at_predict_may_be_reordered_missing_or_more(deciban: Deciban, m
     plain, more, fewer = (deciban("predict", model, f"{name}.csv") for name in "abc")
     assert more.out.splitlines()[1] == "007,Ulm,40" + plain.out.splitlines()[1].removeprefix("40,Ulm")
     assert plain.err == more.err == ""
-    assert "warning: c.csv has no 'age'" in fewer.err
+    assert "warning: c.csv has no column 'age'" in fewer.err
     answer = deciban("predict", model, "d.csv")
     assert answer.code == 3
-    assert "d.csv: the table has none of the model's columns: it has 'x', the model has 'age', 'town'" in answer.err
+    assert "d.csv: the table has none of the model's columns ('age', 'town'); its columns are 'x'" in answer.err

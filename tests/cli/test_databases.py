@@ -56,8 +56,8 @@ def test_a_query_is_learned_judged_explained_and_forgotten(deciban: Deciban, url
     assert deciban("diagnose", "m.dcb", url, "--table", name, "--ignore", "id").code == 0
     more = f"{query} where id <= 100"
     said = deciban("learn", "m.dcb", url, "--query", more, "--retune")
-    assert "100 rows learned; now 500 rows" in said.out
-    assert "100 rows forgotten; now 400 rows" in deciban("forget", "m.dcb", url, "--query", more).out
+    assert "100 rows added; now 500 rows" in said.out
+    assert "100 rows removed; now 400 rows" in deciban("forget", "m.dcb", url, "--query", more).out
     assert b"127.0.0.1" not in Path("m.dcb").read_bytes()
 
 
@@ -116,7 +116,7 @@ def test_what_makes_no_sense_is_told_in_options(
         ("select * from nowhere", 2, 'relation "nowhere" does not exist'),
         ("select 1 / (g - 50) as x, g as y from generate_series(1, 100) g", 3, "division by zero"),
         ("select '{}'::json as doc, 1 as y", 3, "read it with --type doc=text, or leave it out with --ignore"),
-        ("select 1 as x", 3, "the target: no column 'y'"),
+        ("select 1 as x", 3, "no target column 'y'; columns: 'x'"),
     ],
 )
 def test_faults_of_queries_have_their_exit_codes(

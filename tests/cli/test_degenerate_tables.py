@@ -67,8 +67,8 @@ def test_no_more_words_are_drawn_than_memory_holds(deciban: Deciban) -> None:
     ("learned", "given", "remedy"),
     [
         (("0", "1"), ("yes", "no"), "correct the labels\n"),
-        (("yes", "no"), ("0", "1"), "read them as the classes are with --type play=text\n"),
-        (("true", "false"), ("0", "1"), "read them as the classes are with --type play=bool\n"),
+        (("yes", "no"), ("0", "1"), "read them as text with --type play=text\n"),
+        (("true", "false"), ("0", "1"), "read them as booleans with --type play=bool\n"),
     ],
 )
 def test_labels_of_another_type_are_refused_without_a_warning(

@@ -73,7 +73,10 @@ def test_json_counts_rows_in_whole_numbers(deciban: Deciban, model: str) -> None
 
 
 def test_rows_that_are_learned_twice_are_refused_with_the_option_that_forces_it(deciban: Deciban, model: str) -> None:
-    assert "have learned the same rows; leave one out, or pass --force" in deciban("learn", model, "base.csv").err
+    assert (
+        "base.csv: m.dcb was already trained on these rows; pass --force to add them again"
+        in deciban("learn", model, "base.csv").err
+    )
 
 
 @pytest.mark.parametrize(

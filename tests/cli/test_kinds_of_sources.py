@@ -76,8 +76,8 @@ def test_pipes_and_standard_input(deciban: Deciban, model: str, monkeypatch: pyt
         if text == TEXT:
             assert answer.out == other.out == expected
         else:
-            assert "pipe, line 3: found 2 cells" in answer.err
-            assert "standard input, line 3: found 2 cells" in other.err
+            assert "pipe, line 3: '40,Ulm' has 2 cells" in answer.err
+            assert "standard input, line 3: '40,Ulm' has 2 cells" in other.err
 
 
 def column_of(cell: object) -> None:
@@ -110,7 +110,7 @@ def test_records_lists_and_bytes_of_parquet_are_refused_by_name(cell: object, de
     column_of(cell)
     answer = deciban("fit", "a.parquet", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert answer.code == 3
-    assert "a.parquet, column 'v': it holds" in answer.err
+    assert "a.parquet, column 'v': unsupported type" in answer.err
     assert "w" in deciban("fit", "a.parquet", "-t", "kind", "-o", "m.dcb", "--ignore", "v").out
     assert load("m.dcb").schema_.names == ("w",)
 
@@ -153,7 +153,7 @@ def test_lines_of_json(deciban: Deciban, model: str) -> None:
     assert (answer.code, "word.jsonl, column 'age', row 61: found 'old'" in answer.err) == (3, True)
     Path("deep.jsonl").write_text('{"age": {"years": 3}, "kind": "y"}\n' * 9)
     answer = deciban("fit", "deep.jsonl", "-t", "kind", "-o", "x.dcb")
-    assert (answer.code, "deep.jsonl, column 'age': it holds struct" in answer.err) == (3, True)
+    assert (answer.code, "deep.jsonl, column 'age': unsupported type struct" in answer.err) == (3, True)
 
 
 @pytest.mark.parametrize("before", [30, 30_000])
@@ -163,7 +163,7 @@ def test_a_broken_line_of_json_is_named(before: int, broken: str, deciban: Decib
     Path("a.jsonl").write_text("\n".join([*lines, broken, *JSON]) + "\n")
     answer = deciban("predict", model, "a.jsonl")
     assert answer.code == 3
-    assert f"a.jsonl, line {before + 1}: invalid line of JSON" in answer.err
+    assert f"a.jsonl, line {before + 1}: invalid JSON: " in answer.err
 
 
 @pytest.mark.parametrize(

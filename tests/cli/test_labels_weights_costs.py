@@ -14,7 +14,7 @@ TEXT = table()
 def test_a_target_that_is_not_there_lists_the_columns_that_are(deciban: Deciban, model: str) -> None:
     answer = deciban("fit", "base.csv", "-t", "Kind", "-o", "x.dcb")
     assert answer.code == 3
-    assert "no column 'Kind'" in answer.err
+    assert "no target column 'Kind'" in answer.err
     assert "'age', 'town', 'kind'" in answer.err
 
 
@@ -78,17 +78,21 @@ def test_weights_that_cannot_be(weight: str, words: str, deciban: Deciban) -> No
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--weight", "w")
     assert (answer.code, words in answer.err) == (3, True)
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--weight", "z")
-    assert (answer.code, "no column 'z'" in answer.err) == (3, True)
+    assert (answer.code, "no weight column 'z'" in answer.err) == (3, True)
 
 
 COSTS_THAT_ARE_WRONG = {
     "one line": (",yes,no\n", "not a table of decisions by classes"),
-    "an empty cell": (",yes,no\nyes,0,\nno,1,0\n", "the line of 'yes' has an empty cell"),
-    "a word": (",yes,no\nyes,0,much\nno,1,0\n", "'much'"),
+    "an empty cell": (",yes,no\nyes,0,\nno,1,0\n", "row 'yes' has an empty cell"),
+    "a word": (",yes,no\nyes,0,much\nno,1,0\n", "costs.csv, row 'yes', column 'no': 'much' is n"),
     "infinite": (",yes,no\nyes,0,inf\nno,1,0\n", "of deciding 'yes' when 'no' is true"),
-    "another class": (",yes,perhaps\nyes,0,1\nno,1,0\n", "'no' has no column"),
-    "a class too many": (",yes,no,perhaps\nyes,0,1,1\nno,1,0,1\n", "'perhaps' is not a class of the model"),
-    "the same twice": (",yes,no\nyes,0,1\nyes,1,0\n", "are not unique"),
+    "another class": (
+        ",yes,perhaps\nyes,0,1\nno,1,0\n",
+        "unknown class 'perhaps' in the costs; the classes of the model are no, yes",
+    ),
+    "a class too many": (",yes,no,perhaps\nyes,0,1,1\nno,1,0,1\n", "unknown class 'perhaps' in the costs; "),
+    "a class too few": (",yes\nyes,0\nno,1\n", "no costs for the class 'no'; the classes of the model are no, yes"),
+    "the same twice": (",yes,no\nyes,0,1\nyes,1,0\n", "duplicate decision 'yes' in the costs"),
     "no text": ("\udcff\udcfe,yes\n", "not valid UTF-8 CSV"),
 }
 
@@ -102,7 +106,7 @@ def test_costs_that_are_wrong_are_data_and_their_file_is_named(
     Path("costs.csv").write_bytes(content.encode(errors="surrogateescape"))
     answer = deciban(command, model, "base.csv", "--costs", "costs.csv")
     assert answer.code == 3
-    assert answer.err.startswith("deciban: error: costs.csv: ")
+    assert answer.err.startswith(("deciban: error: costs.csv: ", "deciban: error: costs.csv, row "))
     assert "base.csv" not in answer.err
     assert words in answer.err
 
@@ -136,5 +140,6 @@ def test_a_column_that_the_table_lacks_is_data(command: list[str], deciban: Deci
     answer = deciban(*command)
     assert answer.code == 3
     assert answer.err.startswith("deciban: error: base.csv: ")
-    assert "no column 'kinds'" in answer.err
+    role = "weight" if "--weight" in command else "target"
+    assert f"no {role} column 'kinds'" in answer.err
     assert "did you mean 'kind'?" in answer.err

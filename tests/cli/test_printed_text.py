@@ -152,7 +152,7 @@ def test_a_name_with_a_comma_that_is_not_kept_comes_with_the_hint_of_quotes(mode
 
 
 def test_the_help_says_that_a_hold_out_is_one_part_of_some(deciban: Deciban) -> None:
-    assert "rounded to 1/2, 1/3, 1/4" in " ".join(deciban("evaluate", "--help").out.split())
+    assert "rounded to the nearest 1/N" in " ".join(deciban("evaluate", "--help").out.split())
 
 
 def test_a_merge_says_which_classes_are_new_to_the_first_model(model: str, deciban: Deciban) -> None:
@@ -189,4 +189,4 @@ def test_a_warning_about_the_target_is_said_once_for_all_folds(deciban: Deciban)
 def test_errors_list_classes_as_people_do(model: str, deciban: Deciban) -> None:
     Path("costs.csv").write_text(",yes,maybe\nyes,0,1\nmaybe,5,0\n")
     found = deciban("decide", model, "base.csv", "--costs", "costs.csv")
-    assert "does not match the classes no, yes: 'no' has no column; it has yes, maybe" in found.err
+    assert "unknown class 'maybe' in the costs; the classes of the model are no, yes" in found.err

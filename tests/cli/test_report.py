@@ -29,7 +29,7 @@ def test_bad_input_has_one_line_and_writes_nothing(deciban: Deciban, model: str)
     Path("new.csv").write_text("age,town\n30,Ulm\n")
     Path("costs.csv").write_text("decision,no,yes\nno,0,9\nyes,1,0\n")
     for arguments, code, text in (
-        ((model,), 2, "give --output"),
+        ((model,), 2, "missing --output: the HTML file to write"),
         ((model, "new.csv", "-o", "r.html"), 3, "no column"),
         (("nothing.dcb", "-o", "r.html"), 5, "nothing.dcb"),
         ((model, "-o", "no/folder/r.html"), 5, "the folder no/folder does not exist"),

@@ -30,5 +30,5 @@ def test_nothing_is_said_where_every_cell_is_known(deciban: Deciban, model: str)
 def test_columns_that_are_not_there_are_told_as_such_and_not_counted(deciban: Deciban, model: str) -> None:
     Path("new.csv").write_text("town\nUlm\nWien\n")
     answer = deciban("predict", model, "new.csv")
-    assert "new.csv has no 'age': treated as missing" in answer.err
+    assert "new.csv has no column 'age': treated as missing" in answer.err
     assert "note: 1 cell with unseen values: town (1, such as 'Wien')" in answer.err

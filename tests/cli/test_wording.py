@@ -124,8 +124,8 @@ def test_one_is_singular(deciban: Deciban) -> None:
     answer = deciban("fit", "one.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
     assert answer.out.splitlines()[0] == "m.dcb: 1 row, 1 class, 1 column"
     Path("more.csv").write_text("x,kind\n2,a\n")
-    assert "1 row learned; now 2 rows, 1 class, 1 column" in deciban("learn", "m.dcb", "more.csv").out
-    assert "1 row forgotten; now 1 row, 1 class" in deciban("forget", "m.dcb", "more.csv").out
+    assert "1 row added; now 2 rows, 1 class, 1 column" in deciban("learn", "m.dcb", "more.csv").out
+    assert "1 row removed; now 1 row, 1 class" in deciban("forget", "m.dcb", "more.csv").out
     assert deciban("predict", "m.dcb", "one.csv", "-o", "p.csv").out == "p.csv: 1 row\n"
 
 

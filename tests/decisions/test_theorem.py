@@ -55,7 +55,7 @@ def test_likelihoods_may_be_densities() -> None:
         ((0.5, (np.nan, 1.0)), "a finite number"),
         ((0.5, (-0.1, 1.0)), "at least 0"),
         ((1.5, (0.9, 0.1)), "between 0 and 1"),
-        ((0.5, (0.9,)), "1 likelihoods for 2"),
+        ((0.5, (0.9,)), "1 likelihood for 2"),
         (({"a": 0.5, "b": 0.6}, (0.9, 0.1)), "sum to 1"),
         (({"a": 0.5, "b": 0.5}, {"a": 1, "c": 0}), "use the same names"),
         ((0.0, (1.0, 0.0)), "posterior is undefined"),

@@ -210,7 +210,7 @@ def test_bins_but_one_are_counted_and_large_numbers_are_shown() -> None:
     count = textbook(Text(kind="bernoulli")).fit(many, ["a", "b", "c"]).parameter_count()
     assert count.full == 2 + 3 * (2**20_000 - 1)
     lines = [line.split() for line in str(count).splitlines()]
-    assert lines[2][:4] == ["full", "joint", "about", "10^6021"]
+    assert lines[2][:5] == ["full", "joint", "distribution", "about", "10^6021"]
     assert lines[3] == ["combinations", "about", "10^6020"]
 
 

@@ -105,7 +105,7 @@ def test_a_model_of_another_format_is_refused() -> None:
 
 
 def test_a_family_that_cannot_be_exported_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match=r"column 'size': Gaussian\(\) cannot be exported; choose another family"):
+    with pytest.raises(UsageError, match=r"column 'size': Gaussian\(\) cannot be exported; choose a different family"):
         BaseLikelihood().lower(ExportedColumns(Gaussian(), (0,), ["size"]))
 
 

@@ -19,15 +19,15 @@ def test_the_same_rows_are_not_merged_twice(tmp_path: Path) -> None:
     a, b, c = (plain().fit(part, "kind") for part in parts_of(mixed(90), [30, 60]))
     for name, model in (("a", a), ("b", b), ("c", c)):
         model.save(tmp_path / f"{name}.dcb")
-    with pytest.raises(dc.DataError, match="model 1 and model 3 have learned the same rows"):
+    with pytest.raises(dc.DataError, match="model 1 and model 3 were trained on the same rows"):
         dc.merge([a, b, a])
-    with pytest.raises(dc.DataError, match="model 1 and model 2 have learned"):
+    with pytest.raises(dc.DataError, match="model 1 and model 2 were trained on the same rows"):
         dc.merge([dc.merge([a, b]), b])
     both = dc.merge([a, b])
     both.save(tmp_path / "both.dcb")
-    with pytest.raises(dc.DataError, match=r"both\.dcb and .*a\.dcb have learned the same rows"):
+    with pytest.raises(dc.DataError, match=r"both\.dcb and .*a\.dcb were trained on the same rows"):
         dc.merge([tmp_path / "both.dcb", tmp_path / "c.dcb", tmp_path / "a.dcb"])
-    with pytest.raises(dc.DataError, match="north and south have learned the same rows"):
+    with pytest.raises(dc.DataError, match="north and south were trained on the same rows"):
         dc.merge([c, both, b], names=["east", "north", "south"])
     assert dc.merge([a, a], force=True).counts_.rows == 60
     assert dc.merge([a, a], force=True).shards_ == a.shards_
@@ -43,20 +43,18 @@ def test_models_that_do_not_fit_together_are_named() -> None:
     a, b = (plain().fit(part, "kind") for part in parts_of(table, [30]))
     before = content(a), content(b)
     other = dc.BayesClassifier({**PLAIN, "height": dc.Categorical()}, tune=None).fit(mixed(20, seed=9), "kind")
-    with pytest.raises(dc.SchemaError, match=r"^model 1 and model 3 do not fit together: column 'height' is Gaussian"):
+    with pytest.raises(dc.SchemaError, match=r"^model 1 and model 3 cannot be merged: column 'height' is Gaussian"):
         dc.merge([a, b, other])
     numbers = plain().fit(features(mixed(20, seed=9)), [0, 1] * 10)
-    with pytest.raises(
-        dc.DataError, match=r"^x and z do not fit together: the labels 'a' and 0 are of different types"
-    ):
+    with pytest.raises(dc.DataError, match=r"^x and z cannot be merged: the labels 'a' and 0 are of different types"):
         dc.merge([a, b, numbers], names=["x", "y", "z"])
-    with pytest.raises(dc.SchemaError, match=r"^model 1 and model 2 do not fit together: .*columns"):
+    with pytest.raises(dc.SchemaError, match=r"^model 1 and model 2 cannot be merged: .*columns"):
         dc.merge([a, dc.BayesClassifier(tune=None).fit([[1.0], [2.0]], ["a", "b"])])
     declared = plain(classes=["a", "b"]).fit(features(table.slice(0, 4)), ["a", "b", "a", "b"])
-    with pytest.raises(dc.DataError, match=r"^model 1 and model 2 do not fit together: the label 'c'"):
+    with pytest.raises(dc.DataError, match=r"^model 1 and model 2 cannot be merged: the label 'c'"):
         dc.merge([declared, b])
     with_prior = plain(prior={"a": 0.5, "b": 0.5}).fit(features(table.slice(0, 4)), ["a", "b", "a", "b"])
-    with pytest.raises(dc.UsageError, match=r"^model 1 and model 2 do not fit together: the prior"):
+    with pytest.raises(dc.UsageError, match=r"^model 1 and model 2 cannot be merged: the prior"):
         dc.merge([with_prior, b])
     assert (content(a), content(b)) == before
     with pytest.raises(dc.UsageError, match="names"):
@@ -106,28 +104,28 @@ def of_rows(names: str, target: str | None, classes: str = "ab") -> dc.BayesClas
 def test_models_of_different_targets_are_not_merged(tmp_path: Path) -> None:
     cut, card = of_rows("xyz", "cut"), of_rows("yz", "card")
     before = content(cut), content(card)
-    said = r"they predict different columns, 'cut' and 'card'; merge models of the same target, or pass force=True"
+    said = r"they predict different columns, 'cut' and 'card'; merge models with the same target, or pass force=True"
     with pytest.raises(dc.SchemaError, match=f"^{said}"):
         cut + card
     with pytest.raises(dc.SchemaError, match=f"^{said}"):
         sum([cut, card])
-    with pytest.raises(dc.SchemaError, match=f"^model 1 and model 2 do not fit together: {said}"):
+    with pytest.raises(dc.SchemaError, match=f"^model 1 and model 2 cannot be merged: {said}"):
         dc.merge([cut, card])
     assert (content(cut), content(card)) == before
     assert dc.merge([cut, card], force=True).counts_.rows == 40
     for k, model in enumerate((cut, card)):
         model.save(tmp_path / f"{k}.dcb")
-    with pytest.raises(dc.SchemaError, match=f"0.dcb and .*1.dcb do not fit together: {said}"):
+    with pytest.raises(dc.SchemaError, match=f"0.dcb and .*1.dcb cannot be merged: {said}"):
         dc.merge([tmp_path / "0.dcb", tmp_path / "1.dcb"])
 
 
 def test_models_without_a_common_column_are_not_merged() -> None:
-    said = "they have no column in common, 'a', 'b', 'c', … \\(4 in total\\) against 'x', 'y'; merge models of the same"
+    said = "they have no column in common \\('a', 'b', 'c', … \\(1 more\\); 'x', 'y'\\); merge models with the same"
     for target in ("kind", None):
         one, other = of_rows("abcd", target), of_rows("xy", target)
         with pytest.raises(dc.SchemaError, match=said):
             one + other
-        with pytest.raises(dc.SchemaError, match=f"^north and south do not fit together: {said}"):
+        with pytest.raises(dc.SchemaError, match=f"^north and south cannot be merged: {said}"):
             dc.merge([one, other], names=["north", "south"])
         merged = dc.merge([one, other], force=True)
         assert merged.feature_names_in_.tolist() == list("abcdxy")

@@ -60,7 +60,7 @@ def test_forgetting_by_id_and_by_row(model: Path) -> None:
         assert learner.forget_rows([ROWS[2]], [PLAY[2]]).result(10).results == ["forgotten"]
         assert same(service.counts, counts_of(some(0)))
         problem = problem_of(learner.forget_rows([{"sky": "hail"}], ["no"]))
-        assert (problem.status, "more would be removed" in problem.cause) == (422, True)
+        assert (problem.status, "some counts would become negative" in problem.cause) == (422, True)
         assert same(service.counts, counts_of(some(0)))
 
 

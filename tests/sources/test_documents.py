@@ -91,7 +91,7 @@ def test_no_document_is_lost_for_its_encoding(raw: bytes, text: str, tmp_path: P
 def test_an_encoding_may_be_given(tmp_path: Path) -> None:
     corpus(tmp_path, {"a/1.txt": "да".encode("koi8-r")})
     assert scan(tmp_path, encoding="koi8-r").table()["text"].to_pylist() == ["да"]
-    with pytest.raises(UsageError, match="encoding='nonsense' is unknown"):
+    with pytest.raises(UsageError, match="encoding='nonsense': unknown encoding; try"):
         scan(tmp_path, encoding="nonsense")
 
 

@@ -150,7 +150,7 @@ def test_text_labels_that_look_like_numbers_are_learned_if_they_are_known(tmp_pa
         (tmp_path / f"{name}.csv").write_text("x,kind\n" + rows)
     clf = BayesClassifier(tune=None).fit(tmp_path / "a.csv", "kind").partial_fit(tmp_path / "b.csv", "kind")
     assert clf.counts_.class_weight.tolist() == [2.0, 2.0, 1.0, 1.0]
-    with pytest.raises(DataError, match="the labels are numbers, such as 3, and the model's classes are '1', '2', 'a'"):
+    with pytest.raises(DataError, match="the labels are numbers, such as 3, but the model's classes are '1', '2', 'a'"):
         clf.partial_fit(tmp_path / "c.csv", "kind")
     assert clf.partial_fit(scan(tmp_path / "c.csv", types={"kind": "text"}), "kind").classes_.tolist()[2] == "3"
 

@@ -113,7 +113,7 @@ GOOD = '"good text, and\na second line",label\n'
     ("late", "says"),
     [
         ('with a "quote" in it,label\n', None),
-        ("one,two,three\n", "found 3 cells"),
+        ("one,two,three\n", "'one,two,three' has 3 cells"),
         ('"never closed,label\n', "quote"),
         (b"\xff\xfe,label\n", "UTF-8"),
     ],

@@ -276,9 +276,11 @@ def test_databases_and_files_are_told_apart(postgres: Postgres, tmp_path: Path) 
         scan([postgres.url, "a.csv"])
     with pytest.raises(UsageError, match="no query or table given for the database"):
         BayesClassifier().fit(postgres.url, "y")
-    with pytest.raises(UsageError, match=r"to predict and other methods, pass deciban.scan\(url, query='select ...'\)"):
+    with pytest.raises(
+        UsageError, match=r"in Python, pass deciban.scan\(url, query='select ...'\) to predict and other methods"
+    ):
         BayesClassifier(tune=None).fit({"a": [1.0, 2.0]}, [0, 1]).predict(postgres.url)
-    with pytest.raises(DataError, match=r"the target: no column 'y' in the table; its columns are 'a'"):
+    with pytest.raises(DataError, match=r"no target column 'y'; columns: 'a'"):
         BayesClassifier().fit(postgres.url, "y", query="select 1 as a")
     with pytest.raises(DataError, match="the table has no rows"):
         BayesClassifier().fit(postgres.url, "y", query="select 1 as a, 1 as y where false")

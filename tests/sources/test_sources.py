@@ -199,7 +199,10 @@ def test_an_ibis_table_of_duckdb_is_counted_there() -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("s3://bucket/t.parquet", "not a local file; download it, or pass pyarrow.dataset.dataset('s3://bucket"),
+        (
+            "s3://bucket/t.parquet",
+            "not a local file; download it, or in Python pass pyarrow.dataset.dataset('s3://bucket",
+        ),
         ("gs://bucket/t.csv", "not a local file; download it"),
         ("hdfs://node/t.csv", "not a local file; download it"),
         ("abfss://c@account/t.csv", "not a local file; download it"),
@@ -231,7 +234,10 @@ def test_what_is_elsewhere_is_named(url: str, message: str) -> None:
         (b"\x93NUMPY\x01\x00v\x00{'descr': '<f8'}", "this is a NumPy array; load it with numpy.load"),
         (b"\x89HDF\r\n\x1a\n\x00\x00", "this is an HDF5 file; save the table as Parquet"),
         (b"\x01\x02\x00\x9c\xff\x00\x00some other thing", "unsupported file format"),
-        (CSV.encode() + b"\x9c", "the byte 0x9c is not valid utf-8; give its encoding"),
+        (
+            CSV.encode() + b"\x9c",
+            "the byte 0x9c is not valid utf-8; give the encoding of the file, e.g. encoding='latin-1'",
+        ),
     ],
 )
 def test_other_files_are_named(content: bytes, message: str) -> None:

@@ -190,7 +190,7 @@ def test_bad_input_gets_one_clear_error_and_changes_nothing(spark: Any, frame: A
     before = fitted.counts_
     with pytest.raises(UsageError, match="give the column's name"):
         BayesClassifier().fit(frame, ["a", "b"])
-    with pytest.raises(DataError, match="no column 'lable' in the table; did you mean 'label'"):
+    with pytest.raises(DataError, match="no target column 'lable'; did you mean 'label'"):
         BayesClassifier().fit(frame, "lable")
     with pytest.raises(DataError, match="no row"):
         BayesClassifier().fit(frame.limit(0), "label")

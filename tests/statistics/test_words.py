@@ -75,7 +75,7 @@ def test_rows_with_a_bound_are_forgotten_in_any_order(options: dict[str, Any]) -
 def test_rows_with_a_bound_that_were_never_learned_are_not_forgotten() -> None:
     texts, labels = many_words(np.random.default_rng(5))
     clf = BayesClassifier(Text(max_features=16), tune=None).fit(texts, labels)
-    with pytest.raises(ForgetError, match="pass only rows the model has learned"):
+    with pytest.raises(ForgetError, match="pass only rows the model was trained on"):
         clf.forget([" ".join(["common"] * 10_000)], labels[:1])
 
 

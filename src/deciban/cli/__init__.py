@@ -72,7 +72,7 @@ class App(click.Group):
 @click.version_option(__version__, message="deciban %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
-    """Fit, evaluate, explain and serve Bayes classifiers for tables and texts."""
+    """Fit, evaluate, explain and serve Bayes classifiers for tables and text."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
         raise click.UsageError("no command given; try deciban demo", context)

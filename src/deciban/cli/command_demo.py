@@ -126,7 +126,7 @@ def write_tables(folder: Path) -> list[str]:
     tables = {folder / name: text.encode() for name, text in make_tables().items()}
     for path, content in tables.items():
         if path.exists() and (not path.is_file() or path.read_bytes() != content):
-            raise FileExistsError(f"{path}: a different file with this name exists; choose another folder")
+            raise FileExistsError(f"{path}: a different file with this name exists; choose a different folder")
     folder.mkdir(parents=True, exist_ok=True)
     for path, content in tables.items():
         if not path.exists():

@@ -47,25 +47,33 @@ Examples:
   deciban evaluate cancer.dcb new.csv --costs costs.csv
 """)  # fmt: skip
 @click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...", shell_complete=complete_files)
-@click.option("--target", "-t", metavar="COLUMN", show_default="as in the model", help="Column with the class.")
+@click.option(
+    "--target",
+    "-t",
+    metavar="COLUMN",
+    show_default="as in the model",
+    help="Column to predict (the class). Required without a model.",
+)
 @click.option("--weight", metavar="COLUMN", help="Column with the weight of each row (only without a model).")
 @click.option(
     "--folds",
     type=click.IntRange(2),
     metavar="N",
     show_default="5 without a model",
-    help="Number of cross-validation folds.",
+    help="Number of cross-validation folds. With a model, cross-validate its settings on TABLE instead of evaluating "
+    "the model itself.",
 )
 @click.option(
     "--hold-out",
     type=click.FloatRange(0.0, 0.5, min_open=True),
     metavar="SHARE",
-    help="Instead of cross-validation, hold out this share of the rows; rounded to 1/2, 1/3, 1/4, …",
+    help="Instead of cross-validation, hold out this share of the rows, rounded to the nearest 1/N.",
 )
 @click.option(
     "--leave-one-out",
     is_flag=True,
-    help="Leave out each row in turn. TABLE is a part of the training rows. Not needed for the whole training table.",
+    help="Leave out each row in turn. Use it if TABLE is a subset of the training rows; for the full training table "
+    "this is automatic.",
 )
 @COSTS
 @TUNE
@@ -84,7 +92,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
     first_is_model = _is_model(sources[0])
     from_scratch = not first_is_model or options["folds"] is not None or options["hold_out"] is not None
     if first_is_model and len(sources) == 1:
-        raise click.UsageError("give the table too: deciban evaluate MODEL TABLE")
+        raise click.UsageError("missing table: deciban evaluate MODEL TABLE")
     if options["leave_one_out"] and from_scratch:
         raise click.UsageError("--leave-one-out needs a model and its training rows; without a model, use --folds")
     if first_is_model and (options["tune"] is not None or options["weight"] is not None):
@@ -100,7 +108,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
 
         note_missing_words(scan, target)
         if target is None:
-            raise click.UsageError("give --target, the column with the class")
+            raise click.UsageError("missing --target: the column to predict")
         rows = LabeledStream.of(scan, target, options["weight"])
     not_left_out = None
     if from_scratch or fitted is None:
@@ -179,7 +187,7 @@ def diagnose(
 ) -> None:
     """Check which assumptions of MODEL fail on its training rows.
 
-    Shows dependent columns, poorly fitting families, their effect on the log-loss, and remedies.
+    Shows dependent columns, poorly fitting distributions, their effect on the log-loss, and remedies.
     """
     from deciban.evaluation.validation import diagnose_rows
 

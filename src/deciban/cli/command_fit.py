@@ -43,6 +43,7 @@ from deciban.cli.output import (
     format_columns,
     notify,
 )
+from deciban.errors import Argument, DataError
 from deciban.store.lock import DEFAULT_WAIT, lock_for_change
 from deciban.util.text_tables import count_noun
 
@@ -53,14 +54,14 @@ if TYPE_CHECKING:
 MAX_COLUMNS = 12
 
 PUSHDOWN = click.option(
-    "--pushdown", is_flag=True, help="Count rows by SQL inside the database; only a sample is read."
+    "--pushdown", is_flag=True, help="Compute the counts with SQL inside the database; only a sample is read."
 )
 WAIT = click.option(
     "--wait",
     type=click.FloatRange(0.0),
     default=DEFAULT_WAIT,
     metavar="SECONDS",
-    help="Time to wait for another command that is changing the model.",
+    help="How long to wait while another command is changing the model.",
 )
 MODEL_OUTPUT = click.option(
     "--output",
@@ -84,10 +85,17 @@ Examples:
       -t returned -o returns.dcb
   zcat big.csv.gz | deciban fit - -t kind -o big.dcb
   deciban fit letters/ -t folder -o letters.dcb
+\b
+Families for --family:
+  numbers       Gaussian, Binned, LogNormal, Gamma, Poisson (counts)
+  categories    Categorical, Bernoulli (yes or no)
+  text          Text
+  joint blocks  JointGaussian (numbers), JointTable (categories),
+                Multinomial and Complement (word counts)
 """,
 )
 @TABLE
-@click.option("--target", "-t", required=True, metavar="COLUMN", help="Column with the class.")
+@click.option("--target", "-t", required=True, metavar="COLUMN", help="Column to predict (the class).")
 @click.option(
     "--output",
     "-o",
@@ -96,14 +104,14 @@ Examples:
     shell_complete=complete_files,
     help="Model file to write, e.g. wine.dcb.",
 )
-@click.option("--weight", metavar="COLUMN", help="Column with the weight (number of repetitions) of each row.")
+@click.option("--weight", metavar="COLUMN", help="Column with the weight of each row; weight 2 counts the row twice.")
 @click.option(
     "--family",
     multiple=True,
     metavar="COLUMN=FAMILY",
     show_default="inferred",
-    help="Family of a column, or of several together: age=gaussian, 'size=Binned(bins=32)', 'a,b=JointGaussian'. "
-    "Repeatable.",
+    help="Distribution of a column, or of several jointly: age=Gaussian, 'size=Binned(bins=32)', "
+    "'a,b=JointGaussian'. Repeatable.",
 )
 @click.option(
     "--prior",
@@ -127,14 +135,14 @@ Examples:
 def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: ReadOptions, **options: Any) -> None:
     """Fit a model to TABLE and write it to a file.
 
-    The table need not fit into memory. In a folder of documents, each document is a row, and the name of its folder is
-    the column "folder". For a PostgreSQL database, choose the rows with --query or --table, and put the password in
-    PGPASSWORD or ~/.pgpass.
+    The table need not fit into memory. If TABLE is a folder of documents, each document becomes a row; the name of its
+    subfolder becomes the column "folder". For a PostgreSQL database, choose the rows with --query or --table, and put
+    the password in PGPASSWORD or ~/.pgpass.
     """
     if options["force"]:
         check_output(output, table)
     else:
-        check_model_output(output, table, "choose another name, or use --force to overwrite it")
+        check_model_output(output, table, "choose a different name, or use --force to overwrite it")
     check_no_service(output)
     from deciban.fitting import fit
     from deciban.model.fitted import Settings
@@ -184,8 +192,10 @@ Examples:
 @TARGET
 @MODEL_OUTPUT
 @PUSHDOWN
-@click.option("--retune", is_flag=True, help="Tune again on these rows.")
-@click.option("--force", is_flag=True, help="Learn rows even if the model has already learned them.")
+@click.option("--retune", is_flag=True, help="Also tune the model again, on these rows.")
+@click.option(
+    "--force", is_flag=True, help="Add the rows even if the model was already trained on exactly this set of rows."
+)
 @WAIT
 @input_options
 @common_options
@@ -205,15 +215,20 @@ def learn(
         rows = open_labeled(fitted, scan, options["target"])
         warn_missing_columns(fitted, scan)
         note_missing_words(scan, rows.target)
-        warn_new_columns(fitted, rows, scan.name, "learned too; use --ignore to leave a column out")
+        warn_new_columns(fitted, rows, scan.name, "added too; use --ignore to leave a column out")
         with rows.locate_errors():
             shard = update.shard(fitted, scan, rows.target, rows.weight, options["pushdown"])
+            if not options["force"] and update.share_rows(fitted, shard):
+                raise DataError(
+                    f"{model} was already trained on these rows",
+                    remedy=("pass ", Argument("force", True), " to add them again"),
+                )
             learned = update.merge([fitted, shard], [model, scan.name], options["force"])
             if options["retune"]:
                 learned = update.retune(learned, rows.stream, rows.target, rows.weight)
         save(output or model, learned)
     warn_new_classes(fitted, shard, scan.name, "; to undo, use deciban forget")
-    _echo_change(output or model, learned, f"{count_noun(shard.counts.rows, 'row')} learned", as_json)
+    _echo_change(output or model, learned, f"{count_noun(shard.counts.rows, 'row')} added", as_json)
 
 
 @command(short_help="Remove rows from a model", epilog="""\b
@@ -231,9 +246,9 @@ Example:
 def forget(
     model: str, table: tuple[str, ...], output: str | None, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
-    """Subtract the rows of TABLE from MODEL, as if they had never been learned.
+    """Remove the rows of TABLE from MODEL, as if it had never been trained on them.
 
-    All columns of the model must be in the table.
+    The table must have all columns of the model.
     """
     with _lock_model(model, output, table, options["wait"]):
         from deciban.fitting import update
@@ -246,7 +261,7 @@ def forget(
         warn_new_columns(fitted, rows, scan.name, "ignored")
         fitted = update.forget(fitted, rows.stream, rows.target, rows.weight, options["pushdown"])
         save(output or model, fitted)
-    _echo_change(output or model, fitted, f"{count_noun(before - fitted.counts.rows, 'row')} forgotten", as_json)
+    _echo_change(output or model, fitted, f"{count_noun(before - fitted.counts.rows, 'row')} removed", as_json)
 
 
 @command(short_help="Combine models fitted on different rows", epilog="""\b
@@ -260,7 +275,7 @@ Example:
 @click.option(
     "--force",
     is_flag=True,
-    help="Merge even if the models share rows, predict different columns or have no column in common.",
+    help="Merge even if models share training rows, predict different columns or have no column in common.",
 )
 @common_options
 def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:

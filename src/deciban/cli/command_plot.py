@@ -49,7 +49,7 @@ OPTIONS_OF_KINDS = {
 SPELLINGS = {"label": "--class", "x_axis": "--x-axis"}
 
 
-@command(short_help="Draw a picture of a model or its predictions", epilog="""\b
+@command(short_help="Plot a model or its predictions", epilog="""\b
 Examples:
   deciban plot cancer.dcb patients.csv --kind evidence --row 3 -o why.png
   deciban plot cancer.dcb --kind nomogram -o nomogram.pdf
@@ -64,32 +64,36 @@ decision draws the rows of TABLE as points, if TABLE is given.
 """)  # fmt: skip
 @MODEL
 @click.argument("table", nargs=-1, shell_complete=complete_files)
-@click.option("--kind", type=click.Choice(PICTURE_KINDS), required=True, metavar="KIND", help="Kind of picture: "
+@click.option("--kind", type=click.Choice(PICTURE_KINDS), required=True, metavar="KIND", help="Kind of plot: "
               f"{', '.join(PICTURE_KINDS)}.")  # fmt: skip
 @click.option(
     "--output", "-o", metavar="FILE", required=True, shell_complete=complete_files, help="A .png, .svg or .pdf file."
 )
-@click.option("--row", type=click.IntRange(1), metavar="N", show_default="1", help="Row to draw, counted from 1.")
-@click.option("--column", multiple=True, metavar="COLUMN", help="Column to draw. Repeat it for a second column "
+@click.option("--row", type=click.IntRange(1), metavar="N", show_default="1", help="Row to plot, counted from 1.")
+@click.option("--column", multiple=True, metavar="COLUMN", help="Column to plot. Repeat it for a second column "
               "(pair, decision) or for several (nomogram).")  # fmt: skip
 @click.option("--class", "label", metavar="CLASS", help="Class to explain.")
 @click.option("--against", metavar="CLASS", show_default="the most probable other class; in a nomogram all others",
               help="Class to compare with.")  # fmt: skip
 @TARGET
 @COSTS
-@click.option("--reject", type=float, metavar="COST", help="Mark the result of rejecting rows at this cost (coverage).")
-@click.option("--prior", metavar="PRIOR", help="Other priors: uniform, or 'ill=0.01,well=0.99'.")
+@click.option(
+    "--reject", type=float, metavar="COST", help="Mark the effect of leaving rows undecided at this cost (coverage)."
+)
+@click.option(
+    "--prior", metavar="PRIOR", help="Use these priors instead of the model's: uniform, or 'ill=0.01,well=0.99'."
+)
 @click.option("--boundary", type=float, multiple=True, metavar="NUMBER", help="Decision boundary to draw instead of "
               "the best one. Repeatable.")  # fmt: skip
 @click.option("--x-axis", type=click.Choice(["threshold", "prior"]), show_default="threshold",
-              help="Horizontal axis of a cost picture.")  # fmt: skip
-@click.option("--bars", is_flag=True, help="Draw dependence as bars instead of a matrix.")
+              help="Horizontal axis of a cost plot.")  # fmt: skip
+@click.option("--bars", is_flag=True, help="Show dependence as bars instead of a matrix.")
 @input_options
 @common_options
 def plot(
     model: str, table: tuple[str, ...], kind: str, output: str, as_json: bool, read: ReadOptions, **options: Any
 ) -> None:
-    """Draw a picture of MODEL, or of its predictions for TABLE."""
+    """Plot MODEL, or its predictions for TABLE."""
     from deciban.plot.display import check_picture_path, use_headless_backend, write_picture
 
     check_picture_path(output)

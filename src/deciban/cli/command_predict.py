@@ -28,7 +28,7 @@ from deciban.cli.options import (
 from deciban.cli.output import check_table_output, echo, echo_heading, echo_json, escape_controls, flush, notify
 from deciban.errors import DataError, LossError, Place
 from deciban.sources.addresses import is_address, mask_passwords
-from deciban.util.text_tables import count_noun, format_class, format_digits
+from deciban.util.text_tables import count_noun, format_class, format_digits, list_some
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,7 +146,7 @@ def decide(
     scan = open_table(table, read, output)
     warn_missing_columns(fitted, scan)
     if loss is not None:
-        _check_costs(options["costs"], loss, "is neither a number nor a column of the table", scan.names)
+        _check_costs(options["costs"], loss, "is neither a number nor the name of a column", scan.names)
     kind = _output_format(output, as_json)
     with count_unknown_cells(fitted) as observe:
         tables = decide_batches(fitted, scan, loss, reject=options["reject"], observe=observe, output_format=kind)
@@ -185,8 +185,12 @@ def load_costs(path: str | None, fitted: "Fitted | None" = None, *, of_columns: 
 
 def _check_costs(path: str, loss: "Loss", cause: str, columns: Sequence[str] = ()) -> None:
     """Raise a DataError if a cost is a text that is not the name of one of these columns."""
-    if named := [cell for cell in loss.costs.flat if isinstance(cell, str) and cell not in columns]:
-        raise DataError(f"the cost {named[0]!r} {cause}", place=Place(path), remedy="correct it")
+    for row, cells in enumerate(loss.costs):
+        for column, cell in enumerate(cells):
+            if isinstance(cell, str) and cell not in columns:
+                decision = row + 1 if loss.decisions is None else repr(loss.decisions[row])
+                label = str(column + 1 if loss.classes is None else loss.classes[column])
+                raise DataError(f"{cell!r} {cause}", place=Place(f"{path}, row {decision}", label))
 
 
 @contextmanager
@@ -229,9 +233,9 @@ def _write_tables(
 
     kept = None if options["keep"] is None else parse_names(options["keep"], names)
     if kept is not None and (unknown := [name for name in kept if name not in names]):
-        known = ", ".join(f'"{name}"' if "," in name else name for name in names)
+        known = list_some([f'"{name}"' if "," in name else name for name in names])
         quoted = " (put names with a comma in double quotes)" if any("," in name for name in names) else ""
-        raise click.UsageError(f"--keep {unknown[0]}: there is no such column; the columns are {known}{quoted}")
+        raise click.UsageError(f"--keep {unknown[0]}: no such column; the columns are {known}{quoted}")
     dropped = set() if kept is None else set(names).difference(kept)
     rows = 0
     if output is None:
@@ -394,32 +398,39 @@ def find_class(fitted: "Fitted", label: str | None, option: str = "--class") -> 
     if isinstance(labels[0], bool):
         label = label.lower()
     if label not in names:
-        raise click.UsageError(f"{option} {label}: there is no such class; the classes are {', '.join(names)}")
+        raise click.UsageError(f"{option} {label}: no such class; the classes are {list_some(names)}")
     return labels[names.index(label)]
 
 
-@command(short_help="Draw random rows from a model", epilog="""\b
+@command(short_help="Generate random rows from a model", epilog="""\b
 Examples:
   deciban sample wine.dcb --rows 1000 --seed 1 --output made-up.csv
   deciban sample mail.dcb --class spam --length 30
 """)  # fmt: skip
 @MODEL
-@click.option("--rows", type=click.IntRange(0), default=10, metavar="N", help="Number of rows to draw.")
+@click.option("--rows", type=click.IntRange(0), default=10, metavar="N", help="Number of rows to generate.")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed, for reproducible rows.")
-@click.option("--class", "label", metavar="CLASS", help="Draw rows of this class only.")
-@click.option("--length", type=click.IntRange(0), metavar="N", help="Number of words per text.")
-@TABLE_OUTPUT
+@click.option("--class", "label", metavar="CLASS", help="Generate rows of this class only.")
+@click.option("--length", type=click.IntRange(0), metavar="N", help="Number of words in each text cell.")
+@click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    shell_complete=complete_files,
+    show_default="standard output",
+    help="File to write: .csv, .jsonl or .parquet.",
+)
 @NO_ESCAPE
 @common_options
 def sample(
     model: str, rows: int, seed: int | None, label: str | None, length: int | None, output: str | None, as_json: bool,
     no_escape: bool,
 ) -> None:  # fmt: skip
-    """Draw random rows from MODEL.
+    """Generate random rows from MODEL.
 
-    Each column is drawn from the family that the model uses for it; see deciban inspect. A Gaussian column has no
-    bounds and may have negative values. To avoid them, fit with e.g. --family fare=Binned (or LogNormal, Gamma, or
-    Poisson for counts).
+    Each column is sampled from its distribution in the model; see deciban inspect. A Gaussian column has no bounds, so
+    it may get negative values. To avoid them, fit with e.g. --family fare=Binned (or LogNormal, Gamma, or Poisson for
+    counts).
     """
     check_table_output(output, (model,))
     import pyarrow as pa

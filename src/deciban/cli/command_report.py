@@ -61,7 +61,7 @@ def report(
     model file alone and contains no rows.
     """
     if output is None and not as_json:
-        raise click.UsageError("give --output, the HTML file to write, or --json")
+        raise click.UsageError("missing --output: the HTML file to write (or use --json)")
     check_output(output, [model, *([options["costs"]] if options["costs"] else [])])
     from deciban.report.data import collect_report_data
     from deciban.report.report import Report

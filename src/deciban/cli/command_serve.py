@@ -57,7 +57,7 @@ Examples:
     "--decay",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     metavar="FACTOR",
-    help="With --learn: after every 1,000 learned rows (--decay-every), multiply all earlier counts by this factor, "
+    help="With --learn: after every 1,000 added rows (see --decay-every), multiply all earlier counts by this factor, "
     "e.g. 0.99.",
 )
 @click.option(
@@ -65,20 +65,20 @@ Examples:
     type=click.IntRange(1),
     default=LearnSettings.decay_every,
     metavar="ROWS",
-    help="With --decay: number of learned rows between two steps.",
+    help="With --decay: number of added rows between decays.",
 )
 @click.option(
     "--retune-every",
     type=click.IntRange(1),
     metavar="ROWS",
-    help="With --learn: tune the evidence weights again after this number of learned rows.",
+    help="With --learn: tune the evidence weights again after this number of added rows.",
 )
 @click.option(
     "--max-journal-bytes",
     type=click.IntRange(1 << 18),
     default=LearnSettings.max_journal_bytes,
     metavar="BYTES",
-    help="With --learn: maximum size of the journal next to the model file.",
+    help="With --learn: maximum size of the log of added rows (journal), kept next to the model file.",
 )
 @click.option(
     "--max-model-bytes",
@@ -161,7 +161,7 @@ Examples:
 def serve(as_json: bool, **options: Any) -> None:
     """Serve a model over HTTP.
 
-    Clients can request predictions, explanations and decisions, and with --learn they can teach the model new rows. The
+    Clients can request predictions, explanations and decisions and, with --learn, add training rows. The
     service includes a web page for trying out the model.
     """
     from deciban.serve.worker_metrics import create_shared_folder

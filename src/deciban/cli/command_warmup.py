@@ -13,16 +13,16 @@ from deciban.cli.output import echo, echo_json
 from deciban.errors import DecibanError
 
 
-@command(short_help="Compile all kernels in advance", epilog="""\b
+@command(short_help="Compile the numeric code now, to speed up first runs", epilog="""\b
 Examples:
   deciban warmup
   NUMBA_CACHE_DIR=/opt/kernels deciban warmup    # in a container image
 """)  # fmt: skip
 @common_options
 def warmup(as_json: bool) -> None:
-    """Compile all kernels for this machine, so that no later command has to wait.
+    """Compile deciban's numeric code for this machine now, so that first runs are fast.
 
-    Without it, numba compiles each kernel on first use.
+    Without it, Numba compiles each function on first use.
     """
     from deciban.kernels.compiled import cache_folder
     from deciban.util.progress import progress

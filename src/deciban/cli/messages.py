@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deciban.errors import NOT_GIVEN, Argument, DecibanError, DecibanWarning, Labels, Part, render_message
-from deciban.util.text_tables import format_class
+from deciban.util.text_tables import format_class, list_some
 
 # Python arguments whose option has the same name.
 SAME_NAME = (
@@ -40,7 +40,7 @@ def as_option(part: Part) -> str:
     ("--type 'a b=text'", '--force')
     """
     if isinstance(part, Labels):
-        return ", ".join(map(_label, part.values))
+        return list_some(list(map(_label, part.values)))
     name, value = part.name, part.value
     if name == "family":
         return str(value)

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from deciban.cli.output import check_output, list_first, notify
 from deciban.errors import Argument, UsageError
 from deciban.sources.addresses import HIDDEN, mask_passwords
-from deciban.util.text_tables import count_noun, format_class
+from deciban.util.text_tables import count_noun, format_class, list_some
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
@@ -116,13 +116,15 @@ def _tidy(text: str) -> str:
 command = partial(click.command, cls=Command)
 
 TABLE = click.argument("table", nargs=-1, required=True, shell_complete=complete_files)
-TARGET = click.option("--target", "-t", metavar="COLUMN", show_default="as in the model", help="Column with the class.")
+TARGET = click.option(
+    "--target", "-t", metavar="COLUMN", show_default="as in the model", help="Column to predict (the class)."
+)
 TUNE = click.option(
     "--tune",
     type=click.Choice(["auto", "weights", "none"]),
     show_default="auto",
-    help="auto: tune families, blocks, weights and corrections on left-out rows. weights: tune only the weights. "
-    "none: plain Bayes.",
+    help="auto: choose distributions and joint blocks, and calibrate, on held-out rows. weights: only weight the "
+    "evidence of each column. none: plain naive Bayes.",
 )
 COSTS = click.option(
     "--costs",
@@ -225,10 +227,15 @@ def open_labeled(fitted: "Fitted", scan: "Source", target: str | None) -> "Label
     """Return the labeled rows of a table. The default target is that of the model."""
     from deciban.fitting.fit import open_examples
     from deciban.sources.streams import LabeledStream
+    from deciban.tables.examples import check_column
 
     name = target if target is not None else fitted.origin.target
     if name is None:
-        raise UsageError("the model file does not name the target column; give --target")
+        raise UsageError("the model file does not name its target column; give --target")
+    if target is None:
+        cause = f"no column {name!r}, the target of the model"
+        with scan.locate_errors():
+            check_column(scan.names, name, cause)
     rows = open_examples(fitted, scan, name, fitted.origin.weight)
     assert isinstance(rows, LabeledStream), "a scan is a stream"
     return rows
@@ -239,7 +246,8 @@ def warn_missing_columns(fitted: "Fitted", scan: "Source") -> None:
     names = set(scan.names)
     if absent := [name for name in fitted.schema.names or () if name not in names]:
         effect = f"treated as missing and ignored{except_informative(fitted, absent)}"
-        notify("warning", f"{scan.name} has no {list_first(absent)}: {effect}")
+        columns = "column" if len(absent) == 1 else "columns"
+        notify("warning", f"{scan.name} has no {columns} {list_first(absent)}: {effect}")
 
 
 def except_informative(fitted: "Fitted", missing: Iterable[str]) -> str:
@@ -254,7 +262,8 @@ def warn_new_columns(fitted: "Fitted", rows: "LabeledStream", name: str, effect:
     """Warn about columns of a table that are new to the model."""
     known = set(fitted.schema.names or ())
     if fresh := [column for column in rows.names if column not in known]:
-        notify("warning", f"{name} has {list_first(fresh)}, new to the model: {effect}")
+        columns = "a new column" if len(fresh) == 1 else "new columns"
+        notify("warning", f"{name} has {columns}, {list_first(fresh)}: {effect}")
 
 
 def warn_new_classes(fitted: "Fitted", shard: "Fitted", name: str, remedy: str = "") -> None:
@@ -269,7 +278,7 @@ def warn_new_classes(fitted: "Fitted", shard: "Fitted", name: str, remedy: str =
             named = repr(label) if isinstance(label, str) else format_class(label)
             fresh.append(f"{named} ({count_noun(weight, 'row')}{hint})")
     if fresh:
-        shown = ", ".join(fresh[:5]) + (f", … ({len(fresh)} in total)" if len(fresh) > 5 else "")
+        shown = list_some(fresh, 5)
         classes = "a class" if len(fresh) == 1 else "classes"
         notify("warning", f"{name} has {classes} new to the model: {shown}{remedy}")
 

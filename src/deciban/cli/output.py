@@ -15,7 +15,7 @@ import click
 
 from deciban.errors import Place, UsageError
 from deciban.sources.addresses import is_address, mask_passwords
-from deciban.util.text_tables import align_table, shorten, text_width, to_json
+from deciban.util.text_tables import align_table, list_names, shorten, text_width, to_json
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
@@ -108,8 +108,7 @@ def shorten_at_word(text: str, max_width: int) -> str:
 
 def list_first(names: Sequence[str]) -> str:
     """List the first names, in quotes."""
-    more = ", …" if len(names) > MAX_NAMES_LISTED else ""
-    return ", ".join(repr(name) for name in names[:MAX_NAMES_LISTED]) + more
+    return list_names(names, MAX_NAMES_LISTED)
 
 
 class ClosedOutput(io.RawIOBase):
@@ -174,7 +173,7 @@ def check_table_output(path: str | None, inputs: Iterable[str]) -> None:
     check_output(path, inputs)
 
 
-def check_model_output(path: str, inputs: Iterable[str], remedy: str = "choose another name") -> None:
+def check_model_output(path: str, inputs: Iterable[str], remedy: str = "choose a different name") -> None:
     """Check an output like `check_output`, and that it does not replace a file that is not a model."""
     from deciban.store.layout import is_model
 
@@ -193,7 +192,7 @@ def check_no_service(path: str) -> None:
         lock = lock_model(path)
     except BlockingIOError:
         raise UsageError(
-            f"{path}: the model is in use by a learning service or another command; choose another name or stop it"
+            f"{path}: the model is in use by a learning service or another command; choose a different name or stop it"
         ) from None
     except OSError:
         return  # `check_output` checks whether it can be written

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from deciban.errors import Argument, BadCell, DecibanError, Labels, LossError, Place, warn_user
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import align_table, same_label
+from deciban.util.text_tables import align_table, count_noun, same_label
 
 # Label of the decision to leave a row undecided.
 REJECT = "reject"
@@ -25,8 +25,8 @@ class Loss:
     """Cost of each decision under each true class: `loss[decision, truth]`.
 
     The order is always **decision first, truth second**. There may be more decisions than classes, for example to refer
-    a case or to order a test. A warning is issued if a correct decision costs more than a wrong one: usually the matrix
-    is transposed.
+    a case or to order a test. A warning is issued if, for some class, the correct decision costs more than a wrong one.
+    A transposed matrix whose correct decisions cost 0 cannot be detected.
 
     Parameters
     ----------
@@ -108,9 +108,13 @@ class Loss:
             )
         for axis, what, labels in ((0, "decisions", self.decisions), (1, "classes", self.classes)):
             if labels is not None and len(labels) != self.costs.shape[axis]:
-                raise LossError(f"the costs have {self.costs.shape[axis]} {what}, but {len(labels)} labels are given")
+                raise LossError(
+                    f"the costs have {self.costs.shape[axis]} {what}, but {count_noun(len(labels), 'label')} given"
+                )
             if labels is not None and len(set(labels)) != len(labels):
-                raise LossError((f"the {what} ", Labels(labels), " of the loss are not unique"))
+                twice = next(label for k, label in enumerate(labels) if label in labels[:k])
+                noun = {"decisions": "decision", "classes": "class"}[what]
+                raise LossError(f"duplicate {noun} {twice!r} in the costs")
         for decision, truth in np.ndindex(self.costs.shape):
             check_cell(self.costs[decision, truth], self._place(decision, truth))
 
@@ -268,10 +272,10 @@ class Loss:
         absent = [label for label, at in zip(known, found, strict=True) if at is None]
         unknown = [label for k, label in enumerate(own) if k not in found]
         if absent or unknown:
-            problem = f"{absent[0]!r} has no column" if absent else f"{unknown[0]!r} is not a class of the model"
-            raise LossError(
-                ("the loss does not match the classes ", Labels(known), f": {problem}; it has ", Labels(own))
+            problem = (
+                f"unknown class {unknown[0]!r} in the costs" if unknown else f"no costs for the class {absent[0]!r}"
             )
+            raise LossError(problem, remedy=("the classes of the model are ", Labels(known)))
         return [at for at in found if at is not None]
 
     def _match_decisions(self, known: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -285,7 +289,7 @@ class Loss:
         if extra == 1 and is_constant(self.costs[-1]):
             return (*known, REJECT)
         raise LossError(
-            f"the loss has {self.costs.shape[0]} decisions for {len(known)} classes",
+            f"the costs have {count_noun(self.costs.shape[0], 'decision')} for {count_noun(len(known), 'class')}",
             remedy=("give their labels in ", Argument("decisions")),
         )
 
@@ -553,7 +557,7 @@ def read_csv_costs(path: str | Path) -> LossParts:
         )
     for line in lines[1:]:
         if "" in line[1:]:
-            raise LossError(f"the line of {line[0]!r} has an empty cell", place=Place(name), remedy="give every cost")
+            raise LossError(f"row {line[0]!r} has an empty cell", place=Place(name), remedy="give every cost")
     cells = [[parse_cell(cell) for cell in line[1:]] for line in lines[1:]]
     return cells, tuple(line[0] for line in lines[1:]), tuple(lines[0][1:])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from deciban.errors import Argument, Labels, UsageError
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import align_table
+from deciban.util.text_tables import align_table, count_noun
 
 # Larger populations are not tried: a reader cannot picture them.
 MAX_POPULATION = 10**9
@@ -235,7 +235,7 @@ def bayes(
     well  0.95       0.08        0.076      0.628099
     Of 1,000 people, 50 are ill, of whom 45 have this evidence; 950 are well, of whom 76 have this evidence.
     So of the 121 who have it, 45 are ill: 37.2%.
-    >>> round(ill.update((0.9, 0.08))["ill"], 4)                  # a second positive test
+    >>> round(ill.update((0.9, 0.08))["ill"], 4)   # a second test, independent given the state
     0.8695
     """
     if len(names) != 2 or names[0] == names[1]:
@@ -257,11 +257,13 @@ def bayes(
                 "give one for each hypothesis, as (0.9, 0.08)", parameter=Argument("likelihoods", likelihoods)
             ) from None
         if len(given) != len(priors):
-            raise UsageError(f"{len(given)} likelihoods for {len(priors)} hypotheses", remedy="give one for each")
+            raise UsageError(
+                f"{count_noun(len(given), 'likelihood')} for {len(priors)} hypotheses", remedy="give one for each"
+            )
         likelihoods = dict(zip(priors, given, strict=True))
     if set(likelihoods) != set(priors):
         raise UsageError(
-            ("the likelihoods are of ", Labels(likelihoods), ", the priors of ", Labels(priors)),
+            ("the likelihoods are for ", Labels(likelihoods), ", but the priors are for ", Labels(priors)),
             remedy="use the same names",
         )
     checked = {name: _likelihood(f"the likelihood under {name!r}", likelihoods[name]) for name in priors}

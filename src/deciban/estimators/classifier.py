@@ -1063,7 +1063,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
 
     def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> BayesRiskEstimate:
-        """Return the Bayes error according to the model, and the leave-one-out error for comparison.
+        """Estimate the Bayes error as if the model were true, with the leave-one-out error for comparison.
 
         Each column has the family that the model uses, with weight 1. The result is exact for a single column that is
         discrete or binned, or whose cumulative distribution function deciban can evaluate; otherwise it is simulated.
@@ -1688,7 +1688,7 @@ def merge(
     models : sequence of BayesClassifier, bytes, str or path-like
         Fitted classifiers, names of model files, or results of `count_batches`.
     force : bool, default=False
-        If True, merge models even if they have learned the same rows (which then count twice), predict different
+        If True, merge models even if they were trained on the same rows (which then count twice), predict different
         columns, or have no column in common.
     names : sequence of str, default=None
         Names of the models for error messages. None: the file names, or "model 1", "model 2", ...
@@ -1701,7 +1701,7 @@ def merge(
     Raises
     ------
     DataError
-        If two models have learned the same rows (unless `force`), or their labels have different types.
+        If two models were trained on the same rows (unless `force`), or their labels have different types.
     SchemaError
         If a column has different families in two models, or (unless `force`) they predict different columns or have no
         column in common.
@@ -1720,7 +1720,7 @@ def merge(
     >>> merge([spring, autumn, spring])
     Traceback (most recent call last):
         ...
-    deciban.errors.DataError: model 1 and model 3 have learned the same rows; leave one out, or pass force=True
+    deciban.errors.DataError: model 1 and model 3 were trained on the same rows; leave one out, or pass force=True
     """
     if not models or isinstance(models, str):
         raise UsageError("expected a list of models", remedy="give at least one")
@@ -1772,6 +1772,10 @@ def count_batches(batches: Iterable[Any], plan: Plan) -> bytes:
 def _load_fitted(model: BayesClassifier | bytes | str | os.PathLike[str], name: str) -> Fitted:
     if isinstance(model, bytes):
         return model_file.from_content(model, name)
+    if not isinstance(model, BayesClassifier | str | os.PathLike):
+        raise UsageError(
+            f"{name} is not a model", remedy="pass a BayesClassifier, or the name or content of a model file"
+        )
     return model._get_fitted() if isinstance(model, BayesClassifier) else model_file.load(model)
 
 

@@ -227,7 +227,7 @@ def leave_one_out(
     """
     known = np.flatnonzero((labels >= 0) & (weights > 0.0))
     if not known.size:
-        raise DataError("no row has a label and a weight", remedy="pass the rows the model has learned")
+        raise DataError("no row has a label and a weight", remedy="pass the rows the model was trained on")
     table = table if known.size == labels.size else table.take(known)
     labels, weights = labels[known], weights[known]
     copies = find_copies(table, labels, weights) if copies is None else copies.take(known)
@@ -285,6 +285,6 @@ def _leave_out_of_prior(prior: Any, counts: Counts, rows: LeftOutRows) -> Floats
 
 def _not_learned() -> DataError:
     return DataError(
-        "cannot leave these rows out: the model has not learned them, or has let them fade",
-        remedy="pass only rows the model has learned, or evaluate these as new rows",
+        "cannot leave these rows out: the model was not trained on them, or their weight has decayed",
+        remedy="pass only rows the model was trained on, or evaluate these as new rows",
     )

@@ -159,7 +159,9 @@ def _make_no_labels_error(rows: Examples) -> DataError:
     if isinstance(rows, LabeledTable):
         return DataError("no row has a label and a weight", remedy="pass at least one")
     weight = "" if rows.weight is None else " and a weight"
-    return DataError(f"no row has a label{weight}", remedy=f"fill in {rows.target!r}, or name another column")
+    return DataError(
+        f"no row has a label{weight}", remedy=f"fill in {rows.target!r}, or choose a different target column"
+    )
 
 
 # Scores rows whose labels are known classes: returns their posteriors and the number of copies among them.

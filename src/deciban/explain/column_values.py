@@ -162,11 +162,11 @@ def get_column_values(
     name = schema.column_name(column)
     found = find_group(fitted.generative, column)
     if found is None:
-        raise UsageError(f"the column {name!r} has no values", remedy="choose another column")
+        raise UsageError(f"the column {name!r} has no values", remedy="choose a different column")
     group, likelihood, place = found
     family = group.family
     if family.is_text:
-        raise UsageError(f"the column {name!r} holds texts", remedy="choose another column, or use top_words()")
+        raise UsageError(f"the column {name!r} holds texts", remedy="choose a different column, or use top_words()")
     learned = dict(enumerate(schema.types or ())).get(column, "")
     own = find_column_counts(fitted.counts, column, group)
     if own is not None and own.levels is not None:

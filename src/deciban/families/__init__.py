@@ -99,7 +99,7 @@ def register(family: Class) -> Class:
     taken = {kind.__name__: kind for kind in (*list_families(), *SPREADS)}.get(name, family)
     if taken is not family and f"{taken.__module__}.{name}" != f"{family.__module__}.{name}":
         raise UsageError(
-            f"register({name}): a family of this name exists in {taken.__module__}", remedy="choose another name"
+            f"register({name}): a family of this name exists in {taken.__module__}", remedy="choose a different name"
         )
     _REGISTERED[name] = family
     return family

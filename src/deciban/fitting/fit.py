@@ -239,6 +239,9 @@ def _draw_sample(settings: Settings, examples: Examples) -> tuple[LabeledTable, 
     sample, everything = examples.peek() if given else examples.sample()
     if isinstance(examples, LabeledStream) and not sample.table.rows:
         raise DataError("the table has no rows; there is nothing to learn from")
+    if isinstance(examples, LabeledStream) and not examples.names:
+        columns = "the target" if examples.weight is None else "the target and the weight"
+        raise DataError(f"the table has no column besides {columns}", remedy="add a column to predict from")
     check_not_empty(sample.table)
     return sample.drop_zero_weights(), everything
 

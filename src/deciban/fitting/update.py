@@ -76,7 +76,7 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: 
             raise _make_forget_error(absent)
         remaining = fitted.counts - rows
         if not remaining.class_weight.any():
-            raise ForgetError("cannot forget all rows that the model has learned: nothing would be left")
+            raise ForgetError("cannot forget all rows that the model was trained on: nothing would be left")
         left = replace_counts(fitted, remaining)
     return replace(left, origin=left.origin.remove_shards(name))
 
@@ -151,13 +151,13 @@ def _check_compatible(one: Fitted, other: Fitted) -> None:
     if mine is not None and theirs is not None and mine != theirs:
         raise SchemaError(
             f"they predict different columns, {mine!r} and {theirs!r}",
-            remedy=("merge models of the same target, or pass ", Argument("force", True)),
+            remedy=("merge models with the same target, or pass ", Argument("force", True)),
         )
     names, others = one.counts.schema.names, other.counts.schema.names
     if names and others and not set(names) & set(others):
         raise SchemaError(
-            f"they have no column in common, {list_names(names, 3)} against {list_names(others, 3)}",
-            remedy=("merge models of the same columns, or pass ", Argument("force", True)),
+            f"they have no column in common ({list_names(names, 3)}; {list_names(others, 3)})",
+            remedy=("merge models with the same columns, or pass ", Argument("force", True)),
         )
 
 
@@ -183,7 +183,7 @@ def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -
         twice = [known for known in shards_of(model) if known in owners]
         if twice and not force:
             raise DataError(
-                f"{owners[twice[0]]} and {name} have learned the same rows",
+                f"{owners[twice[0]]} and {name} were trained on the same rows",
                 remedy=("leave one out, or pass ", Argument("force", True)),
             )
         owners.update(dict.fromkeys(shards_of(model), name))
@@ -193,9 +193,14 @@ def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -
             where = f"{problem.place}: " if problem.place else ""
             wrong = () if problem.parameter is None else (problem.parameter, ": ")
             cause = problem.cause if isinstance(problem.cause, tuple) else (problem.cause,)
-            unfit = f"{names[0]} and {name} do not fit together: {where}"
+            unfit = f"{names[0]} and {name} cannot be merged: {where}"
             raise type(problem)((unfit, *wrong, *cause), remedy=problem.remedy) from problem
     return total
+
+
+def share_rows(one: Fitted, other: Fitted) -> bool:
+    """Return True if both models were trained on the same set of rows, among others."""
+    return not set(shards_of(one)).isdisjoint(shards_of(other))
 
 
 def set_prior(fitted: Fitted, prior: Any) -> Fitted:
@@ -251,14 +256,15 @@ def _check_label_type(examples: Examples, rows: Counts, known: Counts) -> None:
     if found in LABELS_IN_WORDS and (new or known.classes.dtype.kind == "b"):
         kind = "text" if text else "bool" if known.classes.dtype.kind == "b" else "number"
         read = Argument("types", {examples.target: kind})
-        remedy = ("correct the labels, or read them as the classes are with ", read)
+        words = {"text": "text", "bool": "booleans", "number": "numbers"}[kind]
+        remedy = (f"correct the labels, or read them as {words} with ", read)
     elif new and not text and rows.classes.dtype.kind in "OU":
         found = "VARCHAR"
     else:
         return
     shown = LABELS_IN_WORDS[found] + (f", such as {new[0]}" if new else "")
     raise DataError(
-        f"the labels are {shown}, and the model's classes are {list_names(known.classes.tolist(), 6)}", remedy=remedy
+        f"the labels are {shown}, but the model's classes are {list_names(known.classes.tolist(), 6)}", remedy=remedy
     )
 
 
@@ -269,7 +275,12 @@ def _find_missing_columns(schema: Schema, names: tuple[str, ...] | None) -> list
 
 def _make_forget_error(absent: list[str]) -> ForgetError:
     """Return the error for rows that lack a learned column: they would be forgotten only in part."""
+    if len(absent) == 1:
+        return ForgetError(
+            f"cannot forget these rows: they lack the column {absent[0]!r}",
+            remedy="if it was also missing in training, add it as an empty column",
+        )
     return ForgetError(
-        f"cannot forget these rows: the model has learned {list_names(absent)}, which the table does not have",
-        remedy="correct the name, or add it as an empty column if the rows were learned without it",
+        f"cannot forget these rows: they lack the columns {list_names(absent)}",
+        remedy="if these were also missing in training, add them as empty columns",
     )

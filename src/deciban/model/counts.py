@@ -160,8 +160,8 @@ class Counts:
         new_class = tolerance is None and mine.classes.size > self.classes.size
         if mine.schema.width > self.schema.width or new_class:
             raise ForgetError(
-                "cannot forget these rows: they have a column or a class that was never learned",
-                remedy="pass only rows the model has learned",
+                "cannot forget these rows: they have a column or a class that is not in the model",
+                remedy="pass only rows the model was trained on",
             )
         guard = Guard(mine.schema)
         pairs = enumerate(zip(mine.statistics, theirs.statistics, strict=True))

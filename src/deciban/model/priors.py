@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.errors import Argument, UsageError
+from deciban.errors import Argument, Labels, UsageError
 from deciban.families.base.checks import check_amount
 from deciban.model.counts import Counts
 from deciban.tables.labels import LabelArray
@@ -113,8 +113,8 @@ class Given:
             places = self._places_among(known)
             if unknown := [label for label in places if label not in set(known)]:
                 raise UsageError(
-                    f"the prior has an unknown class {unknown[0]!r}",
-                    remedy=f"pass one probability for each of {known}",
+                    f"unknown class {unknown[0]!r} in the prior",
+                    remedy=("pass a probability for each class: ", Labels(known)),
                 )
             self.check_names(classes)
             shares = shares[[places[label] for label in known]]
@@ -136,7 +136,7 @@ class Given:
         if absent := [label for label in known if label not in places]:
             raise UsageError(
                 f"the prior has no probability for the class {absent[0]!r}",
-                remedy=f"pass one probability for each of {known}",
+                remedy=("pass a probability for each class: ", Labels(known)),
             )
 
     def _places_among(self, classes: list[Any]) -> dict[Any, int]:
@@ -207,8 +207,9 @@ def _probabilities(prior: Any) -> Floats:
         raise UsageError((shown, " is not a list of probabilities"), remedy="pass one per class")
     if not (np.isfinite(shares).all() and (shares >= 0.0).all()):
         raise UsageError(
-            f"the prior {shares.tolist()} has a negative or infinite entry", remedy="probabilities must be >= 0"
+            f"the prior contains {next(p for p in shares.tolist() if not 0.0 <= p < np.inf)}",
+            remedy="pass probabilities from 0 to 1",
         )
     if abs(shares.sum() - 1.0) > 1e-9:
-        raise UsageError(f"the prior sums to {shares.sum():.12g}", remedy="the probabilities must sum to 1")
+        raise UsageError(f"the prior probabilities sum to {shares.sum():.12g}, not to 1", remedy="pass one per class")
     return np.asarray(shares)

@@ -171,7 +171,7 @@ class NomogramDisplay(Display):
             against = fitted.classes.tolist()[1 - place]
         other = None if against is None else fitted.class_index(against)
         if other == place:
-            raise UsageError((Argument("against", against), " is the class itself"), remedy="choose another class")
+            raise UsageError((Argument("against", against), " is the class itself"), remedy="choose a different class")
         values = _list_column_values(fitted, columns)
         decibans = [evidence[:, place] for evidence in compute_evidence_of_each(fitted.model, values, other)]
         kept = list(range(len(values)))

@@ -196,7 +196,7 @@ def _resolve_families(
     given: list[tuple[list[int], Family]] = []
     seen = set[int]()
     for key, family in spec.items():
-        _check_family(family, f"columns[{key!r}]")
+        _check_family(family, f"families[{key!r}]")
         members = _resolve_columns(key, place, names, partly)
         for member in members:
             if place[member] in seen:
@@ -222,9 +222,9 @@ def _resolve_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], p
         raise UsageError(
             (
                 Argument("families"),
-                f" names {absent[0]!r}, which is not in the table; the columns are {list_names(names)} "
-                "(only partial_fit accepts columns that come later)",
-            )
+                f" names {absent[0]!r}, which is not a column of the table",
+            ),
+            remedy=f"the columns are {list_names(names)} (only partial_fit accepts columns that come later)",
         )
     return members
 

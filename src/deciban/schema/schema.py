@@ -320,8 +320,8 @@ class Schema(PickledFields):
         elif table.names != self.names:
             if not set(self.names) & set(table.names or ()):
                 raise SchemaError(
-                    f"the table has none of the model's columns: it has {list_names(table.names or ())}, "
-                    f"the model has {list_names(self.names)}"
+                    f"the table has none of the model's columns ({list_names(self.names, 6)})",
+                    remedy=f"its columns are {list_names(table.names or (), 6)}",
                 )
             table = table.select(self.names)
         return self.cells_as_learned(table, first_row)

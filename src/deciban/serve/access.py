@@ -118,7 +118,7 @@ def _read(path: str) -> tuple[tuple[bytes, bool], ...]:
                 raise UsageError("duplicate token", place=place, remedy="remove one of the lines")
             known[token] = words[0] == "learn"
     if not known:
-        remedy = f"add a line such as: read {'x' * 8}... (random)"
+        remedy = "add a line 'read TOKEN' or 'learn TOKEN'"
         raise UsageError("the token file has no tokens", place=Place(path), remedy=remedy)
     return tuple((hashlib.sha256(token.encode("ascii")).digest(), learns) for token, learns in known.items())
 

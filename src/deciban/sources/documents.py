@@ -110,7 +110,11 @@ class Documents(Source):
 def documents_in(folder: str, encoding: str | None = None) -> Documents:
     """Open the documents in a folder. The column "folder" has the top-level subfolder of each document."""
     if encoding is not None and codec(encoding) is None:
-        raise UsageError((Argument("encoding", encoding), " is unknown; try utf-8, utf-16, latin-1 or cp1252"))
+        raise UsageError(
+            "unknown encoding",
+            parameter=Argument("encoding", encoding),
+            remedy="try utf-8, utf-16, latin-1 or cp1252",
+        )
     root = os.path.expanduser(folder)
     items = []
     for path in _files_in(root):

@@ -34,6 +34,7 @@ from deciban.sources.source import (
 from deciban.tables.table import find_duplicate
 from deciban.util import shutdown
 from deciban.util.arrays import CORES
+from deciban.util.text_tables import count_noun
 
 if TYPE_CHECKING:
     import duckdb
@@ -258,8 +259,8 @@ def as_user_error(name: str, header: Mapping[str, str], called: Mapping[str, str
         return _csv_error(name, header, text, found)
     if found := JSON_LINE.search(text):
         line = int(found[2]) - ("Malformed" in text)  # DuckDB counts one line too many here
-        message = f"invalid line of JSON ({_first_line(found[3])})"
-        return DataError(message, place=Place(f"{name}, line {line}"), remedy="correct it")
+        message = f"invalid JSON: {_first_line(found[3]).rstrip('.')}"
+        return DataError(message, place=Place(f"{name}, line {line}"))
     place = Place(name)
     if "invalid state" in text:
         message = "the line ends are inconsistent"
@@ -299,11 +300,11 @@ def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[s
     content = CONTENT.search(text)
     shown = _truncate(content[1]) if content is not None else ""
     if cells := CELLS.search(text):
-        message = f"found {cells[2]} cells, but the header has {cells[1]} ({shown!r})"
+        message = f"{shown!r} has {count_noun(int(cells[2]), 'cell')}, but the header has {cells[1]}"
         return DataError(message, place=place, remedy="fix the row, or quote cells that contain the delimiter")
     if "unterminated quote" in text or "quote" in text.split("Possible")[0].lower():
-        message = f"a quote is not closed ({shown!r})"
-        return DataError(message, place=place, remedy="close it, or double it inside a cell")
+        message = f"unclosed quote in {shown!r}"
+        return DataError(message, place=place, remedy="close it; inside a cell, write two quotes for one")
     if bad := CONVERTED.search(text):
         message = f"found {_truncate(bad[2])!r}, expected {EXPECTED_TYPES.get(bad[3], bad[3])}"
         remedy = "correct the cell, leave it empty, treat it as missing, or read the column as text"

@@ -321,7 +321,7 @@ def _one_of(query: str | None, table: str | None) -> str | None:
             Argument("query", "select ..."),
             ", or ",
             Argument("table", "schema.table"),
-            "; to predict and other methods, pass deciban.scan(url, query='select ...')",
+            "; in Python, pass deciban.scan(url, query='select ...') to predict and other methods",
         )
         raise UsageError("no query or table given for the database", remedy=remedy)
     return text
@@ -428,13 +428,16 @@ def _local(source: str) -> str:
             return url2pathname(parts.path)
     if found[1].lower() in ("http", "https", "ftp"):
         raise UsageError("remote files are not supported", place=Place(source), remedy="download it")
-    remedy = f"download it, or pass pyarrow.dataset.dataset({source!r}), which may support this store"
+    remedy = f"download it, or in Python pass pyarrow.dataset.dataset({source!r}), which may support this store"
     raise UsageError("this is not a local file", place=Place(source), remedy=remedy)
 
 
 def _type(name: str, kind: str) -> str:
     if kind not in TYPES:
-        raise UsageError(f"unknown type {kind!r} for column {name!r}", remedy=f"choose {', '.join(TYPES)}")
+        *some, last = TYPES
+        raise UsageError(
+            "unknown type", parameter=Argument("types", {name: kind}), remedy=f"choose {', '.join(some)} or {last}"
+        )
     return TYPES[kind]
 
 

@@ -128,7 +128,9 @@ def _decode_start(name: str, start: bytes, encoding: str) -> str:
         text = decoder.decode(start, final=whole)
     except LookupError:
         raise UsageError(
-            (Argument("encoding", encoding), " is unknown"), remedy="try utf-8, utf-16, latin-1 or cp1252"
+            "unknown encoding",
+            parameter=Argument("encoding", encoding),
+            remedy="try utf-8, utf-16, latin-1 or cp1252",
         ) from None
     except UnicodeDecodeError as problem:
         if b"\0" in start[:1024]:
@@ -141,7 +143,7 @@ def _decode_start(name: str, start: bytes, encoding: str) -> str:
         raise DataError(
             f"the byte 0x{start[problem.start]:02x} is not valid {encoding}",
             place=Place(f"{name}, line {line}"),
-            remedy="give its encoding, e.g. latin-1 or utf-16",
+            remedy=("give the encoding of the file, e.g. ", Argument("encoding", "latin-1")),
         ) from None
     if text[:1024].count("\0") > len(text[:1024]) // 4:
         remedy = "give its encoding, or use CSV or Parquet"

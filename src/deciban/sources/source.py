@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
@@ -24,6 +25,7 @@ from deciban.tables.row_sampling import LONG_ROWS, RowSampler, lowest_priorities
 from deciban.tables.table import Frame
 from deciban.util.arrays import Integers
 from deciban.util.progress import Advance
+from deciban.util.text_tables import list_some
 
 # Function that processes one part of the rows and returns bytes; it must be picklable.
 Work = Callable[[Iterable[pa.Table]], bytes]
@@ -195,8 +197,11 @@ class Source(ABC):
     def _refuse_unknown(self, columns: Iterable[str]) -> None:
         known = set(self.names)
         if unknown := [name for name in columns if name not in known]:
-            there = f"no column {unknown[0]!r}; the columns are {', '.join(self.names)}"
-            raise UsageError(there, place=Place(self.name))
+            near = get_close_matches(unknown[0], self.names, 1)
+            hint = f"did you mean {near[0]!r}? The columns are" if near else "the columns are"
+            raise UsageError(
+                f"no column {unknown[0]!r}", place=Place(self.name), remedy=f"{hint} {list_some(self.names)}"
+            )
 
     def table(self) -> pa.Table:
         """Read all rows into memory."""

@@ -49,9 +49,10 @@ class LabeledStream:
                     cause = f"{role}: labels and weights of files must be columns"
                     raise UsageError(cause, remedy="give the column's name")
                 if isinstance(name, str):
-                    check_column(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
+                    noun = {"y": "target", "sample_weight": "weight"}[role]
+                    check_column(stream.names, name, f"no {noun} column {name!r}")
             if y == sample_weight:
-                raise UsageError(f"column {y!r} cannot be both the target and the weight", remedy="name another column")
+                raise UsageError(f"column {y!r} cannot be both the target and the weight", remedy="choose two columns")
             if pushdown:
                 stream.sql()  # raises if the rows are not in a database
         named = [name for name in stream.row_names if name not in (y, sample_weight)]

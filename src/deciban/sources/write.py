@@ -53,7 +53,7 @@ def kind_of_file(path: str | os.PathLike[str]) -> FileKind:
     name = os.fspath(path).lower()
     ending = Path(name.removesuffix(".gz")).suffix
     if ending not in WRITTEN_KINDS or (WRITTEN_KINDS[ending] == "parquet" and name.endswith(".gz")):
-        cause, remedy = "unknown file type", "use .csv, .jsonl or .parquet (or .csv.gz)"
+        cause, remedy = "unsupported file type", "use .csv, .jsonl or .parquet (or .csv.gz)"
         raise UsageError(cause, place=Place(os.fspath(path)), remedy=remedy)
     return WRITTEN_KINDS[ending]
 
@@ -70,7 +70,7 @@ def refuse_inputs(path: str | os.PathLike[str] | None, inputs: Iterable[str]) ->
         read = _status_of(sys.stdin) if name == STANDARD_INPUT else _status(name)
         if read is not None and os.path.samestat(read, written):
             place = Place("standard output" if path is None else os.fspath(path))
-            raise UsageError("output and input are the same file", place=place, remedy="choose another name")
+            raise UsageError("output and input are the same file", place=place, remedy="choose a different name")
 
 
 def _status(path: str | os.PathLike[str]) -> os.stat_result | None:

@@ -60,7 +60,7 @@ def subtract_counts(have: Floats, removed: Floats, tolerance: float | None = Non
     if tolerance is not None:
         allowed = np.where(fractional & (removed > 0.0), np.maximum(allowed, tolerance), allowed)
     elif np.any(left < -allowed):
-        _reject("more would be removed than was counted")
+        _reject("some counts would become negative")
     return np.where(left <= allowed, 0.0, left)
 
 
@@ -76,7 +76,7 @@ def find_emptied(left: Floats, have: Floats, removed: Floats, tolerance: float |
         if tolerance is not None:
             allowed = np.where(fractional & (removed > 0.0), np.maximum(allowed, tolerance), allowed)
     if tolerance is None and np.any(left < -allowed):
-        _reject("more would be removed than was counted")
+        _reject("some counts would become negative")
     return np.asarray(left <= allowed)
 
 
@@ -84,7 +84,7 @@ def find_negative(left: Floats, have: Floats, removed: Floats, tolerance: float 
     """Return a flag for each negative sum; raise ForgetError if it is too large to be a rounding error."""
     allowed = 0.0 if exact else FUZZ * np.maximum(have, removed)
     if tolerance is None and np.any(left < -allowed):
-        _reject("more would be removed than was counted")
+        _reject("some counts would become negative")
     return np.asarray(left < 0.0)
 
 
@@ -115,7 +115,7 @@ def reject_unknown_scatter(
 
 
 def _reject(cause: str) -> NoReturn:
-    raise ForgetError(f"cannot forget these rows: {cause}", remedy="pass only rows the model has learned")
+    raise ForgetError(f"cannot forget these rows: {cause}", remedy="pass only rows the model was trained on")
 
 
 First = TypeVar("First", bound=Statistic)

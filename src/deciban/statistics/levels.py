@@ -96,7 +96,9 @@ def encode(array: pa.Array, levels: pa.Array, column: int = 0) -> Codes:
     if pa.types.is_null(values.type) or pa.types.is_null(levels.type):
         found = np.full(len(values) + 1, -2, dtype=np.int32)
     else:
-        kind = find_common_type(levels.type, values.type, column)
+        kind = find_common_type(levels.type, values.type)
+        if kind is None:
+            raise _make_type_error(levels.type, values, column)
         known = pc.index_in(values.cast(kind, safe=False), levels.cast(kind, safe=False)).fill_null(-2)
         found = np.append(known.to_numpy(zero_copy_only=False), -1).astype(np.int32)
     found[-1] = -1
@@ -112,8 +114,8 @@ def _encode_few(array: pa.Array, levels: pa.Array) -> Codes:
     return codes
 
 
-def find_common_type(mine: pa.DataType, theirs: pa.DataType, column: int = 0) -> pa.DataType:
-    """Return the type that can represent the levels of both; raise BadCell for text and numbers."""
+def find_common_type(mine: pa.DataType, theirs: pa.DataType) -> pa.DataType | None:
+    """Return the type that can represent the levels of both; None for text and numbers, for example."""
     if mine.equals(theirs) or pa.types.is_null(theirs):
         return mine
     if pa.types.is_null(mine):
@@ -128,14 +130,39 @@ def find_common_type(mine: pa.DataType, theirs: pa.DataType, column: int = 0) ->
         return pa.timestamp("us")
     if all(map(pa.types.is_time, (mine, theirs))):
         return pa.time64("us")
-    raise BadCell(
-        column, None, f"found {theirs}, expected {mine}", "use one type for this column, or a separate column"
-    )
+    return None
+
+
+def _make_type_error(mine: pa.DataType, theirs: pa.Array, column: int) -> BadCell:
+    """Return the error for values whose type is not that of the training rows."""
+    wanted = name_type(mine)
+    cause = f"expected {wanted}, as in training, found {name_type(theirs.type)} such as {theirs[0].as_py()!r}"
+    return BadCell(column, None, cause, f"convert the column to {wanted}")
+
+
+def name_type(kind: pa.DataType) -> str:
+    """Return the name of a type of levels in words.
+
+    >>> name_type(pa.string()), name_type(pa.int64()), name_type(pa.timestamp("us", "UTC"))
+    ('text', 'numbers', 'times with a time zone')
+    """
+    if pa.types.is_boolean(kind):
+        return "booleans"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "numbers"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "text"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "dates" if getattr(kind, "tz", None) is None else "times with a time zone"
+    return "times of day" if pa.types.is_time(kind) else str(kind)
 
 
 def merge_levels(mine: pa.Array, theirs: pa.Array, column: int = 0) -> pa.Array:
     """Return the levels of both, sorted."""
-    kind = find_common_type(mine.type, theirs.type, column)
+    kind = find_common_type(mine.type, theirs.type)
+    if kind is None:
+        cause = f"{name_type(mine.type)} in one table, {name_type(theirs.type)} in the other"
+        raise BadCell(column, None, cause, "use one type for this column")
     both = pc.unique(pa.concat_arrays([mine.cast(kind, safe=False), theirs.cast(kind, safe=False)]))
     return both.take(pc.array_sort_indices(both))
 

@@ -247,7 +247,7 @@ def _take_from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows
     if strict and (lacking > left + 1e-9 * sum_columns_at(have.T, bucket, buckets).T).any():
         raise ForgetError(
             "cannot forget these rows: they contain words that were never counted",
-            remedy="pass only rows the model has learned",
+            remedy="pass only rows the model was trained on",
         )
     share = np.divide(lacking, left, out=np.zeros_like(left), where=left > 0.0)
     taken += np.minimum(share, 1.0)[bucket] * (have - taken)

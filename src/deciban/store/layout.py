@@ -143,7 +143,7 @@ def read_from(file: BinaryIO, size: int, path: Any) -> Content:
         raise ModelFileError(
             "not a model file",
             place=Place(str(path)),
-            remedy="`deciban fit` and BayesClassifier.save write one",
+            remedy="create one with `deciban fit`",
         )
     length = int.from_bytes(start[8:16], "little")
     fits = length <= MAX_HEADER_BYTES and 16 + length + CHECKSUM_BYTES <= size
@@ -156,9 +156,7 @@ def read_from(file: BinaryIO, size: int, path: Any) -> Content:
         reason = "it is nested too deeply" if isinstance(problem, RecursionError) else str(problem)
         raise _damage_error(path, f"its header cannot be read ({reason})") from None
     if 16 + length + held + CHECKSUM_BYTES != size:
-        raise _damage_error(
-            path, f"a model with its header has {16 + length + held + CHECKSUM_BYTES} bytes, not {size}"
-        )
+        raise _damage_error(path, f"expected {16 + length + held + CHECKSUM_BYTES} bytes, found {size}")
     digest = _digest(file, size - CHECKSUM_BYTES)
     if (checksum := file.read(CHECKSUM_BYTES)) != digest.digest():
         raise _damage_error(path, "the checksum does not match the content")

@@ -350,7 +350,8 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
         if not len(filled):
             return np.full(len(array), np.nan)
         row = filled[0].as_py()
-        problem = f"found {_show_cell(array[row].as_py())} ({kind}), expected a number"
+        shown = str(kind).removeprefix("large_")
+        problem = f"found {_show_cell(array[row].as_py())} ({shown}), expected a number"
         raise BadCell(
             column,
             row,

@@ -66,8 +66,11 @@ def _texts(data: Any) -> Frame | None:
             return None
         for row, cell in enumerate(data if kinds - {str, np.str_, type(None)} else ()):
             if isinstance(cell, int | float | bytes) and cell == cell:
-                found = f"row {row}: found {cell!r} ({type(cell).__name__}) among texts"
-                raise DataError(f"{found}", remedy="pass only texts, or one list of cells per row")
+                raise DataError(
+                    f"found {cell!r} ({type(cell).__name__}), expected text",
+                    place=Place(row=row),
+                    remedy="pass only strings, or one list of cells per row",
+                )
         if not kinds <= {str, np.str_, float, type(None)}:
             return None
         cells = _arrow(data, "x0")

@@ -136,12 +136,12 @@ def rows_to_sample(width: int) -> int:
     return max(1_000, min(SAMPLE_ROWS, SAMPLE_CELLS // max(width, 1)))
 
 
-def check_column(names: tuple[str, ...], name: str, role: str) -> None:
-    """Raise a SchemaError that lists the columns if none has this name."""
+def check_column(names: tuple[str, ...], name: str, cause: str, parameter: Argument | None = None) -> None:
+    """Raise a SchemaError with this cause if no column has this name. It lists the columns."""
     if name not in names:
         near = get_close_matches(name, names, 1)
-        hint = f"did you mean {near[0]!r}? Its" if near else "its"
-        raise SchemaError(f"{role}: no column {name!r} in the table; {hint} columns are {list_names(names, 60)}")
+        hint = f"did you mean {near[0]!r}? Columns" if near else "columns"
+        raise SchemaError(cause, remedy=f"{hint}: {list_names(names)}", parameter=parameter)
 
 
 def _pop_column(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
@@ -150,5 +150,5 @@ def _pop_column(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedAr
         raise UsageError(
             (Argument(role, name), " names a column, but the table's columns have no names"), remedy="pass an array"
         )
-    check_column(table.names, name, f"{role}={name!r}")
+    check_column(table.names, name, "no such column in the table", Argument(role, name))
     return Frame(table.table.drop_columns([name])), table.table[name]

@@ -251,15 +251,16 @@ def check_weights(weights: Any, rows: int, first_row: int = 0) -> Floats | None:
         )
     if array.size != rows:
         raise DataError(
-            f"there are {array.size} weights for {rows} rows (shape mismatch)", remedy="give one weight per row"
+            f"found {count_noun(array.size, 'weight')} for {count_noun(rows, 'row')} (shape mismatch)",
+            remedy="give one weight per row",
         )
     bad = ~((array >= 0.0) & (array <= MAX_REPETITIONS))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise DataError(
-            f"its weight is {array[row]}; a weight is a number of repetitions and must be finite, "
-            f"not negative, at most {MAX_REPETITIONS:g}",
+            f"its weight is {array[row]}",
             place=Place(row=row + first_row),
+            remedy=f"a weight must be finite, not negative and at most {MAX_REPETITIONS:g}",
         )
     return array
 

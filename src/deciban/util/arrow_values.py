@@ -37,7 +37,7 @@ def as_values(array: pa.Array, column: int = 0) -> pa.Array:
         return floats.cast(pa.int64()) if whole and small else floats
     extension = isinstance(kind, pa.BaseExtensionType)
     if extension or pa.types.is_nested(kind) or "binary" in str(kind):
-        raise BadCell(column, None, f"it holds {kind}, which is not a category", "convert it to text or numbers")
+        raise BadCell(column, None, f"unsupported type {kind}", "convert the column to text or numbers")
     return array
 
 

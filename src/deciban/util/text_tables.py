@@ -3,6 +3,7 @@
 import math
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 # Decibans per nat: a deciban is ten times the common logarithm of odds.
@@ -167,9 +168,19 @@ def format_number(value: float) -> str:
     return f"{value:.0f}" if value == round(value, 0) and abs(value) < 1e15 else f"{value:.12g}"
 
 
+def list_some(names: Collection[str], max_names: int = 12) -> str:
+    """List the first names, and the number of the others.
+
+    >>> list_some(["a", "b"]), list_some(["a", "b", "c", "d"], 2)
+    ('a, b', 'a, b, … (2 more)')
+    """
+    more = [f"… ({len(names) - max_names} more)"] if len(names) > max_names else []
+    return ", ".join([*islice(names, max_names), *more])
+
+
 def list_names(names: Iterable[str], max_names: int = 12) -> str:
-    shown = [repr(name) for name in names]
-    return ", ".join(shown[:max_names] + ([f"… ({len(shown)} in total)"] if len(shown) > max_names else []))
+    """List the first names in quotes, and the number of the others."""
+    return list_some([repr(name) for name in names], max_names)
 
 
 def escape_line(text: str) -> str:

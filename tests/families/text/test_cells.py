@@ -94,8 +94,8 @@ def test_numpy_arrays_of_strings() -> None:
         ({"a": [True] * 20}, "found True"),
         ({"a": [b"bytes"] * 20}, "decode the bytes"),
         ({"a": [["x"]] * 20}, "expected text"),
-        ([*MAILS[:-1], 3], "row 19: found 3 (int) among texts"),
-        ([*MAILS[:-1], b"x"], "row 19: found b'x' (bytes) among texts"),
+        ([*MAILS[:-1], 3], "row 19: found 3 (int), expected text"),
+        ([*MAILS[:-1], b"x"], "row 19: found b'x' (bytes), expected text"),
         (sparse.csr_array(np.eye(20)), "found numbers, expected text"),
     ],
 )

@@ -170,7 +170,7 @@ def test_texts_that_come_and_go(family: Text, tmp_path: Path) -> None:
     halved = pickle.loads(pickle.dumps(both)).decay(0.5)
     assert_allclose(words_of(halved)[1], 0.5 * words_of(both)[1])
     never = ["words that were never learned"] * 10 + [" ".join(["never"] * 2000)]
-    with pytest.raises(ForgetError, match="pass only rows the model has learned"):
+    with pytest.raises(ForgetError, match="pass only rows the model was trained on"):
         both.forget({name: never if name == "text" else [None] * 11 for name in TABLE}, LABELS[:11])
     with pytest.raises(DecibanError, match="fit both with the same families"):
         one + BayesClassifier({"text": Text(lowercase=False, max_features=99)}, tune=None).fit(first, LABELS[:45])

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from deciban import kernels
-from deciban.errors import Argument, BadCell, UsageError
+from deciban.errors import Argument, BadCell, Message, UsageError
 from deciban.util.arrays import Flags, Floats, Integers, Numbers
 from deciban.util.sparse import SparseRows
 
@@ -53,7 +53,7 @@ def check_outside(outside: str) -> None:
         raise UsageError("unknown value", remedy="choose 'error' or 'ignore'", parameter=Argument("outside", outside))
 
 
-def raise_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -> None:
+def raise_unless(usable: Flags, numbers: Numbers, expected: str, remedy: Message) -> None:
     """Raise BadCell for the first cell that is neither missing nor usable."""
     bad = ~usable & ~np.isnan(numbers)
     if bad.any():
@@ -61,7 +61,7 @@ def raise_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) ->
         raise BadCell(column, row, f"found {numbers[row, column].item()!r}, expected {expected}", remedy)
 
 
-def raise_unless_stored(usable: Flags, cells: Numbers | SparseRows, expected: str, remedy: str) -> None:
+def raise_unless_stored(usable: Flags, cells: Numbers | SparseRows, expected: str, remedy: Message) -> None:
     """Raise BadCell for the first cell that is neither missing nor usable; of sparse rows, among the stored cells."""
     if isinstance(cells, np.ndarray):
         raise_unless(usable, cells, expected, remedy)
@@ -90,7 +90,7 @@ class Support:
     """
 
     expected: str
-    remedy: str
+    remedy: Message
     contains: Callable[[Any], Flags]
 
     def check(self, cells: Numbers | SparseRows) -> None:
@@ -123,20 +123,27 @@ def _are_texts(values: Any) -> Flags:
 
 
 FINITE = Support("a finite number (not infinity)", "correct it or leave it empty", lambda x: ~np.isinf(x))
+GAUSSIAN = Argument("family", "Gaussian")
 POSITIVE = Support(
-    "a number above 0", "use Gaussian() or Binned() for this column, or leave the cell empty", lambda x: x > 0
+    "a number above 0",
+    ("use ", GAUSSIAN, " or ", Argument("family", "Binned"), " for this column, or leave the cell empty"),
+    lambda x: x > 0,
 )
-COUNTS = Support("a count 0, 1, 2, ...", "use Gamma() or Gaussian() for this column", _are_counts)
+COUNTS = Support(
+    "a count 0, 1, 2, ...", ("use ", Argument("family", "Gamma"), " or ", GAUSSIAN, " for this column"), _are_counts
+)
 FLAGS = Support(
-    "0 or 1", "give Bernoulli a threshold=, or use Categorical() or Gaussian()", lambda x: (x == 0) | (x == 1)
+    "0 or 1",
+    ("give Bernoulli a threshold=, or use ", Argument("family", "Categorical"), " or ", GAUSSIAN),
+    lambda x: (x == 0) | (x == 1),
 )
 AMOUNTS = Support(
     "a count: not negative, not infinite (Negative values in data passed to a count family)",
-    "use Gaussian() for this column",
+    ("use ", GAUSSIAN, " for this column"),
     lambda x: (x >= 0) & (x < np.inf),
 )
 VALUES = Support("a value", "leave the cell empty", lambda values: np.ones(len(values), dtype=np.bool_))
-TEXTS = Support("text", "use Gaussian() or Categorical() for this column", _are_texts)
+TEXTS = Support("text", ("use ", GAUSSIAN, " or ", Argument("family", "Categorical"), " for this column"), _are_texts)
 
 
 def check_finite(numbers: Numbers) -> None:

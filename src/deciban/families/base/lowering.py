@@ -280,7 +280,7 @@ class ExportedColumns:
         return UsageError(
             f"{self.family} cannot be exported",
             place=Where(column=self.names[0]),
-            remedy="choose another family for this column, and fit again",
+            remedy="choose a different family for this column, and fit again",
         )
 
     def level_place(self, k: int, levels: pa.Array) -> LevelPlace:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban import kernels
-from deciban.errors import BadCell, UsageError
+from deciban.errors import Argument, BadCell, Message, UsageError
 from deciban.kernels.text_arrays import CharacterRules, Texts, UnknownWords, WordIndex, WordRules, WordSpans
 from deciban.statistics.vocabulary import SEEDS, Vocabulary, enlarge, enlarge_spans, number_words
 from deciban.util.arrays import SPARE, Bytes, Codes, Flags, Integers, kernel_view
@@ -58,7 +58,8 @@ def as_text(array: pa.Array, column: int = 0) -> pa.Array:
         return pa.nulls(len(array), pa.large_string())
     row = filled[0].as_py()
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    remedy = "decode the bytes, for instance as UTF-8" if binary else "use Gaussian() or Categorical() for it"
+    other = Argument("family", "Gaussian"), " or ", Argument("family", "Categorical")
+    remedy: Message = "decode the bytes, for instance as UTF-8" if binary else ("use ", *other, " for this column")
     raise BadCell(column, row, f"found {array[row].as_py()!r} ({kind}), expected text", remedy)
 
 
