@@ -2,6 +2,7 @@
 
 import os
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import click
@@ -29,7 +30,7 @@ Examples:
     "--host",
     default=ServeSettings.host,
     metavar="ADDRESS",
-    help="Address to listen on; anything but loopback requires --token-file.",
+    help="Address to listen on; any address except loopback requires --token-file.",
 )
 @click.option(
     "--port",
@@ -49,7 +50,7 @@ Examples:
     "allow_hosts",
     multiple=True,
     metavar="NAME",
-    help="Also accept this name in the Host header, e.g. that of a proxy. Repeatable.",
+    help="Also accept this name in the Host header, e.g. the public name behind a reverse proxy. Repeatable.",
 )
 @click.option("--learn", is_flag=True, help="Enable online learning: /learn and /forget.")
 @click.option("--new-classes", is_flag=True, help="With --learn: accept labels that are not yet classes of the model.")
@@ -65,13 +66,13 @@ Examples:
     type=click.IntRange(1),
     default=LearnSettings.decay_every,
     metavar="ROWS",
-    help="With --decay: number of added rows between decays.",
+    help="With --decay: number of added rows between decay steps.",
 )
 @click.option(
     "--retune-every",
     type=click.IntRange(1),
     metavar="ROWS",
-    help="With --learn: tune the evidence weights again after this number of added rows.",
+    help="With --learn: retune the model in the background after every ROWS added rows.",
 )
 @click.option(
     "--max-journal-bytes",
@@ -85,10 +86,13 @@ Examples:
     type=click.IntRange(1),
     default=LearnSettings.max_model_bytes,
     metavar="BYTES",
-    help="With --learn: maximum size of the model file; beyond it, learning stops.",
+    help="With --learn: maximum size of the model file; a larger model learns no more rows.",
 )
 @click.option(
-    "--costs", metavar="FILE", shell_complete=complete_files, help="Default costs for /decide; see deciban decide."
+    "--costs",
+    metavar="FILE",
+    shell_complete=complete_files,
+    help="Default costs for /decide, in the format of deciban decide --costs.",
 )
 @click.option(
     "--reject", type=click.FloatRange(0.0), metavar="COST", help="Default cost of leaving a row undecided, for /decide."
@@ -126,7 +130,7 @@ Examples:
     type=click.FloatRange(0.0, min_open=True),
     default=RequestSettings.read_timeout,
     metavar="SECONDS",
-    help="Time allowed to receive a request.",
+    help="Time allowed to receive a request body.",
 )
 @click.option(
     "--response-timeout",
@@ -154,14 +158,14 @@ Examples:
     type=click.IntRange(1),
     default=ConnectionSettings.max_connections_per_address,
     metavar="N",
-    help="Maximum number of open connections per client address.",
+    help="Maximum number of open connections per client address and worker.",
 )
 @click.option("--access-log", is_flag=True, help="Log each request to standard error.")
-@common_options
+@partial(common_options, json_help="Print the address and the names of the models as JSON at startup.")
 def serve(as_json: bool, **options: Any) -> None:
     """Serve a model over HTTP.
 
-    Clients can request predictions, explanations and decisions and, with --learn, add training rows. The
+    Clients can request predictions, explanations and decisions and, with --learn, send labeled rows to learn from. The
     service includes a web page for trying out the model.
     """
     from deciban.serve.worker_metrics import create_shared_folder

@@ -135,10 +135,10 @@ COSTS = click.option(
 MODEL = click.argument("model", type=click.Path(dir_okay=False))
 
 
-def common_options(command: Decorated) -> Decorated:
+def common_options(command: Decorated, json_help: str = "Print JSON.") -> Decorated:
     """Add the options that every command has."""
     command = click.option("--debug", is_flag=True, expose_value=False, help="Show a traceback on errors.")(command)
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+    return click.option("--json", "as_json", is_flag=True, help=json_help)(command)
 
 
 def input_options(command: Decorated) -> Decorated:
