@@ -124,7 +124,7 @@ def test_rows_wait_for_labels_for_a_time_of_service(model: Path, monkeypatch: py
         ([ROWS[0], {"degrees": "warm"}], ["yes", "no"], None, None, "rows[1].degrees", "found 'warm'"),
         ([{"degrees": "warm"}], ["no"], None, None, "rows[0].degrees", "found 'warm'"),
         ([{"sky": {"a": 1}}], ["no"], None, None, "rows[0].sky", "found an object"),
-        ([{"sky": 3}], ["no"], None, None, "rows[*].sky", "found int64"),
+        ([{"sky": 3}], ["no"], None, None, "rows[*].sky", "found numbers, expected text"),
         ([{"degrees": float("inf")}], ["no"], None, None, "rows[0]", "infinity"),
         ([{"sky": "\ud800"}], ["no"], None, None, "rows[0]", "cannot be represented as JSON"),
         ([["sun"]], ["no"], None, None, "rows[0]", "expected an object"),

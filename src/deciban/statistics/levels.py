@@ -161,7 +161,7 @@ def merge_levels(mine: pa.Array, theirs: pa.Array, column: int = 0) -> pa.Array:
     """Return the levels of both, sorted."""
     kind = find_common_type(mine.type, theirs.type)
     if kind is None:
-        cause = f"{name_type(mine.type)} in one table, {name_type(theirs.type)} in the other"
+        cause = f"found {name_type(theirs.type)}, expected {name_type(mine.type)}"
         raise BadCell(column, None, cause, "use one type for this column")
     both = pc.unique(pa.concat_arrays([mine.cast(kind, safe=False), theirs.cast(kind, safe=False)]))
     return both.take(pc.array_sort_indices(both))
