@@ -67,7 +67,7 @@ Examples:
     "--hold-out",
     type=click.FloatRange(0.0, 0.5, min_open=True),
     metavar="SHARE",
-    help="Instead of cross-validation, hold out this share of the rows, rounded to the nearest 1/N.",
+    help="Instead of cross-validation, hold out this share of the rows, rounded to 1/2, 1/3, 1/4, …",
 )
 @click.option(
     "--leave-one-out",

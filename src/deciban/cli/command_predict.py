@@ -50,13 +50,13 @@ KEEP = click.option(
     "--keep",
     metavar="COLUMNS",
     show_default="all",
-    help="Columns of the table to write, e.g. 'id,name'; '' for none.",
+    help="Input columns to copy to the output, e.g. 'id,name'; '' for none.",
 )
 INTO = click.option(
     "--into",
     metavar="NAME",
-    help="Write to this database table, e.g. sales.scores, in one transaction. The database is that of TABLE, or "
-    "--output postgresql://...",
+    help="Write to this database table, e.g. sales.scores, in one transaction. The database is the one TABLE "
+    "is read from, unless --output gives another URL.",
 )
 IF_EXISTS = click.option(
     "--if-exists",

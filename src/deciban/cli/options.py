@@ -123,8 +123,8 @@ TUNE = click.option(
     "--tune",
     type=click.Choice(["auto", "weights", "none"]),
     show_default="auto",
-    help="auto: choose distributions and joint blocks, and calibrate, on held-out rows. weights: only weight the "
-    "evidence of each column. none: plain naive Bayes.",
+    help="auto: use left-out rows to choose distributions and joint blocks, and to fit weights and corrections. "
+    "weights: the same without corrections. none: plain naive Bayes.",
 )
 COSTS = click.option(
     "--costs",
@@ -157,7 +157,7 @@ def input_options(command: Decorated) -> Decorated:
             click.option("--type", "types", multiple=True, metavar="COLUMN=TYPE", help="Read a column as text, number, "
                          "bool, date or time. Repeatable."),
             click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave out a column. Repeatable."),
-            click.option("--missing", multiple=True, metavar="TEXT", help="CSV cell to treat as missing, e.g. '?'. "
+            click.option("--missing", multiple=True, metavar="TEXT", help="CSV value to treat as missing, e.g. '?'. "
                          "Repeatable."),
             click.option("--encoding", metavar="NAME", show_default="UTF-8", help="Encoding of CSV files and "
                          "documents, e.g. latin-1."),
