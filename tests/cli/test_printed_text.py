@@ -152,7 +152,7 @@ def test_a_name_with_a_comma_that_is_not_kept_comes_with_the_hint_of_quotes(mode
 
 
 def test_the_help_says_that_a_hold_out_is_one_part_of_some(deciban: Deciban) -> None:
-    assert "rounded to the nearest 1/N" in " ".join(deciban("evaluate", "--help").out.split())
+    assert "rounded to 1/2, 1/3, 1/4, …" in " ".join(deciban("evaluate", "--help").out.split())
 
 
 def test_a_merge_says_which_classes_are_new_to_the_first_model(model: str, deciban: Deciban) -> None:
