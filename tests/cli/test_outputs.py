@@ -39,7 +39,7 @@ def test_what_can_be_known_is_checked_before_the_table_is_read(
     fit, predict, decide = ["fit", "-t", "kind", "-o", "x.dcb"], ["predict", model], ["decide", model]
     for command, words, code in (
         ([*fit, "-", "--prior", "foo"], "--prior foo: choose empirical", 2),
-        ([*fit, "-", "--prior", "yes=0.5,no=0.6"], "the prior probabilities sum to 1.1, not to 1", 2),
+        ([*fit, "-", "--prior", "yes=0.5,no=0.6"], "the prior probabilities sum to 1.1; they must sum to 1", 2),
         ([*fit, "-", "--prior", "yes=0.5,no=x"], "give a number for each class", 2),
         ([*fit, "long.csv", "--prior", "yes=0.4,nein=0.6"], "no probability for the class 'no'", 2),
         ([*fit, "-", "--family", "age=Gauss"], "--family age=Gauss", 2),

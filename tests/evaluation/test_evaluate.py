@@ -137,7 +137,7 @@ def test_decisions_are_counted_where_costs_are_given() -> None:
     np.testing.assert_allclose(found.to_dict()["decision_counts"], expected, rtol=1e-12)
     text = str(found)
     baseline = found.baseline
-    assert f"baseline, always {baseline['class']}: accuracy {baseline['accuracy']:.4f}, log-loss" in text
+    assert f"baseline: accuracy {baseline['accuracy']:.4f} (always {baseline['class']}), log-loss" in text
     assert f"baseline, always deciding c1: mean cost {baseline['mean_cost']:.4f}\n" in text
     assert "truth / decision" in text
     assert "truth / predicted" in text

@@ -148,11 +148,11 @@ def describe_tuning(fitted: "Fitted") -> str:
         weak = f"the columns do not predict the class: no better than always guessing {always} ({share:.4f})"
         return f"{replace(tuning, accuracy=None).summary}; {weak}"
     copies = f"; {count_noun(tuning.copies, 'copied row')} left out together with the original" if tuning.copies else ""
-    return f"{_describe_metrics(tuning)} (always {always}: {share:.4f}){copies}"
+    return f"{_describe_metrics(tuning, f' (always {always}: {share:.4f})')}{copies}"
 
 
-def _describe_metrics(tuning: "Tuning") -> str:
-    """Describe the rows of a tuning and the metrics on them."""
+def _describe_metrics(tuning: "Tuning", baseline: str = "") -> str:
+    """Describe the rows of a tuning and the metrics on them, with a baseline of the accuracy."""
     rows = replace(tuning, accuracy=None).summary
     how = "leave-one-out" if tuning.corrections is None else "cross-validated"
-    return f"{rows}; {how} accuracy {tuning.accuracy:.4f}, log-loss {tuning.log_loss:.4f}"
+    return f"{rows}; {how} accuracy {tuning.accuracy:.4f}{baseline}, log-loss {tuning.log_loss:.4f}"

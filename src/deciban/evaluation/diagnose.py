@@ -301,13 +301,17 @@ class Diagnosis:
             lines.append(f"  {name:24}  {before:6.4f}" + (f"  {after:6.4f}" if tuned else ""))
         lines += ["", *self._describe_dependences(argument)]
         if self.misfits:
-            lines += ["", "columns that do not follow their family (Kolmogorov distance > largest by chance):"]
+            lines += [
+                "",
+                "columns that their family fits poorly (Kolmogorov–Smirnov distance > largest expected by chance):",
+            ]
             for misfit in self.misfits[:MAX_FINDINGS]:
                 lines.append(
                     f"  {misfit.column} in {misfit.label}: {misfit.family}  "
                     f"{misfit.distance:.3f} > {misfit.expected:.3f}"
                 )
-            lines.append(f"  remedy: another family (Binned, LogNormal, Gamma); {argument(TUNED)} chooses by log-loss")
+            advice = f"  remedy: another family (Binned, LogNormal, Gamma); {argument(TUNED)} chooses by log-loss"
+            lines.append("  tuning has compared families by log-loss" if tuned else advice)
         if self.small_classes:
             few = ", ".join(f"{label} ({count_noun(rows, 'row')})" for label, rows in self.small_classes[:MAX_FINDINGS])
             pooled = argument(Argument("family", "Pooled"))

@@ -566,8 +566,8 @@ class Evaluation:
         no_row_left_out = " (no row left out)" if self.leave_one_out else ""
         lines = [
             f"{count_noun(self.weight, 'row')}: {_format_metrics({name: getattr(self, name) for name in names})}",
-            f"baseline, always {format_class(baseline['class'])}{no_row_left_out}: "
-            f"{_format_metrics({name: baseline[name] for name in ('accuracy', 'log_loss')})}",
+            f"baseline{no_row_left_out}: accuracy {baseline['accuracy']:.4f} "
+            f"(always {format_class(baseline['class'])}), log-loss {baseline['log_loss']:.4f} (class frequencies)",
         ]
         if "decision" in baseline:
             lines.append(

@@ -348,7 +348,9 @@ class Explanation:
         if any(term.parts.get("joint") for term in terms):
             rules = ", ".join(sorted(set(self.columns.sharing_rules.values())))
             text += "\n" + "\n".join(
-                wrap(f"(joint: its share of blocks of columns modeled together, by {rules})", width)
+                wrap(
+                    f"(joint: the share of the column in the evidence from columns modeled together, by {rules})", width
+                )
             )
         return "\n".join([text, *map(str, self.words(row))])
 

@@ -211,5 +211,5 @@ def _probabilities(prior: Any) -> Floats:
             remedy="pass probabilities from 0 to 1",
         )
     if abs(shares.sum() - 1.0) > 1e-9:
-        raise UsageError(f"the prior probabilities sum to {shares.sum():.12g}, not to 1", remedy="pass one per class")
+        raise UsageError(f"the prior probabilities sum to {shares.sum():.12g}", remedy="they must sum to 1")
     return np.asarray(shares)

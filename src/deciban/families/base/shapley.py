@@ -28,7 +28,7 @@ class Rule(StrEnum):
     """Method by which Shapley values were computed."""
 
     EXACT = "Shapley values"
-    GRADUAL = "Aumann-Shapley values: all columns become known at the same pace"
+    GRADUAL = "Aumann-Shapley values"  # all columns become known at the same pace
     SAMPLED = f"Shapley values estimated from {ORDERS_TRIED} orders of the columns"
 
 
