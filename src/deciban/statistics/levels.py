@@ -136,7 +136,11 @@ def find_common_type(mine: pa.DataType, theirs: pa.DataType) -> pa.DataType | No
 def _make_type_error(mine: pa.DataType, theirs: pa.Array, column: int) -> BadCell:
     """Return the error for values whose type is not that of the training rows."""
     wanted = name_type(mine)
-    cause = f"expected {wanted}, as in training, found {name_type(theirs.type)} such as {theirs[0].as_py()!r}"
+    try:
+        example = f" such as {theirs[0].as_py()!r}" if len(theirs) else ""  # no value if all cells are missing
+    except (ValueError, OverflowError):  # a time that Python cannot represent
+        example = ""
+    cause = f"expected {wanted}, as in training, found {name_type(theirs.type)}{example}"
     return BadCell(column, None, cause, f"convert the column to {wanted}")
 
 
