@@ -185,18 +185,13 @@ class Tuning:
         bias = np.zeros(counts.classes.size)
         known = np.isin(counts.classes, classes)
         bias[known] = self.bias[np.isin(classes, counts.classes)]
-        corrections = self.corrections
+        codes = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
+        positions, size = codes.astype(np.int64), counts.classes.size
+        corrections, partial = self.corrections, self.partial
         if corrections is not None:
-            places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
-            corrections = corrections.reindex_columns(place).reindex_classes(
-                places.astype(np.int64), counts.classes.size
-            )
-        partial = self.partial
+            corrections = corrections.reindex_columns(place).reindex_classes(positions, size)
         if partial is not None:
-            places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
-            partial = partial.reindex_columns(place, schema.width).reindex_classes(
-                places.astype(np.int64), counts.classes.size
-            )
+            partial = partial.reindex_columns(place, schema.width).reindex_classes(positions, size)
         kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections, partial=partial)
         return replace(kept, stale=True, accuracy=None, log_loss=None)
 

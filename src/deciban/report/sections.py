@@ -332,7 +332,8 @@ def _facts(data: dict[str, Any], short: bool = False) -> Html:
             own = np.isinf([data["min"], data["max"]]).any()
             why = "a value never seen in a class" if own else "a value seen only in the left-out row of a class"
             size = f"∞ decibans ({why} rules the class out)"
-        gain = f"{data['bits']:+.3f}".replace("-", "−").replace("−0.000", "0.000").replace("+0.000", "0.000")
+        bits = round(data["bits"], 3)
+        gain = f"{bits:+.3f}".replace("-", "−") if bits else "0.000"
         known = f"mean absolute evidence {size}; gain {gain} bits"
     reach = ""
     if "values" in data:
