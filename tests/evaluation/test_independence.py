@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from deciban.evaluation.diagnose import LEVELS_COMPARED, compute_p_value, find_dependences, group_rare_levels
-from deciban.fitting.tune.boosting import reduce_to_levels
+from deciban.fitting.tune.binning import reduce_to_levels
 from deciban.fitting.tune.rows import Rows
 from deciban.sources.open import open_table
 from tests import textbook

@@ -19,7 +19,7 @@ from deciban.errors import Argument, Part
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Calibration
 from deciban.families import Family, JointTable
-from deciban.fitting.tune.boosting import find_quantile_cuts, reduce_to_levels
+from deciban.fitting.tune.binning import find_quantile_cuts, reduce_to_levels
 from deciban.fitting.tune.rows import Rows
 from deciban.model.corrections import Corrections
 from deciban.model.model import Model, log_normalize

@@ -14,7 +14,7 @@ from deciban.evaluation.validation import sample_left_out
 from deciban.explain.columns import compute_column_evidence
 from deciban.families import Family, JointTable
 from deciban.families.base.contract import mask_column, score_block
-from deciban.fitting.tune.boosting import reduce_to_levels
+from deciban.fitting.tune.binning import reduce_to_levels
 from deciban.fitting.tune.rows import Rows, assign_folds, score_without_each
 from deciban.fitting.tune.weights import center, learn_weights
 from deciban.model.corrections import Bins, Corrections

@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 import deciban
 from deciban import BayesClassifier, Text
 from deciban.errors import UsageError
-from deciban.fitting.tune.boosting import bin_columns, measure_associations
+from deciban.fitting.tune.binning import bin_columns, measure_associations
 from deciban.fitting.tune.rows import Rows, assign_folds, find_copies
 from deciban.tables.table import Frame, Matrix
 

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from deciban.fitting.tune.boosting import bin_columns, find_correctable_columns
+from deciban.fitting.tune.binning import bin_columns
+from deciban.fitting.tune.boosting import find_correctable_columns
 from deciban.fitting.tune.hyperparameters import CORRECTIONS, PARTIAL_ROWS, WEIGHTS
 from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows, assign_folds
