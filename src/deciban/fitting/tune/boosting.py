@@ -1,9 +1,9 @@
 """Correction tables, boosted on left-out rows where the sum of the evidence is wrong.
 
-Columns are cut into few bins (`binning.py`). Two series of tables are
-grown: one on top of the weighted evidence, one on top of the prior alone. Left-out rows then decide how much each
-series counts. The rows are split into five folds. Each series is grown five times, each time without one fold, whose
-rows decide when to stop; the five are averaged. So every row is scored by tables that have not seen it.
+Columns are cut into few bins (`binning.py`). Two series of tables are grown with the same questions: one on top of the
+weighted evidence, one on top of the prior alone. Left-out rows then decide how much each series counts. The rows are
+split into five folds. Tables are grown five times, each time without one fold, whose rows decide when to stop; the five
+are averaged. So every row is scored by tables that have not seen it.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from deciban import kernels
 from deciban.families.base.contract import LeftOutRows
@@ -27,7 +28,7 @@ from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
 from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import SparseMatrix
-from deciban.util.arrays import Flags, Floats, Integers, sum_at
+from deciban.util.arrays import Floats, Integers, sum_at
 from deciban.util.parallel import map_in_threads, one_blas_thread
 
 
@@ -43,8 +44,11 @@ class Searched(NamedTuple):
     chosen: list[Integers]
 
 
-class Series(NamedTuple):
-    """Tables grown without each fold, and the correction of each row by the tables grown without it."""
+class Grown(NamedTuple):
+    """Tables grown without each fold, with values of both series, and the sums of each row by tables without it.
+
+    values: for each fold, table by cell by series by class. left_out: row by series by class.
+    """
 
     tests: list[Integers]
     values: list[Floats]
@@ -75,11 +79,11 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
     prior = make_finite_prior(rows)
     start = score_left_out_rows(tuning, counts, rows, left_out, fold)
     search = Searched(bins_of(columns, rows.table), np.array([column.bins for column in columns]), chosen)
-    first = grow(search, rows, fold, start, seed=0)
-    second = grow(search, rows, fold, np.broadcast_to(prior, start.shape), seed=1)
-    scores = np.stack([start - prior + first.left_out, second.left_out], axis=1)
+    grown = grow(search, rows, fold, np.stack([start, np.broadcast_to(prior, start.shape)]))
+    scores = grown.left_out
+    scores[:, 0] += start - prior
     scale, bias = maximize(center(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), CORRECTIONS.scale_rows)
-    corrections, mean = _join_series(columns, hashed, search.bins, rows, (first, second), scale)
+    corrections, mean = _join_series(columns, hashed, search.bins, rows, grown, scale)
     accuracy, log_loss = compute_metrics(np.einsum("nbk,b->nk", scores, scale) + prior + bias, rows)
     return replace(
         tuning,
@@ -106,15 +110,16 @@ def may_correct(tuning: Tuning, classes: int) -> bool:
 
 def limit_correction_rows(columns: int, classes: int) -> int:
     """Return the maximum number of rows that corrections are learned from."""
-    columns = min(columns, CORRECTIONS.max_columns)
-    numbers = CORRECTIONS.folds * (2 * classes + 2 * count_outputs(classes) + 6)  # held for each row
-    work = CORRECTIONS.min_tables * _measure_row_work(_count_table_columns(columns), classes)
+    columns = _count_table_columns(min(columns, CORRECTIONS.max_columns))
+    numbers = CORRECTIONS.folds * (9 + classes)  # held for each row
+    work = CORRECTIONS.min_tables * _measure_row_work(columns, classes)
     return int(min(CORRECTIONS.max_work / work, CORRECTIONS.max_numbers / numbers))
 
 
 def _measure_row_work(columns: int, classes: int) -> float:
-    """Return the cells read per row for a table of each fold; further slopes cost half of the first."""
-    return CORRECTIONS.folds * columns * (1.0 + count_outputs(classes)) / 2.0
+    """Return the approximate nanoseconds per row for a table of each fold that uses this number of columns."""
+    two = 16.0 + 1.1 * columns
+    return CORRECTIONS.folds * (two if classes == 2 else two + 1.1 * columns + 3.6 * classes)
 
 
 def find_correctable_columns(schema: Schema) -> list[int]:
@@ -203,134 +208,165 @@ def _learn_weights_by_fold(
     return list(map_in_threads(without, range(CORRECTIONS.folds), rows.threads))
 
 
-def grow(search: Searched, rows: Rows, fold: Integers, start: Floats, seed: int) -> Series:
-    """Grow a series of tables on top of the scores `start`, as long as the loss of left-out rows falls."""
+def grow(search: Searched, rows: Rows, fold: Integers, start: Floats) -> Grown:
+    """Grow tables without each fold, as long as the loss of left-out rows falls.
+
+    start: the scores that the two series begin with, series by row by class.
+    """
     columns = _count_table_columns(min(map(len, search.chosen)))
     work = rows.labels.size * _measure_row_work(columns, rows.classes)
     most = int(np.clip(CORRECTIONS.max_work / work, CORRECTIONS.min_tables, CORRECTIONS.max_tables))
     rate = min(CORRECTIONS.learning_rate * CORRECTIONS.max_tables / most, CORRECTIONS.max_learning_rate)
+    order = np.argsort(fold, kind="stable")  # the rows of a fold are neighbors
+    bins = np.ascontiguousarray(search.bins[:, order])
+    ends = np.searchsorted(fold[order], np.arange(CORRECTIONS.folds + 1))
+    posterior = _start_posterior(start[:, order])
     members = [
-        _Member.of(search, f, rows, fold == f, start, columns, CORRECTIONS.folds * seed + f)
+        _Member.of(bins, search, rows, order, posterior, (f, int(ends[f]), int(ends[f + 1])), columns)
         for f in range(CORRECTIONS.folds)
     ]
-    losses = np.zeros(0)
-    while losses.size < most and _is_falling(losses):
-        for _ in map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads):
-            pass
-        losses = np.sum([member.losses for member in members], axis=0)
-    best = int(losses.argmin())
-    left_out = np.zeros(start.shape)
+    losses = [sum(member.start_loss for member in members)]
+    while (len(losses) - 1) * CORRECTIONS.tables_per_round < most and _is_falling(np.array(losses)):
+        found = map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads)
+        losses.append(sum(loss for loss in found))
+    best = CORRECTIONS.tables_per_round * int(np.argmin(losses))
+    left_out = np.zeros((rows.labels.size, 2, rows.classes))
     tests, values = [], []
     for f, member in enumerate(members):
-        tests.append(np.concatenate(member.tests)[:best])
-        values.append(np.concatenate(member.values)[:best])
-        here = np.flatnonzero(fold == f)
-        left_out[here] = sums_of_values(search.bins[:, here], tests[-1], values[-1])
-    return Series(tests, values, left_out)
+        tests.append(np.concatenate([*member.tests, np.zeros((0, CORRECTIONS.depth, 2), dtype=np.int64)])[:best])
+        values.append(member.values_by_class(best))
+        here = order[ends[f] : ends[f + 1]]
+        together = values[-1].reshape(best, 1 << CORRECTIONS.depth, 2 * rows.classes)
+        sums = sums_of_values(np.ascontiguousarray(bins[:, ends[f] : ends[f + 1]]), tests[-1], together)
+        left_out[here] = sums.reshape(here.size, 2, rows.classes)
+    return Grown(tests, values, left_out)
 
 
 def _is_falling(losses: Floats) -> bool:
-    """Return True if the last tables reduced the loss enough, or if they are too few to decide."""
-    return (
-        losses.size <= CORRECTIONS.patience
-        or losses.min() < (1.0 - CORRECTIONS.min_improvement) * losses[: -CORRECTIONS.patience].min()
-    )
+    """Return True if the last rounds reduced the loss enough, or if they are too few to decide."""
+    patience = CORRECTIONS.patience // CORRECTIONS.tables_per_round
+    return losses.size <= patience or losses.min() < (1.0 - CORRECTIONS.min_improvement) * losses[:-patience].min()
 
 
 @dataclass
 class _Member:
-    """A series that is grown without one fold."""
+    """Tables that are grown without one fold."""
 
-    rows: Any
-    search: Any
+    rows: Any  # GrowthRows and GrowthScratch of kernels.table_growth, which is imported on first use
+    scratch: Any
     sizes: Integers
     chosen: Integers
     columns: int
-    depth: int
+    classes: int
     draw: np.random.Generator
     tests: list[Integers]
     values: list[Floats]
-    losses: Floats
+    start_loss: float
 
     @classmethod
     def of(
-        cls, searched: Searched, fold: int, rows: Rows, held: Flags, start: Floats, columns: int, seed: int
+        cls,
+        bins: Bins,
+        searched: Searched,
+        rows: Rows,
+        order: Integers,
+        posterior: npt.NDArray[np.float32],
+        held: tuple[int, int, int],
+        columns: int,
     ) -> "_Member":
+        """Return a member; held: its fold, and the places of the fold's first and last row in the order."""
         size, classes, most = rows.labels.size, rows.classes, int(searched.sizes.max())
-        slopes = count_outputs(classes) + 1
-        room = columns * most * slopes
-        depth = max(1, min(CORRECTIONS.depth, 1 + int(np.log2(max(CORRECTIONS.max_sums / room, 1.0)))))
-        cells = 1 << depth
-        search = kernels.correction_tables.TableSearch(
-            slopes=np.empty((size, slopes)),
-            posterior=np.empty((size, classes)),
-            cell=np.empty(size, dtype=np.int32),
-            searched=np.empty(size, dtype=np.int32),
-            some=np.empty(size, dtype=np.int32),
-            listed=np.empty((size, slopes)),
-            place=np.empty(size, dtype=np.int32),
-            sums=np.empty((columns, max(cells >> 1, 1) * most * slopes)),
-            half=np.empty(max(cells >> 2, 1) * most * slopes),
-            below=np.empty((slopes, most)),
-            gains=np.empty(most),
-            smaller=np.empty(cells, dtype=np.int64),
-            curvature=np.empty((cells, classes)),
+        weights = rows.weights[order]
+        whole = bool(
+            (weights == np.rint(weights)).all() and weights.max(initial=1.0) < kernels.table_growth.MAX_REPEATS
         )
-        learned, judged = np.where(held, 0.0, rows.weights), np.where(held, rows.weights, 0.0)
-        labels = rows.labels.astype(np.int64)
-        scores = np.array(start, dtype=np.float64, order="C")
-        part = kernels.correction_tables.CorrectedRows(searched.bins, labels, learned, judged, scores)
-        draw = np.random.default_rng(seed)
-        return cls(part, search, searched.sizes, searched.chosen[fold], columns, depth, draw, [], [], np.zeros(0))
+        ones = np.ones(size)
+        labels = rows.labels[order].astype(np.int32)
+        part = kernels.table_growth.GrowthRows(
+            codes=bins,
+            labels=labels,
+            repeats=(weights if whole else ones).astype(np.int32),
+            weight=(ones if whole else weights / weights.max()).astype(np.float32),
+            posterior=posterior.copy(),
+            held=np.array(held[1:]),
+        )
+        outputs, cells = (1 if classes == 2 else 2), 1 << CORRECTIONS.depth
+        scratch = kernels.table_growth.GrowthScratch(
+            slopes=np.zeros((outputs + 1, size), dtype=np.float32),
+            packed=np.empty((2, size), dtype=np.int64),
+            order=np.empty((2, size), dtype=np.uint32),
+            moved=np.empty((2, outputs, size), dtype=np.int64),
+            sums=np.empty((cells >> 1, columns, outputs, most), dtype=np.int64),
+            room=np.empty((5, outputs, most), dtype=np.int64),
+            run=np.empty(most, dtype=np.int64),
+            below=np.empty(most),
+            gains=np.empty((columns, most)),
+            first=np.empty(cells + 1, dtype=np.int64),
+            cell=np.empty(size, dtype=np.uint8),
+            totals=np.zeros((2, cells), dtype=np.int64),
+        )
+        draw = np.random.default_rng(held[0])
+        member = cls(part, scratch, searched.sizes, searched.chosen[held[0]], columns, classes, draw, [], [], 0.0)
+        member.start_loss = member.grow(0.0, tables=0)
+        return member
 
-    def grow(self, rate: float) -> None:
-        """Grow the tables of one round."""
-        drawn = [self.draw.permutation(self.chosen.size)[: self.columns] for _ in range(CORRECTIONS.tables_per_round)]
-        columns = self.chosen[np.sort(np.stack(drawn), axis=1)].astype(np.int64)
-        grown = kernels.correction_tables.GrownTables(
-            tests=np.full((CORRECTIONS.tables_per_round, self.depth, 2), -1, dtype=np.int64),
-            values=np.zeros((CORRECTIONS.tables_per_round, 1 << self.depth, self.search.posterior.shape[1])),
-            losses=np.empty(CORRECTIONS.tables_per_round),
+    def grow(self, rate: float, tables: int = CORRECTIONS.tables_per_round) -> float:
+        """Grow the tables of one round; return the loss of the held-out rows."""
+        drawn = [self.draw.permutation(self.chosen.size)[: self.columns] for _ in range(tables)]
+        columns = np.sort(np.array(drawn, dtype=np.int64).reshape(tables, self.columns), axis=1)
+        grown = kernels.table_growth.GrownTables(
+            tests=np.full((tables, CORRECTIONS.depth, 2), -1, dtype=np.int64),
+            values=np.zeros((tables, 1 << CORRECTIONS.depth, 2, self.rows.posterior.shape[1])),
         )
-        mix = self._mixtures()
-        kernels.correction_tables.learn_corrections(
-            self.rows, self.sizes, columns, mix, CORRECTIONS.ridge, rate, self.search, grown
+        loss = kernels.table_growth.grow_tables(
+            self.rows,
+            self.sizes,
+            self.chosen[columns],
+            self._mixtures(tables),
+            CORRECTIONS.ridge,
+            rate,
+            self.scratch,
+            grown,
         )
         self.tests.append(grown.tests)
         self.values.append(grown.values)
-        self.losses = np.concatenate([self.losses, grown.losses])
+        return float(loss)
 
-    def _mixtures(self) -> Floats:
-        """Return the targets of the next tables, table by class by output.
+    def _mixtures(self, tables: int) -> Floats:
+        """Return the targets of the next tables if there are more than two classes, table by class by mixture.
 
-        These are the classes themselves, or of many classes random mixtures, whose squares have the same sum on
-        average.
+        These are random mixtures of the classes, whose squares have the same sum on average.
         """
-        classes = self.rows.scores.shape[1]
-        outputs = count_outputs(classes)
-        if outputs >= classes:
-            return np.tile(np.eye(classes), (CORRECTIONS.tables_per_round, 1, 1))
-        return self.draw.normal(scale=outputs**-0.5, size=(CORRECTIONS.tables_per_round, classes, outputs))
+        if self.classes == 2:
+            return np.zeros((tables, 0, 2), dtype=np.float32)
+        return self.draw.normal(scale=0.5**0.5, size=(tables, self.classes, 2)).astype(np.float32)
+
+    def values_by_class(self, tables: int) -> Floats:
+        """Return the values of the first tables by class; of two classes, they are opposite."""
+        values = np.concatenate(self.values)[:tables]
+        return np.concatenate([-0.5 * values, 0.5 * values], axis=3) if self.classes == 2 else values
 
 
-def count_outputs(classes: int) -> int:
-    """Return the number of slopes per row that a table explains."""
-    return 1 if classes == 2 else min(classes, CORRECTIONS.max_outputs)
+def _start_posterior(start: Floats) -> npt.NDArray[np.float32]:
+    """Return the posterior of each series, class and row; of two classes, only the odds of the second."""
+    low, high = kernels.table_growth.MIN_ODDS, kernels.table_growth.MAX_ODDS
+    if start.shape[2] == 2:
+        found = np.exp(np.clip(start[:, None, :, 1] - start[:, None, :, 0], np.log(low), np.log(high)))
+    else:
+        found = np.exp(start - start.max(axis=2, keepdims=True)).transpose(0, 2, 1)
+        found = np.maximum(found / found.sum(axis=1, keepdims=True), low)
+    return np.ascontiguousarray(found, dtype=np.float32)
 
 
 def _join_series(
-    columns: Sequence[CorrectedColumn], hashed: int, bins: Bins, rows: Rows, series: Sequence[Series], scale: Floats
+    columns: Sequence[CorrectedColumn], hashed: int, bins: Bins, rows: Rows, grown: Grown, scale: Floats
 ) -> tuple[Corrections | None, Floats]:
-    """Join all tables into one value, centered; return it and the mean that was subtracted."""
-    parts = [
-        (tests, amount / CORRECTIONS.folds * values, np.full(len(tests), fold))
-        for one, amount in zip(series, scale.tolist(), strict=True)
-        for fold, (tests, values) in enumerate(zip(one.tests, one.values, strict=True))
-        if amount > 0.0
-    ]
-    if not sum(len(tests) for tests, _, _ in parts):
+    """Join both series into one value per cell, centered; return the tables and the mean that was subtracted."""
+    tests = np.concatenate(grown.tests)
+    if not len(tests) or not scale.any():
         return None, np.zeros(rows.classes)
-    tests, values, fold = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    values = np.concatenate(grown.values).transpose(0, 1, 3, 2) @ (scale / CORRECTIONS.folds)
+    fold = np.repeat(np.arange(CORRECTIONS.folds), [len(some) for some in grown.tests])
     behind = np.stack([sum_at(cell, rows.weights, values.shape[1]) for cell in cells_of(bins, tests)])
     mean = np.einsum("tc,tck->tk", behind, values) / rows.total
     corrections = Corrections(tuple(columns), tests, values - mean[:, None, :], behind, fold, CORRECTIONS.folds, hashed)

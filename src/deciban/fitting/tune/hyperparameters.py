@@ -118,7 +118,7 @@ class BinningSettings:
     columns_at_once: int = 256
     min_bins: int = 16
     max_bins: int = 126
-    rows_per_bin: float = 64.0
+    rows_per_bin: float = 16.0
 
 
 @dataclass(frozen=True)
@@ -127,24 +127,22 @@ class CorrectionSettings:
 
     min_rows: with fewer rows, nothing is corrected.
     max_classes: with more classes, nothing is corrected.
-    folds: cross-fitting folds; each series is grown once without each of them.
+    folds: cross-fitting folds; tables are grown once without each of them.
     depth: tests per table.
     ridge: added to the curvature of each cell of a table, in rows.
     learning_rate: share of the optimal step that a table takes.
     max_learning_rate: upper bound if fewer tables are grown than `max_tables`.
-    max_tables: tables in a series.
-    min_tables: tables in a series of a large table, whatever the work.
+    max_tables: tables grown without a fold.
+    min_tables: the same for a large table, whatever the work.
     tables_per_round: tables grown between two looks at the held-out loss.
     patience: further tables within which the held-out loss must fall, or growing stops.
     min_improvement: share by which it must fall.
-    max_outputs: slopes that a table explains at once; with more classes, it explains random mixtures of them.
     max_columns: columns that corrections may use, those most associated with the class.
     column_share: share of these columns that each table may use.
     min_table_columns: columns that each table may use at least.
-    max_work: rows times columns times tables of a series; this bounds the time.
+    max_work: approximate nanoseconds for growing; this bounds the time.
     scale_rows: strength, in rows, that draws the scale of the evidence to 1 and that of the second series to 0.
     max_evidence: numbers of evidence held at once: 32 MB.
-    max_sums: sums of slopes in the search of a table: 16 MB. Tables have fewer tests if these do not suffice.
     max_numbers: numbers held for all rows together: 512 MB.
     min_log_prior: log prior of a class without rows.
     """
@@ -154,21 +152,19 @@ class CorrectionSettings:
     folds: int = 5
     depth: int = 6
     ridge: float = 1.0
-    learning_rate: float = 0.2
-    max_learning_rate: float = 0.4
-    max_tables: int = 400
-    min_tables: int = 150
-    tables_per_round: int = 10
+    learning_rate: float = 0.3
+    max_learning_rate: float = 0.5
+    max_tables: int = 300
+    min_tables: int = 160
+    tables_per_round: int = 5
     patience: int = 20
     min_improvement: float = 0.001
-    max_outputs: int = 5
     max_columns: int = 128
     column_share: float = 0.5
     min_table_columns: int = 8
-    max_work: float = 4e9
+    max_work: float = 6e9
     scale_rows: float = 10.0
     max_evidence: int = 1 << 22
-    max_sums: int = 1 << 21
     max_numbers: int = 1 << 26
     min_log_prior: float = -50.0
 

@@ -1,0 +1,138 @@
+"""Correction tables are grown as a few lines of NumPy do it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+from deciban import kernels
+from tests.kernels.data import RNG
+
+ROWS, COLUMNS, BINS, DEPTH = 200, 5, 6, 3
+CODES = RNG.integers(0, BINS, (COLUMNS, ROWS)).astype(np.uint8)
+
+
+def grow(
+    codes: np.ndarray, labels: np.ndarray, start: np.ndarray, mix: np.ndarray, held: tuple[int, int], **more: Any
+) -> tuple[Any, Any, float]:
+    """Grow tables with all columns from scores, series by row by class; return the rows, the tables and the loss."""
+    columns, size, classes, tables = *codes.shape, start.shape[2], len(mix)
+    if classes == 2:
+        posterior = np.exp(start[:, None, :, 1] - start[:, None, :, 0])
+    else:
+        posterior = softmax(start, axis=2).transpose(0, 2, 1)
+    growth, outputs, most = kernels.table_growth, 1 if classes == 2 else 2, int(codes.max()) + 1
+    rows = growth.GrowthRows(
+        codes=codes,
+        labels=labels.astype(np.int32),
+        repeats=more.get("repeats", np.ones(size)).astype(np.int32),
+        weight=more.get("weight", np.ones(size)).astype(np.float32),
+        posterior=np.ascontiguousarray(posterior, dtype=np.float32),
+        held=np.array(held),
+    )
+    scratch = growth.GrowthScratch(
+        slopes=np.zeros((outputs + 1, size), dtype=np.float32),
+        packed=np.empty((2, size), dtype=np.int64),
+        order=np.empty((2, size), dtype=np.uint32),
+        moved=np.empty((2, outputs, size), dtype=np.int64),
+        sums=np.empty((1 << DEPTH >> 1, columns, outputs, most), dtype=np.int64),
+        room=np.empty((5, outputs, most), dtype=np.int64),
+        run=np.empty(most, dtype=np.int64),
+        below=np.empty(most),
+        gains=np.empty((columns, most)),
+        first=np.empty((1 << DEPTH) + 1, dtype=np.int64),
+        cell=np.empty(size, dtype=np.uint8),
+        totals=np.zeros((2, 1 << DEPTH), dtype=np.int64),
+    )
+    grown = growth.GrownTables(
+        tests=np.full((tables, DEPTH, 2), -1), values=np.zeros((tables, 1 << DEPTH, 2, posterior.shape[1]))
+    )
+    used, bins = np.tile(np.arange(columns), (tables, 1)), np.full(columns, most)
+    ridge, rate = more.get("ridge", 1.0), more.get("rate", 0.2)
+    loss = kernels.table_growth.grow_tables(rows, bins, used, mix.astype(np.float32), ridge, rate, scratch, grown)
+    return rows, grown, loss
+
+
+def gain(cell: np.ndarray, slopes: np.ndarray, curvature: np.ndarray, ridge: float) -> float:
+    """Sum over cells of |slopes|² / (curvature + ridge)."""
+    size = cell.max() + 1
+    below = np.bincount(cell, curvature, size) + ridge
+    return sum(float((np.bincount(cell, slope, size) ** 2 / below).sum()) for slope in slopes.T)
+
+
+def test_a_first_cut_is_made_if_only_two_columns_together_are_informative() -> None:
+    """In a table of exclusive or no cut gains anything by itself."""
+    bits = np.array([[0, 0, 1, 1], [0, 1, 0, 1]]).repeat(50, axis=1)
+    labels, start = np.array([0, 1, 1, 0]).repeat(50), np.zeros((2, 200, 2))
+    _, grown, _ = grow((1 + bits).astype(np.uint8), labels, start, np.zeros((1, 0, 2)), (200, 200))
+    assert sorted(grown.tests[0, :2].tolist()) == [[0, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_a_table_is_the_best_by_brute_force(classes: int, whole: bool) -> None:
+    """Each test is the cut that gains most over all cells, each value a damped Newton step for its cell."""
+    labels, tables, ridge, rate = RNG.integers(0, classes, ROWS), 3, 0.7, 0.3
+    amounts = RNG.integers(1, 3, ROWS) if whole else RNG.random(ROWS)
+    weights = {"repeats": amounts} if whole else {"weight": amounts}
+    held = (40, 80)
+    mix = RNG.normal(size=(tables, classes, 2)).astype(np.float32)
+    scores = RNG.normal(size=(2, ROWS, classes))
+    rows, grown, loss = grow(CODES, labels, scores, mix, held, ridge=ridge, rate=rate, **weights)
+    learned = np.where((np.arange(ROWS) >= held[0]) & (np.arange(ROWS) < held[1]), 0.0, amounts)
+    for t in range(tables):
+        cell = np.zeros(ROWS, dtype=int)
+        posterior = softmax(scores, axis=2)
+        slopes = learned[:, None] * (np.eye(classes)[labels] - posterior)
+        bend = learned[:, None] * posterior * (1.0 - posterior)
+        lead = t % 2
+        shown = slopes[lead, :, 1:] if classes == 2 else slopes[lead] @ mix[t]
+        total = bend[lead, :, 1] if classes == 2 else bend[lead].sum(axis=1) * (classes - 1) / classes
+        for level in range(DEPTH):
+            gains = {
+                (j, b): gain(2 * cell + (CODES[j] > b), shown, total, ridge)
+                for j in range(COLUMNS)
+                for b in range(BINS - 1)
+            }
+            column, cut = max(gains, key=gains.__getitem__)
+            assert grown.tests[t, level].tolist() == [column, cut]
+            cell = 2 * cell + (CODES[column] > cut)
+        for s in range(2):
+            step, below = (
+                np.stack([np.bincount(cell, one, 1 << DEPTH) for one in each[s].T], axis=1) for each in (slopes, bend)
+            )
+            more = 1.0 if classes == 2 else classes / (classes - 1)
+            values = rate * step / (more * below + ridge)
+            expected = values[:, 1:] if classes == 2 else values
+            np.testing.assert_allclose(grown.values[t, :, s], expected, rtol=1e-4, atol=1e-5)
+            scores[s] += 0.5 * values[cell] if classes == 2 else values[cell]
+    posterior = softmax(scores, axis=2).transpose(0, 2, 1)
+    found = rows.posterior if classes > 2 else rows.posterior / (1.0 + rows.posterior)
+    np.testing.assert_allclose(found, posterior if classes > 2 else posterior[:, 1:], rtol=1e-4, atol=1e-5)
+    mean = log_softmax(scores.mean(axis=0), axis=1)[np.arange(ROWS), labels]
+    here = slice(*held)
+    assert loss == pytest.approx(-amounts[here] @ mean[here], rel=1e-4)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_repeated_rows_in_any_order_grow_the_same_tables(classes: int) -> None:
+    """Sums of whole numbers are exact."""
+    labels, repeats = RNG.integers(0, classes, ROWS), RNG.integers(1, 4, ROWS)
+    start, mix = RNG.normal(size=(2, ROWS, classes)), RNG.normal(size=(4, classes, 2))
+    _, one, _ = grow(CODES, labels, start, mix, (ROWS, ROWS), repeats=repeats)
+    rows = RNG.permutation(np.repeat(np.arange(ROWS), repeats))
+    codes = np.ascontiguousarray(CODES[:, rows])
+    _, other, _ = grow(codes, labels[rows], start[:, rows], mix, (rows.size, rows.size))
+    np.testing.assert_array_equal(one.tests, other.tests)
+    np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_rows_that_are_wrong_for_sure_do_no_harm() -> None:
+    labels = np.zeros(ROWS, dtype=int)
+    start = np.zeros((2, ROWS, 3))
+    start[:, :, 1] = 30.0
+    rows, grown, loss = grow(CODES, labels, start, RNG.normal(size=(40, 3, 2)), (0, 40), rate=0.5)
+    assert np.isfinite(grown.values).all()
+    assert np.isfinite(rows.posterior).all()
+    assert loss < 40.0
