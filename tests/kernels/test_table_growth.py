@@ -45,13 +45,19 @@ def grow(
         cell=np.empty(size, dtype=np.uint8),
         totals=np.zeros((2, 1 << DEPTH), dtype=np.int64),
     )
-    grown = growth.GrownTables(
-        tests=np.full((tables, DEPTH, 2), -1), values=np.zeros((tables, 1 << DEPTH, 2, posterior.shape[1]))
-    )
-    used, bins = np.tile(np.arange(columns), (tables, 1)), np.full(columns, most)
-    ridge, rate = more.get("ridge", 1.0), more.get("rate", 0.2)
-    loss = kernels.table_growth.grow_tables(rows, bins, used, mix.astype(np.float32), ridge, rate, scratch, grown)
-    return rows, grown, loss
+    tests, values = np.full((tables, DEPTH, 2), -1), np.zeros((tables, 1 << DEPTH, 2, posterior.shape[1]))
+    bins, ridge, rate, units = np.full(columns, most), more.get("ridge", 1.0), more.get("rate", 0.2), np.empty((2, 2))
+    for t in range(tables):
+        lead = t % 2
+        if classes == 2:
+            many = kernels.table_growth.pack_two_classes(rows, lead, scratch, units)
+        else:
+            many = kernels.table_growth.pack_mixtures(rows, lead, mix[t].astype(np.float32), scratch, units)
+        unit = units[lead if classes == 2 else 0]
+        depth = kernels.table_growth.search_table(codes, bins, np.arange(columns), many, unit, ridge, scratch, tests[t])
+        step = kernels.table_growth.step_two_classes if classes == 2 else kernels.table_growth.step_classes
+        step(rows, tests[t], depth, ridge, rate, scratch, units, values[t])
+    return rows, (tests, values), kernels.table_growth.measure_held_loss(rows)
 
 
 def gain(cell: np.ndarray, slopes: np.ndarray, curvature: np.ndarray, ridge: float) -> float:
@@ -66,7 +72,7 @@ def test_a_first_cut_is_made_if_only_two_columns_together_are_informative() -> N
     bits = np.array([[0, 0, 1, 1], [0, 1, 0, 1]]).repeat(50, axis=1)
     labels, start = np.array([0, 1, 1, 0]).repeat(50), np.zeros((2, 200, 2))
     _, grown, _ = grow((1 + bits).astype(np.uint8), labels, start, np.zeros((1, 0, 2)), (200, 200))
-    assert sorted(grown.tests[0, :2].tolist()) == [[0, 1], [1, 1]]
+    assert sorted(grown[0][0, :2].tolist()) == [[0, 1], [1, 1]]
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -96,7 +102,7 @@ def test_a_table_is_the_best_by_brute_force(classes: int, whole: bool) -> None:
                 for b in range(BINS - 1)
             }
             column, cut = max(gains, key=gains.__getitem__)
-            assert grown.tests[t, level].tolist() == [column, cut]
+            assert grown[0][t, level].tolist() == [column, cut]
             cell = 2 * cell + (CODES[column] > cut)
         for s in range(2):
             step, below = (
@@ -105,7 +111,7 @@ def test_a_table_is_the_best_by_brute_force(classes: int, whole: bool) -> None:
             more = 1.0 if classes == 2 else classes / (classes - 1)
             values = rate * step / (more * below + ridge)
             expected = values[:, 1:] if classes == 2 else values
-            np.testing.assert_allclose(grown.values[t, :, s], expected, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(grown[1][t, :, s], expected, rtol=1e-4, atol=1e-5)
             scores[s] += 0.5 * values[cell] if classes == 2 else values[cell]
     posterior = softmax(scores, axis=2).transpose(0, 2, 1)
     found = rows.posterior if classes > 2 else rows.posterior / (1.0 + rows.posterior)
@@ -124,8 +130,8 @@ def test_repeated_rows_in_any_order_grow_the_same_tables(classes: int) -> None:
     rows = RNG.permutation(np.repeat(np.arange(ROWS), repeats))
     codes = np.ascontiguousarray(CODES[:, rows])
     _, other, _ = grow(codes, labels[rows], start[:, rows], mix, (rows.size, rows.size))
-    np.testing.assert_array_equal(one.tests, other.tests)
-    np.testing.assert_array_equal(one.values, other.values)
+    np.testing.assert_array_equal(one[0], other[0])
+    np.testing.assert_array_equal(one[1], other[1])
 
 
 def test_rows_that_are_wrong_for_sure_do_no_harm() -> None:
@@ -133,6 +139,6 @@ def test_rows_that_are_wrong_for_sure_do_no_harm() -> None:
     start = np.zeros((2, ROWS, 3))
     start[:, :, 1] = 30.0
     rows, grown, loss = grow(CODES, labels, start, RNG.normal(size=(40, 3, 2)), (0, 40), rate=0.5)
-    assert np.isfinite(grown.values).all()
+    assert np.isfinite(grown[1]).all()
     assert np.isfinite(rows.posterior).all()
     assert loss < 40.0

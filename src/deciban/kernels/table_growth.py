@@ -73,49 +73,37 @@ class GrowthScratch(NamedTuple):
     totals: Array
 
 
-class GrownTables(NamedTuple):
-    """Tables of one round: tests (column, last bin below the cut; -1 for unused tests), and values.
-
-    values: table by cell by series by class; of two classes, only the log-odds of the second.
-    """
-
-    tests: Array
-    values: Array
-
-
 @inner_to_reorder
 def _two_class_slopes(
-    labels: Array, repeats: Array, weight: Array, odds: Array, first: int, last: int, slope: Array, curvature: Array
+    labels: Array, repeats: Array, weight: Array, odds: Array, slope: Array, curvature: Array
 ) -> tuple[float, float]:
-    """Fill slope and curvature of some rows in the log-odds of the second class; return their absolute sums."""
-    slopes, curvatures = 0.0, 0.0
-    for i in range(first, last):
+    """Fill slope and curvature of each row in the log-odds of the second class; return their absolute sums."""
+    slopes, curvatures = np.float32(0.0), np.float32(0.0)
+    for i in range(odds.size):
         p = odds[i] / (np.float32(1.0) + odds[i])
         g, h = weight[i] * (np.float32(labels[i]) - p), weight[i] * p * (np.float32(1.0) - p)
         slope[i], curvature[i] = g, h
-        slopes += abs(g) * repeats[i]
-        curvatures += h * repeats[i]
+        slopes += abs(g) * np.float32(repeats[i])
+        curvatures += h * np.float32(repeats[i])
     return slopes, curvatures
 
 
 @inner_to_reorder
-def _class_slopes(
-    rows: GrowthRows, series: int, mix: Array, first: int, last: int, slopes: Array
-) -> tuple[float, float]:
-    """Fill the slopes of some rows for two mixtures of classes, and the curvature; return their absolute sums."""
+def _class_slopes(rows: GrowthRows, series: int, mix: Array, slopes: Array) -> tuple[float, float]:
+    """Fill the slopes of each row for two mixtures of classes, and the curvature; return their absolute sums."""
     _, labels, repeats, weight, posterior, _ = rows
-    classes = posterior.shape[1]
+    classes, size = posterior.shape[1], labels.size
     one, other, curvature = slopes[0], slopes[1], slopes[2]
-    for i in range(first, last):
+    for i in range(size):
         one[i], other[i], curvature[i] = mix[labels[i], 0], mix[labels[i], 1], np.float32(0.0)
     for k in range(classes):
         p, a, b = posterior[series, k], mix[k, 0], mix[k, 1]
-        for i in range(first, last):
+        for i in range(size):
             one[i] -= p[i] * a
             other[i] -= p[i] * b
             curvature[i] += p[i] * (np.float32(1.0) - p[i])
     share, sum_one, sum_other, curvatures = np.float32((classes - 1.0) / classes), 0.0, 0.0, 0.0
-    for i in range(first, last):
+    for i in range(size):
         one[i] *= weight[i]
         other[i] *= weight[i]
         curvature[i] *= share * weight[i]
@@ -204,13 +192,13 @@ def _add_gains(
         gains[b] += GAIN_OF_A_ROW * min(below[b], every - below[b])
 
 
-@inner
-def _search(
+@compile_kernel
+def search_table(
     codes: Array,
     bins: Array,
     columns: Array,
     many: int,
-    units: tuple[float, float],
+    units: Array,
     ridge: float,
     scratch: GrowthScratch,
     tests: Array,
@@ -225,7 +213,9 @@ def _search(
     side = 0
     first[0], first[1] = 0, many
     for level in range(depth):
-        gains[:, :] = 0.0
+        for q in range(wide):
+            for b in range(gains.shape[1]):
+                gains[q, b] = 0.0
         for c in range(max((1 << level) >> 1, 1) - 1, -1, -1):
             start, middle, end = first[2 * c], first[2 * c + 1], first[2 * c + 2]
             smaller = 0 if level == 0 or middle - start <= end - middle else 1
@@ -234,7 +224,9 @@ def _search(
                 block = min(4, wide - q)
                 for m in range(block):
                     for s in range(outputs):
-                        room[m, s, : bins[columns[q + m]]] = 0
+                        part = room[m, s]
+                        for b in range(bins[columns[q + m]]):
+                            part[b] = 0
                 _count(codes, columns, q, block, order[side], moved[side], low, high, room)
                 for m in range(block):
                     size = bins[columns[q + m]]
@@ -297,109 +289,28 @@ def _find_cells(codes: Array, tests: Array, depth: int, cell: Array) -> None:
 
 
 @inner
-def _sum_cells(cell: Array, packed: Array, first: int, last: int, totals: Array) -> None:
-    """Add up the whole numbers of some rows by cell; neighbors go to two places, so that they need not wait."""
-    for k in range(np.uint64(first), np.uint64(last - 1), np.uint64(2)):
-        totals[0, cell[k]] += packed[k]
-        totals[1, cell[k + np.uint64(1)]] += packed[k + np.uint64(1)]
-    if (last - first) % 2 and last > first:
-        totals[0, cell[last - 1]] += packed[last - 1]
+def _sum_cells(cell: Array, packed: Array, held: Array, totals: Array) -> None:
+    """Add up the whole numbers of the rows to learn from by cell.
+
+    Neighbors go to two places, so that they need not wait for each other.
+    """
+    for part in range(2):
+        first, last = (0, held[0]) if part == 0 else (held[1], cell.size)
+        for k in range(np.uint64(first), np.uint64(max(last - 1, first)), np.uint64(2)):
+            totals[0, cell[k]] += packed[k]
+            totals[1, cell[k + np.uint64(1)]] += packed[k + np.uint64(1)]
+        if (last - first) % 2:
+            totals[0, cell[last - 1]] += packed[last - 1]
 
 
 @inner
-def _steps(
-    totals: Array, cells: int, units: tuple[float, float], more: float, ridge: float, rate: float, values: Array
-) -> None:
+def _steps(totals: Array, cells: int, units: Array, more: float, ridge: float, rate: float, values: Array) -> None:
     """Fill the value of each cell, a damped Newton step, and clear the totals. more: factor of the curvature."""
     for c in range(cells):
         total = totals[0, c] + totals[1, c]
         slope, curvature = np.float64(total >> 32) / units[0], np.float64(total & 0xFFFFFFFF) / units[1]
         values[c] = rate * min(max(slope / (more * curvature + ridge), -MAX_STEP), MAX_STEP)
         totals[0, c], totals[1, c] = 0, 0
-
-
-@inner
-def _grow_of_two(
-    rows: GrowthRows,
-    bins: Array,
-    columns: Array,
-    lead: int,
-    many: int,
-    ridge: float,
-    rate: float,
-    scratch: GrowthScratch,
-    tests: Array,
-    values: Array,
-) -> None:
-    """Grow a table for two classes: update the odds of all rows."""
-    codes, labels, repeats, weight, posterior, held = rows
-    slopes, packed, order, moved, _, _, _, _, _, _, cell, totals = scratch
-    size = labels.size
-    units = [(1.0, 1.0), (1.0, 1.0)]
-    for s in range(2):
-        odds = posterior[s, 0]
-        a, b = _two_class_slopes(labels, repeats, weight, odds, 0, held[0], slopes[0], slopes[1])
-        c, d = _two_class_slopes(labels, repeats, weight, odds, held[1], size, slopes[0], slopes[1])
-        units[s] = _units(a + c), _units(b + d)
-        _pack(slopes[0], slopes[1], repeats, units[s][0], units[s][1], packed[s])
-    leading = packed[lead]
-    for k in range(np.uint64(many)):
-        moved[0, 0, k] = leading[order[0, k]]
-    found = _search(codes, bins, columns, many, units[lead], ridge, scratch, tests)
-    _find_cells(codes, tests, found, cell)
-    factor = np.empty(1 << found, dtype=np.float32)
-    for s in range(2):
-        _sum_cells(cell, packed[s], 0, held[0], totals)
-        _sum_cells(cell, packed[s], held[1], size, totals)
-        _steps(totals, 1 << found, units[s], 1.0, ridge, rate, values[:, s, 0])
-        for c in range(1 << found):
-            factor[c] = np.exp(values[c, s, 0])
-        odds = posterior[s, 0]
-        for i in range(size):
-            odds[i] = min(max(odds[i] * factor[cell[i]], np.float32(MIN_ODDS)), np.float32(MAX_ODDS))
-
-
-@inner
-def _grow_of_many(
-    rows: GrowthRows,
-    bins: Array,
-    columns: Array,
-    lead: int,
-    mix: Array,
-    many: int,
-    ridge: float,
-    rate: float,
-    scratch: GrowthScratch,
-    tests: Array,
-    values: Array,
-) -> None:
-    """Grow a table for more than two classes: update the posteriors of all rows."""
-    codes, labels, repeats, weight, posterior, held = rows
-    slopes, packed, order, moved, _, _, _, _, _, _, cell, totals = scratch
-    classes, size = posterior.shape[1], labels.size
-    a, b = _class_slopes(rows, lead, mix, 0, held[0], slopes)
-    c, d = _class_slopes(rows, lead, mix, held[1], size, slopes)
-    units = _units(a + c), _units(b + d)
-    _pack(slopes[0], slopes[2], repeats, units[0], units[1], packed[0])
-    _pack(slopes[1], slopes[2], repeats, units[0], 0.0, packed[1])
-    for k in range(np.uint64(many)):
-        i = order[0, k]
-        moved[0, 0, k], moved[0, 1, k] = packed[0, i], packed[1, i]
-    found = _search(codes, bins, columns, many, units, ridge, scratch, tests)
-    _find_cells(codes, tests, found, cell)
-    factor = np.empty((classes, 1 << found), dtype=np.float32)
-    for s in range(2):
-        for k in range(classes):
-            p = posterior[s, k]
-            a, b = _bound_slopes(labels, repeats, weight, p, k)
-            units = _units(a), _units(b)
-            _pack_class(labels, repeats, weight, p, k, units, packed[0])
-            _sum_cells(cell, packed[0], 0, held[0], totals)
-            _sum_cells(cell, packed[0], held[1], size, totals)
-            _steps(totals, 1 << found, units, classes / (classes - 1.0), ridge, rate, values[:, s, k])
-            for c in range(1 << found):
-                factor[k, c] = np.exp(values[c, s, k])
-        _multiply(posterior[s], factor, cell, slopes[0])
 
 
 @inner_to_reorder
@@ -414,9 +325,7 @@ def _bound_slopes(labels: Array, repeats: Array, weight: Array, p: Array, k: int
 
 
 @inner
-def _pack_class(
-    labels: Array, repeats: Array, weight: Array, p: Array, k: int, units: tuple[float, float], packed: Array
-) -> None:
+def _pack_class(labels: Array, repeats: Array, weight: Array, p: Array, k: int, units: Array, packed: Array) -> None:
     """Fill the whole numbers of each row for one class, as `_pack` does."""
     a, b = np.float32(units[0]), np.float32(units[1])
     for i in range(packed.size):
@@ -448,7 +357,109 @@ def _multiply(posterior: Array, factor: Array, cell: Array, total: Array) -> Non
 
 
 @inner
-def _held_loss(rows: GrowthRows) -> float:
+def _list_rows(rows: GrowthRows, order: Array) -> int:
+    """List the rows to learn from; return their number."""
+    many = 0
+    for i in range(rows.repeats.size):
+        if (i < rows.held[0] or i >= rows.held[1]) and rows.repeats[i] > 0:
+            order[many] = i
+            many += 1
+    return many
+
+
+@compile_kernel
+def pack_two_classes(rows: GrowthRows, lead: int, scratch: GrowthScratch, units: Array) -> int:
+    """Fill the whole numbers of each row, of both series, and list the rows with those of the series `lead`.
+
+    Return the number of rows. units: how many whole numbers make a slope and a curvature of one, by series.
+    """
+    _, labels, repeats, weight, posterior, _ = rows
+    slope, curvature, order = scratch.slopes[0], scratch.slopes[1], scratch.order[0]
+    for s in range(2):
+        a, b = _two_class_slopes(labels, repeats, weight, posterior[s, 0], slope, curvature)
+        units[s, 0], units[s, 1] = _units(a), _units(b)
+        _pack(slope, curvature, repeats, units[s, 0], units[s, 1], scratch.packed[s])
+    many, leading, moved = _list_rows(rows, order), scratch.packed[lead], scratch.moved[0, 0]
+    for k in range(np.uint64(many)):
+        moved[k] = leading[order[k]]
+    return many
+
+
+@compile_kernel
+def step_two_classes(
+    rows: GrowthRows,
+    tests: Array,
+    depth: int,
+    ridge: float,
+    rate: float,
+    scratch: GrowthScratch,
+    units: Array,
+    values: Array,
+) -> None:
+    """Fill the values of a table, cell by series, and update the odds of all rows."""
+    cell, totals = scratch.cell, scratch.totals
+    _find_cells(rows.codes, tests, depth, cell)
+    factor = np.empty(1 << depth, dtype=np.float32)
+    for s in range(2):
+        _sum_cells(cell, scratch.packed[s], rows.held, totals)
+        _steps(totals, 1 << depth, units[s], 1.0, ridge, rate, values[:, s, 0])
+        for c in range(1 << depth):
+            factor[c] = np.exp(values[c, s, 0])
+        odds = rows.posterior[s, 0]
+        for i in range(odds.size):
+            odds[i] = min(max(odds[i] * factor[cell[i]], np.float32(MIN_ODDS)), np.float32(MAX_ODDS))
+
+
+@compile_kernel
+def pack_mixtures(rows: GrowthRows, lead: int, mix: Array, scratch: GrowthScratch, units: Array) -> int:
+    """Fill the whole numbers of each row for two mixtures of classes, and list the rows with them.
+
+    As `pack_two_classes`, for more classes and one series. mix: class by mixture.
+    """
+    slopes, packed, order, moved = scratch.slopes, scratch.packed, scratch.order[0], scratch.moved[0]
+    a, b = _class_slopes(rows, lead, mix, slopes)
+    units[0, 0], units[0, 1] = _units(a), _units(b)
+    _pack(slopes[0], slopes[2], rows.repeats, units[0, 0], units[0, 1], packed[0])
+    _pack(slopes[1], slopes[2], rows.repeats, units[0, 0], 0.0, packed[1])
+    many = _list_rows(rows, order)
+    for s in range(2):
+        put, whole = moved[s], packed[s]
+        for k in range(np.uint64(many)):
+            put[k] = whole[order[k]]
+    return many
+
+
+@compile_kernel
+def step_classes(
+    rows: GrowthRows,
+    tests: Array,
+    depth: int,
+    ridge: float,
+    rate: float,
+    scratch: GrowthScratch,
+    units: Array,
+    values: Array,
+) -> None:
+    """Fill the values of a table, cell by series by class, and update the posteriors of all rows."""
+    _, labels, repeats, weight, posterior, held = rows
+    cell, totals, packed, unit = scratch.cell, scratch.totals, scratch.packed[0], units[0]
+    classes = posterior.shape[1]
+    _find_cells(rows.codes, tests, depth, cell)
+    factor = np.empty((classes, 1 << depth), dtype=np.float32)
+    for s in range(2):
+        for k in range(classes):
+            a, b = _bound_slopes(labels, repeats, weight, posterior[s, k], k)
+            unit[0], unit[1] = _units(a), _units(b)
+            _pack_class(labels, repeats, weight, posterior[s, k], k, unit, packed)
+            _sum_cells(cell, packed, held, totals)
+            _steps(totals, 1 << depth, unit, classes / (classes - 1.0), ridge, rate, values[:, s, k])
+            for c in range(1 << depth):
+                factor[k, c] = np.exp(values[c, s, k])
+        _multiply(posterior[s], factor, cell, scratch.slopes[0])
+
+
+@compile_kernel
+def measure_held_loss(rows: GrowthRows) -> float:
     """Return the loss of the held-out rows by the mean of both series."""
     _, labels, repeats, weight, posterior, held = rows
     loss, classes = 0.0, posterior.shape[1]
@@ -464,34 +475,3 @@ def _held_loss(rows: GrowthRows) -> float:
             value = np.log(total) - 0.5 * np.log(own)
         loss += np.float64(weight[i]) * repeats[i] * value
     return loss
-
-
-@compile_kernel
-def grow_tables(
-    rows: GrowthRows,
-    bins: Array,
-    columns: Array,
-    mix: Array,
-    ridge: float,
-    rate: float,
-    scratch: GrowthScratch,
-    grown: GrownTables,
-) -> float:
-    """Grow a table for each line of `columns`, the columns it may use; return the loss of the held-out rows after them.
-
-    The posteriors are updated in place. bins: number of bins per column. mix: for more than two classes, two mixtures
-    of slopes to fit, table by class by mixture. ridge: curvature added to each cell. rate: step size.
-    """
-    tests, values = grown
-    order, size, held = scratch.order[0], rows.labels.size, rows.held
-    for t in range(columns.shape[0]):
-        many = 0
-        for i in range(size):
-            if (i < held[0] or i >= held[1]) and rows.repeats[i] > 0:
-                order[many] = i
-                many += 1
-        if rows.posterior.shape[1] == 1:
-            _grow_of_two(rows, bins, columns[t], t % 2, many, ridge, rate, scratch, tests[t], values[t])
-        else:
-            _grow_of_many(rows, bins, columns[t], t % 2, mix[t], many, ridge, rate, scratch, tests[t], values[t])
-    return _held_loss(rows)

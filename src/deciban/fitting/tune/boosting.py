@@ -225,7 +225,7 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats) -> Grown:
         _Member.of(bins, search, rows, order, posterior, (f, int(ends[f]), int(ends[f + 1])), columns)
         for f in range(CORRECTIONS.folds)
     ]
-    losses = [sum(member.start_loss for member in members)]
+    losses = [sum(member.held_loss for member in members)]
     while (len(losses) - 1) * CORRECTIONS.tables_per_round < most and _is_falling(np.array(losses)):
         found = map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads)
         losses.append(sum(loss for loss in found))
@@ -261,7 +261,6 @@ class _Member:
     draw: np.random.Generator
     tests: list[Integers]
     values: list[Floats]
-    start_loss: float
 
     @classmethod
     def of(
@@ -306,44 +305,39 @@ class _Member:
             totals=np.zeros((2, cells), dtype=np.int64),
         )
         draw = np.random.default_rng(held[0])
-        member = cls(part, scratch, searched.sizes, searched.chosen[held[0]], columns, classes, draw, [], [], 0.0)
-        member.start_loss = member.grow(0.0, tables=0)
-        return member
+        return cls(part, scratch, searched.sizes, searched.chosen[held[0]], columns, classes, draw, [], [])
 
-    def grow(self, rate: float, tables: int = CORRECTIONS.tables_per_round) -> float:
+    def grow(self, rate: float) -> float:
         """Grow the tables of one round; return the loss of the held-out rows."""
-        drawn = [self.draw.permutation(self.chosen.size)[: self.columns] for _ in range(tables)]
-        columns = np.sort(np.array(drawn, dtype=np.int64).reshape(tables, self.columns), axis=1)
-        grown = kernels.table_growth.GrownTables(
-            tests=np.full((tables, CORRECTIONS.depth, 2), -1, dtype=np.int64),
-            values=np.zeros((tables, 1 << CORRECTIONS.depth, 2, self.rows.posterior.shape[1])),
-        )
-        loss = kernels.table_growth.grow_tables(
-            self.rows,
-            self.sizes,
-            self.chosen[columns],
-            self._mixtures(tables),
-            CORRECTIONS.ridge,
-            rate,
-            self.scratch,
-            grown,
-        )
-        self.tests.append(grown.tests)
-        self.values.append(grown.values)
-        return float(loss)
+        growth, ridge, two = kernels.table_growth, CORRECTIONS.ridge, self.classes == 2
+        tables, units = CORRECTIONS.tables_per_round, np.empty((2, 2))
+        tests = np.full((tables, CORRECTIONS.depth, 2), -1, dtype=np.int64)
+        values = np.zeros((tables, 1 << CORRECTIONS.depth, 2, self.rows.posterior.shape[1]))
+        for t in range(tables):
+            columns = np.sort(self.chosen[self.draw.permutation(self.chosen.size)[: self.columns]])
+            lead = t % 2
+            if two:
+                many = growth.pack_two_classes(self.rows, lead, self.scratch, units)
+            else:  # random mixtures of the classes, whose squares have the same sum on average
+                mix = self.draw.normal(scale=0.5**0.5, size=(self.classes, 2)).astype(np.float32)
+                many = growth.pack_mixtures(self.rows, lead, mix, self.scratch, units)
+            unit = units[lead if two else 0]
+            depth = growth.search_table(self.rows.codes, self.sizes, columns, many, unit, ridge, self.scratch, tests[t])
+            step = growth.step_two_classes if two else growth.step_classes
+            step(self.rows, tests[t], depth, ridge, rate, self.scratch, units, values[t])
+        self.tests.append(tests)
+        self.values.append(values)
+        return self.held_loss
 
-    def _mixtures(self, tables: int) -> Floats:
-        """Return the targets of the next tables if there are more than two classes, table by class by mixture.
-
-        These are random mixtures of the classes, whose squares have the same sum on average.
-        """
-        if self.classes == 2:
-            return np.zeros((tables, 0, 2), dtype=np.float32)
-        return self.draw.normal(scale=0.5**0.5, size=(tables, self.classes, 2)).astype(np.float32)
+    @property
+    def held_loss(self) -> float:
+        """Loss of the held-out rows."""
+        return float(kernels.table_growth.measure_held_loss(self.rows))
 
     def values_by_class(self, tables: int) -> Floats:
         """Return the values of the first tables by class; of two classes, they are opposite."""
-        values = np.concatenate(self.values)[:tables]
+        empty = np.zeros((0, 1 << CORRECTIONS.depth, 2, self.rows.posterior.shape[1]))
+        values = np.concatenate([*self.values, empty])[:tables]
         return np.concatenate([-0.5 * values, 0.5 * values], axis=3) if self.classes == 2 else values
 
 
