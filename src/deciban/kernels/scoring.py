@@ -460,6 +460,17 @@ def normalize(log_joint: Array, log_prior: Array, logarithm: bool, posterior: Ar
 
 
 @compile_kernel
+def most_probable(log_joint: Array, fallback: int, out: Array) -> None:
+    """Fill the class with the highest log joint of each row; `fallback` if all are -inf. Ties go to the first class."""
+    for i in range(log_joint.shape[0]):
+        best, top = fallback, -np.inf
+        for c in range(log_joint.shape[1]):
+            if log_joint[i, c] > top:
+                best, top = c, log_joint[i, c]
+        out[i] = best
+
+
+@compile_kernel
 def least_risk(
     posterior: Array, loss: Array, constant: Array, best: Array, risk: Array, second: Array, second_risk: Array
 ) -> None:
