@@ -310,6 +310,8 @@ def _infer_from_integers(
 def _infer_from_texts(array: pa.Array, defaults: Defaults) -> Inferred | None:
     """Return the family Text if cells are texts of several words; None if they are more like categories."""
     filled = take_cells(array, np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)))
+    if len(filled) > LOOKED_AT >= 2 * len(pc.unique(filled)):
+        return None  # as below, whichever cells are examined
     some = [(cell or "")[:10_000] for cell in decode_cells(take_cells(filled, places_by_content(filled, LOOKED_AT)))]
     if 2 * len(set(some)) <= len(some):
         return None
