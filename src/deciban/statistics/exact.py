@@ -71,7 +71,7 @@ class ExactSums:
     def of_whole(cls, numbers: Floats) -> Self:
         """Return whole numbers up to MAX_WHOLE as sums."""
         whole = numbers.astype(np.int64)
-        if -kernels.exact_sums.HALF <= whole.min(initial=0) and whole.max(initial=0) < kernels.exact_sums.HALF:
+        if whole.min(initial=0) >= -kernels.exact_sums.HALF and whole.max(initial=0) < kernels.exact_sums.HALF:
             return cls._trim(whole[..., None], 0)
         high = (whole + kernels.exact_sums.HALF) >> DIGIT
         return cls._trim(np.stack([whole - (high << DIGIT), high], axis=-1), 0)
