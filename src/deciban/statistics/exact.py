@@ -70,9 +70,9 @@ class ExactSums:
     @classmethod
     def of_whole(cls, numbers: Floats) -> Self:
         """Return whole numbers up to MAX_WHOLE as sums."""
+        if largest(numbers) < kernels.exact_sums.HALF:
+            return cls._trim(numbers.astype(np.int32)[..., None], 0)
         whole = numbers.astype(np.int64)
-        if whole.min(initial=0) >= -kernels.exact_sums.HALF and whole.max(initial=0) < kernels.exact_sums.HALF:
-            return cls._trim(whole[..., None], 0)
         high = (whole + kernels.exact_sums.HALF) >> DIGIT
         return cls._trim(np.stack([whole - (high << DIGIT), high], axis=-1), 0)
 
@@ -106,8 +106,7 @@ class ExactSums:
         if not self.limbs.size and sign == 1:
             return other
         if self.low == other.low and self.limbs.shape[-1] == other.limbs.shape[-1] == 1:
-            sizes = [max(abs(int(one.limbs.min())), abs(int(one.limbs.max()))) for one in (self, other)]
-            if sum(sizes) < kernels.exact_sums.HALF:  # no digit overflows
+            if largest(self.limbs) + largest(other.limbs) < kernels.exact_sums.HALF:  # no digit overflows
                 return ExactSums._trim((np.add if sign == 1 else np.subtract)(self.limbs, other.limbs), self.low)
         low = min(self.low, other.low) if self.limbs.size else other.low
         high = max(sums.low + sums.limbs.shape[-1] for sums in (self, other) if sums.limbs.size)
@@ -175,6 +174,11 @@ class ExactSums:
         high, low = np.zeros(self.shape), np.zeros(self.shape)
         kernels.exact_sums.limb_quotients(self._rows, weight._rows, self.low - weight.low, high.ravel(), low.ravel())
         return high, low
+
+
+def largest(numbers: Floats | Codes) -> float:
+    """Return the largest absolute value, without a copy of the numbers."""
+    return max(float(numbers.max(initial=0)), -float(numbers.min(initial=0)))
 
 
 def loses_digits(factor: float) -> bool:

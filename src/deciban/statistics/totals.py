@@ -8,7 +8,7 @@ import numpy as np
 
 from deciban import kernels
 from deciban.statistics.base import find_emptied, find_negative
-from deciban.statistics.exact import MAX_WHOLE, ExactSums, allocate_digits, find_exponents, loses_digits
+from deciban.statistics.exact import MAX_WHOLE, ExactSums, allocate_digits, find_exponents, largest, loses_digits
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, PickledFields, sum_at
 from deciban.util.sparse import SparseRows
 
@@ -58,7 +58,7 @@ class Totals(PickledFields):
             rows = sum_at(labels[known], weights[known], classes)[:, None]
             if present.any():  # the weights of missing cells, negative
                 rows = rows + present
-        if whole and max(float(np.abs(sums).max(initial=0.0)) for sums in (rows, total)) <= MAX_WHOLE:
+        if whole and max(largest(rows), largest(total)) <= MAX_WHOLE:
             found = ExactSums.of_whole(rows)
             return cls(found if rows.shape == shape else found[:, 0].repeat(shape[1]), ExactSums.of_whole(total))
         return cls._count_fractions(cells, labels, weights, classes, *flags)
