@@ -1,5 +1,6 @@
 """Where compiled kernels are kept, and that it works where nothing can be kept."""
 
+import gc
 import io
 import os
 import shutil
@@ -106,8 +107,10 @@ def test_a_line_tells_of_compilation_and_is_wiped(monkeypatch: pytest.MonkeyPatc
     notice.on_start(ours)
     notice.on_start(theirs)  # what it calls
     notice.on_end(theirs)
+    assert not gc.isenabled(), "paused while kernels are compiled"
     assert screen.getvalue().count("compiling, once per machine (about 10 s)") == 1
     notice.on_end(ours)
+    assert gc.isenabled()
     assert screen.getvalue().endswith("\r\033[K")
     screen.truncate(0)
     monkeypatch.setattr(screen, "isatty", lambda: False)

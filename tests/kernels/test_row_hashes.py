@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from deciban import kernels
+from deciban.tables.row_sampling import row_hashes
 from deciban.util.arrays import CONTENT_SEED, SPARE
 
 WORD = 2**32
@@ -19,10 +20,8 @@ def splitmix64(place: int) -> int:
 
 
 @pytest.mark.parametrize("first", [0, 7, 1 << 40])
-def test_hash_rows(first: int) -> None:
-    out = np.empty(20, dtype=np.uint64)
-    kernels.row_hashes.hash_rows(first, out)
-    assert out.tolist() == [splitmix64(first + i) for i in range(20)]
+def test_row_hashes(first: int) -> None:
+    assert row_hashes(first, 20).tolist() == [splitmix64(first + i) for i in range(20)]
 
 
 def rotated(x: int, k: int) -> int:

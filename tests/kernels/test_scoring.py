@@ -44,11 +44,23 @@ def test_score_linear_dense_and_sparse() -> None:
     slope[0, 0] = -np.inf
     x[:, 0] = 0.0  # nothing times -inf is nothing
     dense, thin = np.zeros((N, 2, K)), np.zeros((N, 2, K))
-    kernels.scoring.score_linear(x, slope, 0.5, 1, np.empty(K), dense)
+    kernels.scoring.score_linear(x, slope, False, 0.5, 1, np.empty(K), dense)
     csr = sparse.csr_array(x)
     kernels.scoring.score_sparse_linear(csr.data, csr.indices, csr.indptr, slope, 0.5, 1, np.empty(K), thin)
     np.testing.assert_allclose(dense[:, 1], 0.5 * x[:, 1:] @ slope[1:], rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(thin, dense)
+
+
+@pytest.mark.parametrize("classes", [1, 2, 4, 5, 8, 9, 12, 13, 30])
+def test_dense_rows_add_up_whatever_the_number_of_classes(classes: int) -> None:
+    """The same bits with and without branches; missing cells add nothing."""
+    x, slope = RNG.poisson(1.0, (9, 60)).astype(np.float64), parameters(60, classes)
+    x[RNG.random(x.shape) < 0.1] = np.nan
+    found = [np.zeros((9, 1, classes)) for _ in range(2)]
+    for finite, out in zip((False, True), found, strict=True):
+        kernels.scoring.score_linear(x, in_lanes(slope), finite, 0.5, 0, np.empty(32), out)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_allclose(found[0][:, 0], 0.5 * np.nan_to_num(x) @ slope, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("classes", [1, 2, 3, 4, 5, 8, 9, 12, 13, 24, 30])

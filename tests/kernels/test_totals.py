@@ -23,15 +23,15 @@ def test_count_totals(binary: bool) -> None:
         np.testing.assert_allclose(present[c], w @ ~np.isnan(X))
         np.testing.assert_allclose(total[c], w @ amounts, rtol=1e-12)
     csr = sparse.csr_array(np.where(np.isnan(X), np.nan, np.where(X > 0, X, 0.0)))
-    sparse_present, sparse_total = np.zeros((K, M)), np.zeros((K, M))
+    sparse_missing, sparse_total = np.zeros((K, M)), np.zeros((K, M))
     known = LABELS >= 0
-    sparse_present[:] = np.bincount(LABELS[known], WEIGHTS[known], K)[:, None]
     kernels.cell_counts.count_sparse_totals(
-        csr.data, csr.indices, csr.indptr, LABELS, WEIGHTS, binary, 0.3, sparse_present, sparse_total
+        csr.data, csr.indices, csr.indptr, LABELS, WEIGHTS, binary, 0.3, sparse_missing, sparse_total
     )
     dense_present, dense_total = np.zeros((K, M)), np.zeros((K, M))
     kernels.cell_counts.count_totals(csr.toarray(), LABELS, WEIGHTS, binary, 0.3, dense_present, dense_total)
-    np.testing.assert_allclose(sparse_present, dense_present)
+    every = np.bincount(LABELS[known], WEIGHTS[known], K)[:, None]
+    np.testing.assert_allclose(every + sparse_missing, dense_present)
     np.testing.assert_allclose(sparse_total, dense_total)
 
 
@@ -60,3 +60,15 @@ def test_products_that_round_to_a_whole_number_are_kept_exact(layout: str, cell:
     cells: Any = numbers if layout == "dense" else SparseRows.of(sparse.csr_array(numbers))
     found = Totals.count(cells, np.zeros(1, dtype=np.int32), np.array([weight]), 1)
     assert exact(found.sums, 0, 0) == Fraction(cell) * Fraction(weight)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_whole_totals_are_the_same_dense_and_sparse(missing: bool) -> None:
+    cells = np.where(RNG.random(X.shape) < 0.5, 0.0, np.round(np.abs(np.nan_to_num(X)) * 1e9))
+    cells[0, 1] = np.nan if missing else 1.0
+    weights = np.round(WEIGHTS)
+    one = Totals.count(cells, LABELS, weights, K)
+    other = Totals.count(SparseRows.of(sparse.csr_array(cells)), LABELS, weights, K)
+    for dense, csr in ((one.rows, other.rows), (one.sums, other.sums)):
+        assert dense.low == csr.low
+        np.testing.assert_array_equal(dense.limbs, csr.limbs)

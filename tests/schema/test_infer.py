@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deciban import BayesClassifier
-from deciban.schema.infer import Defaults, infer_schema
+from deciban import BayesClassifier, Gaussian
+from deciban.schema.infer import Defaults, infer_schema, needs_cells
 from deciban.sources.open import open_table
 from deciban.tables.row_sampling import sample_places
 
@@ -82,3 +82,26 @@ def test_numbered_rows_are_identifiers_however_many_there_are(first: int, shuffl
     table = open_table({"id": numbers[some], "amount": amounts[some], "wide": wide[some]})
     schema = infer_schema(table, None, Defaults(), rows=rows)
     assert list(schema.columns_like("identifier")) == ["id"]
+
+
+def test_cells_are_needed_only_where_they_change_the_schema() -> None:
+    """Other cells of the same types give the same schema unless `needs_cells` is True."""
+    rng = np.random.default_rng(0)
+    numbers, whole = rng.normal(size=(200, 2)), rng.integers(0, 1000, (200, 2))
+    mixed = {"x": numbers[:, 0], "n": whole[:, 0]}
+    cases = [
+        (numbers, np.zeros((200, 2)), None, False),
+        (numbers.astype(np.float32), np.full((200, 2), np.nan, np.float32), None, False),
+        (numbers > 0.0, np.zeros((200, 2), np.bool_), None, False),
+        (whole, whole % 2, None, True),
+        (whole, whole % 2, Gaussian(), False),
+        (whole, whole % 2, {"x0": Gaussian()}, True),
+        (pa.table({"x": numbers[:, 0]}), pa.table({"x": [None] * 200}, pa.schema({"x": pa.float64()})), None, False),
+        (pa.table(mixed), pa.table({**mixed, "n": whole[:, 0] % 2}), None, True),
+        (pa.table(mixed), pa.table({**mixed, "n": whole[:, 0] % 2}), {"n": Gaussian()}, False),
+    ]
+    for one, other, spec, needed in cases:
+        tables = open_table(one), open_table(other)
+        assert [needs_cells(table, spec) for table in tables] == [needed, needed]
+        first, second = (infer_schema(table, spec, Defaults()) for table in tables)
+        assert (first == second) != needed

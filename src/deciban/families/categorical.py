@@ -253,6 +253,7 @@ def score_counts_left_out(
     out: Floats,
 ) -> None:
     """Score each row by counts (level by class) of the other rows; see `kernels.left_out.score_lookup`."""
+    counts = np.ascontiguousarray(counts)  # in one layout, or the kernel is compiled again
     total = np.add.reduceat(counts, start[:-1], axis=0)
     levels = kernels.left_out.LevelCounts(
         start=start,

@@ -165,13 +165,18 @@ def _build_amount_terms(names: Sequence[str], slope: Floats) -> DiscriminantTerm
     return DiscriminantTerms(tuple(names), amounts, slope, np.zeros(slope.shape[1]))
 
 
-def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers, out: Floats) -> None:
-    """Add weight * (cells times slope) to the slot of the block; `slope` is padded to lanes."""
+def score_amounts(
+    cells: Amounts, slope: Floats, weight: Floats, slot: Integers, out: Floats, finite: bool = False
+) -> None:
+    """Add weight * (cells times slope) to the slot of the block; `slope` is padded to lanes.
+
+    finite: True if all slopes are known to be finite, which is faster for dense cells.
+    """
     if weight[0] == 0.0:
         return
     total = np.empty(slope.shape[1])
     if isinstance(cells, np.ndarray):
-        kernels.scoring.score_linear(cells, slope, weight[0], slot[0], total, out)
+        kernels.scoring.score_linear(cells, slope, finite, weight[0], slot[0], total, out)
     else:
         kernels.scoring.score_sparse_linear(*cells.kernel_arrays(), slope, weight[0], slot[0], total, out)
 
@@ -294,11 +299,15 @@ class MultinomialLikelihood(BaseLikelihood):
     accepts_length: ClassVar[bool] = True
 
     def score(self, cells: Amounts, weight: Floats, slot: Integers, out: Floats) -> None:
-        score_amounts(cells, self._slope, weight, slot, out)
+        score_amounts(cells, self._slope, weight, slot, out, self._finite)
 
     @cached_property
     def _slope(self) -> Floats:
         return in_lanes(self.log_share)
+
+    @cached_property
+    def _finite(self) -> bool:
+        return bool(np.isfinite(self.log_share).all())
 
     def log_common_factor(self, cells: Amounts) -> Floats:
         """Return the log multinomial coefficient, log m! - sum of log x!."""
@@ -430,11 +439,15 @@ class ComplementScore(BaseLikelihood):
     statistic: Totals
 
     def score(self, cells: Amounts, weight: Floats, slot: Integers, out: Floats) -> None:
-        score_amounts(cells, self._slope, weight, slot, out)
+        score_amounts(cells, self._slope, weight, slot, out, self._finite)
 
     @cached_property
     def _slope(self) -> Floats:
         return in_lanes(self.weight)
+
+    @cached_property
+    def _finite(self) -> bool:
+        return bool(np.isfinite(self.weight).all())
 
     def shapley_values(self, cells: Amounts) -> ShapleyValues:
         return share_amounts(cells, self.weight)

@@ -23,7 +23,7 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Origin, Settings
 from deciban.model.priors import Given, prior_of
 from deciban.model.tuning import Tuning
-from deciban.schema.infer import Defaults, check_columns, infer_schema
+from deciban.schema.infer import Defaults, check_columns, infer_schema, needs_cells
 from deciban.schema.schema import Schema
 from deciban.sources.open import open_table
 from deciban.sources.source import Work
@@ -201,7 +201,7 @@ def plan_examples(
         check_columns(examples.names, settings.families, partial)
     if isinstance(examples, LabeledStream) and declared is None:
         _check_prior_before_reading(settings, examples)
-    sample, everything = _draw_sample(settings, examples)
+    sample, everything, by_types = _draw_sample(settings, examples, partial)
     notes = everything.notes or examples.notes
     schema = infer_schema(
         sample.table,
@@ -210,7 +210,7 @@ def plan_examples(
         partial,
         sample.weights,
         everything.expected,
-        _find_distinct_rows(sample),
+        None if by_types else _find_distinct_rows(sample),
     ).with_notes(notes)
     if not partial and (warning := check_class_count(sample.labels)):
         warn_user(warning)
@@ -233,17 +233,25 @@ def _check_prior_before_reading(settings: Settings, examples: LabeledStream) -> 
         prior.check_names(examples.first_classes())
 
 
-def _draw_sample(settings: Settings, examples: Examples) -> tuple[LabeledTable, Examples]:
-    """Return the sample to infer the schema from and to tune on, and all rows with typed columns."""
-    given = settings.tune is None and settings.families is not None and not isinstance(settings.families, Mapping)
-    sample, everything = examples.peek() if given else examples.sample()
+def _draw_sample(settings: Settings, examples: Examples, partial: bool) -> tuple[LabeledTable, Examples, bool]:
+    """Return the sample to infer the schema from and to tune on, and all rows with typed columns.
+
+    The third value is True if the types of columns decide the schema without cells: then any rows are a sample.
+    """
+    families = settings.families
+    by_types = settings.tune is None and (
+        not needs_cells(examples.table, families, partial)
+        if isinstance(examples, LabeledTable)
+        else families is not None and not isinstance(families, Mapping)
+    )
+    sample, everything = examples.peek() if by_types else examples.sample()
     if isinstance(examples, LabeledStream) and not sample.table.rows:
         raise DataError("the table has no rows; there is nothing to learn from")
     if isinstance(examples, LabeledStream) and not examples.names:
         columns = "the target" if examples.weight is None else "the target and the weight"
         raise DataError(f"the table has no column besides {columns}", remedy="add a column to predict from")
     check_not_empty(sample.table)
-    return sample.drop_zero_weights(), everything
+    return sample if by_types else sample.drop_zero_weights(), everything, by_types
 
 
 def _find_distinct_rows(sample: LabeledTable) -> Integers:

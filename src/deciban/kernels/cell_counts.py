@@ -155,7 +155,7 @@ def count_sparse_totals(
 ) -> bool:
     """Add rows in CSR form to the totals, as `count_totals` does.
 
-    `present` must already hold the class weights; missing cells are subtracted from it.
+    Only missing cells change `present`: their weight is subtracted.
     """
     whole = True
     for i in range(indptr.size - 1):

@@ -1,5 +1,6 @@
 """Compilation of kernels with numba, and the cache of compiled kernels."""
 
+import gc
 import hashlib
 import os
 import stat
@@ -71,9 +72,13 @@ def emit_intrinsic(function: Callable[..., Any]) -> Any:
 
 
 class _CompilationNotice(event.Listener):
-    """Listener that shows a line on the terminal while kernels are compiled."""
+    """Listener that shows a line on the terminal while kernels are compiled.
+
+    It also pauses the garbage collector, which would take a seventh of the time: numba makes many objects that live on.
+    """
 
     def __init__(self) -> None:
+        self.collecting = False  # to be resumed
         self.begun: list[float] = []  # start of each compilation in progress: a kernel, then the functions it calls
         self.spent = 0.0
 
@@ -83,6 +88,9 @@ class _CompilationNotice(event.Listener):
             return  # a kernel of another package
         if not self.begun and self.spent > UNNOTICED_SECONDS:
             show_line(f"compiling, once per machine (about {EXPECTED_SECONDS} s): {self.spent:.0f} s")
+        if not self.begun:
+            self.collecting = gc.isenabled()
+            gc.disable()
         self.begun.append(time.monotonic())
 
     def on_end(self, event: event.Event) -> None:
@@ -90,6 +98,8 @@ class _CompilationNotice(event.Listener):
             return
         begun = self.begun.pop()
         if not self.begun:
+            if self.collecting:
+                gc.enable()
             if self.spent > UNNOTICED_SECONDS:
                 show_line("")
             self.spent += time.monotonic() - begun

@@ -264,8 +264,8 @@ def limb_scatters(
             high[i], rest[i] = 0.0, 0.0
             continue
         digits[:] = 0
-        _add_limb_products(digits, products - least, weight[i], second[i], 1)
-        _add_limb_products(digits, squares - least, one[i], other[i], -1)
+        _add_limb_products(digits, products - least, weight[i], second[i], np.int64(1))
+        _add_limb_products(digits, squares - least, one[i], other[i], np.int64(-1))
         _carry(digits, digits.size)
         a, a_low, place = _read_leading(digits, digits.size)
         a, a_low = _divide(a, a_low, n, n_low)

@@ -188,14 +188,11 @@ def _flush(sums: Array, exponents: Array, c: int, columns: int, digits: MomentDi
             if number == 0.0:
                 continue
             sums[c, k, j] = 0.0
-            if k < SLICES:
-                power = SLICE * (k + 1)
-                exponent = exponents[j] - power
-                add_integer(digits.first, cell, digits.lows[1], np.int64(number * 2.0**power), exponent)
-            else:
-                power = SLICE * (k + 1 - SLICES)
-                exponent = 2 * exponents[j] - power
-                add_integer(digits.second, cell, digits.lows[2], np.int64(number * 2.0**power), exponent)
+            of_cells = k < SLICES
+            power = SLICE * (k + 1 if of_cells else k + 1 - SLICES)
+            exponent = (exponents[j] if of_cells else 2 * exponents[j]) - power
+            into, low = digits.first if of_cells else digits.second, digits.lows[1 if of_cells else 2]
+            add_integer(into, cell, low, np.int64(number * 2.0**power), exponent)
 
 
 @compile_kernel
@@ -216,7 +213,7 @@ def add_sliced_cells(x: Array, labels: Array, weights: Array, slices: Slices, di
             all_whole = False
             continue
         if used[c] + w > SLICED_WEIGHT:
-            _flush(sums, exponent, c, x.shape[1], digits)
+            _flush(sums, exponent, np.int64(c), x.shape[1], digits)
             used[c] = 0.0
         used[c] += w
         rows[c] += w

@@ -1,4 +1,4 @@
-"""Hashes of rows: of their numbers and of their contents.
+"""Hashes of the contents of rows.
 
 The hash of a cell is PostgreSQL's (`hashfloat8extended`, `hashtextextended`: Bob Jenkins' lookup3), and that of a row
 is `hash_record_extended`, so that a server computes the same hashes.
@@ -26,35 +26,25 @@ class Contents(NamedTuple):
     counts: Array
 
 
-@compile_kernel
-def hash_rows(first: int, out: Array) -> None:
-    """Set out[i] to the hash of row first + i, the output of the generator splitmix64 at that position."""
-    for i in range(out.size):
-        z = np.uint64(first + i + 1) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        out[i] = z ^ (z >> np.uint64(31))
-
-
 @inner
-def _rotate(x: Any, k: int) -> Any:
-    return np.uint32(np.uint32(x << np.uint32(k)) | np.uint32(x >> np.uint32(32 - k)))
+def _rotate(x: Any, k: Any) -> Any:
+    return np.uint32(np.uint32(x << k) | np.uint32(x >> np.uint32(np.uint32(32) - k)))
 
 
 @inner
 def _mix(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
     """Return the result of lookup3's `mix` for three 32-bit numbers."""
-    a = np.uint32(np.uint32(a - c) ^ _rotate(c, 4))
+    a = np.uint32(np.uint32(a - c) ^ _rotate(c, np.uint32(4)))
     c = np.uint32(c + b)
-    b = np.uint32(np.uint32(b - a) ^ _rotate(a, 6))
+    b = np.uint32(np.uint32(b - a) ^ _rotate(a, np.uint32(6)))
     a = np.uint32(a + c)
-    c = np.uint32(np.uint32(c - b) ^ _rotate(b, 8))
+    c = np.uint32(np.uint32(c - b) ^ _rotate(b, np.uint32(8)))
     b = np.uint32(b + a)
-    a = np.uint32(np.uint32(a - c) ^ _rotate(c, 16))
+    a = np.uint32(np.uint32(a - c) ^ _rotate(c, np.uint32(16)))
     c = np.uint32(c + b)
-    b = np.uint32(np.uint32(b - a) ^ _rotate(a, 19))
+    b = np.uint32(np.uint32(b - a) ^ _rotate(a, np.uint32(19)))
     a = np.uint32(a + c)
-    c = np.uint32(np.uint32(c - b) ^ _rotate(b, 4))
+    c = np.uint32(np.uint32(c - b) ^ _rotate(b, np.uint32(4)))
     b = np.uint32(b + a)
     return a, b, c
 
@@ -62,13 +52,13 @@ def _mix(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
 @inner
 def _final(a: Any, b: Any, c: Any) -> Any:
     """Return the result of lookup3's `final`, as the two 32-bit numbers of the hash."""
-    c = np.uint32(np.uint32(c ^ b) - _rotate(b, 14))
-    a = np.uint32(np.uint32(a ^ c) - _rotate(c, 11))
-    b = np.uint32(np.uint32(b ^ a) - _rotate(a, 25))
-    c = np.uint32(np.uint32(c ^ b) - _rotate(b, 16))
-    a = np.uint32(np.uint32(a ^ c) - _rotate(c, 4))
-    b = np.uint32(np.uint32(b ^ a) - _rotate(a, 14))
-    c = np.uint32(np.uint32(c ^ b) - _rotate(b, 24))
+    c = np.uint32(np.uint32(c ^ b) - _rotate(b, np.uint32(14)))
+    a = np.uint32(np.uint32(a ^ c) - _rotate(c, np.uint32(11)))
+    b = np.uint32(np.uint32(b ^ a) - _rotate(a, np.uint32(25)))
+    c = np.uint32(np.uint32(c ^ b) - _rotate(b, np.uint32(16)))
+    a = np.uint32(np.uint32(a ^ c) - _rotate(c, np.uint32(4)))
+    b = np.uint32(np.uint32(b ^ a) - _rotate(a, np.uint32(14)))
+    c = np.uint32(np.uint32(c ^ b) - _rotate(b, np.uint32(24)))
     return np.uint64(b) << np.uint64(32) | np.uint64(c)
 
 

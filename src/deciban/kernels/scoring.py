@@ -98,21 +98,34 @@ def score_binary(x: Array, threshold: float, one: Array, zero: Array, weight: Ar
 
 
 @compile_kernel
-def score_linear(x: Array, slope: Array, weight: float, slot: int, total: Array, out: Array) -> None:
+def score_linear(x: Array, slope: Array, finite: bool, weight: float, slot: int, total: Array, out: Array) -> None:
     """Add weight * sum of x * slope over the columns; a zero cell adds nothing, even if its slope is infinite.
 
-    Slopes are in lanes, and `total` is scratch space for those of one column.
+    Slopes are in lanes, and `total` is scratch space for those of one column. If all are `finite`, no branch is needed.
     """
+    width, columns = np.uint64(slope.shape[1]), np.uint64(x.shape[1])
     for i in range(x.shape[0]):
-        for c in range(total.size):
-            total[c] = 0.0
-        for j in range(x.shape[1]):
-            value = np.float64(x[i, j])
-            if value == value and value != 0.0:
-                for c in range(total.size):
-                    total[c] += value * slope[j, c]
-        for c in range(out.shape[2]):
-            out[i, slot, c] += weight * total[c]
+        place = np.uint64(0)
+        while place < width:
+            a, b, c = no_lanes(), no_lanes(), no_lanes()
+            wide = place + STEP + STEP < width  # three at once, as in `_sum_stored`
+            for j in range(columns):
+                value = np.float64(x[i, j])
+                amount = value if value == value else 0.0
+                if finite or amount != 0.0:
+                    here = j * width + place
+                    a = plus_scaled(a, amount, slope, here)
+                    if wide:
+                        b = plus_scaled(b, amount, slope, here + STEP)
+                        c = plus_scaled(c, amount, slope, here + STEP + STEP)
+            put_lanes(a, total, place)
+            if wide:
+                put_lanes(b, total, place + STEP)
+                put_lanes(c, total, place + STEP + STEP)
+                place += STEP + STEP
+            place += STEP
+        for k in range(out.shape[2]):
+            out[i, slot, k] += weight * total[k]
 
 
 @compile_kernel
@@ -457,6 +470,17 @@ def normalize(log_joint: Array, log_prior: Array, logarithm: bool, posterior: Ar
                 posterior[i, c] = (log_joint[i, c] - top) - log_total
             else:
                 posterior[i, c] /= total
+
+
+@compile_kernel
+def most_probable(log_joint: Array, fallback: int, out: Array) -> None:
+    """Fill the class with the highest log joint of each row; `fallback` if all are -inf. Ties go to the first class."""
+    for i in range(log_joint.shape[0]):
+        best, top = fallback, -np.inf
+        for c in range(log_joint.shape[1]):
+            if log_joint[i, c] > top:
+                best, top = c, log_joint[i, c]
+        out[i] = best
 
 
 @compile_kernel

@@ -45,10 +45,17 @@ def posteriors(log_joint: Floats, log_prior: Floats) -> Floats:
 
 def most_probable(log_joint: Floats, log_prior: Floats) -> Integers:
     """Return the index of the class with the highest posterior; ties go to the first."""
+    if log_joint.size > MAX_UNCOMPILED_SCORES:
+        best = np.empty(len(log_joint), dtype=np.int64)
+        kernels.scoring.most_probable(log_joint, int(log_prior.argmax()), best)
+        return best
     best = log_joint.argmax(axis=1)
     impossible = log_joint[np.arange(best.size), best] == -np.inf
     return np.where(impossible, log_prior.argmax(), best)
 
+
+# Up to this many scores, NumPy finds the most probable classes in less time than it takes to load a compiled kernel.
+MAX_UNCOMPILED_SCORES = 1 << 15
 
 # Evidence below minus this for every class leaves too few digits for the other blocks.
 VAST_EVIDENCE = 1e6

@@ -158,7 +158,7 @@ def infer_schema(
     for k, (columns, family) in enumerate(given):
         key = (k, family) if family.joint else family
         groups.setdefault(key, _Members(family, [], [])).add(columns, GIVEN)
-    free = sorted(set(range(table.width)).difference(*(columns for columns, _ in given)))
+    free = _find_free_columns(table.width, given)
     looks_like: list[LooksLike | None] = [None] * table.width
     for columns, found in _infer_families(table, free, defaults, weights, rows or table.rows, different):
         groups.setdefault(found.family, _Members(found.family, [], [])).add(columns, found.reason)
@@ -173,6 +173,20 @@ def infer_schema(
         types=table.types if isinstance(table, Frame | Matrix) else None,
         looks_like=tuple(looks_like) if any(looks_like) else None,
     )
+
+
+def needs_cells(table: Table, spec: ColumnSpec, partly: bool = False) -> bool:
+    """Return True if the cells of some column decide its family; otherwise `spec` and the types of columns do."""
+    free = _find_free_columns(table.width, _resolve_families(table.names, table.width, spec, partly))
+    if isinstance(table, Frame):
+        kinds = table.table.schema.types
+        return not all(pa.types.is_floating(kinds[column]) for column in free)
+    return isinstance(table, Matrix) and table.array.dtype.kind not in "fb" and bool(free)
+
+
+def _find_free_columns(width: int, given: list[tuple[list[int], Family]]) -> list[int]:
+    """Return the positions of columns without a given family."""
+    return sorted(set(range(width)).difference(*(columns for columns, _ in given)))
 
 
 def check_columns(names: tuple[str, ...], spec: ColumnSpec, partly: bool) -> None:
@@ -296,6 +310,8 @@ def _infer_from_integers(
 def _infer_from_texts(array: pa.Array, defaults: Defaults) -> Inferred | None:
     """Return the family Text if cells are texts of several words; None if they are more like categories."""
     filled = take_cells(array, np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)))
+    if len(filled) > LOOKED_AT >= 2 * len(pc.unique(filled)):
+        return None  # as below, whichever cells are examined
     some = [(cell or "")[:10_000] for cell in decode_cells(take_cells(filled, places_by_content(filled, LOOKED_AT)))]
     if 2 * len(set(some)) <= len(some):
         return None

@@ -58,17 +58,22 @@ class ExactSums:
 
     @classmethod
     def _trim(cls, digits: Integers | Codes, low: int) -> Self:
-        used = np.flatnonzero(digits.any(axis=tuple(range(digits.ndim - 1))))
-        if not used.size:
+        first, last = 0, digits.shape[-1]
+        while last > 0 and not digits[..., last - 1].any():
+            last -= 1
+        if last == 0:
             return cls.zeros(*digits.shape[:-1])
-        first, last = int(used[0]), int(used[-1])
-        return cls(np.ascontiguousarray(digits[..., first : last + 1], dtype=np.int32), low + first)
+        while not digits[..., first].any():
+            first += 1
+        return cls(np.ascontiguousarray(digits[..., first:last], dtype=np.int32), low + first)
 
     @classmethod
     def of_whole(cls, numbers: Floats) -> Self:
         """Return whole numbers up to MAX_WHOLE as sums."""
+        if largest(numbers) < kernels.exact_sums.HALF:
+            return cls._trim(numbers.astype(np.int32)[..., None], 0)
         whole = numbers.astype(np.int64)
-        high = (whole + (1 << (DIGIT - 1))) >> DIGIT
+        high = (whole + kernels.exact_sums.HALF) >> DIGIT
         return cls._trim(np.stack([whole - (high << DIGIT), high], axis=-1), 0)
 
     @classmethod
@@ -100,6 +105,9 @@ class ExactSums:
             return self
         if not self.limbs.size and sign == 1:
             return other
+        if self.low == other.low and self.limbs.shape[-1] == other.limbs.shape[-1] == 1:
+            if largest(self.limbs) + largest(other.limbs) < kernels.exact_sums.HALF:  # no digit overflows
+                return ExactSums._trim((np.add if sign == 1 else np.subtract)(self.limbs, other.limbs), self.low)
         low = min(self.low, other.low) if self.limbs.size else other.low
         high = max(sums.low + sums.limbs.shape[-1] for sums in (self, other) if sums.limbs.size)
         out = np.empty((*self.shape, high - low + 1), dtype=np.int32)
@@ -155,6 +163,8 @@ class ExactSums:
 
     def to_doubles(self) -> tuple[Floats, Floats]:
         """Return the double nearest to each sum, and its rounding error."""
+        if self.limbs.shape[-1] == 1 and self.low == 0:
+            return self.limbs[..., 0].astype(np.float64), np.zeros(self.shape)
         high, low = np.zeros(self.shape), np.zeros(self.shape)
         kernels.exact_sums.limbs_as_doubles(self._rows, self.low, high.ravel(), low.ravel())
         return high, low
@@ -164,6 +174,11 @@ class ExactSums:
         high, low = np.zeros(self.shape), np.zeros(self.shape)
         kernels.exact_sums.limb_quotients(self._rows, weight._rows, self.low - weight.low, high.ravel(), low.ravel())
         return high, low
+
+
+def largest(numbers: Floats | Codes) -> float:
+    """Return the largest absolute value, without a copy of the numbers."""
+    return max(float(numbers.max(initial=0)), -float(numbers.min(initial=0)))
 
 
 def loses_digits(factor: float) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from deciban import kernels
 from deciban.statistics.base import find_emptied, find_negative
-from deciban.statistics.exact import MAX_WHOLE, ExactSums, allocate_digits, find_exponents, loses_digits
+from deciban.statistics.exact import MAX_WHOLE, ExactSums, allocate_digits, find_exponents, largest, loses_digits
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, PickledFields, sum_at
 from deciban.util.sparse import SparseRows
 
@@ -49,14 +49,18 @@ class Totals(PickledFields):
         flags = threshold is not None, 0.0 if threshold is None else threshold
         if isinstance(cells, np.ndarray):
             whole = kernels.cell_counts.count_totals(cells, labels, weights, *flags, present, total)
+            rows = present
         else:
-            known = labels >= 0
-            present[:] = sum_at(labels[known], weights[known], classes)[:, None]
             whole = kernels.cell_counts.count_sparse_totals(
                 *cells.kernel_arrays(), labels, weights, *flags, present, total
             )
-        if whole and all(map(_are_whole, (present, total))):
-            return cls(ExactSums.of_whole(present), ExactSums.of_whole(total))
+            known = labels >= 0
+            rows = sum_at(labels[known], weights[known], classes)[:, None]
+            if present.any():  # the weights of missing cells, negative
+                rows = rows + present
+        if whole and max(largest(rows), largest(total)) <= MAX_WHOLE:
+            found = ExactSums.of_whole(rows)
+            return cls(found if rows.shape == shape else found[:, 0].repeat(shape[1]), ExactSums.of_whole(total))
         return cls._count_fractions(cells, labels, weights, classes, *flags)
 
     @classmethod

@@ -46,10 +46,11 @@ LONG_ROWS = 1_000
 
 
 def row_hashes(first: int, rows: int) -> RowHashes:
-    """Return hashes of the row numbers first, first + 1, ..."""
-    hashes = np.empty(rows, dtype=np.uint64)
-    kernels.row_hashes.hash_rows(first, hashes)
-    return hashes
+    """Return hashes of the row numbers first, first + 1, ...: what the generator splitmix64 returns there."""
+    z = np.arange(first + 1, first + rows + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
 
 
 def sample_places(size: int, max_rows: int) -> Integers:
