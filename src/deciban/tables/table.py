@@ -108,7 +108,7 @@ class Matrix:
 
     def _kernel_array(self, columns: Sequence[int], whole: type[np.generic]) -> Numbers:
         """Return the columns, integers converted to `whole`: kernels are compiled for few types."""
-        array = self.array if _is_all(columns, self.width) else self.array[:, list(columns)]
+        array = self.array if _is_all(columns, self.width) else self.array.take(columns, axis=1)
         kind = array.dtype
         if kind == np.uint64 and whole is np.int64 and array.size and array.max() >= np.uint64(1 << 63):
             row, column = (int(i) for i in np.argwhere(array >= np.uint64(1 << 63))[0])

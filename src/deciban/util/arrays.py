@@ -79,8 +79,9 @@ def kernel_view(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
 
 
 def in_lanes(table: Floats) -> Floats:
-    """Return `table` padded with columns of zeros to a multiple of LANES."""
-    return np.ascontiguousarray(np.pad(table, ((0, 0), (0, -table.shape[1] % LANES))))
+    """Return `table` with its last axis padded with zeros to a multiple of LANES."""
+    padding = [(0, 0)] * (table.ndim - 1) + [(0, -table.shape[-1] % LANES)]
+    return np.ascontiguousarray(np.pad(table, padding))
 
 
 def even_part(whole: int, max_size: int) -> int:
