@@ -34,7 +34,7 @@ def as_table(data: Any) -> Table:
     Data frames are objects with `__arrow_c_stream__`. Arrow types, missing cells and column names are kept.
     """
     if type(data) is np.ndarray:
-        return _texts(data) or _array(data)
+        return (_texts(data) if data.ndim == 1 else None) or _array(data)
     if isinstance(data, Matrix | SparseMatrix | Frame):
         return data
     if (package := type(data).__module__.partition(".")[0]) in NOT_IN_MEMORY:

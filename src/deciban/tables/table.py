@@ -108,15 +108,17 @@ class Matrix:
 
     def _kernel_array(self, columns: Sequence[int], whole: type[np.generic]) -> Numbers:
         """Return the columns, integers converted to `whole`: kernels are compiled for few types."""
-        array = self.array if _is_all(columns, self.width) else self.array.take(columns, axis=1)
+        array = self.array if len(columns) == self.array.shape[1] else self.array.take(columns, axis=1)
         kind = array.dtype
+        if kind.char in "df" and kind.isnative:
+            return kernel_view(array)  # type: ignore[return-value]  # the dtype is a float
         if kind == np.uint64 and whole is np.int64 and array.size and array.max() >= np.uint64(1 << 63):
             row, column = (int(i) for i in np.argwhere(array >= np.uint64(1 << 63))[0])
             raise BadCell(column, row, f"found {int(array[row, column])}, beyond 2**63", "convert the column to text")
-        if kind not in (np.float64, np.float32):
-            array = array.astype(np.float64 if kind.kind == "f" else whole, copy=False)
-        elif not kind.isnative:
+        if kind.char in "df":
             array = array.astype(kind.newbyteorder("="))
+        else:
+            array = array.astype(np.float64 if kind.kind == "f" else whole, copy=False)
         return kernel_view(array)  # type: ignore[return-value]  # the dtype is a float or `whole`
 
 
