@@ -81,6 +81,7 @@ def test_frames_give_the_numbers_of_their_columns(
         for asked in ([numeric[0]], numeric, numeric[::-1], tuple(numeric)):
             found = frame.numbers(asked)
             assert found.dtype == np.float64
+            assert frame.numbers([]).shape == (4, 0)
             np.testing.assert_array_equal(found, np.stack([expected[j] for j in asked], axis=1))
         missing = missing_cells(frame)
         cells = [

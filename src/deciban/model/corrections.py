@@ -69,7 +69,7 @@ class CorrectedColumn:
 
     def read(self, table: Table) -> Bins:
         """Return the bin of each cell."""
-        return bins_of([self], table)[0]
+        return np.asarray(bins_of([self], table)[0])
 
     def encode(self, table: Readable) -> Bins:
         """Return the bin of each cell of a categorical column."""

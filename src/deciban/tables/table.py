@@ -111,7 +111,7 @@ class Matrix:
 
     def _kernel_array(self, columns: Sequence[int], whole: type[np.generic]) -> Numbers:
         """Return the columns, integers converted to `whole`: kernels are compiled for few types."""
-        array = self.array if len(columns) == self.array.shape[1] else self.array.take(columns, axis=1)
+        array = self.array if len(columns) == self.array.shape[1] else _take_columns(self.array, columns)
         kind = array.dtype
         if kind.char in "df" and kind.isnative:
             return kernel_view(array)  # type: ignore[return-value]  # the dtype is a float
@@ -190,7 +190,8 @@ class Frame:
     @property
     def has_no_cells(self) -> bool:
         """True if rows contain no information, not even a column."""
-        return bool(self.table.column_names == [NO_COLUMN] and self.table[0].null_count == self.rows)
+        alone = self.width == 1 and self.table.column_names == [NO_COLUMN]
+        return alone and bool(self.table[0].null_count == self.rows)
 
     @property
     def text_bytes(self) -> int:
@@ -218,7 +219,7 @@ class Frame:
 
     def numbers(self, columns: Sequence[int]) -> Floats:
         if self._matrix is not None:
-            return self._matrix if columns == self._all_columns else self._matrix.take(columns, axis=1)
+            return self._matrix if columns == self._all_columns else _take_columns(self._matrix, columns)
         cells, kept = np.empty((self.rows, len(columns))), self._kept
         for k, column in enumerate(columns):
             found = kept[column] if column in kept else as_numbers(self._array(column), k)
@@ -232,7 +233,7 @@ class Frame:
     @cached_property
     def _matrix(self) -> Floats | None:
         """All cells as numbers, if no column has another type and the table is small."""
-        batches = self.table.to_batches() if 0 < self.rows * self.width <= MAX_KEPT_CELLS else ()
+        batches = self.table.to_batches() if 0 < self.rows * self.width <= MAX_KEPT_CELLS else []
         if len(batches) != 1:
             return None
         try:
@@ -358,6 +359,11 @@ def find_duplicate(names: Iterable[Name]) -> Name | None:
             return name
         seen.add(name)
     return None
+
+
+def _take_columns(array: npt.NDArray[Any], columns: Sequence[int]) -> npt.NDArray[Any]:
+    """Return the columns as a C-ordered matrix; indexing with a list would return another order."""
+    return array.take(np.asarray(columns, dtype=np.intp), axis=1)
 
 
 def _is_all(columns: Sequence[int], width: int) -> bool:
