@@ -1,8 +1,10 @@
 """Tables of corrections: scored and counted as a few lines of NumPy do it."""
 
 import numpy as np
+import pytest
 
 from deciban import kernels
+from deciban.util.arrays import in_lanes
 from tests.kernels.data import RNG
 
 ROWS, COLUMNS, BINS, DEPTH, TABLES = 200, 5, 6, 3, 4
@@ -26,11 +28,21 @@ def room() -> np.ndarray:
     return np.empty(ROWS, dtype=np.int64)
 
 
-def test_values_of_cells_are_added() -> None:
-    values, out = RNG.normal(size=(TABLES, 1 << DEPTH, 3)), RNG.normal(size=(ROWS, 3))
-    expected = out + sum(values[t][cells_of(TESTS[t])] for t in range(TABLES))
-    kernels.correction_tables.add_corrections(CODES, TESTS, values, room(), out)
-    np.testing.assert_allclose(out, expected, rtol=1e-12)
+@pytest.mark.parametrize("classes", [2, 3, 5, 13])
+def test_values_of_cells_are_added(classes: int) -> None:
+    """In the order of the tables, to the bit; a few rows alone as among others."""
+    rows, tables = 3 * ROWS, 4 * TABLES - 1
+    codes, tests = np.tile(CODES, 3), np.tile(TESTS, (4, 1, 1))[:tables]
+    values, out = RNG.normal(size=(tables, 1 << DEPTH, classes)), RNG.normal(size=(rows, classes))
+    start, expected = out.copy(), out.copy()
+    for t in range(tables):
+        expected += values[t][np.tile(cells_of(tests[t]), 3)]
+    kernels.correction_tables.add_corrections(codes, tests, in_lanes(values), out)
+    np.testing.assert_array_equal(out, expected)
+    for few in (1, 2, 9):
+        some = start[:few].copy()
+        kernels.correction_tables.add_corrections(codes[:, :few].copy(), tests, in_lanes(values), some)
+        np.testing.assert_array_equal(some, expected[:few])
 
 
 def test_cells_of_a_table_are_found() -> None:

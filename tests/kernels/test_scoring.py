@@ -130,3 +130,38 @@ def test_weighted_flags_of_all_columns_are_those_of_each() -> None:
             thin[:] = 0.0
             Exchange.of(yes, no, weight).score(cells, 0.4, thin)
             np.testing.assert_allclose(thin, dense, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 64, 200])
+@pytest.mark.parametrize("kind", [np.uint8, np.int32])
+def test_find_bins(rows: int, kind: type) -> None:
+    """As `searchsorted` counts the cuts, for any number of them; places may be permuted."""
+    x = RNG.normal(size=(rows, 5)).round(1)
+    x[RNG.random(x.shape) < 0.1] = np.nan
+    x[0, 1:4] = np.inf, -np.inf, 0.3
+    cuts = [np.unique(RNG.normal(size=size).round(1)) for size in (0, 1, 2, 40, 250)]
+    start, place = np.cumsum([0, *map(len, cuts)]), RNG.permutation(5)
+    out = np.zeros((5, rows), dtype=kind)
+    kernels.scoring.find_bins(x, np.concatenate(cuts), start, place, out)
+    for j, own in enumerate(cuts):
+        expected = np.where(np.isnan(x[:, j]), 0, 1 + np.searchsorted(own, x[:, j], side="right"))
+        np.testing.assert_array_equal(out[place[j]], expected)
+
+
+def test_limit_blocks() -> None:
+    """A block far below its best class, or far below 0, is limited; NaN spreads to all classes of its block."""
+    cap, vast, uncapped = 2.0, 1e6, np.array([False, True, False])
+    weighted = RNG.normal(size=(N, 3, K)) * RNG.choice([0.1, 1.0, 3.0], (N, 3, 1))
+    weighted[0], weighted[1, :, 1], weighted[2] = -np.inf, -np.inf, weighted[2] - 1e7
+    weighted[3, :, 2], weighted[4, 0, 0], weighted[5, 2] = np.nan, np.inf, np.inf
+    top, low = weighted.max(axis=2), weighted.min(axis=2)
+    beyond = (~(low >= top - cap) | (top < -vast)) & ~uncapped
+    with np.errstate(invalid="ignore"):
+        below = np.where(np.isneginf(top)[:, :, None], 0.0, weighted - top[:, :, None])
+    limited = np.where(beyond[:, :, None], np.maximum(below, -cap), weighted)
+    start, flags = RNG.normal(size=(N, K)), np.empty((N, 3), dtype=np.bool_)
+    total = start.copy()
+    kernels.scoring.limit_blocks(weighted, cap, vast, uncapped, flags, total)
+    np.testing.assert_array_equal(flags, beyond)
+    np.testing.assert_array_equal(weighted, limited)
+    np.testing.assert_array_equal(total, start + limited[:, 0] + limited[:, 1] + limited[:, 2])

@@ -7,6 +7,7 @@ import copy
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
+from operator import attrgetter, is_
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -67,6 +68,8 @@ from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
 
 SETTINGS = tuple(field.name for field in fields(Settings))
+
+_read_settings = attrgetter(*SETTINGS)
 
 
 class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -1598,7 +1601,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
         fitted = self.fitted_
-        if any(getattr(fitted.settings, name) is not getattr(self, name) for name in SETTINGS):
+        if not all(map(is_, _read_settings(fitted.settings), _read_settings(self))):
             fitted = self.fitted_ = fitted.with_settings(self._settings())
         return fitted
 

@@ -34,6 +34,9 @@ from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 # Maximum number of bits of the index of a bin in a likelihood.
 BIN_DIGITS = 48
 
+# Code of a cell in a bin without training rows, if that is an error.
+UNSEEN = -2
+
 # Moments of the cells, which determine the width of the bins, and the bins.
 MomentsAndBins = Combined[Moments, Bins]
 
@@ -138,6 +141,39 @@ class Binned(ColumnFamily):
                 add_share_variance(column.table, codes[:, j], self.alpha, weight[j], out.own)
 
 
+def find_bin_edges(bins: ColumnBins) -> tuple[Floats, Integers]:
+    """Return the edges of the occupied bins and of the gaps between them, and how many are not above each bin."""
+    edges = np.unique(np.concatenate([bins.cells, bins.cells + 1.0]))
+    return np.ldexp(edges, bins.exponent), np.searchsorted(edges, bins.cells, side="right")
+
+
+@dataclass(frozen=True)
+class BinEdges:
+    """Edges of the bins of all columns, by which cells are encoded.
+
+    cuts: the edges of column j, from start[j] on. columns: 0, 1, ... codes: of a missing cell and of the cells between
+    edges, those of column j from first[j] on.
+    """
+
+    cuts: Floats
+    start: Integers
+    columns: Integers
+    codes: Codes
+    first: Integers
+
+    @classmethod
+    def of(cls, bins: list[ColumnBins], unseen: Unseen) -> Self:
+        cuts, codes = [np.zeros(0)], []
+        for column in bins:
+            edges, home = find_bin_edges(column)
+            other = {"ignore": -1, "smooth": home.size, "error": UNSEEN}[unseen]
+            codes.append(np.full(edges.size + 2, other, dtype=np.int32))
+            codes[-1][0], codes[-1][1 + home] = -1, np.arange(home.size)
+            cuts.append(edges)
+        start, first = (np.cumsum([0, *map(len, parts)]) for parts in (cuts[1:], codes))
+        return cls(np.concatenate(cuts), start, np.arange(len(bins)), np.concatenate(codes), first[:-1])
+
+
 @dataclass(frozen=True)
 class BinnedLikelihood(BaseLikelihood):
     """Log densities of the occupied bins of all columns in one table; the last row of a column is for a zero count."""
@@ -165,29 +201,22 @@ class BinnedLikelihood(BaseLikelihood):
     def codes(self, cells: Numbers) -> Codes:
         """Return the index of the occupied bin of every cell; -1 if the cell has no evidence."""
         check_finite(cells)
-        return np.stack([self._column_codes(cells[:, j], j) for j in range(cells.shape[1])], axis=1)
-
-    def _column_codes(self, cells: Numbers, j: int) -> Codes:
-        column = self.bins[j]
-        with np.errstate(over="ignore"):
-            wanted = np.floor(np.ldexp(cells.astype(np.float64), -column.exponent))
-        present = ~np.isnan(wanted)
-        place = np.searchsorted(column.cells, wanted)
-        place[place == column.cells.size] = 0
-        found = present & (column.cells[place] == wanted) if column.cells.size else np.zeros_like(present)
-        lost = present & ~found
-        if self.unseen == "error" and lost.any():
-            row = int(np.flatnonzero(lost)[0])
+        edges, place = self._edges, np.empty(cells.shape, dtype=np.int32)
+        kernels.scoring.find_bins(cells, edges.cuts, edges.start, edges.columns, place.T)
+        codes: Codes = edges.codes.take(place + edges.first)
+        if self.unseen == "error" and (unseen := codes == UNSEEN).any():
+            row, column = (int(i) for i in np.argwhere(unseen)[0])
             raise BadCell(
-                j,
+                column,
                 row,
-                f"found {cells[row].item()!r}, in a bin without training rows",
+                f"found {cells[row, column].item()!r}, in a bin without training rows",
                 ("correct it, or choose ", Argument("unseen", "ignore")),
             )
-        codes = np.where(found, place, -1)
-        if self.unseen == "smooth":
-            codes[lost] = column.cells.size
-        return codes.astype(np.int32)
+        return codes
+
+    @cached_property
+    def _edges(self) -> "BinEdges":
+        return BinEdges.of(self.bins, self.unseen)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         kernels.scoring.score_lookup(
@@ -203,9 +232,8 @@ class BinnedLikelihood(BaseLikelihood):
         blocks: list[list[Term]] = []
         refusals = []
         for j, (column, bins) in enumerate(zip(columns.numbers, self.bins, strict=True)):
-            edges = np.unique(np.concatenate([bins.cells, bins.cells + 1.0]))
-            place = CutPlace(column, tuple(np.ldexp(edges, bins.exponent).tolist()))
-            home = np.searchsorted(edges, bins.cells, side="right")  # number of edges not above
+            edges, home = find_bin_edges(bins)
+            place = CutPlace(column, tuple(edges.tolist()))
             rows = self.table[self.start[j] : self.start[j + 1]]
             unseen = rows[-1] if self.unseen == "smooth" else np.zeros(rows.shape[1])
             between = np.tile(unseen, (edges.size + 1, 1))
@@ -259,7 +287,7 @@ class BinnedLikelihood(BaseLikelihood):
         return [*named, f"{name} = something else"]
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
-        code = int(self._column_codes(cells[row : row + 1, column], column)[0])
+        code = int(self.codes(cells[row : row + 1])[0, column])
         if code < 0:
             return None
         bins = self.bins[column]

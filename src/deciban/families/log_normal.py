@@ -35,8 +35,9 @@ from deciban.util.text_tables import format_number
 
 def positive_log(numbers: Numbers) -> Floats:
     """Return the logarithms of the numbers above 0; NaN for all others."""
-    wide = numbers.astype(np.float64)
-    return np.log(wide, out=np.full_like(wide, np.nan), where=wide > 0.0)
+    logs = np.empty(numbers.shape)
+    logs.fill(np.nan)
+    return np.log(numbers, out=logs, where=numbers > 0.0, dtype=np.float64)
 
 
 @dataclass(frozen=True, repr=False)

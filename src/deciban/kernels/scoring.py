@@ -1,4 +1,4 @@
-"""Scoring of rows: evidence of cells, posteriors, and decisions of least risk.
+"""Scoring of rows: bins and evidence of cells, posteriors, and decisions of least risk.
 
 Evidence is added to `out[row, slot[j], class]`. If all slots are 0, the evidence of all columns is summed in place;
 with slot[j] = block, each block is separate. Each class sums over columns in a fixed order, so that a single row has
@@ -11,7 +11,7 @@ import numpy as np
 
 from deciban.kernels.compiled import Array, compile_kernel, inner
 from deciban.kernels.instructions import STEP, no_lanes, plus_scaled, put_lanes
-from deciban.util.arrays import MAX_AMOUNT
+from deciban.util.arrays import MAX_AMOUNT, TILE_ROWS
 
 # exp() of smaller numbers is 0, which libraries are slowest to compute.
 MIN_EXPONENT = -746.0
@@ -440,6 +440,52 @@ def score_holed_normal(
             if distance != distance:
                 distance = np.inf
             out[i, slot, c] += weight * (constant - log_root - 0.5 * distance)
+
+
+@compile_kernel
+def find_bins(x: Array, cuts: Array, start: Array, place: Array, out: Array) -> None:
+    """Fill out[place[j], row] with 1 + the number of cuts of column j not above the cell, 0 for a missing cell.
+
+    The cuts of column j are cuts[start[j] : start[j + 1]], increasing.
+    """
+    column, found = np.empty(TILE_ROWS), np.empty(TILE_ROWS, dtype=np.uint64)
+    for first in range(0, x.shape[0], TILE_ROWS):
+        rows = min(TILE_ROWS, x.shape[0] - first)
+        for j in range(x.shape[1]):
+            begin, size = np.uint64(start[j]), np.uint64(start[j + 1] - start[j])
+            for i in range(rows):
+                column[i], found[i] = x[first + i, j], begin
+            while size > 0:  # a binary search of all rows at once, without branches
+                half = (size + np.uint64(1)) >> np.uint64(1)
+                for i in range(rows):
+                    found[i] += half * np.uint64(cuts[found[i] + half - np.uint64(1)] <= column[i])
+                size -= half
+            for i in range(rows):
+                out[place[j], first + i] = 1 + (found[i] - begin) if column[i] == column[i] else 0
+
+
+@compile_kernel
+def limit_blocks(weighted: Array, cap: float, vast: float, uncapped: Array, beyond: Array, total: Array) -> None:
+    """Limit the weighted evidence [row, block, class] in place, and add it to total[row, class], block by block.
+
+    Fill `beyond` with flags of the blocks that are limited: if a class is more than `cap` below the best one, or all
+    are below -`vast`. Their evidence becomes relative to the best class, or 0 if every class has probability 0.
+    """
+    for i in range(weighted.shape[0]):
+        for b in range(weighted.shape[1]):
+            low = top = weighted[i, b, 0]
+            for c in range(1, weighted.shape[2]):
+                value = weighted[i, b, c]
+                low = value if value < low or value != value else low  # NaN stays
+                top = value if value > top or value != value else top
+            limited = not uncapped[b] and (not low >= top - cap or top < -vast)
+            beyond[i, b] = limited
+            if limited:
+                for c in range(weighted.shape[2]):
+                    below = 0.0 if top == -np.inf else weighted[i, b, c] - top
+                    weighted[i, b, c] = -cap if below < -cap else below
+            for c in range(weighted.shape[2]):
+                total[i, c] += weighted[i, b, c]
 
 
 @compile_kernel

@@ -17,9 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban import kernels
+from deciban.errors import BadCell
 from deciban.statistics.levels import encode
-from deciban.tables.table import Readable
-from deciban.util.arrays import Flags, Floats, Integers, PickledFields, scatter_to, sum_at
+from deciban.tables.table import Readable, Table
+from deciban.util.arrays import Flags, Floats, Integers, PickledFields, in_lanes, scatter_to, sum_at
 from deciban.util.text_tables import format_number
 
 # Bin of a missing cell.
@@ -66,17 +67,59 @@ class CorrectedColumn:
         between = [f"{low} to {high}" for low, high in pairwise(edges)]
         return ["missing", f"below {edges[0]}", *between, f"from {edges[-1]}"]
 
-    def read(self, table: Readable) -> Bins:
+    def read(self, table: Table) -> Bins:
         """Return the bin of each cell."""
-        if self.cuts is not None:
-            numbers = np.asarray(table.numbers([self.column])[:, 0], dtype=np.float64)
-            bins = (1 + self.cuts.searchsorted(numbers, side="right")).astype(np.uint8)
-            bins[np.isnan(numbers)] = MISSING_BIN
-            return bins
+        return np.asarray(bins_of([self], table)[0])
+
+    def encode(self, table: Readable) -> Bins:
+        """Return the bin of each cell of a categorical column."""
         cells = table.values([self.column])
         array = cells[0] if isinstance(cells, list) else pa.array(cells[:, 0], from_pandas=True)
         codes = encode(array, self.levels, self.column)
         return np.where(codes == -1, MISSING_BIN, np.maximum(2 + codes, OTHER_BIN)).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class BinReader:
+    """Reader of the bins of several columns: those of all numeric columns in one pass.
+
+    numeric: the numeric columns, increasing. place: their positions among all columns. cuts: of all numeric columns,
+    those of column j from start[j] on. others: position and categorical column.
+    """
+
+    width: int
+    numeric: tuple[int, ...]
+    place: Integers
+    cuts: Floats
+    start: Integers
+    others: tuple[tuple[int, CorrectedColumn], ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[CorrectedColumn]) -> "BinReader":
+        numeric = sorted((one.column, place, one.cuts) for place, one in enumerate(columns) if one.cuts is not None)
+        cuts = [own for _, _, own in numeric]
+        return cls(
+            width=len(columns),
+            numeric=tuple(column for column, _, _ in numeric),
+            place=np.array([place for _, place, _ in numeric], dtype=np.int64),
+            cuts=np.concatenate([np.zeros(0), *cuts]),
+            start=np.concatenate([[0], np.cumsum([own.size for own in cuts])]).astype(np.int64),
+            others=tuple((place, one) for place, one in enumerate(columns) if one.cuts is None),
+        )
+
+    def read(self, table: Table) -> Bins:
+        """Return the bin of each cell, column by row; raise BadCell, with the column of the table, for other cells."""
+        bins = np.empty((self.width, table.rows), dtype=np.uint8)
+        if self.numeric:
+            try:
+                numbers = table.numbers(self.numeric)
+            except BadCell as bad:
+                bad.column = self.numeric[bad.column]
+                raise
+            kernels.scoring.find_bins(numbers, self.cuts, self.start, self.place, bins)
+        for place, column in self.others:
+            bins[place] = column.encode(table)
+        return bins
 
 
 @dataclass(frozen=True)
@@ -97,9 +140,17 @@ class Corrections(PickledFields):
     folds: int
     hashed: int
 
-    def read(self, table: Readable) -> Bins:
+    def read(self, table: Table) -> Bins:
         """Return the bin of each cell of a table, column by row."""
-        return bins_of(self.columns, table)
+        return self._reader.read(table)
+
+    @cached_property
+    def _reader(self) -> BinReader:
+        return BinReader.of(self.columns)
+
+    @cached_property
+    def _lanes(self) -> Floats:
+        return in_lanes(self.values)
 
     def add_to(self, bins: Bins, out: Floats, unknown: Flags | None = None) -> None:
         """Add the corrections of each row to out[row, class].
@@ -109,14 +160,10 @@ class Corrections(PickledFields):
         """
         whole, partial = _partition_rows(unknown)
         if whole is None:
-            kernels.correction_tables.add_corrections(
-                bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out
-            )
+            kernels.correction_tables.add_corrections(bins, self.tests, self._lanes, out)
             return
-        part, room = out[whole], np.empty(whole.size, dtype=np.int64)
-        kernels.correction_tables.add_corrections(
-            np.ascontiguousarray(bins[:, whole]), self.tests, self.values, room, part
-        )
+        part = out[whole]
+        kernels.correction_tables.add_corrections(np.ascontiguousarray(bins[:, whole]), self.tests, self._lanes, part)
         out[whole] = part  # added one by one, so that a single row gives the same bits
         assert unknown is not None, "some cells are"
         holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, out.shape[1]))
@@ -309,15 +356,15 @@ def _partition_rows(unknown: Flags | None) -> tuple[Integers | None, Integers]:
     return np.flatnonzero(~partial), np.flatnonzero(partial)
 
 
-def bins_of(columns: Sequence[CorrectedColumn], table: Readable) -> Bins:
+def bins_of(columns: Sequence[CorrectedColumn], table: Table) -> Bins:
     """Return the bin of each cell, column by row."""
-    return np.stack([column.read(table) for column in columns])
+    return BinReader.of(columns).read(table)
 
 
 def sums_of_values(bins: Bins, tests: Integers, values: Floats) -> Floats:
     """Return the sum of table values for each row, row by class."""
-    out, room = np.zeros((bins.shape[1], values.shape[2])), np.empty(bins.shape[1], dtype=np.int64)
-    kernels.correction_tables.add_corrections(np.ascontiguousarray(bins), tests, values, room, out)
+    out = np.zeros((bins.shape[1], values.shape[2]))
+    kernels.correction_tables.add_corrections(np.ascontiguousarray(bins), tests, in_lanes(values), out)
     return out
 
 

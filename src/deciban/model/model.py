@@ -60,9 +60,6 @@ MAX_UNCOMPILED_SCORES = 1 << 15
 # Evidence below minus this for every class leaves too few digits for the other blocks.
 VAST_EVIDENCE = 1e6
 
-# Up to this many classes, a loop over classes is faster than NumPy's reduction over a short axis.
-FEW_CLASSES = 16
-
 
 @dataclass(frozen=True)
 class Model:
@@ -178,9 +175,7 @@ class Model:
         else:
             apart = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
             self._score(table, first_row, self._part_weights, self.schema.block_slots, full, apart)
-            apart = self.cap_weighted_evidence(apart, self.cap)
-            for b in range(apart.shape[1]):  # fixed order, so that a single row gives the same bits
-                out[:, 0] += apart[:, b]
+            self._limit(apart, self.cap, out[:, 0])
         if self.corrections is not None:
             self.corrections.add_to(self._bins(table, first_row), out[:, 0], self.unknown_corrected_cells(known))
         joint = out[:, 0]
@@ -216,7 +211,7 @@ class Model:
             raise bad.as_error(self.schema.column_name(bad.column), first_row) from None
 
     def cap_weighted_evidence(self, weighted: Floats, cap: float) -> Floats:
-        """Return the weighted evidence, limited to the cap below the best class.
+        """Limit the weighted evidence to the cap below the best class, in place, and return it.
 
         Evidence that exceeds the cap is made relative to the best class. If every class has probability 0, it becomes
         0. Texts and word counts are not capped, because they consist of many words.
@@ -232,22 +227,18 @@ class Model:
         -------
         ndarray of shape (n_rows, n_blocks, n_classes)
         """
-        return weighted if cap == np.inf else self._limit(weighted, cap)[0]
+        if cap < np.inf:
+            self._limit(weighted, cap, np.zeros(weighted.shape[::2]))
+        return weighted
 
-    def _limit(self, weighted: Floats, cap: float) -> tuple[Floats, Flags]:
-        """Return the limited evidence and the flags of limited blocks, row by block.
+    def _limit(self, weighted: Floats, cap: float, total: Floats) -> Flags:
+        """Limit the evidence in place and add it to `total`; return the flags of limited blocks, row by block.
 
         A block is also limited if its evidence is so large for every class that other blocks would be rounded away.
         """
-        lowest, top = _reduce_classes(np.minimum, weighted), _reduce_classes(np.maximum, weighted)
-        beyond = np.asarray((~(lowest >= top - cap) | (top < -VAST_EVIDENCE)) & ~self._word_blocks)
-        if not beyond.any():
-            return weighted, beyond
-        best, limited = top[beyond][:, None], weighted.copy()
-        with np.errstate(invalid="ignore"):
-            below = np.where(best == -np.inf, 0.0, weighted[beyond] - best)
-        limited[beyond] = np.maximum(below, -cap)
-        return limited, beyond
+        beyond = np.empty(weighted.shape[:2], dtype=np.bool_)
+        kernels.scoring.limit_blocks(weighted, cap, VAST_EVIDENCE, self._word_blocks, beyond, total)
+        return beyond
 
     @cached_property
     def _word_blocks(self) -> Flags:
@@ -316,7 +307,8 @@ class Model:
         """
         if self.cap == np.inf:
             return values, None
-        limited, beyond = self._limit(self._weights_above_0 * values, self.cap)
+        limited = self._weights_above_0 * values
+        beyond = self._limit(limited, self.cap, np.zeros(values.shape[::2]))
         return np.where(beyond[:, :, None], limited / self._weights_above_0, values), beyond
 
     @cached_property
@@ -538,17 +530,6 @@ class Evidence:
     def impossible(self) -> Flags:
         """True for rows to which every class gives probability 0; their posterior is the prior."""
         return np.asarray(self.log_joint.max(axis=1) == -np.inf)
-
-
-def _reduce_classes(lesser: np.ufunc, weighted: Floats) -> Floats:
-    """Return the minimum (or with `np.maximum` the maximum) over classes, row by block; NaN propagates."""
-    classes = weighted.shape[2]
-    if classes > FEW_CLASSES:
-        return np.asarray(lesser.reduce(weighted, axis=2))
-    found = weighted[:, :, 0].copy()
-    for c in range(1, classes):  # several times as fast as a reduction over so short an axis
-        lesser(found, weighted[:, :, c], out=found)
-    return found
 
 
 def concatenate_evidence(parts: Sequence[Evidence]) -> Evidence:

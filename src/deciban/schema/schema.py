@@ -199,7 +199,7 @@ class Schema(PickledFields):
         """Return the name of a column; x0, x1, … if columns have no names."""
         return self.names[column] if self.names is not None else f"x{column}"
 
-    @property
+    @cached_property
     def column_types(self) -> dict[str, str]:
         """Arrow type of each named column when it was learned."""
         return dict(zip(self.names or (), self.types or (), strict=False))

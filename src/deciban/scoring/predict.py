@@ -66,15 +66,15 @@ def score_rows(
     fitted: Fitted, X: Any, finish: Finish, full: bool = False, model: Model | None = None
 ) -> npt.NDArray[Any]:
     """Return finish(log joint, log prior) for all rows of any source, by one and the same model."""
-    model = fitted.model if model is None else model
-
-    def score(table: Table, first_row: int, shown: Table | None = None) -> npt.NDArray[Any]:
-        aligned = model.schema.table_as_learned(table, first_row)
-        return np.asarray(score_table(model, aligned, finish, full, fitted.settings.threads, first_row))
-
+    model, threads = fitted.model if model is None else model, fitted.settings.threads
     source = open_for_model(fitted, X)
     if not isinstance(source, Source):
-        return score(source, 0)
+        return np.asarray(score_table(model, model.schema.table_as_learned(source), finish, full, threads))
+
+    def score(table: Table, first_row: int, shown: Table) -> npt.NDArray[Any]:
+        aligned = model.schema.table_as_learned(table, first_row)
+        return np.asarray(score_table(model, aligned, finish, full, threads, first_row))
+
     return np.concatenate(list(_each_piece(fitted, source, score, others_as_text=True)))
 
 

@@ -17,6 +17,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+import numpy as np
+
 from deciban.errors import Argument, DataError, Place, UsageError
 from deciban.sources.addresses import SCHEMES, Address
 from deciban.sources.arrow import (
@@ -78,6 +80,8 @@ def kind_of_rows(data: Any, files: bool = False) -> Kind:
 
     files: True if texts in a list are names of files (as paths always are); else each is a row.
     """
+    if type(data) is np.ndarray:
+        return "memory"
     if isinstance(data, Source):
         return "source"
     if isinstance(data, str):

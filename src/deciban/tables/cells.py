@@ -82,11 +82,21 @@ DAY_MICROSECONDS = 86_400e6
 SECOND_MICROSECONDS = 1e6
 
 
+# Frequent types that are stored in one way.
+PLAIN_TYPES = frozenset({"double", "int64", "string", "bool"})
+
+
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """Return the type of cells regardless of how they are stored (dictionaries, views, large strings)."""
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
     return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
+
+
+def type_name(kind: pa.DataType) -> str:
+    """Return the name of the type of cells regardless of how they are stored."""
+    name = str(kind)
+    return name if name in PLAIN_TYPES else str(plain_type(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -342,6 +352,8 @@ def marker_note(cells: pa.ChunkedArray, written: CellFormat) -> str:
 def as_numbers(array: pa.Array, column: int = 0) -> Floats:
     """Convert cells to doubles, NaN for missing cells. Dates and times count from their origin."""
     kind = array.type
+    if pa.types.is_float64(kind):
+        return np.asarray(array.to_numpy(zero_copy_only=False))
     if pa.types.is_dictionary(kind):
         array = as_values(array, column)
         kind = array.type
@@ -364,10 +376,7 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
         return _ticks(array.cast(pa.time64("us"), safe=False)) / SECOND_MICROSECONDS
     if pa.types.is_duration(kind):
         return _ticks(array.cast(pa.duration("us"), safe=False)) / SECOND_MICROSECONDS
-    if pa.types.is_decimal(kind):
-        array = as_doubles(array)
-    elif not pa.types.is_float64(kind):
-        array = array.cast(pa.float64(), safe=False)
+    array = as_doubles(array) if pa.types.is_decimal(kind) else array.cast(pa.float64(), safe=False)
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
@@ -422,8 +431,10 @@ def fits(kind: str, learned: str) -> bool:
 
     A column learned as text accepts any type here; families check that themselves.
     """
+    if kind in (learned, "null"):
+        return True
     wanted, found = kind_of(learned), kind_of(kind)
-    if kind in (learned, "null") or wanted in ("", "VARCHAR"):
+    if wanted in ("", "VARCHAR"):
         return True
     return found == wanted or found in TAKEN_AS_WELL.get(wanted, ())
 

@@ -34,7 +34,7 @@ def as_table(data: Any) -> Table:
     Data frames are objects with `__arrow_c_stream__`. Arrow types, missing cells and column names are kept.
     """
     if type(data) is np.ndarray:
-        return _texts(data) or _array(data)
+        return (_texts(data) if data.ndim == 1 else None) or _array(data)
     if isinstance(data, Matrix | SparseMatrix | Frame):
         return data
     if (package := type(data).__module__.partition(".")[0]) in NOT_IN_MEMORY:
@@ -123,15 +123,21 @@ def _is_pandas(data: Any) -> bool:
 
 def _pandas(data: Any) -> Frame:
     """Return the columns of a pandas frame. The index is dropped; integer names 0, 1, ... count as unnamed."""
-    names = [str(name) for name in data.columns]
-    arrays = [_series(data.iloc[:, j], name) for j, name in enumerate(names)]
-    unnamed = [name for name in data.columns if isinstance(name, int)] == list(range(len(names)))
+    given, kinds = data.columns.tolist(), set(data.dtypes)
+    names = [str(name) for name in given]
+    if len(kinds) == 1 and isinstance(kind := kinds.pop(), np.dtype) and kind.kind in "fiu":
+        arrays = [_arrow(column, name) for column, name in zip(data.to_numpy().T, names, strict=True)]
+    else:
+        arrays = [_series(column, name) for (_, column), name in zip(data.items(), names, strict=True)]
+    unnamed = [name for name in given if isinstance(name, int)] == list(range(len(names)))
     return _make_frame(names, arrays, named=not unnamed)
 
 
 def _series(column: Any, name: str) -> pa.Array:
     """Return a pandas column. Categories that Arrow cannot store (intervals, periods) become text."""
     try:
+        if isinstance(column.dtype, np.dtype):
+            return pa.array(column.to_numpy(), from_pandas=True)
         if hasattr(column.dtype, "fill_value"):  # a sparse column
             column = column.sparse.to_dense()
         if getattr(column.dtype, "categories", None) is not None:

@@ -6,15 +6,15 @@ where these would be slow or raise.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deciban.errors import BadCell, DataError
-from deciban.tables.cells import as_numbers, is_text, plain_type
+from deciban.tables.cells import as_numbers, is_text, type_name
 from deciban.tables.row_sampling import RowHashes, content_hashes, matrix_hashes, sparse_hashes
 from deciban.util.arrays import Flags, Floats, Integers, Numbers, kernel_view
 from deciban.util.sparse import SparseRows
@@ -24,6 +24,9 @@ Name = TypeVar("Name", bound=Hashable)
 
 # Name of a placeholder column of missing cells for rows without columns: Arrow and DuckDB need one.
 NO_COLUMN = " "
+
+# Frames with at most this many cells keep their columns as numbers, once they are read: 32 MB.
+MAX_KEPT_CELLS = 1 << 22
 
 
 class Readable(Protocol):
@@ -108,15 +111,17 @@ class Matrix:
 
     def _kernel_array(self, columns: Sequence[int], whole: type[np.generic]) -> Numbers:
         """Return the columns, integers converted to `whole`: kernels are compiled for few types."""
-        array = self.array if _is_all(columns, self.width) else self.array[:, list(columns)]
+        array = self.array if len(columns) == self.array.shape[1] else _take_columns(self.array, columns)
         kind = array.dtype
+        if kind.char in "df" and kind.isnative:
+            return kernel_view(array)  # type: ignore[return-value]  # the dtype is a float
         if kind == np.uint64 and whole is np.int64 and array.size and array.max() >= np.uint64(1 << 63):
             row, column = (int(i) for i in np.argwhere(array >= np.uint64(1 << 63))[0])
             raise BadCell(column, row, f"found {int(array[row, column])}, beyond 2**63", "convert the column to text")
-        if kind not in (np.float64, np.float32):
-            array = array.astype(np.float64 if kind.kind == "f" else whole, copy=False)
-        elif not kind.isnative:
+        if kind.char in "df":
             array = array.astype(kind.newbyteorder("="))
+        else:
+            array = array.astype(np.float64 if kind.kind == "f" else whole, copy=False)
         return kernel_view(array)  # type: ignore[return-value]  # the dtype is a float or `whole`
 
 
@@ -165,7 +170,7 @@ class Frame:
     table: pa.Table
     named: bool = True
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...] | None:
         return tuple(self.table.column_names) if self.named else None
 
@@ -173,10 +178,10 @@ class Frame:
     def width(self) -> int:
         return int(self.table.num_columns)
 
-    @property
+    @cached_property
     def types(self) -> tuple[str, ...]:
         """Type of each column, regardless of how its cells are stored."""
-        return tuple(str(plain_type(kind)) for kind in self.table.schema.types)
+        return tuple(map(type_name, self.table.schema.types))
 
     @property
     def rows(self) -> int:
@@ -185,7 +190,8 @@ class Frame:
     @property
     def has_no_cells(self) -> bool:
         """True if rows contain no information, not even a column."""
-        return bool(self.table.column_names == [NO_COLUMN] and self.table[0].null_count == self.rows)
+        alone = self.width == 1 and self.table.column_names == [NO_COLUMN]
+        return alone and bool(self.table[0].null_count == self.rows)
 
     @property
     def text_bytes(self) -> int:
@@ -212,10 +218,55 @@ class Frame:
         return Frame(pa.table(columns, names=list(names)), self.named)
 
     def numbers(self, columns: Sequence[int]) -> Floats:
-        cells = np.empty((self.rows, len(columns)))
+        if self._matrix is not None:
+            return self._matrix if columns == self._all_columns else _take_columns(self._matrix, columns)
+        cells, kept = np.empty((self.rows, len(columns))), self._kept
         for k, column in enumerate(columns):
-            cells[:, k] = as_numbers(self._array(column), k)
+            found = kept[column] if column in kept else as_numbers(self._array(column), k)
+            if self.rows * self.width <= MAX_KEPT_CELLS:
+                kept[column] = found
+            cells[:, k] = found
         return cells
+
+    # Families, bins and missing cells need the same numbers, so those of small tables are kept.
+
+    @cached_property
+    def _matrix(self) -> Floats | None:
+        """All cells as numbers, if no column has another type and the table is small."""
+        batches = self.table.to_batches() if 0 < self.rows * self.width <= MAX_KEPT_CELLS else []
+        if len(batches) != 1:
+            return None
+        try:
+            cells = batches[0].to_tensor(null_to_nan=True, row_major=True).to_numpy()
+        except pa.ArrowTypeError:
+            return None
+        return cells if cells.dtype == np.float64 else None
+
+    @cached_property
+    def _kept(self) -> dict[int, Floats]:
+        return {}
+
+    @cached_property
+    def _all_columns(self) -> tuple[int, ...]:
+        return tuple(range(self.width))
+
+    def missing(self) -> Flags | None:
+        """Return a mask of the missing cells, row by column; None if no cell is missing."""
+        if self._matrix is not None:
+            found = np.isnan(self._matrix)
+            return found if found.any() else None
+        missing: Flags | None = None
+        for place, column in enumerate(self.table.columns):
+            if pa.types.is_floating(column.type):
+                nulls = np.isnan(self.numbers((place,))[:, 0])
+            elif column.null_count:
+                nulls = column.is_null().to_numpy()
+            else:
+                continue
+            if nulls.any():
+                missing = np.zeros((self.rows, self.width), dtype=np.bool_) if missing is None else missing
+                missing[:, place] = nulls
+        return missing
 
     def values(self, columns: Sequence[int]) -> list[pa.Array]:
         return [self._array(column) for column in columns]
@@ -241,17 +292,7 @@ def missing_cells(table: Table) -> Flags | None:
     if isinstance(table, Matrix):
         found = np.isnan(table.array) if table.array.dtype.kind == "f" else None
         return None if found is None or not found.any() else np.asarray(found)
-    if not isinstance(table, Frame):
-        return None
-    missing: Flags | None = None
-    for place, column in enumerate(table.table.columns):
-        if not column.null_count and not pa.types.is_floating(column.type):
-            continue
-        nulls = pc.is_null(column, nan_is_null=True).to_numpy()
-        if nulls.any():
-            missing = np.zeros((table.rows, table.width), dtype=np.bool_) if missing is None else missing
-            missing[:, place] = nulls
-    return missing
+    return table.missing() if isinstance(table, Frame) else None
 
 
 def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
@@ -318,6 +359,11 @@ def find_duplicate(names: Iterable[Name]) -> Name | None:
             return name
         seen.add(name)
     return None
+
+
+def _take_columns(array: npt.NDArray[Any], columns: Sequence[int]) -> npt.NDArray[Any]:
+    """Return the columns as a C-ordered matrix; indexing with a list would return another order."""
+    return array.take(np.asarray(columns, dtype=np.intp), axis=1)
 
 
 def _is_all(columns: Sequence[int], width: int) -> bool:

@@ -82,13 +82,13 @@ def kernel_view(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
 
 
 def in_lanes(table: Floats) -> Floats:
-    """Return `table` padded with columns of zeros to a multiple of LANES, and aligned to cache lines."""
-    rows, columns = table.shape
-    width = columns + -columns % LANES
-    room = np.zeros(rows * width + CACHE_LINE // 8)
+    """Return `table` with its last axis padded with zeros to a multiple of LANES, and aligned to cache lines."""
+    shape = (*table.shape[:-1], table.shape[-1] + -table.shape[-1] % LANES)
+    size = int(np.prod(shape))
+    room = np.zeros(size + CACHE_LINE // 8)
     first = -room.ctypes.data % CACHE_LINE // 8
-    padded = room[first : first + rows * width].reshape(rows, width)
-    padded[:, :columns] = table
+    padded = room[first : first + size].reshape(shape)
+    padded[..., : table.shape[-1]] = table
     return padded
 
 
