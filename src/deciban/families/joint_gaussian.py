@@ -341,7 +341,7 @@ class JointNormal(BaseLikelihood):
         varies = self.whitened.columns
         center, unit, mean = self.center[varies], self.unit[varies], np.ascontiguousarray(self.mean[:, varies])
         covariance = np.ascontiguousarray(self.covariance[:, varies][:, :, varies])
-        kept, root = np.empty(varies.size, dtype=np.int64), np.empty((varies.size + 1, varies.size))
+        kept, root = np.empty(varies.size, dtype=np.int64), np.empty((len(covariance), varies.size + 1, varies.size))
         normals = kernels.scoring.JointNormals(
             center=center, unit=unit, covariance=covariance, group=self.group, mean=mean
         )

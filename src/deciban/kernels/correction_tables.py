@@ -52,10 +52,13 @@ def add_partial_corrections(
 ) -> None:
     """Add the mean value of the cells that agree with the known columns of each row to out[row, class], for all tables.
 
-    unknown: flags of unknown cells, column by row. weight: weight of each cell, table by cell. mean: scratch space, one
-    number per class. A table without known columns adds nothing.
+    unknown: flags of unknown cells, column by row. weight: weight of each cell, table by cell. mean: scratch space (cell,
+    class) for the means of a table, which rows with the same unknown columns share. A table without known columns adds
+    nothing.
     """
+    averaged = np.empty(mean.shape[0], dtype=np.int64)  # the questions over which a mean was taken
     for t in range(tests.shape[0]):
+        averaged[:] = 0
         for i in range(codes.shape[1]):
             cell, free, asked = 0, 0, 0
             for level in range(tests.shape[1]):
@@ -73,19 +76,23 @@ def add_partial_corrections(
                 for k in range(values.shape[2]):
                     out[i, k] += values[t, cell, k]
                 continue
-            total, some = 0.0, free
-            for k in range(mean.size):
-                mean[k] = 0.0
-            while True:
-                amount = weight[t, cell + some]
-                total += amount
-                for k in range(mean.size):
-                    mean[k] += amount * values[t, cell + some, k]
-                if some == 0:
-                    break
-                some = (some - 1) & free
-            for k in range(mean.size):
-                out[i, k] += mean[k] / total
+            if averaged[cell] != free:
+                averaged[cell] = free
+                total, some = 0.0, free
+                for k in range(mean.shape[1]):
+                    mean[cell, k] = 0.0
+                while True:
+                    amount = weight[t, cell + some]
+                    total += amount
+                    for k in range(mean.shape[1]):
+                        mean[cell, k] += amount * values[t, cell + some, k]
+                    if some == 0:
+                        break
+                    some = (some - 1) & free
+                for k in range(mean.shape[1]):
+                    mean[cell, k] /= total
+            for k in range(mean.shape[1]):
+                out[i, k] += mean[cell, k]
 
 
 @compile_kernel

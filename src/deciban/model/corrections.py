@@ -31,9 +31,6 @@ OTHER_BIN = 1
 # Weight added to each cell of a table when its values are averaged, so that no cell is empty.
 CELL_PRIOR_WEIGHT = 1e-6
 
-# Number of tables processed at a time, to limit memory.
-TABLES_PER_CHUNK = 64
-
 Bins = npt.NDArray[np.uint8]
 
 
@@ -120,7 +117,7 @@ class Corrections(PickledFields):
         out[whole] = part  # added one by one, so that a single row gives the same bits
         assert unknown is not None, "some cells are"
         holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, out.shape[1]))
-        mean, codes = np.empty(out.shape[1]), np.ascontiguousarray(bins[:, partial])
+        mean, codes = np.empty(self.values.shape[1:]), np.ascontiguousarray(bins[:, partial])
         kernels.correction_tables.add_partial_corrections(
             codes, holed, self.tests, self.values, self._cell_weights, mean, part
         )
@@ -205,17 +202,26 @@ class Corrections(PickledFields):
     def importance(self) -> Floats:
         """Mean absolute effect of each column on the log-odds, in nats.
 
-        The effects of a column in all tables are averaged over the training rows and summed.
+        The effect of a column in a table is the difference between the value of a cell and the mean of the cells that
+        differ in this column only, averaged over the training rows. The effects in all tables are summed.
         """
-        found = np.zeros(len(self.columns))
-        for first in range(0, len(self.tests), TABLES_PER_CHUNK):
-            some = slice(first, first + TABLES_PER_CHUNK)
-            rows, asked = self.rows[some], self.tests[some, :, 0]
-            shares = cell_shares(self.tests[some], self.values[some], rows)
-            size = np.abs(shares - shares.mean(axis=3, keepdims=True)).sum(axis=3)
-            weight = rows / np.maximum(rows.sum(axis=1, keepdims=True), CELL_PRIOR_WEIGHT)
-            each = np.einsum("tc,tcl->tl", weight, size)
-            found += sum_at(asked[asked >= 0], each[asked >= 0], len(self.columns))
+        found, asked, players = np.zeros(len(self.columns)), self.tests[:, :, 0], _players(self.tests)
+        used = (asked >= 0).sum(axis=1)
+        for levels in np.unique(used[used > 0]).tolist():
+            here = np.flatnonzero(used == levels)
+            weight = self._cell_weights[here, : 1 << levels, None]
+            sums = np.concatenate([weight, weight * self.values[here, : 1 << levels]], axis=2)
+            for level in range(levels):
+                own = np.flatnonzero(players[here, level] == level)
+                part = sums[own]
+                for other in range(level, levels):
+                    same = np.flatnonzero(players[here[own], other] == level)
+                    split = part[same].reshape(same.size, 1 << other, 2, (part.shape[2] << levels) >> (other + 1))
+                    part[same] = np.repeat(split.sum(axis=2), 2, axis=1).reshape(same.size, *part.shape[1:])
+                change = self.values[here[own], : 1 << levels] - part[:, :, 1:] / part[:, :, :1]
+                size = np.abs(change - change.mean(axis=2, keepdims=True)).sum(axis=2)
+                each = (weight[own, :, 0] * size).sum(axis=1) / weight[own, :, 0].sum(axis=1)
+                found += sum_at(asked[here[own], level], each, found.size)
         return found
 
     def top_column_sets(self, size: int, max_sets: int) -> list[tuple[int, ...]]:

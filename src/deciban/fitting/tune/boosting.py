@@ -78,7 +78,7 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
     first = grow(search, rows, fold, start, seed=0)
     second = grow(search, rows, fold, np.broadcast_to(prior, start.shape), seed=1)
     scores = np.stack([start - prior + first.left_out, second.left_out], axis=1)
-    scale, bias = maximize(center(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), CORRECTIONS.scale_rows)
+    scale, bias = maximize(center(scores), rows, np.array([1.0, 0.0]), CORRECTIONS.scale_rows)
     corrections, mean = _join_series(columns, hashed, search.bins, rows, (first, second), scale)
     accuracy, log_loss = compute_metrics(np.einsum("nbk,b->nk", scores, scale) + prior + bias, rows)
     return replace(
@@ -198,7 +198,7 @@ def _learn_weights_by_fold(
     def without(left_out: int) -> tuple[Floats, Floats]:
         here = np.flatnonzero(fold[few] != left_out)
         others = replace(rows, labels=rows.labels[few[here]], weights=rows.weights[few[here]])
-        return learn_weights(evidence[here], others, tuning.weight_groups)
+        return learn_weights(evidence[here], others, tuning.weight_groups, (tuning.weights, tuning.bias))
 
     return list(map_in_threads(without, range(CORRECTIONS.folds), rows.threads))
 
