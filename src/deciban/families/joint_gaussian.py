@@ -576,7 +576,8 @@ class Downdate:
         share = self.shares[rows.labels][:, None]
         least = (1.0 - self.mix) * share * own + self.mix * self.shares[-1] * pooled
         sure &= least.min(axis=1) > self.floor
-        found, scratch = np.zeros(whole.shape), np.empty((self.unit.size + 2, self.unit.size))
+        found = np.zeros(whole.shape)
+        room = np.empty(kernels.left_out.count_slots(self.unit.size) * kernels.left_out.FACTORED_ROWS)
         joint = kernels.left_out.JointClasses(
             weight=self.weight,
             mean=self.mean,
@@ -587,8 +588,8 @@ class Downdate:
             degrees=freedom,
             ddof=self.ddof,
         )
-        removed = np.where(sure, rows.removed, 0.0)
-        kernels.left_out.score_cholesky(z, rows.labels, removed, joint, constant, whole, scratch, found)
+        removed, order = np.where(sure, rows.removed, 0.0), np.argsort(rows.labels, kind="stable")
+        kernels.left_out.score_cholesky(z, order, rows.labels, removed, joint, constant, whole, room, found)
         return found, sure
 
     @staticmethod

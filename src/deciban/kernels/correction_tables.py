@@ -52,9 +52,9 @@ def add_partial_corrections(
 ) -> None:
     """Add the mean value of the cells that agree with the known columns of each row to out[row, class], for all tables.
 
-    unknown: flags of unknown cells, column by row. weight: weight of each cell, table by cell. mean: scratch space (cell,
-    class) for the means of a table, which rows with the same unknown columns share. A table without known columns adds
-    nothing.
+    unknown: flags of unknown cells, column by row. weight: weight of each cell, table by cell. mean: scratch space, cell
+    by class, for the means of a table, which rows with the same unknown columns share. A table without known columns
+    adds nothing.
     """
     averaged = np.empty(mean.shape[0], dtype=np.int64)  # the questions over which a mean was taken
     for t in range(tests.shape[0]):
