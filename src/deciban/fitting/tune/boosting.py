@@ -19,7 +19,7 @@ from deciban.fitting.tune.binning import bin_columns, measure_associations
 from deciban.fitting.tune.hyperparameters import CORRECTIONS, WEIGHTS
 from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows, assign_folds
-from deciban.fitting.tune.weights import center, compute_metrics, learn_weights, maximize
+from deciban.fitting.tune.weights import WeightSearch, center, compute_metrics, maximize
 from deciban.model.corrections import Bins, CorrectedColumn, Corrections, bins_of, cells_of, sums_of_values
 from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
@@ -193,12 +193,12 @@ def _learn_weights_by_fold(
     """
     if len(tuning.schema.block_names) > WEIGHTS.max_blocks:
         return [(tuning.weights, tuning.bias)] * CORRECTIONS.folds
-    evidence = center(evidence)
+    part = replace(rows, labels=rows.labels[few], weights=rows.weights[few])
+    search = WeightSearch.of(center(evidence), part, tuning.weight_groups)
 
     def without(left_out: int) -> tuple[Floats, Floats]:
-        here = np.flatnonzero(fold[few] != left_out)
-        others = replace(rows, labels=rows.labels[few[here]], weights=rows.weights[few[here]])
-        return learn_weights(evidence[here], others, tuning.weight_groups, (tuning.weights, tuning.bias))
+        weights = np.where(fold[few] == left_out, 0.0, part.weights)
+        return search.learn(weights, (tuning.weights, tuning.bias))
 
     return list(map_in_threads(without, range(CORRECTIONS.folds), rows.threads))
 

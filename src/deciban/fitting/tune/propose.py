@@ -10,7 +10,7 @@ from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.tune.candidates import choose_families, choose_joint_gaussians, choose_texts
 from deciban.fitting.tune.hyperparameters import SAMPLING, WEIGHTS
 from deciban.fitting.tune.rows import Rows
-from deciban.fitting.tune.weights import learn_weights, measure_left_out
+from deciban.fitting.tune.weights import center, learn_weights, measure_left_out
 from deciban.model.counts import Counts
 from deciban.model.model import estimate
 from deciban.model.tuning import Tuning
@@ -104,6 +104,7 @@ def refit_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = Tr
 
 def set_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Floats, left_out: LeftOutRows) -> Tuning:
     """Return the tuning with weights learned from this evidence, and with its metrics."""
+    evidence = center(evidence)
     weights, bias = learn_weights(evidence, rows, tuning.weight_groups)
     accuracy, log_loss = measure_left_out(evidence, rows, weights, bias, class_weight, left_out.removed)
     copies = rows.copies.extra
@@ -148,6 +149,7 @@ def learn_shared_weight(tuning: Tuning, rows: Rows, counts: Counts, learned: boo
     for p, (group, statistic) in enumerate(zip(schema.groups, counts.statistics, strict=True)):
         cells = group.family.read(rows.table, group.columns)
         group.family.score_left_out(statistic, cells, left_out, schema.shared_slots[p], evidence)
+    evidence = center(evidence)
     shared, bias = learn_weights(evidence, rows, np.zeros(1, dtype=np.int64))
     accuracy, log_loss = measure_left_out(evidence, rows, shared, bias, counts.class_weight, left_out.removed)
     weights = np.full(len(schema.block_names), shared[0])

@@ -1,7 +1,7 @@
 """Learn the weight of the evidence of each block."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ import scipy
 from deciban.fitting.tune.hyperparameters import WEIGHTS
 from deciban.fitting.tune.rows import Rows
 from deciban.model.model import log_normalize
-from deciban.util.arrays import Flags, Floats, Integers
+from deciban.util.arrays import Codes, Flags, Floats, Integers
 
 
 def learn_weights(
@@ -19,19 +19,37 @@ def learn_weights(
     """Return the weights (not negative) and the bias with the highest penalized likelihood of the labels.
 
     First one weight per group of blocks is learned, then one per block, drawn to that of its group. Blocks of group -1
-    are drawn to 0. start: weights and bias from which the search starts; they change nothing but its time.
+    are drawn to 0. evidence: centered. start: weights and bias from which the search starts; they change nothing but
+    its time.
     """
-    evidence = center(evidence)
-    groups = [evidence[:, group == g].sum(axis=1) for g in range(group.max(initial=-1) + 1)]
-    target = np.zeros(group.size)
-    bias = np.zeros(rows.classes)
-    if groups:
-        together = np.stack(groups, axis=1)
-        shared, bias = maximize(together, rows, np.full(len(groups), group.size**-0.5), WEIGHTS.group_rows)
-        target = np.where(group >= 0, shared[group], 0.0)
-    if group.size == len(groups):
-        return target, bias
-    return maximize(evidence, rows, target, WEIGHTS.block_rows, (target, bias) if start is None else start)
+    return WeightSearch.of(evidence, rows, group).learn(rows.weights, start)
+
+
+@dataclass(frozen=True)
+class WeightSearch:
+    """Search for weights of the same evidence by rows of different weights; see `learn_weights`."""
+
+    group: Integers
+    together: "WeightProblem | None"
+    apart: "WeightProblem"
+
+    @classmethod
+    def of(cls, evidence: Floats, rows: Rows, group: Integers) -> Self:
+        groups = [evidence[:, group == g].sum(axis=1) for g in range(group.max(initial=-1) + 1)]
+        expected = np.full(len(groups), group.size**-0.5)
+        together = WeightProblem.of(np.stack(groups, axis=1), rows, expected, WEIGHTS.group_rows) if groups else None
+        return cls(group, together, WeightProblem.of(evidence, rows, np.zeros(group.size), WEIGHTS.block_rows))
+
+    def learn(self, weights: Floats, start: tuple[Floats, Floats] | None = None) -> tuple[Floats, Floats]:
+        """Return the weights of the blocks and the bias for rows with these weights."""
+        target, bias = self.apart.target, np.zeros(self.apart.log_prior.size)
+        if self.together is not None:
+            shared, bias = self.together.reweigh(weights).solve()
+            target = np.where(self.group >= 0, shared[self.group], 0.0)
+            if self.group.size == shared.size:
+                return target, bias
+        problem = replace(self.apart.reweigh(weights), target=target)
+        return problem.solve((target, bias) if start is None else start)
 
 
 def measure_left_out(
@@ -39,9 +57,10 @@ def measure_left_out(
 ) -> tuple[float, float]:
     """Return the accuracy and the log-loss of rows, each scored by the others.
 
-    class_weight: weight of each class in all counted rows. removed: how much of each row is left out of it.
+    evidence: centered. class_weight: weight of each class in all counted rows. removed: how much of each row is left
+    out of it.
     """
-    joint = np.einsum("nkc,k->nc", center(evidence), weights) + rows.log_prior + bias
+    joint = np.einsum("nkc,k->nc", evidence, weights) + rows.log_prior + bias
     return compute_metrics(use_prior_of_others(joint, rows, class_weight[rows.labels], removed), rows)
 
 
@@ -73,31 +92,9 @@ def center(evidence: Floats) -> Floats:
     return np.asarray(finite - finite.mean(axis=2, keepdims=True))
 
 
-def maximize(
-    evidence: Floats, rows: Rows, target: Floats, strength: float, start: tuple[Floats, Floats] | None = None
-) -> tuple[Floats, Floats]:
-    """Return the weights and the bias of the highest likelihood, with a penalty on the distance from `target`.
-
-    start: weights and bias from which the search starts; default: `target` and no bias.
-    """
-    problem = WeightProblem.of(evidence, rows, target, strength)
-    blocks, classes = target.size, rows.classes
-    weights, bias = (target, np.zeros(classes)) if start is None else start
-    point = np.concatenate([weights / problem.unit, bias])
-    lower = np.concatenate([np.zeros(blocks), np.full(classes, -np.inf)])
-    if rows.labels.size * classes * blocks**2 + (blocks + classes) ** 3 < WEIGHTS.max_newton_work:
-        point = minimize_newton(problem.evaluate, point, lower)
-    else:
-        solved: Any = scipy.optimize.minimize(  # type: ignore[call-overload]  # stubs stricter than the function
-            lambda point: problem.evaluate(point, curved=False)[:2],
-            point,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(bound, None) for bound in lower],
-            options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6},
-        )
-        point = solved.x
-    return point[:blocks] * problem.unit, point[blocks:]
+def maximize(evidence: Floats, rows: Rows, target: Floats, strength: float) -> tuple[Floats, Floats]:
+    """Return the weights and the bias of the highest likelihood, with a penalty on the distance from `target`."""
+    return WeightProblem.of(evidence, rows, target, strength).solve()
 
 
 def minimize_newton(evaluate: Callable[[Floats], tuple[float, Floats, Floats]], start: Floats, lower: Floats) -> Floats:
@@ -148,12 +145,15 @@ def _solve_bounded(curvature: Floats, slope: Floats, lower: Floats) -> Floats:
 class WeightProblem:
     """Penalized log-loss of the labels, as a function of a point: weights in units of `unit`, and the bias.
 
-    evidence: for each class but the most frequent, relative to that one, in units: class and row by block. share: each
-    row's share of the total weight. target: the weights without data. strength: strength of the penalty, in rows.
+    evidence: for each class but the most frequent, relative to that one, in units: class and row by block. total: the
+    weight of all rows. share: each row's share of it. target: the weights without data. strength: strength of the
+    penalty, in rows.
     """
 
     evidence: Floats
-    rows: Rows
+    labels: Codes
+    log_prior: Floats
+    total: float
     share: Floats
     target: Floats
     strength: float
@@ -161,30 +161,59 @@ class WeightProblem:
 
     @classmethod
     def of(cls, evidence: Floats, rows: Rows, target: Floats, strength: float) -> Self:
-        share, classes = rows.weights / rows.total, rows.classes
+        share, common = rows.weights / rows.total, int(rows.log_prior.argmax())
+        others = [c for c in range(rows.classes) if c != common]
+        apart = np.empty((len(others), *evidence.shape[:2]))
+        for k, c in enumerate(others):
+            np.subtract(evidence[:, :, c], evidence[:, :, common], out=apart[k])
         # scaled by the deviation of each block's evidence, all directions are about equally steep
-        squares = np.einsum("nbk,nbk,n->b", evidence, evidence, share, optimize=True)
-        unit = 1.0 / np.maximum(np.sqrt(squares / classes), 1e-6)
+        squares = np.einsum("knb,knb,n->b", apart, apart, share) / max(len(others), 1)
+        unit = 1.0 / np.maximum(np.sqrt(squares), 1e-6)
         unit = np.minimum(unit, 1.0 / np.sqrt(strength / rows.total))
-        common = int(rows.log_prior.argmax())
-        others = [(evidence[:, :, c] - evidence[:, :, common]) * unit for c in range(classes) if c != common]
-        return cls(np.concatenate(others), rows, share, target, strength, unit)
+        apart *= unit
+        flat = apart.reshape(-1, unit.size)
+        return cls(flat, rows.labels, rows.log_prior, rows.total, share, target, strength, unit)
+
+    def reweigh(self, weights: Floats) -> "WeightProblem":
+        """Return the problem for the same rows with other weights."""
+        total = float(weights.sum())
+        return replace(self, total=total, share=weights / total)
+
+    def solve(self, start: tuple[Floats, Floats] | None = None) -> tuple[Floats, Floats]:
+        """Return the weights and the bias of the least loss; start: default: the target and no bias."""
+        blocks, classes = self.unit.size, self.log_prior.size
+        weights, bias = (self.target, np.zeros(classes)) if start is None else start
+        point = np.concatenate([weights / self.unit, bias])
+        lower = np.concatenate([np.zeros(blocks), np.full(classes, -np.inf)])
+        if self.labels.size * classes * blocks**2 + (blocks + classes) ** 3 < WEIGHTS.max_newton_work:
+            point = minimize_newton(self.evaluate, point, lower)
+        else:
+            solved: Any = scipy.optimize.minimize(  # type: ignore[call-overload]  # stubs stricter than the function
+                lambda point: self.evaluate(point, curved=False)[:2],
+                point,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(bound, None) for bound in lower],
+                options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6},
+            )
+            point = solved.x
+        return point[:blocks] * self.unit, point[blocks:]
 
     def evaluate(self, point: Floats, curved: bool = True) -> tuple[float, Floats, Floats]:
         """Return the loss, its gradient and, if `curved`, its Hessian."""
-        rows, share, total, blocks = self.rows, self.share, self.rows.total, self.unit.size
-        size, common, row = rows.labels.size, int(rows.log_prior.argmax()), np.arange(rows.labels.size)
-        others = np.arange(rows.classes) != common
-        log_joint = np.zeros((size, rows.classes))
+        labels, share, total, blocks = self.labels, self.share, self.total, self.unit.size
+        size, common, row = labels.size, int(self.log_prior.argmax()), np.arange(labels.size)
+        others = np.arange(self.log_prior.size) != common
+        log_joint = np.zeros((size, self.log_prior.size))
         log_joint[:, others] = (self.evidence @ point[:blocks]).reshape(-1, size).T
-        log_joint += rows.log_prior + point[blocks:]
-        posterior, normalizer = log_normalize(log_joint, rows.log_prior)
-        excess = posterior * share[:, None]
-        heavy = excess.copy()
-        excess[row, rows.labels] -= share
+        log_joint += self.log_prior + point[blocks:]
+        posterior, normalizer = log_normalize(log_joint, self.log_prior)
+        heavy = posterior * share[:, None]
+        excess = heavy.copy()
+        excess[row, labels] -= share
         away, bias = point[:blocks] * self.unit - self.target, point[blocks:]
         penalty = 0.5 * (self.strength * float(away @ away) + WEIGHTS.bias_rows * float(bias @ bias)) / total
-        loss = float(share @ (normalizer - log_joint[row, rows.labels])) + penalty
+        loss = float(share @ (normalizer - log_joint[row, labels])) + penalty
         slope = self.evidence.T @ excess[:, others].T.ravel() + self.strength / total * away * self.unit
         slopes = np.concatenate([slope, excess.sum(axis=0) + WEIGHTS.bias_rows / total * bias])
         curvature = self._curvature(posterior, heavy, others) if curved else np.empty(0)
@@ -192,7 +221,7 @@ class WeightProblem:
 
     def _curvature(self, posterior: Floats, heavy: Floats, others: Flags) -> Floats:
         """Return the Hessian of the loss; heavy: posterior times share."""
-        blocks, classes, total = self.unit.size, self.rows.classes, self.rows.total
+        blocks, classes, total = self.unit.size, self.log_prior.size, self.total
         curvature = np.empty((blocks + classes, blocks + classes))
         if classes == 2:
             spread = heavy[:, 0] * posterior[:, 1]
