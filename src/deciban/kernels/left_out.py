@@ -4,8 +4,8 @@ Like the kernels of `scoring`, these add evidence to `out[row, slot[j], class]`.
 row i to leave out; with 0 the row is scored by all counts.
 
 If covariance matrices are shrunk toward their diagonals, a rank-one update is impossible: each row factors its matrix,
-several rows at once. Kernels for texts add evidence to part[row, 0, class] and write `length`, the sum of the amounts of
-the remaining words in each text. A word that occurs in no other text is then not in the vocabulary.
+several rows at once. Kernels for texts add evidence to part[row, 0, class] and write `length`, the sum of the amounts
+of the remaining words in each text. A word that occurs in no other text is then not in the vocabulary.
 """
 
 from typing import Any, NamedTuple

@@ -19,7 +19,7 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.statistics.levels import encode
 from deciban.tables.table import Readable
-from deciban.util.arrays import Flags, Floats, Integers, PickledFields, scatter_to, sum_at
+from deciban.util.arrays import Flags, Floats, Integers, PickledFields, scatter_to
 from deciban.util.text_tables import format_number
 
 # Bin of a missing cell.
@@ -130,15 +130,16 @@ class Corrections(PickledFields):
         """
         total = amounts.sum(axis=1)
         for fold in range(self.folds):
-            here, own = np.flatnonzero(amounts[:, fold]), self.select_fold(fold)
+            here, own = np.flatnonzero(amounts[:, fold]), self._by_fold[fold]
             part = np.zeros((here.size, out.shape[1]))
             holes = None if unknown is None else unknown[:, here]
             own.add_to(np.ascontiguousarray(bins[:, here]), part, holes)
             out[here] += (self.folds * amounts[here, fold] / total[here])[:, None] * part
 
-    def select_fold(self, fold: int) -> "Corrections":
-        """Return the tables that were learned without a fold."""
-        return self._some(self.fold == fold)
+    @cached_property
+    def _by_fold(self) -> "list[Corrections]":
+        """The tables that were learned without each fold."""
+        return [self._some(self.fold == fold) for fold in range(self.folds)]
 
     def select_column(self, place: int) -> "Corrections":
         """Return the tables that use a column."""
@@ -205,23 +206,8 @@ class Corrections(PickledFields):
         The effect of a column in a table is the difference between the value of a cell and the mean of the cells that
         differ in this column only, averaged over the training rows. The effects in all tables are summed.
         """
-        found, asked, players = np.zeros(len(self.columns)), self.tests[:, :, 0], _players(self.tests)
-        used = (asked >= 0).sum(axis=1)
-        for levels in np.unique(used[used > 0]).tolist():
-            here = np.flatnonzero(used == levels)
-            weight = self._cell_weights[here, : 1 << levels, None]
-            sums = np.concatenate([weight, weight * self.values[here, : 1 << levels]], axis=2)
-            for level in range(levels):
-                own = np.flatnonzero(players[here, level] == level)
-                part = sums[own]
-                for other in range(level, levels):
-                    same = np.flatnonzero(players[here[own], other] == level)
-                    split = part[same].reshape(same.size, 1 << other, 2, (part.shape[2] << levels) >> (other + 1))
-                    part[same] = np.repeat(split.sum(axis=2), 2, axis=1).reshape(same.size, *part.shape[1:])
-                change = self.values[here[own], : 1 << levels] - part[:, :, 1:] / part[:, :, :1]
-                size = np.abs(change - change.mean(axis=2, keepdims=True)).sum(axis=2)
-                each = (weight[own, :, 0] * size).sum(axis=1) / weight[own, :, 0].sum(axis=1)
-                found += sum_at(asked[here[own], level], each, found.size)
+        found, mean = np.zeros(len(self.columns)), np.empty(self.values.shape[2])
+        kernels.correction_tables.measure_effects(self.tests, self.values, self._cell_weights, mean, found)
         return found
 
     def top_column_sets(self, size: int, max_sets: int) -> list[tuple[int, ...]]:

@@ -63,7 +63,9 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
     if not (columns := bin_columns(rows, places[: CORRECTIONS.max_columns])):
         return tuning
     left_out, hashed, copies = rows.rows_to_leave_out(learned), len(columns), rows.copies.extra
-    amounts = assign_folds(columns, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds)
+    amounts = assign_folds(
+        columns, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds, rows.copies
+    )
     place, fold = np.nonzero(amounts)  # a row in several folds counts as several rows
     if not np.array_equal(place, np.arange(rows.labels.size)):
         rows = replace(rows, table=rows.table.take(place), labels=rows.labels[place])
@@ -180,6 +182,8 @@ def make_finite_prior(rows: Rows) -> Floats:
 
 def _score_rows(model: Model, counts: Counts, rows: Rows, left_out: LeftOutRows, some: Integers) -> Floats:
     """Return the left-out evidence of some rows, row by block by class."""
+    if rows.evidence is not None and len(rows.evidence) == rows.labels.size:  # else rows were split
+        return rows.evidence if some.size == rows.labels.size else rows.evidence[some]
     table = rows.table if some.size == rows.labels.size else rows.table.take(some)
     return model.leave_one_out_evidence(counts, table, left_out[some])
 

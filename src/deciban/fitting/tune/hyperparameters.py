@@ -192,6 +192,7 @@ class PartialRowSettings:
     min_share: lower bound of the share of the evidence that complete rows have.
     max_shared_rows: rows on which the evidence of joint blocks is shared among their columns.
     max_shared_cells: cells of these rows, each scored with and without the others; wide blocks use fewer rows.
+    min_shared_rows: rows of the widest blocks.
     min_weight: weights below this are rounding errors.
     """
 
@@ -204,7 +205,8 @@ class PartialRowSettings:
     rare_rows: float = 5.0
     min_share: float = 0.01
     max_shared_rows: int = 400
-    max_shared_cells: int = 1 << 17
+    max_shared_cells: int = 1 << 15
+    min_shared_rows: int = 30
     min_weight: float = 1e-6
 
 

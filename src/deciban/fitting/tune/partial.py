@@ -63,7 +63,9 @@ class _LeftOutRows:
 
     @classmethod
     def of(cls, model: Model, counts: Counts, rows: Rows, learned: bool) -> "_LeftOutRows":
-        values = model.leave_one_out_evidence(counts, rows.table, rows.rows_to_leave_out(learned))
+        values = rows.evidence
+        if values is None:
+            values = model.leave_one_out_evidence(counts, rows.table, rows.rows_to_leave_out(learned))
         capped, _ = model.cap_evidence(values)
         weight = model.weights[:, None]
         weighted = center(np.where(weight > 0.0, weight * capped, 0.0))
@@ -78,7 +80,9 @@ class _LeftOutRows:
                 tuple(bin_columns(rows, find_correctable_columns(model.schema)[: CORRECTIONS.max_columns])),
                 None,
             )
-        amounts = assign_folds(hashed, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds)
+        amounts = assign_folds(
+            hashed, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds, rows.copies
+        )
         return cls(model, counts, rows, learned, values, weighted, missing, amounts, bins)
 
     def offsets(self) -> PartialRows:
@@ -123,7 +127,8 @@ class _LeftOutRows:
         """
         group, likelihood = self.model.schema.groups[p], self.model.likelihoods[p]
         width = len(group.columns)
-        some = self.rows.some(min(PARTIAL_ROWS.max_shared_rows, PARTIAL_ROWS.max_shared_cells // width**2))
+        few = max(PARTIAL_ROWS.max_shared_cells // width**2, PARTIAL_ROWS.min_shared_rows)
+        some = self.rows.some(min(few, PARTIAL_ROWS.max_shared_rows))
         alone = ~np.eye(width, dtype=np.bool_)
         hidden = np.concatenate([alone, ~alone, np.zeros((1, width), dtype=np.bool_)])
         found = score_hidden(likelihood, group.family.read(some.table, group.columns), hidden, self.rows.classes)
@@ -189,22 +194,20 @@ class _LeftOutRows:
         masks = drawn < np.array(PARTIAL_ROWS.masked_shares)[:, None]
         place, fold = np.nonzero(self.amounts[here])  # a row in several folds counts as several rows
         here, weights = here[place], self.amounts[here[place], fold]
-        amounts = np.eye(self.amounts.shape[1])[fold]
-        sums = self._weigh_masked(here, masks)
-        known = np.empty(sums.shape[:2])
-        for k, mask in enumerate(masks):
-            missing = self.missing[here] | mask
-            adjusted = partial.adjust_for_missing(missing)
-            if self.model.corrections is not None and self.bins is not None:
-                unknown = self.model.unknown_corrected_cells(adjusted)
-                self.model.corrections.add_left_out(self.bins[:, here], amounts, sums[k], unknown)
-            sums[k] += adjusted.bias
-            known[k] = ~missing @ partial.shares
+        sums = self._weigh_masked(here, masks).reshape(-1, rows.classes)
+        missing = (masks[:, None] | self.missing[here]).reshape(-1, rows.table.width)
+        known = partial.adjust_for_missing(missing)
+        if self.model.corrections is not None and self.bins is not None:
+            amounts, unknown = np.eye(self.amounts.shape[1])[fold], self.model.unknown_corrected_cells(known)
+            bins, amounts = np.tile(self.bins[:, here], len(masks)), np.tile(amounts, (len(masks), 1))
+            self.model.corrections.add_left_out(bins, amounts, sums, unknown)
+        sums += known.bias
+        share = (~missing @ partial.shares) / partial.min_share
         with np.errstate(invalid="ignore"):  # a row that no class allows has no scale
-            sums = np.nan_to_num(sums - sums.max(axis=2, keepdims=True), nan=0.0, neginf=-WEIGHTS.max_log_odds)
-        sums, known = np.maximum(sums, -WEIGHTS.max_log_odds), known / partial.min_share
+            sums = np.nan_to_num(sums - sums.max(axis=1, keepdims=True), nan=0.0, neginf=-WEIGHTS.max_log_odds)
+        sums = np.maximum(sums, -WEIGHTS.max_log_odds)
         labels, weights = (np.tile(part, len(masks)) for part in (rows.labels[here], weights))
-        return learn_scales(sums.reshape(-1, rows.classes), known.ravel(), labels, weights, self.model.log_prior)
+        return learn_scales(sums, share, labels, weights, self.model.log_prior)
 
     def _weigh_masked(self, here: Integers, masks: Flags) -> Floats:
         """Return the weighted evidence of some rows, scored without them, under each mask: mask by row by class."""
