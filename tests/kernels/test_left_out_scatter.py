@@ -5,7 +5,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from deciban import kernels
-from tests.kernels.data import RNG, K, M, N, parameters
+from tests.kernels.data import RNG, K, N, parameters
+
+M = 11
 
 X = parameters(N, M)
 LABELS = (np.arange(N) % K).astype(np.int32)
@@ -52,7 +54,9 @@ def test_left_out_cholesky(mix: float, ddof: float) -> None:
     removed = np.where(np.arange(N) < 3, 0.0, WEIGHTS)
     whole, out = densities(WEIGHTS, X, mix, ddof), np.zeros((N, K))
     constant = -0.5 * M * np.log(2.0 * np.pi)
-    kernels.left_out.score_cholesky(X, LABELS, removed, joint, constant, whole, np.empty((M + 2, M)), out)
+    room = np.empty(kernels.left_out.count_slots(M) * kernels.left_out.FACTORED_ROWS)
+    order = np.argsort(LABELS, kind="stable")
+    kernels.left_out.score_cholesky(X, order, LABELS, removed, joint, constant, whole, room, out)
     for i in range(N):
         others = np.where(np.arange(N) == i, WEIGHTS - removed, WEIGHTS)
         np.testing.assert_allclose(out[i], densities(others, X[i : i + 1], mix, ddof)[0], rtol=1e-9, atol=1e-9)

@@ -42,10 +42,11 @@ def test_score_holed_normal() -> None:
     """The marginal density of the columns that are there; of none it is 1."""
     x, group = X.copy(), np.array([0, 0, 1, 0])
     x[0] = np.nan
+    x[-3:] = np.where(np.isnan(x[-3]), np.nan, 0.5)  # rows that lack the same columns share a factor
     center, unit, mean, root = parameters(M), np.abs(parameters(M)), parameters(K, M), parameters(2, M, M)
     covariance, out = root @ root.transpose(0, 2, 1) + np.eye(M), np.zeros((N, 2, K))
     normals = kernels.scoring.JointNormals(center=center, unit=unit, covariance=covariance, group=group, mean=mean)
-    kernels.scoring.score_holed_normal(x, normals, 0.5, 1, np.empty(M, dtype=np.int64), np.empty((M + 1, M)), out)
+    kernels.scoring.score_holed_normal(x, normals, 0.5, 1, np.empty(M, dtype=np.int64), np.empty((2, M + 1, M)), out)
     for i, c in np.ndindex(N, K):
         here = ~np.isnan(x[i])
         where = center + unit * mean[c]

@@ -13,7 +13,7 @@ from deciban.evaluation.metrics import MIN_PROBABILITY
 from deciban.evaluation.validation import sample_left_out
 from deciban.explain.columns import compute_column_evidence
 from deciban.families import Family, JointTable
-from deciban.families.base.contract import mask_column, score_block
+from deciban.families.base.contract import mask_columns, score_block
 from deciban.fitting.tune.binning import reduce_to_levels
 from deciban.fitting.tune.rows import Rows, assign_folds, score_without_each
 from deciban.fitting.tune.weights import center, learn_weights
@@ -306,7 +306,8 @@ def _score_rest_of_block(model: Model, p: int, cells: Any, place: int, weighted:
         out[:, slot] = model.weights[slot] * score_block(likelihood, cells, model.classes.size)
         return model.cap_weighted_evidence(out, model.cap)[:, slot]
 
-    whole, rest = new(cells), new(mask_column(cells, place))
+    hidden = np.arange(len(model.schema.groups[p].columns)) == place
+    whole, rest = new(cells), new(mask_columns(cells, hidden))
     with np.errstate(invalid="ignore"):
         moved = weighted + (rest - whole)
     return np.where(np.isnan(moved), rest, moved)
@@ -366,7 +367,7 @@ def select_columns(
         chosen += [column for column in left[best].columns if column not in chosen]
         used = [candidate for candidate in candidates if set(candidate.columns) <= set(chosen)]
         evidence = np.stack([candidate.evidence for candidate in used], axis=1)
-        weights, bias = learn_weights(evidence, rows, np.zeros(len(used), dtype=np.int64), polish=False)
+        weights, bias = learn_weights(evidence, rows, np.zeros(len(used), dtype=np.int64))
         score = np.einsum("nbk,b->nk", evidence, weights) + rows.log_prior + bias
     return chosen
 

@@ -49,6 +49,9 @@ NARROW_SHAPE = 1e4
 STIRLING_SHAPE = 100.0
 
 # Moments of the cells, and of their logarithms.
+# A relative step of Newton's method below this is the last: the error after it is about its square.
+CLOSE_SHAPE = 1e-8
+
 MomentsAndLogs = Combined[Moments, Moments]
 
 # Types with a mean and a variance.
@@ -251,10 +254,14 @@ def _solve_shape(gap: Floats) -> Floats:
     newton = gap > 1e-6  # below that the initial value is exact and the terms of a step cancel
     for _ in range(6):
         error = np.log(shape) - scipy.special.digamma(shape) - gap
-        slope = np.where(newton, 1.0 / shape - scipy.special.polygamma(1, shape), 1.0)
+        slope = np.where(newton, 1.0 / shape - scipy.special.zeta(2.0, shape), 1.0)  # zeta: the derivative of digamma
         step = 1.0 / shape + error / (shape**2 * slope)
         better = newton & (step > 0.0)
-        shape = np.where(better, 1.0 / np.where(better, step, 1.0), shape)
+        step = np.where(better, step, 1.0 / shape)
+        moved = np.abs(step * shape - 1.0).max(initial=0.0)
+        shape = np.where(better, 1.0 / step, shape)
+        if moved < CLOSE_SHAPE:
+            break
     return np.asarray(shape)
 
 

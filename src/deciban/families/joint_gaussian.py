@@ -157,20 +157,25 @@ class JointGaussian(BlockFamily):
         class have no rows, are refitted. The shrinkage is that of all rows together.
         """
         shares = self._shares(statistic)
-        whole = self._estimate(statistic, shares)
-        evidence = score_block(whole, cells, out.shape[2])[:, None]
-        counted = np.flatnonzero((rows.removed > 0.0) & ~np.isnan(cells).any(axis=1))
-        if counted.size and whole.whitened.columns.size:
-            columns = whole.whitened.columns
-            x = cells[counted][:, columns].astype(np.float64)
+        covariance, group = self._covariance(statistic, shares)
+        columns = np.flatnonzero(np.isfinite(find_units(statistic.merge_classes())))
+        left_out = (rows.removed > 0.0) & ~np.isnan(cells).any(axis=1) & bool(columns.size)
+        counted = np.flatnonzero(left_out)
+        evidence = np.zeros((len(cells), 1, out.shape[2]))
+        as_counted = np.flatnonzero(~left_out) if self.covariance.share_pooled else np.arange(len(cells))
+        if as_counted.size:
+            whole = build_joint_normal(statistic, covariance, group, self.floor)
+            every = as_counted.size == len(cells)
+            evidence[as_counted, 0] = score_block(whole, cells if every else cells[as_counted], out.shape[2])
+        if counted.size:
+            x = (cells if counted.size == len(cells) else cells[counted])[:, columns].astype(np.float64)
             kept = statistic.weight > 0.0
             place = np.where(kept, np.cumsum(kept) - 1, -1)
             some = LeftOutRows(place[rows.labels[counted]].astype(np.int32), rows.removed[counted])
-            present = statistic.reindex_classes(place, int(kept.sum()))
+            present = statistic if kept.all() else statistic.reindex_classes(place, int(kept.sum()))
             downdate = self._downdate(present, shares[np.append(kept, True)], columns)
             found, sure = downdate.score(x, some, evidence[counted, 0][:, kept])
-            matrices = self._covariance(statistic, shares)[0][:, columns][:, :, columns]
-            if np.linalg.eigvalsh(matrices).min() <= 2.0 * downdate.floor:
+            if np.linalg.eigvalsh(covariance[:, columns][:, :, columns]).min() <= 2.0 * downdate.floor:
                 sure[:] = False  # a matrix at the floor depends on all rows
             evidence[counted[:, None], 0, np.flatnonzero(kept)] = found
             if not kept.all():  # a class without rows has the distribution of all rows
@@ -341,7 +346,7 @@ class JointNormal(BaseLikelihood):
         varies = self.whitened.columns
         center, unit, mean = self.center[varies], self.unit[varies], np.ascontiguousarray(self.mean[:, varies])
         covariance = np.ascontiguousarray(self.covariance[:, varies][:, :, varies])
-        kept, root = np.empty(varies.size, dtype=np.int64), np.empty((varies.size + 1, varies.size))
+        kept, root = np.empty(varies.size, dtype=np.int64), np.empty((len(covariance), varies.size + 1, varies.size))
         normals = kernels.scoring.JointNormals(
             center=center, unit=unit, covariance=covariance, group=self.group, mean=mean
         )
@@ -576,7 +581,8 @@ class Downdate:
         share = self.shares[rows.labels][:, None]
         least = (1.0 - self.mix) * share * own + self.mix * self.shares[-1] * pooled
         sure &= least.min(axis=1) > self.floor
-        found, scratch = np.zeros(whole.shape), np.empty((self.unit.size + 2, self.unit.size))
+        found = np.zeros(whole.shape)
+        room = np.empty(kernels.left_out.count_slots(self.unit.size) * kernels.left_out.FACTORED_ROWS)
         joint = kernels.left_out.JointClasses(
             weight=self.weight,
             mean=self.mean,
@@ -587,8 +593,8 @@ class Downdate:
             degrees=freedom,
             ddof=self.ddof,
         )
-        removed = np.where(sure, rows.removed, 0.0)
-        kernels.left_out.score_cholesky(z, rows.labels, removed, joint, constant, whole, scratch, found)
+        removed, order = np.where(sure, rows.removed, 0.0), np.argsort(rows.labels, kind="stable")
+        kernels.left_out.score_cholesky(z, order, rows.labels, removed, joint, constant, whole, room, found)
         return found, sure
 
     @staticmethod

@@ -283,6 +283,8 @@ def finish(plan: Plan, counts: Counts) -> Fitted:
     if plan.draft is not None:
         proposal, examples = plan.draft.proposal, plan.draft.examples
         rows = proposal.rows.among(proposal.classes, counts)
+        if proposal.covers(counts):
+            rows = replace(rows, evidence=proposal.evidence)
         tuning = complete_tuning(reweigh(proposal, counts), counts, rows, examples, plan.settings)
         tuning = replace(tuning, schema=tuning.schema.with_notes(plan.notes))
     return Fitted(counts, prior_of(plan.settings.class_prior, counts), tuning, plan.origin, plan.settings)
@@ -293,16 +295,18 @@ def complete_tuning(
 ) -> Tuning:
     """Return the tuning with corrections, if requested, and with the adjustment for missing cells.
 
-    Corrections are learned from as many examples as time allows. rows: those that the weights were learned from.
+    Corrections are learned from as many examples as time allows. rows: those that the weights were learned from; with
+    their evidence if they are all examples.
     """
     classes, tuning = counts.classes.size, add_cap(tuning, counts) if settings.tune == "auto" else tuning
     if settings.tune != "auto" or not may_correct(tuning, classes):
         return learn_partial_rows(tuning, counts, replace(rows, threads=settings.threads), learned)
-    drawn, _ = examples.sample(limit_correction_rows(counts.schema.width, classes))
-    table = counts.schema.table_as_learned(drawn.table, drawn.first_row)
-    codes = drawn.labels.places_among(counts.classes)
-    rows = Rows.of(table, codes, drawn.weights, classes, table.rows).among(counts.classes, counts)
-    rows = replace(rows, threads=settings.threads)
+    if rows.evidence is None:
+        drawn, _ = examples.sample(limit_correction_rows(counts.schema.width, classes))
+        table = counts.schema.table_as_learned(drawn.table, drawn.first_row)
+        codes = drawn.labels.places_among(counts.classes)
+        rows = Rows.of(table, codes, drawn.weights, classes, table.rows).among(counts.classes, counts)
+    rows = replace(rows, threads=settings.threads, found_copies=rows.copies)
     return learn_partial_rows(learn_corrections(tuning, counts, rows, learned), counts, rows, learned)
 
 

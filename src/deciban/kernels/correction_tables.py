@@ -101,10 +101,13 @@ def add_partial_corrections(
 ) -> None:
     """Add the mean value of the cells that agree with the known columns of each row to out[row, class], for all tables.
 
-    unknown: flags of unknown cells, column by row. weight: weight of each cell, table by cell. mean: scratch space, one
-    number per class. A table without known columns adds nothing.
+    unknown: flags of unknown cells, column by row. weight: weight of each cell, table by cell. mean: scratch space,
+    cell by class, for the means of a table, which rows with the same unknown columns share. A table without known
+    columns adds nothing.
     """
+    averaged = np.empty(mean.shape[0], dtype=np.int64)  # the questions over which a mean was taken
     for t in range(tests.shape[0]):
+        averaged[:] = 0
         for i in range(codes.shape[1]):
             cell, free, asked = 0, 0, 0
             for level in range(tests.shape[1]):
@@ -122,19 +125,76 @@ def add_partial_corrections(
                 for k in range(values.shape[2]):
                     out[i, k] += values[t, cell, k]
                 continue
-            total, some = 0.0, free
-            for k in range(mean.size):
-                mean[k] = 0.0
-            while True:
-                amount = weight[t, cell + some]
-                total += amount
-                for k in range(mean.size):
-                    mean[k] += amount * values[t, cell + some, k]
-                if some == 0:
-                    break
-                some = (some - 1) & free
-            for k in range(mean.size):
-                out[i, k] += mean[k] / total
+            if averaged[cell] != free:
+                averaged[cell] = free
+                total, some = 0.0, free
+                for k in range(mean.shape[1]):
+                    mean[cell, k] = 0.0
+                while True:
+                    amount = weight[t, cell + some]
+                    total += amount
+                    for k in range(mean.shape[1]):
+                        mean[cell, k] += amount * values[t, cell + some, k]
+                    if some == 0:
+                        break
+                    some = (some - 1) & free
+                for k in range(mean.shape[1]):
+                    mean[cell, k] /= total
+            for k in range(mean.shape[1]):
+                out[i, k] += mean[cell, k]
+
+
+@compile_kernel
+def measure_effects(tests: Array, values: Array, weight: Array, mean: Array, out: Array) -> None:
+    """Add the mean absolute effect of each column on the log-odds in all tables to out[column].
+
+    The effect is the difference between the value of a cell and the mean of the cells that differ in this column only.
+    weight: weight of each cell, table by cell. mean: scratch space, one number per class.
+    """
+    classes = mean.size
+    for t in range(tests.shape[0]):
+        levels = 0
+        while levels < tests.shape[1] and tests[t, levels, 0] >= 0:
+            levels += 1
+        total = 0.0
+        for cell in range(1 << levels):
+            total += weight[t, cell]
+        for level in range(levels):
+            j, own = tests[t, level, 0], 0
+            for other in range(levels):
+                if tests[t, other, 0] == j:
+                    if other < level:
+                        own = 0  # counted at its first question
+                        break
+                    own |= 1 << (levels - 1 - other)
+            if own == 0:
+                continue
+            effect = 0.0
+            for cell in range(1 << levels):
+                if cell & own:
+                    continue
+                amount, some = 0.0, own
+                mean[:] = 0.0
+                while True:
+                    amount += weight[t, cell + some]
+                    for k in range(classes):
+                        mean[k] += weight[t, cell + some] * values[t, cell + some, k]
+                    if some == 0:
+                        break
+                    some = (some - 1) & own
+                some = own
+                while True:
+                    middle = 0.0
+                    for k in range(classes):
+                        middle += (values[t, cell + some, k] - mean[k] / amount) / classes
+                    size = 0.0
+                    for k in range(classes):
+                        size += abs(values[t, cell + some, k] - mean[k] / amount - middle)
+                    effect += weight[t, cell + some] * size
+                    if some == 0:
+                        break
+                    some = (some - 1) & own
+            out[j] += effect / total
 
 
 @compile_kernel

@@ -196,3 +196,27 @@ def put_lanes(typing: Any, total: Any, array: Any, place: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(_LANES, array, types.uint64), build
+
+
+@emit_intrinsic
+def minus_product(typing: Any, total: Any, table: Any, place: Any, other: Any) -> Any:
+    """Return total - table[place : place + LANES] * table[other : other + LANES], rounded once if possible."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        total, table, *places = arguments
+        pointers = [_pointer(context, builder, signature.args[1], table, place) for place in places]
+        product = builder.fmul(*(builder.load(pointer, align=8) for pointer in pointers), flags=["contract"])
+        return builder.fsub(total, product, flags=["contract"])
+
+    return _LANES(_LANES, table, types.uint64, types.uint64), build
+
+
+@emit_intrinsic
+def times_lanes(typing: Any, total: Any, table: Any, place: Any) -> Any:
+    """Return total * table[place : place + LANES]."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        total, table, place = arguments
+        return builder.fmul(total, builder.load(_pointer(context, builder, signature.args[1], table, place), align=8))
+
+    return _LANES(_LANES, table, types.uint64), build

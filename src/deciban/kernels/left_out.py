@@ -3,18 +3,19 @@
 Like the kernels of `scoring`, these add evidence to `out[row, slot[j], class]`. `removed[i]` is the counted weight of
 row i to leave out; with 0 the row is scored by all counts.
 
-If covariance matrices are shrunk toward their diagonals, a rank-one update is impossible: each row factors its matrix.
-Kernels for texts add evidence to part[row, 0, class] and write `length`, the sum of the amounts of the remaining words
-in each text. A word that occurs in no other text is then not in the vocabulary.
+If covariance matrices are shrunk toward their diagonals, a rank-one update is impossible: each row factors its matrix,
+several rows at once. Kernels for texts add evidence to part[row, 0, class] and write `length`, the sum of the amounts
+of the remaining words in each text. A word that occurs in no other text is then not in the vocabulary.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compile_kernel, compile_with_reordering, inner, inner_to_reorder
+from deciban.kernels.compiled import Array, compile_kernel, inner
+from deciban.kernels.instructions import STEP, minus_product, no_lanes, plus_scaled, put_lanes, times_lanes
 from deciban.kernels.text_arrays import AbsentWithout, LeftOutRules, LeftOutTexts, LiftTable, PresenceTable, ShareTable
-from deciban.util.arrays import ROUNDING_VARIANCE
+from deciban.util.arrays import LANES, ROUNDING_VARIANCE
 from deciban.util.sparse import SparseArrays
 
 # A remainder below this share of a sum is a rounding error.
@@ -263,75 +264,188 @@ class JointClasses(NamedTuple):
     ddof: float
 
 
-@inner_to_reorder
-def _factor(joint: JointClasses, c: int, y: int, removed: float, scratch: Array) -> float:
-    """Fill `scratch` with the Cholesky factor of the matrix of class c; return the sum of its log diagonal.
+# Rows whose matrices are factored together, in four registers.
+FACTORED_ROWS = 4 * LANES
 
-    The matrix excludes a row of class y, whose deviation from the mean of y follows the matrix in `scratch`.
+_PITCH = np.uint64(FACTORED_ROWS)
+_SECOND = STEP
+_THIRD = np.uint64(2 * LANES)
+_FOURTH = np.uint64(3 * LANES)
+
+# Pivots that are multiplied before their logarithm is taken: their product does not underflow.
+MULTIPLIED_PIVOTS = 8
+
+
+def count_slots(columns: int) -> int:
+    """Return the slots of FACTORED_ROWS numbers that `score_cholesky` needs as scratch space."""
+    return columns * (columns + 1) // 2 + 4 * columns + 7
+
+
+@inner
+def _factor(joint: JointClasses, c: int, size: int, room: Array) -> None:
+    """Fill `room` with the Cholesky factor of the matrix of class c without each row, and half its log determinant.
+
+    The slots are those of `score_cholesky`.
     """
-    size, ddof = scratch.shape[1], joint.ddof
-    before, rest = joint.weight[y], joint.weight[y] - removed
-    down = removed * before / rest
-    left = joint.degrees - (before - ddof if before > ddof else 0.0) + (rest - ddof if rest > ddof else 0.0)
-    divisor = (rest if c == y else joint.weight[c]) - ddof
-    divisor = divisor if divisor > 0.0 else 1e-300
-    log_root = 0.0
+    corner = np.uint64(size * (size + 1) // 2) * _PITCH
+    away, inverse = corner, corner + np.uint64(2 * size) * _PITCH
+    scaled, rest = corner + np.uint64(size) * _PITCH, corner + np.uint64(4 * size) * _PITCH
+    log_root = rest + np.uint64(4) * _PITCH
+    pivots = log_root + _PITCH
+    for i in range(FACTORED_ROWS):
+        room[log_root + np.uint64(i)], room[pivots + np.uint64(i)] = 0.0, 1.0
+    row_a = np.uint64(0)
     for a in range(size):
+        row_b = np.uint64(0)
         for b in range(a + 1):
-            drop = down * scratch[size, a] * scratch[size, b]
-            own = (joint.scatter[c, a, b] - (drop if c == y else 0.0)) / divisor
-            pooled = (joint.pooled[a, b] - drop) / left
+            own = rest if a != b else rest + np.uint64(2) * _PITCH  # the factor of the scatter of the class
+            pool = own + _PITCH
+            p = plus_scaled(no_lanes(), joint.scatter[c, a, b], room, own)
+            q = plus_scaled(no_lanes(), joint.scatter[c, a, b], room, own + _SECOND)
+            r = plus_scaled(no_lanes(), joint.scatter[c, a, b], room, own + _THIRD)
+            s = plus_scaled(no_lanes(), joint.scatter[c, a, b], room, own + _FOURTH)
+            p = plus_scaled(p, joint.pooled[a, b], room, pool)
+            q = plus_scaled(q, joint.pooled[a, b], room, pool + _SECOND)
+            r = plus_scaled(r, joint.pooled[a, b], room, pool + _THIRD)
+            s = plus_scaled(s, joint.pooled[a, b], room, pool + _FOURTH)
+            u, v = (scaled if a != b else inverse) + np.uint64(a) * _PITCH, away + np.uint64(b) * _PITCH
+            p = minus_product(p, room, u, v)
+            q = minus_product(q, room, u + _SECOND, v + _SECOND)
+            r = minus_product(r, room, u + _THIRD, v + _THIRD)
+            s = minus_product(s, room, u + _FOURTH, v + _FOURTH)
+            u, v = row_a, row_b
+            for _ in range(b):
+                p = minus_product(p, room, u, v)
+                q = minus_product(q, room, u + _SECOND, v + _SECOND)
+                r = minus_product(r, room, u + _THIRD, v + _THIRD)
+                s = minus_product(s, room, u + _FOURTH, v + _FOURTH)
+                u += _PITCH
+                v += _PITCH
             if a != b:
-                own *= 1.0 - joint.shrinkage[c]
-                pooled *= 1.0 - joint.shrinkage[joint.weight.size]
-            total = (1.0 - joint.mix) * own + joint.mix * pooled
-            for k in range(b):
-                total -= scratch[a, k] * scratch[b, k]
-            scratch[a, b] = np.sqrt(total) if a == b else total / scratch[b, b]
-        log_root += np.log(scratch[a, a])
-    return log_root
+                v = inverse + np.uint64(b) * _PITCH
+                p, q = times_lanes(p, room, v), times_lanes(q, room, v + _SECOND)
+                r, s = times_lanes(r, room, v + _THIRD), times_lanes(s, room, v + _FOURTH)
+            put_lanes(p, room, u)
+            put_lanes(q, room, u + _SECOND)
+            put_lanes(r, room, u + _THIRD)
+            put_lanes(s, room, u + _FOURTH)
+            row_b += np.uint64(b + 1) * _PITCH
+        end, own = row_a + np.uint64(a) * _PITCH, inverse + np.uint64(a) * _PITCH
+        for k in range(FACTORED_ROWS):
+            i = np.uint64(k)
+            room[own + i] = 1.0 / np.sqrt(room[end + i])
+            room[pivots + i] *= room[end + i]
+            if a % MULTIPLIED_PIVOTS == MULTIPLIED_PIVOTS - 1 or a == size - 1:
+                room[log_root + i] += 0.5 * np.log(room[pivots + i])
+                room[pivots + i] = 1.0
+        row_a += np.uint64(a + 1) * _PITCH
 
 
-@compile_with_reordering
+@inner
+def _measure_distances(joint: JointClasses, c: int, y: int, size: int, room: Array) -> None:
+    """Fill the last slot of `room` with minus the squared distances of rows of class y from the mean of class c."""
+    corner = np.uint64(size * (size + 1) // 2) * _PITCH
+    away, inverse, white = corner, corner + np.uint64(2 * size) * _PITCH, corner + np.uint64(3 * size) * _PITCH
+    last = corner + np.uint64(4 * size + 6) * _PITCH
+    for i in range(FACTORED_ROWS):
+        room[last + np.uint64(i)] = 1.0
+    d, e, f, g = no_lanes(), no_lanes(), no_lanes(), no_lanes()
+    u = np.uint64(0)
+    for a in range(size):
+        here, shift = away + np.uint64(a) * _PITCH, joint.mean[y, a] - joint.mean[c, a]
+        p = plus_scaled(plus_scaled(no_lanes(), 1.0, room, here), shift, room, last)
+        q = plus_scaled(plus_scaled(no_lanes(), 1.0, room, here + _SECOND), shift, room, last)
+        r = plus_scaled(plus_scaled(no_lanes(), 1.0, room, here + _THIRD), shift, room, last)
+        s = plus_scaled(plus_scaled(no_lanes(), 1.0, room, here + _FOURTH), shift, room, last)
+        v = white
+        for _ in range(a):
+            p = minus_product(p, room, u, v)
+            q = minus_product(q, room, u + _SECOND, v + _SECOND)
+            r = minus_product(r, room, u + _THIRD, v + _THIRD)
+            s = minus_product(s, room, u + _FOURTH, v + _FOURTH)
+            u += _PITCH
+            v += _PITCH
+        u += _PITCH
+        root = inverse + np.uint64(a) * _PITCH
+        put_lanes(times_lanes(p, room, root), room, v)
+        put_lanes(times_lanes(q, room, root + _SECOND), room, v + _SECOND)
+        put_lanes(times_lanes(r, room, root + _THIRD), room, v + _THIRD)
+        put_lanes(times_lanes(s, room, root + _FOURTH), room, v + _FOURTH)
+        d = minus_product(d, room, v, v)
+        e = minus_product(e, room, v + _SECOND, v + _SECOND)
+        f = minus_product(f, room, v + _THIRD, v + _THIRD)
+        g = minus_product(g, room, v + _FOURTH, v + _FOURTH)
+    put_lanes(d, room, last)
+    put_lanes(e, room, last + _SECOND)
+    put_lanes(f, room, last + _THIRD)
+    put_lanes(g, room, last + _FOURTH)
+
+
+@compile_kernel
 def score_cholesky(
     x: Array,
+    order: Array,
     labels: Array,
     removed: Array,
     joint: JointClasses,
     constant: float,
     with_all_rows: Array,
-    scratch: Array,
+    room: Array,
     out: Array,
 ) -> None:
     """Add the log density of each row and class; `constant` is the part that does not depend on the matrix.
 
-    with_all_rows: the densities with every row counted; if mix is 0, they hold for the classes a row is not in.
-    scratch: space for a matrix and two rows.
+    order: the rows, sorted by class: rows of one class are factored together. with_all_rows: the densities with every
+    row counted; if mix is 0, they hold for the classes a row is not in. room: scratch space of `count_slots` slots of
+    FACTORED_ROWS numbers: the factor, row by row; the deviations of the rows from their mean; these times the factor of
+    the product that is removed, off the diagonal, and on it (then: the inverse diagonal); the whitened deviations; the
+    factors of the scatter of the class and of the pooled one, off the diagonal and on it; the half log determinants;
+    the products of pivots; the squared distances.
     """
-    size, classes = x.shape[1], joint.weight.size
-    for i in range(x.shape[0]):
-        y = labels[i]
-        for k in range(size):
-            scratch[size, k] = x[i, k] - joint.mean[y, k]
+    size, classes, ddof = x.shape[1], joint.weight.size, joint.ddof
+    corner = np.uint64(size * (size + 1) // 2) * _PITCH
+    scaled, inverse = corner + np.uint64(size) * _PITCH, corner + np.uint64(2 * size) * _PITCH
+    rest_slots, last = corner + np.uint64(4 * size) * _PITCH, corner + np.uint64(4 * size + 6) * _PITCH
+    start = 0
+    while start < order.size:
+        y, count = labels[order[start]], 1
+        while count < FACTORED_ROWS and start + count < order.size and labels[order[start + count]] == y:
+            count += 1
+        before = joint.weight[y]
+        freedom = joint.degrees - (before - ddof if before > ddof else 0.0)
         factored = False
-        log_root = 0.0
         for c in range(classes):
             if joint.mix == 0.0 and c != y:
-                out[i, c] += with_all_rows[i, c]
+                for k in range(count):
+                    out[order[start + k], c] += with_all_rows[order[start + k], c]
                 continue
             if joint.mix < 1.0 or not factored:
-                log_root = _factor(joint, c, y, removed[i], scratch)
+                for k in range(FACTORED_ROWS):
+                    lane, i = np.uint64(k), order[start + (k if k < count else 0)]
+                    rest = before - removed[i]
+                    down = removed[i] * before / rest
+                    divisor = (rest if c == y else joint.weight[c]) - ddof
+                    own = (1.0 - joint.mix) / (divisor if divisor > 0.0 else 1e-300)
+                    pool = joint.mix / (freedom + (rest - ddof if rest > ddof else 0.0))
+                    keep, keep_pool = 1.0 - joint.shrinkage[c], 1.0 - joint.shrinkage[classes]
+                    slot = rest_slots + lane
+                    room[slot], room[slot + _PITCH] = own * keep, pool * keep_pool
+                    room[slot + np.uint64(2) * _PITCH], room[slot + np.uint64(3) * _PITCH] = own, pool
+                    gone = own if c == y else 0.0
+                    for a in range(size):
+                        here, away = np.uint64(a) * _PITCH + lane, x[i, a] - joint.mean[y, a]
+                        room[corner + here] = away
+                        room[scaled + here] = down * (gone * keep + pool * keep_pool) * away
+                        room[inverse + here] = down * (gone + pool) * away
+                _factor(joint, c, size, room)
                 factored = True
-            distance = 0.0
-            stretch = joint.weight[y] / (joint.weight[y] - removed[i]) if c == y else 1.0
-            for a in range(size):
-                total = stretch * (x[i, a] - joint.mean[c, a])
-                for b in range(a):
-                    total -= scratch[a, b] * scratch[size + 1, b]
-                white = total / scratch[a, a]
-                scratch[size + 1, a] = white
-                distance += white * white
-            out[i, c] += constant - log_root - 0.5 * distance
+            _measure_distances(joint, c, y, size, room)
+            for k in range(count):
+                i, lane = order[start + k], np.uint64(k)
+                stretch = before / (before - removed[i]) if c == y else 1.0
+                log_root = room[rest_slots + np.uint64(4) * _PITCH + lane]
+                out[i, c] += constant - log_root + 0.5 * stretch * stretch * room[last + lane]
+        start += count
 
 
 @inner

@@ -402,44 +402,46 @@ def score_holed_normal(
 ) -> None:
     """Add weight * log density of rows with missing cells, which are integrated out.
 
-    Each row factors its own matrix. `kept` is scratch space for column indices, `root` for a matrix of them and one
-    more row.
+    Matrices are factored again only for a row that lacks other columns than the row before. `kept` is scratch space for
+    column indices, `root` for a matrix of them and one more row, for each matrix.
     """
     unit, group = normals.unit, normals.group
+    log_root = np.zeros(root.shape[0])
+    size, constant = -1, 0.0
     for i in range(x.shape[0]):
-        size = 0
-        constant = 0.0
+        there, changed = 0, False
         for k in range(x.shape[1]):
             if x[i, k] == x[i, k]:
-                kept[size] = k
-                size += 1
-                constant -= np.log(unit[k]) + 0.5 * np.log(2.0 * np.pi)
-        last = -1
-        log_root = 0.0
-        for c in range(group.size):
-            g = group[c]
-            if g != last:
-                log_root = 0.0
+                changed |= there >= size or kept[there] != k
+                kept[there] = k
+                there += 1
+        if changed or there != size:
+            size, constant = there, 0.0
+            for a in range(size):
+                constant -= np.log(unit[kept[a]]) + 0.5 * np.log(2.0 * np.pi)
+            for g in range(root.shape[0]):
+                log_root[g] = 0.0
                 for a in range(size):  # Cholesky factor of the matrix of the present columns
                     for b in range(a + 1):
                         total = normals.covariance[g, kept[a], kept[b]]
                         for k in range(b):
-                            total -= root[a, k] * root[b, k]
-                        root[a, b] = np.sqrt(total) if a == b else total / root[b, b]
-                    log_root += np.log(root[a, a])
-                last = g
+                            total -= root[g, a, k] * root[g, b, k]
+                        root[g, a, b] = np.sqrt(total) if a == b else total / root[g, b, b]
+                    log_root[g] += np.log(root[g, a, a])
+        for c in range(group.size):
+            g = group[c]
             distance = 0.0
             for a in range(size):
                 k = kept[a]
                 total = (np.float64(x[i, k]) - normals.center[k]) / unit[k] - normals.mean[c, k]
                 for b in range(a):
-                    total -= root[a, b] * root[x.shape[1], b]
-                white = total / root[a, a]
-                root[x.shape[1], a] = white
+                    total -= root[g, a, b] * root[g, x.shape[1], b]
+                white = total / root[g, a, a]
+                root[g, x.shape[1], a] = white
                 distance += white * white
             if distance != distance:
                 distance = np.inf
-            out[i, slot, c] += weight * (constant - log_root - 0.5 * distance)
+            out[i, slot, c] += weight * (constant - log_root[g] - 0.5 * distance)
 
 
 @compile_kernel

@@ -20,7 +20,7 @@ from deciban import kernels
 from deciban.errors import BadCell
 from deciban.statistics.levels import encode
 from deciban.tables.table import Readable, Table
-from deciban.util.arrays import Flags, Floats, Integers, PickledFields, in_lanes, scatter_to, sum_at
+from deciban.util.arrays import Flags, Floats, Integers, PickledFields, in_lanes, scatter_to
 from deciban.util.text_tables import format_number
 
 # Bin of a missing cell.
@@ -31,9 +31,6 @@ OTHER_BIN = 1
 
 # Weight added to each cell of a table when its values are averaged, so that no cell is empty.
 CELL_PRIOR_WEIGHT = 1e-6
-
-# Number of tables processed at a time, to limit memory.
-TABLES_PER_CHUNK = 64
 
 Bins = npt.NDArray[np.uint8]
 
@@ -167,7 +164,7 @@ class Corrections(PickledFields):
         out[whole] = part  # added one by one, so that a single row gives the same bits
         assert unknown is not None, "some cells are"
         holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, out.shape[1]))
-        mean, codes = np.empty(out.shape[1]), np.ascontiguousarray(bins[:, partial])
+        mean, codes = np.empty(self.values.shape[1:]), np.ascontiguousarray(bins[:, partial])
         kernels.correction_tables.add_partial_corrections(
             codes, holed, self.tests, self.values, self._cell_weights, mean, part
         )
@@ -180,15 +177,16 @@ class Corrections(PickledFields):
         """
         total = amounts.sum(axis=1)
         for fold in range(self.folds):
-            here, own = np.flatnonzero(amounts[:, fold]), self.select_fold(fold)
+            here, own = np.flatnonzero(amounts[:, fold]), self._by_fold[fold]
             part = np.zeros((here.size, out.shape[1]))
             holes = None if unknown is None else unknown[:, here]
             own.add_to(np.ascontiguousarray(bins[:, here]), part, holes)
             out[here] += (self.folds * amounts[here, fold] / total[here])[:, None] * part
 
-    def select_fold(self, fold: int) -> "Corrections":
-        """Return the tables that were learned without a fold."""
-        return self._some(self.fold == fold)
+    @cached_property
+    def _by_fold(self) -> "list[Corrections]":
+        """The tables that were learned without each fold."""
+        return [self._some(self.fold == fold) for fold in range(self.folds)]
 
     def select_column(self, place: int) -> "Corrections":
         """Return the tables that use a column."""
@@ -252,17 +250,11 @@ class Corrections(PickledFields):
     def importance(self) -> Floats:
         """Mean absolute effect of each column on the log-odds, in nats.
 
-        The effects of a column in all tables are averaged over the training rows and summed.
+        The effect of a column in a table is the difference between the value of a cell and the mean of the cells that
+        differ in this column only, averaged over the training rows. The effects in all tables are summed.
         """
-        found = np.zeros(len(self.columns))
-        for first in range(0, len(self.tests), TABLES_PER_CHUNK):
-            some = slice(first, first + TABLES_PER_CHUNK)
-            rows, asked = self.rows[some], self.tests[some, :, 0]
-            shares = cell_shares(self.tests[some], self.values[some], rows)
-            size = np.abs(shares - shares.mean(axis=3, keepdims=True)).sum(axis=3)
-            weight = rows / np.maximum(rows.sum(axis=1, keepdims=True), CELL_PRIOR_WEIGHT)
-            each = np.einsum("tc,tcl->tl", weight, size)
-            found += sum_at(asked[asked >= 0], each[asked >= 0], len(self.columns))
+        found, mean = np.zeros(len(self.columns)), np.empty(self.values.shape[2])
+        kernels.correction_tables.measure_effects(self.tests, self.values, self._cell_weights, mean, found)
         return found
 
     def top_column_sets(self, size: int, max_sets: int) -> list[tuple[int, ...]]:

@@ -117,15 +117,15 @@ class Tuning:
         schema = counts.schema.plain
         return cls(schema, np.ones(len(schema.block_names)), np.zeros(counts.classes.size), 0)
 
-    def drop_zero_weights(self) -> "Tuning":
-        """Return the same without auxiliary blocks of weight 0."""
+    def drop_zero_weights(self) -> "tuple[Tuning, Integers]":
+        """Return the same without auxiliary blocks of weight 0, and the places of the remaining blocks."""
         slots = self.schema.block_slots
         kept = [p for p, group in enumerate(self.schema.groups) if not group.auxiliary or self.weights[slots[p]].any()]
         schema = replace(self.schema, groups=tuple(self.schema.groups[p] for p in kept))
-        weights = np.empty(len(schema.block_names))
+        places = np.empty(len(schema.block_names), dtype=np.int64)
         for place, p in enumerate(kept):
-            weights[schema.block_slots[place]] = self.weights[slots[p]]
-        return replace(self, schema=schema, weights=weights)
+            places[schema.block_slots[place]] = slots[p]
+        return replace(self, schema=schema, weights=self.weights[places]), places
 
     def model(self, counts: Counts, log_prior: Floats) -> Model:
         """Return the model estimated from these counts."""

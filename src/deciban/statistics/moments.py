@@ -223,6 +223,10 @@ class Moments(PickledFields):
 
     def merge_classes(self) -> "Moments":
         """Return the moments of all classes together, as one class."""
+        return self._together
+
+    @cached_property
+    def _together(self) -> "Moments":
         error = self.rounding_error
         together = None if error is None else error.sum(axis=0, keepdims=True)
         return from_sums(Moments, (sums.sum_first_axis() for sums in self._sums()), together)

@@ -226,6 +226,10 @@ class Scatter(PickledFields):
 
     def merge_classes(self) -> "Scatter":
         """Return the scatter of all classes together, as one class."""
+        return self._together
+
+    @cached_property
+    def _together(self) -> "Scatter":
         error = self.rounding_error
         together = None if error is None else error.sum(axis=0, keepdims=True)
         return from_sums(Scatter, (sums.sum_first_axis() for sums in self._sums()), together)

@@ -544,13 +544,11 @@ def take_rows(cells: Any, rows: Any) -> Any:
     return cells.take(rows) if isinstance(cells, SparseRows) else cells[rows]
 
 
-def mask_column(cells: Any, column: int) -> Any:
-    """Return the cells of a joint block with one column missing."""
+def mask_columns(cells: Any, hidden: Flags) -> Any:
+    """Return the cells of a joint block with some of its columns missing."""
     if isinstance(cells, list):
-        return [pa.nulls(len(cell), cell.type) if k == column else cell for k, cell in enumerate(cells)]
-    changed = np.array(cells, dtype=np.float64)
-    changed[:, column] = np.nan
-    return changed
+        return [pa.nulls(len(cell), cell.type) if hide else cell for cell, hide in zip(cells, hidden, strict=True)]
+    return np.where(hidden, np.nan, cells)
 
 
 def group_by_missing(missing: Flags) -> Iterator[tuple[Flags, Integers]]:

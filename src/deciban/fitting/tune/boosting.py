@@ -20,7 +20,7 @@ from deciban.fitting.tune.binning import bin_columns, measure_associations
 from deciban.fitting.tune.hyperparameters import CORRECTIONS, WEIGHTS
 from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows, assign_folds
-from deciban.fitting.tune.weights import center, compute_metrics, learn_weights, maximize
+from deciban.fitting.tune.weights import WeightSearch, center, compute_metrics, maximize
 from deciban.model.corrections import Bins, CorrectedColumn, Corrections, bins_of, cells_of, sums_of_values
 from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
@@ -67,7 +67,9 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
     if not (columns := bin_columns(rows, places[: CORRECTIONS.max_columns])):
         return tuning
     left_out, hashed, copies = rows.rows_to_leave_out(learned), len(columns), rows.copies.extra
-    amounts = assign_folds(columns, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds)
+    amounts = assign_folds(
+        columns, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds, rows.copies
+    )
     place, fold = np.nonzero(amounts)  # a row in several folds counts as several rows
     if not np.array_equal(place, np.arange(rows.labels.size)):
         rows = replace(rows, table=rows.table.take(place), labels=rows.labels[place])
@@ -82,7 +84,7 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
     grown = grow(search, rows, fold, np.stack([start, np.broadcast_to(prior, start.shape)]))
     scores = grown.left_out
     scores[:, 0] += start - prior
-    scale, bias = maximize(center(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), CORRECTIONS.scale_rows)
+    scale, bias = maximize(center(scores), rows, np.array([1.0, 0.0]), CORRECTIONS.scale_rows)
     corrections, mean = _join_series(columns, hashed, search.bins, rows, grown, scale)
     accuracy, log_loss = compute_metrics(np.einsum("nbk,b->nk", scores, scale) + prior + bias, rows)
     return replace(
@@ -185,6 +187,8 @@ def make_finite_prior(rows: Rows) -> Floats:
 
 def _score_rows(model: Model, counts: Counts, rows: Rows, left_out: LeftOutRows, some: Integers) -> Floats:
     """Return the left-out evidence of some rows, row by block by class."""
+    if rows.evidence is not None and len(rows.evidence) == rows.labels.size:  # else rows were split
+        return rows.evidence if some.size == rows.labels.size else rows.evidence[some]
     table = rows.table if some.size == rows.labels.size else rows.table.take(some)
     return model.leave_one_out_evidence(counts, table, left_out[some])
 
@@ -198,12 +202,12 @@ def _learn_weights_by_fold(
     """
     if len(tuning.schema.block_names) > WEIGHTS.max_blocks:
         return [(tuning.weights, tuning.bias)] * CORRECTIONS.folds
-    evidence = center(evidence)
+    part = replace(rows, labels=rows.labels[few], weights=rows.weights[few])
+    search = WeightSearch.of(center(evidence), part, tuning.weight_groups)
 
     def without(left_out: int) -> tuple[Floats, Floats]:
-        here = np.flatnonzero(fold[few] != left_out)
-        others = replace(rows, labels=rows.labels[few[here]], weights=rows.weights[few[here]])
-        return learn_weights(evidence[here], others, tuning.weight_groups)
+        weights = np.where(fold[few] == left_out, 0.0, part.weights)
+        return search.learn(weights, (tuning.weights, tuning.bias))
 
     return list(map_in_threads(without, range(CORRECTIONS.folds), rows.threads))
 

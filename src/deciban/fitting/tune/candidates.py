@@ -135,9 +135,7 @@ def _choose_lift(rows: Rows, family: Text, column: int) -> tuple[Text, Floats]:
     counted: dict[object, object] = {}
     log_lift, linear = (replace(family, **CANDIDATES.lift, linear=share) for share in (0.0, 1.0))
     both = np.concatenate([score_without_each(rows, one, [column], counted) for one in (log_lift, linear)], axis=1)
-    weights, _ = maximize(
-        center(both), rows, np.array(CANDIDATES.lift_weights), np.zeros(rows.classes), WEIGHTS.group_rows
-    )
+    weights, _ = maximize(center(both), rows, np.array(CANDIDATES.lift_weights), WEIGHTS.group_rows)
     share = round(float(weights[1] / weights.sum()), 2) if weights.sum() > 0.0 else 0.0
     return replace(log_lift, linear=share), (1.0 - share) * both[:, :1] + share * both[:, 1:]
 
@@ -145,7 +143,7 @@ def _choose_lift(rows: Rows, family: Text, column: int) -> tuple[Text, Floats]:
 def _loss_with_weight(rows: Rows, evidence: Floats) -> float:
     """Return the log-loss of one block with its best weight and bias."""
     evidence = center(evidence)
-    weights, bias = maximize(evidence, rows, np.ones(1), np.zeros(rows.classes), WEIGHTS.group_rows)
+    weights, bias = maximize(evidence, rows, np.ones(1), WEIGHTS.group_rows)
     return float(rows.losses(weights[0] * evidence + bias)[0])
 
 

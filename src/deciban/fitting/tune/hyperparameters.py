@@ -16,13 +16,13 @@ class SamplingSettings:
     min_rows: with fewer rows, the model stays plain Bayes; weights of so few rows would be noise.
     max_rows: rows in the sample that families and weights are chosen on; more change little and cost time.
     max_evidence: numbers of evidence (row by block by class) held at once: 64 MB.
-    chunk_rows: rows per thread; fewer are not worth the start of a thread.
+    chunk_rows: rows per thread; fewer are not worth the start of a thread, and of estimating in each.
     """
 
     min_rows: int = 20
     max_rows: int = 6_000
     max_evidence: int = 1 << 23
-    chunk_rows: int = 500
+    chunk_rows: int = 2_000
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,10 @@ class WeightSettings:
     """Penalized likelihood of the evidence weights. Strengths of penalties are in rows.
 
     max_blocks: with more blocks, all share one weight: a weight each would take too long.
-    newton_steps: Newton steps from where L-BFGS stops, so that the optimum does not depend on the path to it.
-    max_newton_work: multiplications that Newton steps may take; beyond, they are skipped.
+    max_newton_work: multiplications of a Newton step; beyond, L-BFGS is used, which is less exact.
+    max_newton_steps: Newton steps; convex losses take about five.
+    min_newton_gain: the search ends with a step that is expected to reduce the loss by less; the error is then squared.
+    max_bound_rounds: rounds to find the weights that are 0 in a step.
     max_log_odds: evidence beyond this counts as this; exp(700) is close to the largest double.
     group_rows: strength that draws the weight of a group of blocks to its start.
     block_rows: strength that draws the weight of a block to that of its group.
@@ -53,8 +55,10 @@ class WeightSettings:
     """
 
     max_blocks: int = 500
-    newton_steps: int = 3
     max_newton_work: float = 2e8
+    max_newton_steps: int = 50
+    min_newton_gain: float = 1e-9
+    max_bound_rounds: int = 20
     max_log_odds: float = 700.0
     group_rows: float = 1.0
     block_rows: float = 10.0
@@ -183,6 +187,8 @@ class PartialRowSettings:
     rare_rows: the least complete rows, which do not count when "as complete as the training rows" is measured.
     min_share: lower bound of the share of the evidence that complete rows have.
     max_shared_rows: rows on which the evidence of joint blocks is shared among their columns.
+    max_shared_cells: cells of these rows, each scored with and without the others; wide blocks use fewer rows.
+    min_shared_rows: rows of the widest blocks.
     min_weight: weights below this are rounding errors.
     """
 
@@ -195,6 +201,8 @@ class PartialRowSettings:
     rare_rows: float = 5.0
     min_share: float = 0.01
     max_shared_rows: int = 400
+    max_shared_cells: int = 1 << 15
+    min_shared_rows: int = 30
     min_weight: float = 1e-6
 
 

@@ -1,26 +1,25 @@
 """Offsets and scales for rows with missing cells, learned on left-out rows and on masked copies of them."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import scipy
 
+from deciban.families import Likelihood
+from deciban.families.base.contract import mask_columns, score_block, take_rows
 from deciban.fitting.tune.binning import bin_columns
 from deciban.fitting.tune.boosting import find_correctable_columns
 from deciban.fitting.tune.hyperparameters import CORRECTIONS, PARTIAL_ROWS, WEIGHTS
 from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows, assign_folds
-from deciban.fitting.tune.weights import center, compute_metrics, use_prior_of_others
-from deciban.model.batches import Batch, count
+from deciban.fitting.tune.weights import center, compute_metrics, minimize_newton, use_prior_of_others
 from deciban.model.corrections import Bins
 from deciban.model.counts import Counts
 from deciban.model.model import Model, log_normalize
 from deciban.model.partial_rows import SCALED_SHARES, PartialRows
 from deciban.model.tuning import Tuning
 from deciban.tables.row_sampling import sample_places
-from deciban.tables.table import Frame, Matrix, SparseMatrix, Table, missing_cells
+from deciban.tables.table import SparseMatrix, missing_cells
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.parallel import one_blas_thread
 
@@ -48,14 +47,15 @@ def learn_partial_rows(tuning: Tuning, counts: Counts, rows: Rows, learned: bool
 class _LeftOutRows:
     """Rows, and the evidence of each from a model without it.
 
-    weighted: the evidence of each block, weighted, capped and centered, row by block by class. missing: the missing
-    cells, row by column. amounts: how much of each row is in each fold. bins: bins of the corrected columns.
+    evidence: of each block, row by block by class. weighted: the same, weighted, capped and centered. missing: the
+    missing cells, row by column. amounts: how much of each row is in each fold. bins: bins of the corrected columns.
     """
 
     model: Model
     counts: Counts
     rows: Rows
     learned: bool
+    evidence: Floats
     weighted: Floats
     missing: Flags
     amounts: Floats
@@ -63,10 +63,12 @@ class _LeftOutRows:
 
     @classmethod
     def of(cls, model: Model, counts: Counts, rows: Rows, learned: bool) -> "_LeftOutRows":
-        values = model.leave_one_out_evidence(counts, rows.table, rows.rows_to_leave_out(learned))
-        values, _ = model.cap_evidence(values)
+        values = rows.evidence
+        if values is None:
+            values = model.leave_one_out_evidence(counts, rows.table, rows.rows_to_leave_out(learned))
+        capped, _ = model.cap_evidence(values)
         weight = model.weights[:, None]
-        weighted = center(np.where(weight > 0.0, weight * values, 0.0))
+        weighted = center(np.where(weight > 0.0, weight * capped, 0.0))
         missing = missing_cells(rows.table)
         if missing is None:
             missing = np.zeros((rows.table.rows, model.schema.width), dtype=np.bool_)
@@ -78,8 +80,10 @@ class _LeftOutRows:
                 tuple(bin_columns(rows, find_correctable_columns(model.schema)[: CORRECTIONS.max_columns])),
                 None,
             )
-        amounts = assign_folds(hashed, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds)
-        return cls(model, counts, rows, learned, weighted, missing, amounts, bins)
+        amounts = assign_folds(
+            hashed, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds, rows.copies
+        )
+        return cls(model, counts, rows, learned, values, weighted, missing, amounts, bins)
 
     def offsets(self) -> PartialRows:
         """Return the offsets of columns.
@@ -88,14 +92,14 @@ class _LeftOutRows:
         """
         model, schema, weights = self.model, self.model.schema, self.rows.weights
         mean, size = np.zeros((schema.width, self.rows.classes)), np.zeros(schema.width)
+        known = ~self.missing * weights[:, None]
+        known /= np.maximum(known.sum(axis=0), 1e-300)
         for p, (group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
-            parts = self._parts(p) if group.family.joint else np.ones(len(group.columns))
-            for k, column in enumerate(group.columns):
-                known = weights * ~self.missing[:, column]
-                known /= max(known.sum(), 1e-300)
-                each = parts[k] * self.weighted[:, slots[min(k, slots.size - 1)]]
-                mean[column] += known @ each
-                size[column] += known @ np.abs(each).sum(axis=1)
+            columns = list(group.columns)
+            each, parts = self.weighted[:, slots], self._parts(p) if group.family.joint else np.ones(len(columns))
+            sizes = np.abs(each).sum(axis=2)
+            mean[columns] += parts[:, None] * np.einsum("nb,nbk->bk", known[:, columns], each)
+            size[columns] += parts * (known[:, columns] * sizes).sum(axis=0)
         if model.corrections is not None:
             size[[one.column for one in model.corrections.columns]] += model.corrections.importance
         columns = sorted({column for group in schema.groups for column in group.columns})
@@ -117,16 +121,22 @@ class _LeftOutRows:
         return float(np.clip(least, PARTIAL_ROWS.min_share, 1.0))
 
     def _parts(self, p: int) -> Floats:
-        """Return each column's share of the evidence of a joint block, by the size of its Shapley values."""
-        group, some = self.model.schema.groups[p], self.rows.some(PARTIAL_ROWS.max_shared_rows)
-        size = np.ones(len(group.columns))
-        if size.size > 1:
-            shares = self.model.likelihoods[p].shapley_values(group.family.read(some.table, group.columns))
-            assert shares is not None, "a joint block is shared out"
-            with np.errstate(invalid="ignore"):
-                values = shares.values - shares.values.mean(axis=2, keepdims=True)
-            found = some.weights @ np.abs(np.where(np.isfinite(values), values, 0.0)).sum(axis=2)
-            size = found if found.any() else size
+        """Return each column's share of the evidence of a joint block.
+
+        It is measured by the gain when the column becomes known first and when it becomes known last.
+        """
+        group, likelihood = self.model.schema.groups[p], self.model.likelihoods[p]
+        width = len(group.columns)
+        few = max(PARTIAL_ROWS.max_shared_cells // width**2, PARTIAL_ROWS.min_shared_rows)
+        some = self.rows.some(min(few, PARTIAL_ROWS.max_shared_rows))
+        alone = ~np.eye(width, dtype=np.bool_)
+        hidden = np.concatenate([alone, ~alone, np.zeros((1, width), dtype=np.bool_)])
+        found = score_hidden(likelihood, group.family.read(some.table, group.columns), hidden, self.rows.classes)
+        with np.errstate(invalid="ignore"):
+            gains = found[:width] + found[-1] - found[width : 2 * width]
+            gains -= gains.mean(axis=2, keepdims=True)
+        size = np.abs(np.where(np.isfinite(gains), gains, 0.0)).sum(axis=2) @ some.weights
+        size = size if size.any() else np.ones(width)
         return np.asarray(size / size.sum())
 
     def with_informative(self, partial: PartialRows) -> PartialRows:
@@ -179,53 +189,62 @@ class _LeftOutRows:
 
     def scales(self, partial: PartialRows) -> Floats:
         """Return the scale at each of the SCALED_SHARES, learned on masked copies of the rows."""
-        rows, found = self.rows, []
+        rows, here = self.rows, sample_places(self.rows.labels.size, PARTIAL_ROWS.max_rows)
         drawn = np.random.default_rng(0).random((len(PARTIAL_ROWS.masked_shares), rows.table.width))
         masks = drawn < np.array(PARTIAL_ROWS.masked_shares)[:, None]
-        copied = np.zeros(rows.labels.size, dtype=np.bool_)
-        copied[sample_places(rows.labels.size, PARTIAL_ROWS.max_rows)] = True
-        for fold in np.flatnonzero((self.amounts[copied] > 0.0).any(axis=0)).tolist():
-            model = replace(self._without(fold), partial=partial)
-            here = np.flatnonzero(copied & (self.amounts[:, fold] > 0.0))
-            table = rows.table.take(here)
-            for mask in masks:
-                masked = np.broadcast_to(mask, (here.size, mask.size))
-                sums = model.log_joint(mask_cells(table, masked)) - model.log_prior
-                known = (~(masked | self.missing[here]) * partial.shares).sum(axis=1)
-                found.append((sums, known, rows.labels[here], self.amounts[here, fold]))
-        sums, known, labels, weights = (np.concatenate([part[k] for part in found]) for k in range(4))
+        place, fold = np.nonzero(self.amounts[here])  # a row in several folds counts as several rows
+        here, weights = here[place], self.amounts[here[place], fold]
+        sums = self._weigh_masked(here, masks).reshape(-1, rows.classes)
+        missing = (masks[:, None] | self.missing[here]).reshape(-1, rows.table.width)
+        known = partial.adjust_for_missing(missing)
+        if self.model.corrections is not None and self.bins is not None:
+            amounts, unknown = np.eye(self.amounts.shape[1])[fold], self.model.unknown_corrected_cells(known)
+            bins, amounts = np.tile(self.bins[:, here], len(masks)), np.tile(amounts, (len(masks), 1))
+            self.model.corrections.add_left_out(bins, amounts, sums, unknown)
+        sums += known.bias
+        share = (~missing @ partial.shares) / partial.min_share
         with np.errstate(invalid="ignore"):  # a row that no class allows has no scale
             sums = np.nan_to_num(sums - sums.max(axis=1, keepdims=True), nan=0.0, neginf=-WEIGHTS.max_log_odds)
-        sums, known = np.maximum(sums, -WEIGHTS.max_log_odds), known / partial.min_share
-        return learn_scales(sums, known, labels, weights, self.model.log_prior)
+        sums = np.maximum(sums, -WEIGHTS.max_log_odds)
+        labels, weights = (np.tile(part, len(masks)) for part in (rows.labels[here], weights))
+        return learn_scales(sums, share, labels, weights, self.model.log_prior)
 
-    def _without(self, fold: int) -> Model:
-        """Return the model without the rows of a fold."""
-        model, counts, rows, corrections = self.model, self.counts, self.rows, self.model.corrections
-        if corrections is not None:
-            corrections = corrections.select_fold(fold)
-            corrections = replace(corrections, values=corrections.folds * corrections.values)
-        likelihoods = model.likelihoods
-        here = np.flatnonzero(self.amounts[:, fold])
-        if self.learned:
-            batch = Batch(rows.table.take(here), counts.classes, rows.labels[here], self.amounts[here, fold], 0)
-            parts = zip(counts.schema.groups, counts.statistics, count(batch, counts.schema).statistics, strict=True)
-            likelihoods = tuple(
-                group.family.estimate(every.remove(some, PARTIAL_ROWS.min_weight)) for group, every, some in parts
-            )
-        return replace(model, likelihoods=likelihoods, corrections=corrections)
+    def _weigh_masked(self, here: Integers, masks: Flags) -> Floats:
+        """Return the weighted evidence of some rows, scored without them, under each mask: mask by row by class."""
+        schema, weighted = self.model.schema, self.weighted[here]
+        shown = np.zeros((len(masks), weighted.shape[1]))
+        joint = []
+        for p, (group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
+            if group.family.joint:
+                joint.append(p)
+            else:
+                shown[:, slots] = ~masks[:, list(group.columns)]
+        sums = np.matmul(shown, weighted.transpose(1, 0, 2).reshape(weighted.shape[1], -1))
+        sums = sums.reshape(len(masks), here.size, self.rows.classes)
+        table = self.rows.table.take(here) if joint else self.rows.table
+        for p in joint:
+            group, slot = schema.groups[p], int(schema.block_slots[p][0])
+            hidden = np.concatenate([masks[:, list(group.columns)], np.zeros((1, len(group.columns)), dtype=np.bool_)])
+            cells = group.family.read(table, group.columns)
+            *found, whole = score_hidden(self.model.likelihoods[p], cells, hidden, self.rows.classes)
+            with np.errstate(invalid="ignore"):
+                too_high = whole - self.evidence[here, slot]  # because the rows were counted
+            too_high = np.where(np.isfinite(too_high), too_high, 0.0)
+            part = self.model.weights[slot] * (np.stack(found) - (~hidden[:-1]).mean(axis=1)[:, None, None] * too_high)
+            with np.errstate(invalid="ignore"):
+                part = np.maximum(part - part.max(axis=2, keepdims=True), -self.model.cap)
+            sums += center(part)
+        return sums
 
 
-def mask_cells(table: Table, masked: Flags) -> Table:
-    """Return the table with these cells missing, row by column."""
-    if isinstance(table, Matrix):
-        return Matrix(np.where(masked, np.nan, np.asarray(table.array, dtype=np.float64)))
-    assert isinstance(table, Frame), "no cell of a sparse matrix is missing"
-    columns = []
-    for place, column in enumerate(table.table.columns):
-        none = pa.scalar(None, column.type)
-        columns.append(pc.if_else(pa.array(masked[:, place]), none, column) if masked[:, place].any() else column)
-    return Frame(pa.table(columns, names=table.table.column_names), table.named)
+def score_hidden(likelihood: Likelihood, cells: Any, hidden: Flags, classes: int) -> Floats:
+    """Return the evidence of a joint block with some of its columns missing: hidden set by row by class."""
+    if isinstance(cells, list):
+        return np.stack([score_block(likelihood, mask_columns(cells, each), classes) for each in hidden])
+    rows = len(cells)
+    every = take_rows(cells, np.tile(np.arange(rows), len(hidden)))
+    every = mask_columns(every, np.repeat(hidden, rows, axis=0))
+    return score_block(likelihood, every, classes).reshape(len(hidden), rows, classes)
 
 
 def learn_scales(sums: Floats, known: Floats, labels: Integers, weights: Floats, log_prior: Floats) -> Floats:
@@ -238,23 +257,15 @@ def learn_scales(sums: Floats, known: Floats, labels: Integers, weights: Floats,
     hats = np.stack([np.interp(known, (*SCALED_SHARES, 1.0), point) for point in points], axis=1)
     every, share, penalty = np.arange(labels.size), weights / weights.sum(), PARTIAL_ROWS.scale_rows / weights.sum()
 
-    def loss(scales: Floats) -> tuple[float, Floats]:
+    def evaluate(scales: Floats) -> tuple[float, Floats, Floats]:
         joint = (hats @ np.append(scales, 1.0))[:, None] * sums + log_prior
         posterior, normalizer = log_normalize(joint, log_prior)
-        slope = (posterior * sums).sum(axis=1) - sums[every, labels]
+        mean = (posterior * sums).sum(axis=1)
+        spread = (posterior * sums**2).sum(axis=1) - mean**2
         value = share @ (normalizer - joint[every, labels]) + 0.5 * penalty * ((scales - 1.0) ** 2).sum()
-        return float(value), hats[:, :-1].T @ (share * slope) + penalty * (scales - 1.0)
+        slope = hats[:, :-1].T @ (share * (mean - sums[every, labels])) + penalty * (scales - 1.0)
+        curvature = hats[:, :-1].T @ ((share * spread)[:, None] * hats[:, :-1]) + penalty * np.eye(scales.size)
+        return float(value), slope, curvature
 
     start = np.ones(len(SCALED_SHARES))
-    bounds = [(PARTIAL_ROWS.min_scale, None)] * start.size
-    solved = scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    found = np.asarray(solved.x, dtype=np.float64)
-    for _ in range(WEIGHTS.newton_steps):  # so that the optimum does not depend on the path to it
-        value, slope = loss(found)
-        joint = (hats @ np.append(found, 1.0))[:, None] * sums + log_prior
-        posterior, _ = log_normalize(joint, log_prior)
-        spread = (posterior * sums**2).sum(axis=1) - (posterior * sums).sum(axis=1) ** 2
-        curvature = hats[:, :-1].T @ ((share * spread)[:, None] * hats[:, :-1]) + penalty * np.eye(found.size)
-        moved = np.maximum(found - np.linalg.solve(curvature, slope), PARTIAL_ROWS.min_scale)
-        found = moved if loss(moved)[0] <= value + 1e-14 else found
-    return found
+    return minimize_newton(evaluate, start, np.full(start.size, PARTIAL_ROWS.min_scale))

@@ -10,7 +10,7 @@ from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.tune.candidates import choose_families, choose_joint_gaussians, choose_texts
 from deciban.fitting.tune.hyperparameters import SAMPLING, WEIGHTS
 from deciban.fitting.tune.rows import Rows
-from deciban.fitting.tune.weights import learn_weights, measure_left_out
+from deciban.fitting.tune.weights import center, learn_weights, measure_left_out
 from deciban.model.counts import Counts
 from deciban.model.model import estimate
 from deciban.model.tuning import Tuning
@@ -28,7 +28,8 @@ class Proposal:
     """Result of tuning on a sample, before all rows are counted.
 
     schema: the columns and groups to count. rows, classes: the sample, and the classes of its labels. tuning: the
-    result on the sample; None without a result, or if all blocks share one weight. note: the reason.
+    result on the sample; None without a result, or if all blocks share one weight. note: the reason. evidence: of the
+    blocks of the tuning, row by block by class, each row scored by the others.
     """
 
     schema: Schema
@@ -37,12 +38,20 @@ class Proposal:
     tuning: Tuning | None = None
     shared_weight: bool = False
     note: str = ""
+    evidence: Floats | None = None
+
+    def covers(self, counts: Counts) -> bool:
+        """Return True if the sample is the whole table, so that the tuning and the evidence are those of the counts."""
+        if self.tuning is None or self.tuning.bias.size != counts.classes.size:
+            return False
+        return self.rows.labels.size == counts.rows
 
 
 @one_blas_thread()
 def propose(table: Table, labels: Labels, weights: Floats | None, base: Schema, threads: int | None = None) -> Proposal:
     """Choose the groups of columns to count and to score, on rows that are each scored without themselves."""
     rows = Rows.of(table, labels.codes, weights, labels.classes.size, limit_tuning_rows(base, labels.classes.size))
+    rows = replace(rows, found_copies=rows.copies)
     present, blocks = rows.of_classes_present(), len(base.block_names)
     plain = Proposal(base, rows, labels.classes)
     if present.classes == 1:
@@ -54,10 +63,10 @@ def propose(table: Table, labels: Labels, weights: Floats | None, base: Schema, 
         return replace(plain, shared_weight=True, note=f"one weight for all {blocks:,} blocks")
     try:
         with progress("tuning", "candidates") as advance:
-            tuning = choose_groups(replace(present, advance=advance, threads=threads), base)
+            tuning, evidence = choose_groups(replace(present, advance=advance, threads=threads), base)
     except (BadCell, np.linalg.LinAlgError) as problem:
         return replace(plain, note=f"plain Bayes: tuning failed: {problem}")
-    return replace(plain, schema=add_groups(base, tuning.schema.groups), tuning=tuning)
+    return replace(plain, schema=add_groups(base, tuning.schema.groups), tuning=tuning, evidence=evidence)
 
 
 @one_blas_thread()
@@ -69,8 +78,8 @@ def reweigh(proposal: Proposal, counts: Counts) -> Tuning:
         return learn_shared_weight(start, rows, counts, learned=True)
     if proposal.tuning is None:
         return replace(Tuning.plain(counts), note=proposal.note)
-    if rows.labels.size == counts.rows and proposal.tuning.bias.size == counts.classes.size:
-        return proposal.tuning  # the sample is the whole table
+    if proposal.covers(counts):
+        return proposal.tuning
     return refit_weights(proposal.tuning, counts, rows)
 
 
@@ -104,14 +113,15 @@ def refit_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = Tr
 
 def set_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Floats, left_out: LeftOutRows) -> Tuning:
     """Return the tuning with weights learned from this evidence, and with its metrics."""
+    evidence = center(evidence)
     weights, bias = learn_weights(evidence, rows, tuning.weight_groups)
     accuracy, log_loss = measure_left_out(evidence, rows, weights, bias, class_weight, left_out.removed)
     copies = rows.copies.extra
     return replace(tuning, weights=weights, bias=bias, accuracy=accuracy, log_loss=log_loss, copies=copies)
 
 
-def choose_groups(rows: Rows, base: Schema) -> Tuning:
-    """Return the groups to use and their weights, from rows that are counted here for this purpose."""
+def choose_groups(rows: Rows, base: Schema) -> tuple[Tuning, Floats]:
+    """Return the groups to use and their weights, from rows that are counted here for this, and the evidence."""
     scored, choices = choose_families(rows, base)
     texts, more = choose_texts(rows, base)
     scored += texts
@@ -123,7 +133,8 @@ def choose_groups(rows: Rows, base: Schema) -> Tuning:
     for slot, group in zip(schema.block_slots, scored, strict=True):
         evidence[:, slot] = group.evidence
     class_weight = np.bincount(rows.labels, rows.weights, rows.classes).astype(np.float64)
-    return set_weights(tuning, evidence, rows, class_weight, rows.left_out).drop_zero_weights()
+    tuning, kept = set_weights(tuning, evidence, rows, class_weight, rows.left_out).drop_zero_weights()
+    return tuning, evidence if kept.size == evidence.shape[1] else evidence[:, kept]
 
 
 def limit_tuning_rows(schema: Schema, classes: int) -> int:
@@ -148,6 +159,7 @@ def learn_shared_weight(tuning: Tuning, rows: Rows, counts: Counts, learned: boo
     for p, (group, statistic) in enumerate(zip(schema.groups, counts.statistics, strict=True)):
         cells = group.family.read(rows.table, group.columns)
         group.family.score_left_out(statistic, cells, left_out, schema.shared_slots[p], evidence)
+    evidence = center(evidence)
     shared, bias = learn_weights(evidence, rows, np.zeros(1, dtype=np.int64))
     accuracy, log_loss = measure_left_out(evidence, rows, shared, bias, counts.class_weight, left_out.removed)
     weights = np.full(len(schema.block_names), shared[0])

@@ -48,12 +48,13 @@ def assign_folds(
     classes: LabelArray,
     weights: Floats,
     folds: int,
+    copies: "Copies | None" = None,
 ) -> Floats:
     """Return how much of each row is in each fold, row by fold.
 
     Equal rows of one class are assigned to the folds in turn, and a row of weight 2 counts as two rows; the first fold
     depends on their content. Copies (`find_copies`) are all in that fold, because otherwise they would be scored by
-    each other. Of other equal rows, as many stay together as are copies of one.
+    each other. Of other equal rows, as many stay together as are copies of one. copies: those of these rows, if known.
     """
     names = np.array([crc32(repr(label).encode()) for label in classes.tolist()], dtype=np.uint64)
     contents = np.full(labels.size, GOLDEN)
@@ -62,7 +63,7 @@ def assign_folds(
     rows = _mix(contents ^ names[labels])
     amounts = np.zeros((labels.size, folds))
     amounts[np.arange(labels.size), (rows % np.uint64(folds)).astype(np.int64)] = weights
-    copies = find_copies(table, labels, weights)
+    copies = find_copies(table, labels, weights) if copies is None else copies
     dealt, unit = np.flatnonzero(~copies.together), float(round(copies.usual))
     amounts[dealt] = unit * _deal(rows[dealt], weights[dealt] / unit, folds)
     return amounts
@@ -251,7 +252,8 @@ class Rows:
 
     Their prior is their own class shares, so that what is learned from a sample does not compensate for a class that is
     over- or underrepresented in it. removed: how much is left out with each row of the counts of all rows, not only of
-    these: the weight of all its copies.
+    these: the weight of all its copies. evidence: of the blocks of a tuning, row by block by class, each row scored by
+    the others, if it is known. found_copies: the copies among these rows, if they are known.
     """
 
     table: Table
@@ -261,6 +263,8 @@ class Rows:
     threads: int | None = None
     advance: Advance = field(default=lambda done: None, compare=False)  # called after each candidate
     removed: Floats | None = None
+    evidence: Floats | None = None
+    found_copies: Copies | None = None
 
     @classmethod
     def of(cls, table: Table, labels: Codes, weights: Floats | None, classes: int, max_rows: int) -> "Rows":
@@ -295,6 +299,9 @@ class Rows:
     @cached_property
     def copies(self) -> Copies:
         """Copies among these rows."""
+        found = self.found_copies
+        if found is not None and found.row.size == self.labels.size:
+            return found
         return find_copies(self.table, self.labels, self.weights)
 
     @property
@@ -313,9 +320,9 @@ class Rows:
         if self.labels.size <= max_rows:
             return self
         kept = sample_places(self.labels.size, max_rows)
-        removed = None if self.removed is None else self.removed[kept]
+        removed, evidence = (None if part is None else part[kept] for part in (self.removed, self.evidence))
         some = replace(self, table=self.table.take(kept), labels=self.labels[kept], weights=self.weights[kept])
-        return replace(some, removed=removed)
+        return replace(some, removed=removed, evidence=evidence, found_copies=None)
 
     def of_classes_present(self) -> "Rows":
         """Return the rows with only the classes that they have."""

@@ -1,6 +1,7 @@
 """Learn the weight of the evidence of each block."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,28 +10,46 @@ import scipy
 from deciban.fitting.tune.hyperparameters import WEIGHTS
 from deciban.fitting.tune.rows import Rows
 from deciban.model.model import log_normalize
-from deciban.util.arrays import Floats, Integers
+from deciban.util.arrays import Codes, Flags, Floats, Integers
 
 
-def learn_weights(evidence: Floats, rows: Rows, group: Integers, polish: bool = True) -> tuple[Floats, Floats]:
+def learn_weights(
+    evidence: Floats, rows: Rows, group: Integers, start: tuple[Floats, Floats] | None = None
+) -> tuple[Floats, Floats]:
     """Return the weights (not negative) and the bias with the highest penalized likelihood of the labels.
 
     First one weight per group of blocks is learned, then one per block, drawn to that of its group. Blocks of group -1
-    are drawn to 0.
+    are drawn to 0. evidence: centered. start: weights and bias from which the search starts; they change nothing but
+    its time.
     """
-    evidence = center(evidence)
-    groups = [evidence[:, group == g].sum(axis=1) for g in range(group.max(initial=-1) + 1)]
-    start = np.zeros(group.size)
-    bias = np.zeros(rows.classes)
-    if groups:
-        together = np.stack(groups, axis=1)
-        shared, bias = maximize(
-            together, rows, np.full(len(groups), group.size**-0.5), bias, WEIGHTS.group_rows, polish
-        )
-        start = np.where(group >= 0, shared[group], 0.0)
-    if group.size == len(groups):
-        return start, bias
-    return maximize(evidence, rows, start, bias, WEIGHTS.block_rows, polish)
+    return WeightSearch.of(evidence, rows, group).learn(rows.weights, start)
+
+
+@dataclass(frozen=True)
+class WeightSearch:
+    """Search for weights of the same evidence by rows of different weights; see `learn_weights`."""
+
+    group: Integers
+    together: "WeightProblem | None"
+    apart: "WeightProblem"
+
+    @classmethod
+    def of(cls, evidence: Floats, rows: Rows, group: Integers) -> Self:
+        groups = [evidence[:, group == g].sum(axis=1) for g in range(group.max(initial=-1) + 1)]
+        expected = np.full(len(groups), group.size**-0.5)
+        together = WeightProblem.of(np.stack(groups, axis=1), rows, expected, WEIGHTS.group_rows) if groups else None
+        return cls(group, together, WeightProblem.of(evidence, rows, np.zeros(group.size), WEIGHTS.block_rows))
+
+    def learn(self, weights: Floats, start: tuple[Floats, Floats] | None = None) -> tuple[Floats, Floats]:
+        """Return the weights of the blocks and the bias for rows with these weights."""
+        target, bias = self.apart.target, np.zeros(self.apart.log_prior.size)
+        if self.together is not None:
+            shared, bias = self.together.reweigh(weights).solve()
+            target = np.where(self.group >= 0, shared[self.group], 0.0)
+            if self.group.size == shared.size:
+                return target, bias
+        problem = replace(self.apart.reweigh(weights), target=target)
+        return problem.solve((target, bias) if start is None else start)
 
 
 def measure_left_out(
@@ -38,9 +57,10 @@ def measure_left_out(
 ) -> tuple[float, float]:
     """Return the accuracy and the log-loss of rows, each scored by the others.
 
-    class_weight: weight of each class in all counted rows. removed: how much of each row is left out of it.
+    evidence: centered. class_weight: weight of each class in all counted rows. removed: how much of each row is left
+    out of it.
     """
-    joint = np.einsum("nkc,k->nc", center(evidence), weights) + rows.log_prior + bias
+    joint = np.einsum("nkc,k->nc", evidence, weights) + rows.log_prior + bias
     return compute_metrics(use_prior_of_others(joint, rows, class_weight[rows.labels], removed), rows)
 
 
@@ -72,35 +92,68 @@ def center(evidence: Floats) -> Floats:
     return np.asarray(finite - finite.mean(axis=2, keepdims=True))
 
 
-def maximize(
-    evidence: Floats, rows: Rows, target: Floats, bias: Floats, strength: float, polish: bool = True
-) -> tuple[Floats, Floats]:
+def maximize(evidence: Floats, rows: Rows, target: Floats, strength: float) -> tuple[Floats, Floats]:
     """Return the weights and the bias of the highest likelihood, with a penalty on the distance from `target`."""
-    problem = WeightProblem.of(evidence, rows, target, strength)
-    blocks, classes = target.size, rows.classes
-    start = np.concatenate([target / problem.unit, bias])
-    bounds = [(0.0, None)] * blocks + [(None, None)] * classes
-    options = {"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6} if polish else {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-5}
-    solved: Any = scipy.optimize.minimize(  # type: ignore[call-overload]  # the stubs are stricter than the function
-        problem.loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-    )
-    point = solved.x
-    work = rows.labels.size * classes * blocks**2 + (blocks + classes) ** 3
-    for _ in range(WEIGHTS.newton_steps if polish and work < WEIGHTS.max_newton_work else 0):
-        point = problem.newton_step(point)
-    return point[:blocks] * problem.unit, point[blocks:]
+    return WeightProblem.of(evidence, rows, target, strength).solve()
+
+
+def minimize_newton(evaluate: Callable[[Floats], tuple[float, Floats, Floats]], start: Floats, lower: Floats) -> Floats:
+    """Return the minimum of a convex function above lower bounds, to about eight digits wherever the search starts.
+
+    evaluate: the value, the gradient and the Hessian at a point. Each step minimizes the quadratic approximation within
+    the bounds, and is halved until the value falls.
+    """
+    point = np.maximum(start, lower)
+    value, slope, curvature = evaluate(point)
+    for _ in range(WEIGHTS.max_newton_steps):
+        step = _solve_bounded(curvature, slope, lower - point)
+        gain, size = -float(slope @ step), 1.0
+        found = evaluate(point + step)
+        while found[0] > value - 1e-4 * size * gain + 1e-14 and size > 1e-6:
+            size /= 2.0
+            found = evaluate(point + size * step)
+        if found[0] > value + 1e-14:
+            break
+        point = np.maximum(point + size * step, lower)
+        value, slope, curvature = found
+        if gain < WEIGHTS.min_newton_gain:
+            break
+    return point
+
+
+def _solve_bounded(curvature: Floats, slope: Floats, lower: Floats) -> Floats:
+    """Return the minimum of a quadratic function above lower bounds, which are at most 0.
+
+    Variables that leave their bounds are set to them, and released if the function falls from there, all at once. That
+    ends after a few rounds in practice; if it does not, the last result is limited to the bounds.
+    """
+    fixed = (lower == 0.0) & (slope > 0.0)
+    step = np.zeros(slope.size)
+    for _ in range(WEIGHTS.max_bound_rounds):
+        free = ~fixed
+        step[fixed] = lower[fixed]
+        rest = slope[free] + curvature[np.ix_(free, fixed)] @ step[fixed]
+        step[free] = -np.linalg.solve(curvature[np.ix_(free, free)], rest)
+        beyond, falling = free & (step < lower), fixed & (slope + curvature @ step < 0.0)
+        if not (beyond | falling).any():
+            break
+        fixed = (fixed & ~falling) | beyond
+    return np.maximum(step, lower)
 
 
 @dataclass(frozen=True)
 class WeightProblem:
     """Penalized log-loss of the labels, as a function of a point: weights in units of `unit`, and the bias.
 
-    evidence: row and class by block. share: each row's share of the total weight. target: the weights without data.
-    strength: strength of the penalty, in rows.
+    evidence: for each class but the most frequent, relative to that one, in units: class and row by block. total: the
+    weight of all rows. share: each row's share of it. target: the weights without data. strength: strength of the
+    penalty, in rows.
     """
 
     evidence: Floats
-    rows: Rows
+    labels: Codes
+    log_prior: Floats
+    total: float
     share: Floats
     target: Floats
     strength: float
@@ -108,60 +161,83 @@ class WeightProblem:
 
     @classmethod
     def of(cls, evidence: Floats, rows: Rows, target: Floats, strength: float) -> Self:
-        size, blocks, classes = evidence.shape
-        share = rows.weights / rows.total
-        flat = np.ascontiguousarray(evidence.transpose(0, 2, 1)).reshape(size * classes, blocks)
+        share, common = rows.weights / rows.total, int(rows.log_prior.argmax())
+        others = [c for c in range(rows.classes) if c != common]
+        apart = np.empty((len(others), *evidence.shape[:2]))
+        for k, c in enumerate(others):
+            np.subtract(evidence[:, :, c], evidence[:, :, common], out=apart[k])
         # scaled by the deviation of each block's evidence, all directions are about equally steep
-        unit = 1.0 / np.maximum(np.sqrt(np.repeat(share, classes) @ flat**2 / classes), 1e-6)
-        return cls(flat, rows, share, target, strength, np.minimum(unit, 1.0 / np.sqrt(strength / rows.total)))
+        squares = np.einsum("knb,knb,n->b", apart, apart, share) / max(len(others), 1)
+        unit = 1.0 / np.maximum(np.sqrt(squares), 1e-6)
+        unit = np.minimum(unit, 1.0 / np.sqrt(strength / rows.total))
+        apart *= unit
+        flat = apart.reshape(-1, unit.size)
+        return cls(flat, rows.labels, rows.log_prior, rows.total, share, target, strength, unit)
 
-    def _log_joint(self, point: Floats) -> Floats:
-        blocks = self.unit.size
-        weighted = self.evidence @ (point[:blocks] * self.unit)
-        return np.asarray(weighted.reshape(-1, self.rows.classes) + self.rows.log_prior + point[blocks:])
+    def reweigh(self, weights: Floats) -> "WeightProblem":
+        """Return the problem for the same rows with other weights."""
+        total = float(weights.sum())
+        return replace(self, total=total, share=weights / total)
 
-    def loss(self, point: Floats) -> tuple[float, Floats]:
-        """Return the loss and its gradient."""
-        labels, share, total = self.rows.labels, self.share, self.rows.total
-        blocks, row = self.unit.size, np.arange(labels.size)
-        log_joint = self._log_joint(point)
-        posterior, normalizer = log_normalize(log_joint, self.rows.log_prior)
-        excess = posterior * share[:, None]
+    def solve(self, start: tuple[Floats, Floats] | None = None) -> tuple[Floats, Floats]:
+        """Return the weights and the bias of the least loss; start: default: the target and no bias."""
+        blocks, classes = self.unit.size, self.log_prior.size
+        weights, bias = (self.target, np.zeros(classes)) if start is None else start
+        point = np.concatenate([weights / self.unit, bias])
+        lower = np.concatenate([np.zeros(blocks), np.full(classes, -np.inf)])
+        if self.labels.size * classes * blocks**2 + (blocks + classes) ** 3 < WEIGHTS.max_newton_work:
+            point = minimize_newton(self.evaluate, point, lower)
+        else:
+            solved: Any = scipy.optimize.minimize(  # type: ignore[call-overload]  # stubs stricter than the function
+                lambda point: self.evaluate(point, curved=False)[:2],
+                point,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(bound, None) for bound in lower],
+                options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6},
+            )
+            point = solved.x
+        return point[:blocks] * self.unit, point[blocks:]
+
+    def evaluate(self, point: Floats, curved: bool = True) -> tuple[float, Floats, Floats]:
+        """Return the loss, its gradient and, if `curved`, its Hessian."""
+        labels, share, total, blocks = self.labels, self.share, self.total, self.unit.size
+        size, common, row = labels.size, int(self.log_prior.argmax()), np.arange(labels.size)
+        others = np.arange(self.log_prior.size) != common
+        log_joint = np.zeros((size, self.log_prior.size))
+        log_joint[:, others] = (self.evidence @ point[:blocks]).reshape(-1, size).T
+        log_joint += self.log_prior + point[blocks:]
+        posterior, normalizer = log_normalize(log_joint, self.log_prior)
+        heavy = posterior * share[:, None]
+        excess = heavy.copy()
         excess[row, labels] -= share
         away, bias = point[:blocks] * self.unit - self.target, point[blocks:]
         penalty = 0.5 * (self.strength * float(away @ away) + WEIGHTS.bias_rows * float(bias @ bias)) / total
-        slope = (self.evidence.T @ excess.ravel() + self.strength / total * away) * self.unit
+        loss = float(share @ (normalizer - log_joint[row, labels])) + penalty
+        slope = self.evidence.T @ excess[:, others].T.ravel() + self.strength / total * away * self.unit
         slopes = np.concatenate([slope, excess.sum(axis=0) + WEIGHTS.bias_rows / total * bias])
-        return float(share @ (normalizer - log_joint[row, labels])) + penalty, slopes
+        curvature = self._curvature(posterior, heavy, others) if curved else np.empty(0)
+        return loss, slopes, curvature
 
-    def newton_step(self, point: Floats) -> Floats:
-        """Take a Newton step, so that the optimum does not depend on the path to it.
-
-        Weights at 0 that should not grow stay at 0.
-        """
-        blocks = self.unit.size
-        loss, slope = self.loss(point)
-        free = np.ones(point.size, dtype=np.bool_)
-        free[:blocks] = (point[:blocks] > 0.0) | (slope[:blocks] < 0.0)
-        step = np.zeros(point.size)
-        step[free] = np.linalg.lstsq(self._curvature(point)[np.ix_(free, free)], slope[free], rcond=None)[0]
-        moved = point - step
-        moved[:blocks] = np.maximum(moved[:blocks], 0.0)
-        return moved if self.loss(moved)[0] <= loss + 1e-14 else point
-
-    def _curvature(self, point: Floats) -> Floats:
-        """Return the Hessian of the loss."""
-        blocks, classes, total = self.unit.size, self.rows.classes, self.rows.total
-        posterior, _ = log_normalize(self._log_joint(point), self.rows.log_prior)
-        scaled = (self.evidence * self.unit).reshape(-1, classes, blocks)
-        mean = np.einsum("nc,nck->nk", posterior, scaled)
-        heavy = posterior * self.share[:, None]
-        both = np.einsum("nc,nck->kc", heavy, scaled) - mean.T @ heavy
-        curvature = np.empty((point.size, point.size))
-        squares = self.evidence.T @ (self.evidence * heavy.reshape(-1, 1)) * np.outer(self.unit, self.unit)
-        curvature[:blocks, :blocks] = squares - mean.T @ (mean * self.share[:, None])
+    def _curvature(self, posterior: Floats, heavy: Floats, others: Flags) -> Floats:
+        """Return the Hessian of the loss; heavy: posterior times share."""
+        blocks, classes, total = self.unit.size, self.log_prior.size, self.total
+        curvature = np.empty((blocks + classes, blocks + classes))
+        if classes == 2:
+            spread = heavy[:, 0] * posterior[:, 1]
+            weighted = self.evidence * spread[:, None]
+            curvature[:blocks, :blocks] = self.evidence.T @ weighted
+            both = np.outer(weighted.sum(axis=0), np.where(others, 1.0, -1.0))
+        else:
+            weighted = self.evidence * heavy[:, others].T.reshape(-1, 1)
+            by_class = weighted.reshape(-1, len(heavy), blocks)
+            mean = by_class.sum(axis=0)  # times share
+            share = np.maximum(self.share, 1e-300)[:, None]
+            curvature[:blocks, :blocks] = self.evidence.T @ weighted - mean.T @ (mean / share)
+            both = -mean.T @ posterior
+            both[:, others] += by_class.sum(axis=1).T
         curvature[:blocks, blocks:], curvature[blocks:, :blocks] = both, both.T
         curvature[blocks:, blocks:] = np.diag(heavy.sum(axis=0)) - posterior.T @ heavy
         penalty = np.concatenate([self.strength * self.unit**2, np.full(classes, WEIGHTS.bias_rows)])
-        curvature[np.diag_indices(point.size)] += penalty / total
+        curvature[np.diag_indices(blocks + classes)] += penalty / total
         return curvature
