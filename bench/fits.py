@@ -27,10 +27,33 @@ import accuracy
 import tables
 from reports import write_part
 
-TABLES = (
-    "german titanic attrition contraceptive segment chess hpc credit spambase phoneme satimage churn penbased shoppers "
-    "magic wife_insurance crashes krkopt adult bank electricity diamonds movies flights covertype"
-).split()
+TABLES = [
+    "german",
+    "titanic",
+    "attrition",
+    "contraceptive",
+    "segment",
+    "chess",
+    "hpc",
+    "credit",
+    "spambase",
+    "phoneme",
+    "satimage",
+    "churn",
+    "penbased",
+    "shoppers",
+    "magic",
+    "wife_insurance",
+    "crashes",
+    "krkopt",
+    "adult",
+    "bank",
+    "electricity",
+    "diamonds",
+    "movies",
+    "flights",
+    "covertype",
+]
 MIN_SECONDS = 1e-9
 Result = dict[str, Any]
 
