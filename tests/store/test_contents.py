@@ -313,7 +313,7 @@ def test_corrections_that_do_not_fit_together_are_refused(field: str, value: Any
 
 def test_a_file_never_holds_more_questions_than_a_cell_number_has_digits(tmp_path: Path) -> None:
     header, arrays = taken_apart(content(corrected()))
-    place = [at for at in nodes(header) if at[-2:] == ("questions", "array")][0]
+    place = next(at for at in nodes(header) if at[-2:] == ("questions", "array"))
     start = next(
         start for at, (_, start, _) in zip(_array_places(header), arrays_of(header), strict=True) if at == place
     )
