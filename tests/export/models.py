@@ -9,7 +9,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from deciban import BayesClassifier
-from deciban.model.corrections import CorrectedColumn, Corrections
+from deciban.model.corrections import CorrectedColumn, Corrections, round_corrections
 from deciban.model.model import Model
 from deciban.model.partial_rows import SCALED_SHARES, PartialRows
 from deciban.sources.open import open_table
@@ -74,7 +74,8 @@ def corrections(model: Model, rng: Rng, tables: int = 30) -> Corrections | None:
             tests[t, level] = column, rng.integers(0, columns[column].bins - 1)
     values = rng.normal(0.0, 0.1, (tables, 64, model.classes.size))
     rows = rng.integers(0, 40, (tables, 64)) * rng.choice([0.5, 1.0], (tables, 1))
-    return Corrections(tuple(columns), tests, values, rows, np.zeros(tables, dtype=np.int64), 1, 0)
+    found = Corrections(tuple(columns), tests, values, rows, np.zeros(tables, dtype=np.int64), 1, 0)
+    return round_corrections(found)  # as they are learned
 
 
 def _corrected(model: Model, rng: Rng) -> list[CorrectedColumn]:

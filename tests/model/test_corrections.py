@@ -1,12 +1,23 @@
 """Corrections as a value: bins of cells, shares of columns, effects."""
 
+from dataclasses import replace
+from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from deciban.model.corrections import CorrectedColumn, Corrections, cell_shares
+from deciban.model.corrections import (
+    MAX_UNITS,
+    CorrectedColumn,
+    Corrections,
+    cell_shares,
+    find_unit,
+    merge_equal_tables,
+    round_corrections,
+    round_to_units,
+)
 from deciban.tables.table import Frame
 
 RNG = np.random.default_rng(3)
@@ -113,3 +124,93 @@ def test_importance_is_a_share_of_each_column(classes: int) -> None:
     found = corrections(20, classes)
     assert found.importance.shape == (3,)
     assert (found.importance > 0.0).all()
+
+
+def test_the_unit_is_the_largest_power_of_two_of_which_all_are_multiples() -> None:
+    for scale in (1e-3, 1.0, 1e5):
+        numbers = round_to_units(scale * RNG.normal(size=40), 3000)
+        unit = find_unit(numbers)
+        shares = [Fraction(number) / Fraction(unit) for number in numbers.tolist()]
+        assert all(share.denominator == 1 for share in shares)
+        assert any(share.numerator % 2 for share in shares)
+    assert find_unit(np.zeros(3)) == 1.0
+    assert find_unit(np.array([5e-324])) == 5e-324
+
+
+def test_numbers_are_rounded_to_the_smallest_unit_that_fits() -> None:
+    numbers = RNG.normal(size=100)
+    found = round_to_units(numbers, MAX_UNITS)
+    largest, unit = np.abs(numbers).max(), find_unit(found)
+    assert largest / unit <= MAX_UNITS < largest / (unit / 2.0)
+    assert np.abs(found - numbers).max() <= unit / 2.0
+    exact = np.array([-32767.0, 5.0, 0.0, -0.2])
+    assert round_to_units(exact, MAX_UNITS).tolist() == [-32767.0, 5.0, 0.0, 0.0]
+    assert not np.signbit(round_to_units(exact, MAX_UNITS)[3])
+
+
+def test_rounded_corrections_are_units_and_add_up_exactly_in_any_order() -> None:
+    found = corrections(30)
+    found = replace(found, rows=found.rows + 0.1)
+    rounded = round_corrections(found)
+    units = rounded.values / rounded.unit
+    np.testing.assert_array_equal(units, np.rint(units))
+    assert np.abs(units).max() <= MAX_UNITS
+    np.testing.assert_allclose(rounded.values, found.values, rtol=0, atol=rounded.unit / 2.0)
+    np.testing.assert_array_equal(rounded.rows, np.where(found.used_cells, found.rows.astype(np.float32), 0.0))
+    np.testing.assert_array_equal(round_corrections(rounded).values, rounded.values)
+    bins, one, other = found.read(TABLE), np.zeros((4, 3)), np.zeros((4, 3))
+    rounded.add_to(bins, one)
+    rounded._some(np.arange(30) >= 12).add_to(bins, other)
+    rounded._some(np.arange(30) < 12).add_to(bins, other)
+    np.testing.assert_array_equal(one, other)
+
+
+def same_questions() -> Corrections:
+    """Twelve tables twice: as they are, and in the next fold with questions in another order and other values."""
+    found = corrections(60)
+    distinct = [len({*map(tuple, asked)}) == len(asked) for asked in (t[t[:, 0] >= 0] for t in found.tests)]
+    found, again = found._some(np.isin(np.arange(60), np.flatnonzero(distinct)[:12])), []
+    for tests, values, rows in zip(found.tests, found.values, found.rows, strict=True):
+        used = int((tests[:, 0] >= 0).sum())
+        order, cells = RNG.permutation(used), np.arange(1 << used).reshape((2,) * used)
+        place = cells.transpose(order).ravel()
+        tests, rows = tests.copy(), rows.copy()
+        tests[:used], rows[: 1 << used] = tests[order], rows[place]
+        again.append((tests, RNG.permuted(values, axis=0) * (np.arange(len(values)) < 1 << used)[:, None], rows))
+    tests, values, rows = (np.stack([one[k] for one in again]) for k in range(3))
+    return replace(
+        found,
+        tests=np.concatenate([found.tests, tests]),
+        values=np.concatenate([found.values, values]),
+        rows=np.concatenate([found.rows, rows]),
+        fold=np.concatenate([found.fold, (found.fold + 1) % 2]),
+    )
+
+
+def test_tables_that_ask_the_same_questions_are_added_up() -> None:
+    """Corrections of whole and partial rows, and shares of columns, stay as they were."""
+    twice = round_corrections(same_questions())
+    merged = merge_equal_tables(twice, across_folds=True)
+    assert 12 <= len(merged.tests) <= 14  # two tables with random rows may ask the same
+    bins = twice.read(TABLE)
+    for unknown in (None, np.asarray(bins == 0)):
+        found, expected = np.zeros((4, 3)), np.zeros((4, 3))
+        merged.add_to(bins, found, unknown)
+        twice.add_to(bins, expected, unknown)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=0.0 if unknown is None else 1e-12)
+        np.testing.assert_allclose(merged.shares(bins, unknown), twice.shares(bins, unknown), rtol=0, atol=1e-12)
+
+
+def test_tables_of_different_folds_or_different_rows_stay_apart() -> None:
+    twice = same_questions()
+    merged = merge_equal_tables(twice)
+    bins, amounts = twice.read(TABLE), np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [0.5, 0.0]])
+    found, expected = np.zeros((4, 3)), np.zeros((4, 3))
+    merged.add_left_out(bins, amounts, found)
+    twice.add_left_out(bins, amounts, expected)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    one = twice._some(np.isin(np.arange(24), [3, 15]))
+    assert len(merge_equal_tables(one).tests) == 2
+    assert len(merge_equal_tables(one, across_folds=True).tests) == 1
+    other = replace(one, rows=one.rows + np.arange(2)[:, None])
+    assert len(merge_equal_tables(other, across_folds=True).tests) == 2

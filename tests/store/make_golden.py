@@ -16,8 +16,8 @@ import pyarrow as pa
 from deciban import BayesClassifier, Binned
 
 HERE = Path(__file__).parent
-GOLDEN = HERE / "golden-1.dcb"
-EXPECTED = HERE / "golden-1.json"
+GOLDEN = HERE / "golden-2.dcb"
+EXPECTED = HERE / "golden-2.json"
 
 
 def rows() -> tuple[pa.Table, list[str]]:
@@ -52,7 +52,7 @@ def main() -> None:
         {"town": None, "age": None},
     ]
     expected = {
-        "deciban": "what the model in golden-1.dcb says of these rows",
+        "deciban": "what the model in golden-2.dcb says of these rows",
         "classes": clf.classes_.tolist(),
         "shards": clf.shards_,
         "rows": asked,

@@ -35,7 +35,7 @@ LONG: list[Any] = [
 FACTORS = [-1.0, 0.0, 0.5, 0.999, 1.001, 10.0, -10.0, 1e10, 1e100, 1e-100]
 DOUBLES = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 5e-324, 1e15, 1e100, 1e200, 1e290, 1e308, np.inf, -np.inf, np.nan]
 INTEGERS = [0, 1, -1, 2, 255, 2**31 - 1, 2**31, 2**53, 2**62, -(2**63)]
-SIZES = {"float64": 8, "int64": 8, "int32": 4, "uint8": 1}
+SIZES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "int16": 2, "uint16": 2, "uint8": 1}
 
 
 class Slow(BaseException):
@@ -62,11 +62,12 @@ def bounded(seconds: float, megabytes: int) -> Iterator[None]:
 
 
 def arrays_of(header: Any) -> list[tuple[str, int, int]]:
-    """The type, the place and the number of elements of each array behind a header."""
+    """The type in the file, the place and the number of elements of each array behind a header."""
     found, at = [], 0
     for place in nodes(header):
         if place[-1:] == ("array",) and isinstance(node(header, place), list):
-            kind, shape = node(header, place)
+            kind, shape, *narrowed = node(header, place)
+            kind = narrowed[0] if narrowed else kind
             size = int(np.prod(shape, dtype=np.int64))
             found.append((kind, at, size))
             at += -(-size * SIZES[kind] // 8) * 8

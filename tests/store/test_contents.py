@@ -16,12 +16,22 @@ from typing_extensions import TypeAliasType
 import deciban as dc
 from deciban.model.fitted import Settings
 from deciban.statistics import Scatter
-from deciban.store import model_file
+from deciban.store import layout, model_file
 from deciban.store.values import RECORDS, conforms
 from tests.store.crafted import MUTANTS, ignoring_overflow, predicts, refused
 from tests.store.models import every_family
 from tests.store.mutations import arrays_of
-from tests.support.model_files import changed, content, node, nodes, put_together, taken_apart, written
+from tests.support.model_files import (
+    assert_identical,
+    changed,
+    content,
+    find,
+    node,
+    nodes,
+    put_together,
+    taken_apart,
+    written,
+)
 
 
 def test_every_field_that_is_stored_has_a_type_that_can_be_checked() -> None:
@@ -248,3 +258,84 @@ def test_every_covariance_that_was_counted_is_read(unit: float, tmp_path: Path) 
     clf.forget(X[60:], y[60:], sample_weight=weights[60:])
     loaded = dc.load(written(tmp_path, content(clf)))
     np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
+
+
+def corrected() -> dc.BayesClassifier:
+    """A model with correction tables, some of them shorter than others."""
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 3, (400, 4)).astype(float)
+    return dc.BayesClassifier().fit(X, (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=400) > 2.0).astype(int))
+
+
+def test_corrections_are_held_in_units_of_few_bytes(tmp_path: Path) -> None:
+    clf = corrected()
+    known = clf.fitted_.tuning.corrections
+    assert known is not None
+    header, _ = taken_apart(content(clf))
+    held = node(header, find(header, is_="CompactCorrections"))
+    assert held["units"]["array"] == ["float64", [known.cells, 1], "int16"]
+    assert held["tests"]["array"][2] == "uint8"
+    clf.save(tmp_path / "model.dcb")
+    found = dc.load(tmp_path / "model.dcb").fitted_.tuning.corrections
+    assert found is not None
+    assert_identical(found, known)
+
+
+def test_three_classes_and_corrections_that_are_not_rounded_are_kept(tmp_path: Path) -> None:
+    clf = corrected()
+    fitted, rng = clf.fitted_, np.random.default_rng(6)
+    known = fitted.tuning.corrections
+    assert known is not None
+    values = np.where(known.used_cells[:, :, None], rng.normal(size=known.values.shape), 0.0)
+    data = model_file.content(replace(fitted, tuning=replace(fitted.tuning, corrections=replace(known, values=values))))
+    found = model_file.from_content(data, "model").tuning.corrections
+    np.testing.assert_array_equal(found.values, values)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("questions", {"array": ["int64", [0]]}),
+        ("classes", 0),
+        ("classes", 3),
+        ("classes", 10**9),
+        ("unit", 1e300),
+        ("unit", {"number": "nan"}),
+        ("folds", 1),
+        ("hashed", 0),
+    ],
+)
+def test_corrections_that_do_not_fit_together_are_refused(field: str, value: Any, tmp_path: Path) -> None:
+    header, arrays = taken_apart(content(corrected()))
+    at = find(header, is_="CompactCorrections")
+    refused(tmp_path, put_together(changed(header, (*at, field), value), arrays))
+
+
+def test_a_file_never_holds_more_questions_than_a_cell_number_has_digits(tmp_path: Path) -> None:
+    header, arrays = taken_apart(content(corrected()))
+    place = next(at for at in nodes(header) if at[-2:] == ("questions", "array"))
+    start = next(
+        start for at, (_, start, _) in zip(_array_places(header), arrays_of(header), strict=True) if at == place
+    )
+    for wrong in (9, 0):
+        other = bytearray(arrays)
+        other[start] = wrong
+        refused(tmp_path, put_together(header, bytes(other)))
+
+
+def _array_places(header: Any) -> list[tuple[Any, ...]]:
+    return [at for at in nodes(header) if at[-1:] == ("array",) and isinstance(node(header, at), list)]
+
+
+def test_arrays_are_narrowed_only_if_nothing_is_lost() -> None:
+    def narrowed(numbers: Any) -> str:
+        array = np.resize(np.asarray(numbers), 20)
+        found = layout.narrow(array)
+        np.testing.assert_array_equal(found.astype(array.dtype).view(np.int64), array.view(np.int64))
+        return found.dtype.name
+
+    kinds = {narrowed([0.0, top]): top for top in (255.0, -5.0, 65535.0, -40000.0, 0.5)}
+    assert list(kinds) == ["uint8", "int16", "uint16", "int32", "float32"]
+    assert [narrowed([0.1]), narrowed([0.0, -0.0]), narrowed([np.nan]), narrowed([2**40])] == [
+        *("float64", "float32", "float32", "int64")
+    ]

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+import numpy as np
+
 from deciban.families.base.lowering import CellPlace, LookupTerm, Refusal, Term, TuplePlace, TupleTerm
-from deciban.model.corrections import AveragedTable, Corrections
+from deciban.model.corrections import AveragedTable, Corrections, find_unit, round_to_units
 from deciban.model.partial_rows import PartialRows
 from deciban.tables.labels import LabelArray
-from deciban.util.arrays import Floats
+from deciban.util.arrays import Floats, Integers
 
 # Type to which the cells of a column are converted: doubles (0 and 1 for flags, days since 1970 for dates, seconds
 # since midnight for times) or texts. The folded form has neither durations nor "any" (cells of a matrix have no type).
@@ -73,6 +75,26 @@ class CorrectionTables:
     def tables(self) -> tuple[AveragedTable, ...]:
         """Tables with their means over unknown columns."""
         return tuple(self.corrections.average_tables())
+
+    @cached_property
+    def unit(self) -> float:
+        """Power of two of which all `contrasts` are multiples."""
+        return find_unit(self._contrasts)
+
+    @cached_property
+    def contrasts(self) -> Integers:
+        """Differences of the other classes to the first one, table by cell by class, as multiples of `unit`."""
+        return np.asarray(np.rint(self._contrasts / self.unit).astype(np.int64))
+
+    @cached_property
+    def _contrasts(self) -> Floats:
+        """Differences to the first class. Learned ones are few units; others are rounded, so that sums fit 32 bits."""
+        values = np.where(self.corrections.used_cells[:, :, None], self.corrections.values, 0.0)
+        contrasts = values[:, :, 1:] - values[:, :, :1]
+        most = (2**31 - 1) // max(len(values), 1)
+        if np.abs(contrasts).max(initial=0.0) <= most * find_unit(contrasts):
+            return contrasts
+        return round_to_units(contrasts, most)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from deciban.families.base.lowering import (
     reject_other_than_flags,
 )
 from deciban.families.base.smoothing import smooth_shares
-from deciban.model.corrections import Corrections
+from deciban.model.corrections import Corrections, merge_equal_tables
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.model.partial_rows import PartialRows
@@ -145,7 +145,11 @@ def _column(schema: Schema, column: int, kind: Kind, levels: CellPlace | None) -
 
 
 def _corrections(corrections: Corrections, schema: Schema) -> CorrectionTables:
-    """Return the tables with places for the bins of their columns."""
+    """Return the tables with places for the bins of their columns.
+
+    Equal tables of different folds are merged, and cuts that no table uses are left out.
+    """
+    corrections = _without_unused_cuts(merge_equal_tables(corrections, across_folds=True))
     places: list[CellPlace] = []
     for one in corrections.columns:
         if one.cuts is not None:
@@ -153,6 +157,19 @@ def _corrections(corrections: Corrections, schema: Schema) -> CorrectionTables:
         else:
             places.append(level_place(one.column, one.levels, schema.column_name(one.column)))
     return CorrectionTables(tuple(places), corrections)
+
+
+def _without_unused_cuts(corrections: Corrections) -> Corrections:
+    """Return the same with only the cuts of numbers that questions ask about."""
+    tests, columns = corrections.tests.copy(), list(corrections.columns)
+    for k, column in enumerate(columns):
+        if column.cuts is not None:
+            bins = tests[:, :, 1][tests[:, :, 0] == k]  # bin b ends below cut b - 1; the first bin is that of missing cells
+            used = np.unique(bins[(bins >= 1) & (bins <= column.cuts.size)])
+            beyond = np.where(bins > column.cuts.size, used.size + 1, np.searchsorted(used, bins, side="right"))
+            tests[:, :, 1][tests[:, :, 0] == k] = np.where(bins < 0, bins, beyond)
+            columns[k] = replace(column, cuts=column.cuts[used - 1])
+    return replace(corrections, columns=tuple(columns), tests=tests)
 
 
 def fold_model(fitted: Fitted | Model) -> TermModel:

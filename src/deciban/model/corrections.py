@@ -32,6 +32,9 @@ OTHER_BIN = 1
 # Weight added to each cell of a table when its values are averaged, so that no cell is empty.
 CELL_PRIOR_WEIGHT = 1e-6
 
+# Values are at most this many units, so that model files and exports hold them as integers of 16 bits.
+MAX_UNITS = 32767
+
 Bins = npt.NDArray[np.uint8]
 
 
@@ -124,9 +127,10 @@ class Corrections(PickledFields):
     """Correction tables, whose values are added to the log joint.
 
     columns: the columns used in the tables, in bins. tests: (column, last bin below the cut) per table and question, -1
-    for unused questions. values: table by cell by class; their mean over the training rows is 0. rows: the weight of
-    the training rows, table by cell. fold: for each table, the fold that was left out when it was learned. folds:
-    number of folds. hashed: the number of leading columns whose cells determine the fold of a row.
+    for unused questions. values: table by cell by class; their mean over the training rows is 0. Learned values are
+    multiples of `unit` (`round_corrections`), so their sum is exact in any order. rows: the weight of the training
+    rows, table by cell. fold: for each table, the fold that was left out when it was learned. folds: number of folds.
+    hashed: the number of leading columns whose cells determine the fold of a row.
     """
 
     columns: tuple[CorrectedColumn, ...]
@@ -241,10 +245,25 @@ class Corrections(PickledFields):
         """Return the same with the columns of the table moved to these positions."""
         return replace(self, columns=tuple(replace(one, column=positions[one.column]) for one in self.columns))
 
+    @cached_property
+    def unit(self) -> float:
+        """Largest power of two of which all values are multiples; 1 if all are 0."""
+        return find_unit(self.values)
+
+    @property
+    def questions(self) -> Integers:
+        """Number of questions of each table."""
+        return np.asarray((self.tests[:, :, 0] >= 0).sum(axis=1))
+
+    @property
+    def used_cells(self) -> Flags:
+        """Flags of the cells that the questions lead to, table by cell."""
+        return np.asarray(np.arange(self.values.shape[1]) < (1 << self.questions)[:, None])
+
     @property
     def cells(self) -> int:
         """Number of cells in all tables."""
-        return int((1 << (self.tests[:, :, 0] >= 0).sum(axis=1)).sum())
+        return int((1 << self.questions).sum())
 
     @cached_property
     def importance(self) -> Floats:
@@ -346,6 +365,63 @@ def _partition_rows(unknown: Flags | None) -> tuple[Integers | None, Integers]:
         return None, np.zeros(0, dtype=np.int64)
     partial = unknown.any(axis=0)
     return np.flatnonzero(~partial), np.flatnonzero(partial)
+
+
+def find_unit(values: Floats) -> float:
+    """Return the largest power of two of which all finite numbers are multiples; 1 if all are 0.
+
+    >>> find_unit(np.array([0.75, -2.0, 0.0]))
+    0.25
+    """
+    mantissa, exponent = np.frexp(values[values != 0.0])
+    digits = (np.abs(mantissa) * 2.0**53).astype(np.int64)
+    last = np.frexp((digits & -digits).astype(np.float64))[1] - 1  # place of the last binary digit
+    return float(np.ldexp(1.0, int((exponent - 53 + last).min()))) if digits.size else 1.0
+
+
+def round_to_units(values: Floats, max_units: int) -> Floats:
+    """Return numbers rounded to multiples of the smallest power of two that makes them at most `max_units` of it."""
+    mantissa, exponent = np.frexp(float(np.abs(values).max(initial=0.0)) / max_units)
+    unit = np.ldexp(1.0, int(exponent) - int(mantissa == 0.5))
+    return np.asarray(np.rint(values / unit) * unit + 0.0)  # no -0.0
+
+
+def round_corrections(corrections: Corrections) -> Corrections:
+    """Return the same with values and weights that a model file holds in few bytes, without further rounding.
+
+    Values become multiples of a power of two, at most `MAX_UNITS` of it, and 0 in unused cells. Weights that are not
+    all whole numbers are rounded to single precision.
+    """
+    rows, used = corrections.rows, corrections.used_cells
+    if not np.array_equal(rows, np.rint(rows)):
+        rows = rows.astype(np.float32).astype(np.float64)
+    values = np.where(used[:, :, None], corrections.values, 0.0)
+    return replace(corrections, values=round_to_units(values, MAX_UNITS), rows=np.where(used, rows, 0.0))
+
+
+def merge_equal_tables(corrections: Corrections, across_folds: bool = False) -> Corrections:
+    """Return the same corrections with tables that ask the same questions added up.
+
+    They have the same training rows in each cell, so that means over unknown columns and shares of columns add up too.
+    across_folds: also merge tables of different folds, if left-out corrections are not needed.
+    """
+    tests = corrections.tests
+    asked = np.where(tests[:, :, 0] >= 0, 512 * tests[:, :, 0] + tests[:, :, 1], np.iinfo(np.int64).max)
+    order = np.argsort(asked, axis=1, kind="stable")
+    key = np.take_along_axis(asked, order, axis=1)
+    if not across_folds:
+        key = np.column_stack([key, corrections.fold])
+    _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    leader, kept = first[group.ravel()], np.ones(len(tests), dtype=np.bool_)
+    values, rows = corrections.values.copy(), corrections.rows
+    for t in np.flatnonzero(leader != np.arange(len(tests))).tolist():
+        lead, used = int(leader[t]), int((tests[t, :, 0] >= 0).sum())
+        axes = order[t, np.argsort(order[lead])][:used]  # the same questions, in the order of the leading table
+        cell = np.arange(1 << used).reshape((2,) * used).transpose(*axes).ravel()
+        if np.array_equal(rows[t, cell], rows[lead, : 1 << used]):
+            values[lead, : 1 << used] += values[t, cell]
+            kept[t] = False
+    return replace(corrections, values=values)._some(kept)
 
 
 def bins_of(columns: Sequence[CorrectedColumn], table: Table) -> Bins:

@@ -105,6 +105,10 @@ class Dialect:
         """Return an array of integers."""
         return self._numbers(",".join(map(str, values)), self.integer)
 
+    def small_integers(self, values: Iterable[int]) -> str:
+        """Return an array of integers of 32 bits."""
+        return self._numbers(",".join(map(str, values)), "INTEGER")
+
     def _numbers(self, listed: str, kind: str) -> str:
         """Return an array of numbers from one text, which engines read faster than many numbers."""
         return f"CAST('[{listed}]' AS {kind}[])"

@@ -19,6 +19,7 @@ from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals,
 from deciban.statistics.bins import MAX_BINS, MAX_EXPONENT, MIN_EXPONENT, find_edges
 from deciban.statistics.exact import MAX_DIGITS, ExactSums
 from deciban.statistics.vocabulary import BUCKET_MARK, bucket_number
+from deciban.store.values import MAX_QUESTIONS
 from deciban.util.arrays import TOO_LARGE, Floats
 from deciban.util.sparse import SparseRows
 
@@ -39,9 +40,6 @@ BUCKET = re.compile(BUCKET_MARK + "[0-9a-f]{6}")
 
 # Maximum number of bins per corrected column: they are bytes.
 MAX_CORRECTED_BINS = 256
-
-# Maximum number of questions per correction table; models have six.
-MAX_QUESTIONS = 8
 
 # Maximum number of folds, to limit memory.
 MAX_FOLDS = 1000

@@ -5,8 +5,8 @@
     magic     8 bytes   "deciban" and a newline
     length    8 bytes   of the header, little-endian
     header    JSON in UTF-8, padded with spaces to a multiple of 8 bytes
-    arrays    doubles, 64-bit integers (both little-endian) and bytes, padded with zeros to a multiple of 8; row-major,
-              in the order in which the header names them
+    arrays    numbers (little-endian), padded with zeros to a multiple of 8; row-major, in the order in which the header
+              names them
     checksum  32 bytes  SHA-256 of everything before
 
 The layout has no gaps and no offsets, so that every byte has one meaning.
@@ -57,12 +57,40 @@ MAX_DIMENSIONS = 8
 # How every header begins.
 HEADER_START = b'{"format":'
 
+# Types of arrays in memory.
 ARRAY_TYPES: dict[str, np.dtype[Any]] = {
     "float64": np.dtype("<f8"),
     "int64": np.dtype("<i8"),
     "int32": np.dtype("<i4"),
     "uint8": np.dtype("u1"),
 }
+
+# Smaller types in which a file holds doubles and 64-bit integers that they represent exactly, the first that does.
+NARROW_TYPES: dict[str, np.dtype[Any]] = {
+    "uint8": np.dtype("u1"),
+    "int16": np.dtype("<i2"),
+    "uint16": np.dtype("<u2"),
+    "int32": np.dtype("<i4"),
+    "float32": np.dtype("<f4"),
+}
+
+# Shorter arrays are not narrowed: the name of the smaller type would take more bytes.
+MIN_NARROWED = 16
+
+
+def narrow(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return doubles or 64-bit integers in the smallest type that represents them exactly; other arrays unchanged."""
+    if array.dtype.itemsize < 8 or array.size < MIN_NARROWED:
+        return array
+    array = np.ascontiguousarray(array)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for name in NARROW_TYPES:
+            if not _may_narrow(array.dtype.name, name):
+                continue
+            small = array.astype(NARROW_TYPES[name])
+            if np.array_equal(small.astype(array.dtype).view(np.int64), array.view(np.int64)):  # also the sign of 0
+                return small
+    return array
 
 
 def pack_file(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
@@ -73,7 +101,7 @@ def pack_file(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
         raise UsageError(f"a model file cannot hold {excess}", remedy="omit columns, or merge rare categories")
     body = [MAGIC, len(text).to_bytes(8, "little"), text]
     for array in arrays:
-        held = np.ascontiguousarray(array, dtype=ARRAY_TYPES[array.dtype.name]).tobytes()
+        held = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes()
         body += [held, bytes(-len(held) % 8)]
     content = b"".join(body)
     return content + hashlib.sha256(content).digest()
@@ -213,15 +241,28 @@ def bytes_of_arrays(header: Any, max_bytes: int) -> int:
             raise ValueError("it is nested too deeply")
         if isinstance(node, dict) and node.keys() == {"array"}:
             array = node["array"]
-            known = isinstance(array, list) and len(array) == 2 and isinstance(array[0], str)
-            if known and array[0] in ARRAY_TYPES:
-                held = ARRAY_TYPES[array[0]].itemsize * _elements(array[1], max_bytes)
+            if isinstance(array, list) and 2 <= len(array) <= 3 and (kind := _held_type(*array)) is not None:
+                held = kind.itemsize * _elements(array[1], max_bytes)
                 total += held + -held % 8
                 if total > max_bytes:
                     raise ValueError(f"its arrays have more than the {max_bytes:,} bytes of the file")
         inner = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
         waiting += [(one, depth + 1) for one in inner if isinstance(one, dict | list)]
     return total
+
+
+def _held_type(kind: Any, _: Any, narrowed: Any = None) -> np.dtype[Any] | None:
+    """Return the type of the numbers in the file; None if it is unknown."""
+    if not isinstance(kind, str) or kind not in ARRAY_TYPES:
+        return None
+    if narrowed is None:
+        return ARRAY_TYPES[kind]
+    return NARROW_TYPES[narrowed] if isinstance(narrowed, str) and _may_narrow(kind, narrowed) else None
+
+
+def _may_narrow(kind: str, narrowed: str) -> bool:
+    """Return True if a file may hold numbers of one type in another."""
+    return narrowed in NARROW_TYPES and (kind == "float64" or (kind == "int64" and narrowed != "float32"))
 
 
 def _elements(shape: Any, max_size: int) -> int:
@@ -281,19 +322,20 @@ class ArrayReader:
         self._max_bytes = content.size
         self._at = 0
 
-    def take(self, kind: Any, shape: Any) -> npt.NDArray[Any]:
+    def take(self, kind: Any, shape: Any, *narrowed: Any) -> npt.NDArray[Any]:
         """Return the next array, which `bytes_of_arrays` has counted."""
-        if not isinstance(kind, str) or kind not in ARRAY_TYPES:
-            raise ValueError(f"an array of type {shortened(kind)}")
-        stop = self._at + ARRAY_TYPES[kind].itemsize * _elements(shape, self._max_bytes)
+        held = _held_type(kind, shape, *narrowed)
+        if held is None:
+            raise ValueError(f"an array of type {shortened((kind, *narrowed))}")
+        stop = self._at + held.itemsize * _elements(shape, self._max_bytes)
         filled = stop + -stop % 8
         if filled > len(self._content):
             raise ValueError("its arrays are longer than the file")
         if any(self._content[stop:filled]):
             raise ValueError("the padding of an array is not 0")
-        array = np.frombuffer(self._content[self._at : stop], ARRAY_TYPES[kind]).reshape(shape)
+        array = np.frombuffer(self._content[self._at : stop], held).reshape(shape)
         self._at = filled
-        return np.asarray(array.astype(array.dtype.newbyteorder("=")))
+        return np.asarray(array.astype(ARRAY_TYPES[kind].newbyteorder("=")))
 
     def finish(self) -> None:
         """Raise a ValueError if bytes are left over."""

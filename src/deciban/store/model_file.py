@@ -28,7 +28,7 @@ from deciban.store.values import conforms, pack, unpack
 from deciban.util.sparse import SparseRows
 from deciban.util.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 
 # Exceptions raised for a well-formed header with invalid content. Anything else, such as a TypeError, is an internal
 # error.

@@ -1,13 +1,14 @@
 """Conversion of a classifier to JSON and arrays: only the types listed here, never code.
 
 A record is {"is": its type, and its fields by name}. Other values are {"map": [[key, value], ...]}; {"array": [type,
-shape]} for the next array after the header; {"levels": type, "values": [...]} for the values of a column; {"labels":
-type, "values": [...]} for labels of a type that arrays do not have. Lists are tuples. All else is plain JSON.
+shape]} or {"array": [type, shape, smaller type in the file]} for the next array after the header; {"levels": type,
+"values": [...]} for the values of a column; {"labels": type, "values": [...]} for labels of a type that arrays do not
+have. Lists are tuples. All else is plain JSON.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import date, datetime, time
 from enum import Enum
 from functools import cache, lru_cache
@@ -31,9 +32,71 @@ from deciban.schema.schema import ColumnGroup, LooksLike, Reason, Schema
 from deciban.statistics import STATISTICS, Statistic, Vocabulary
 from deciban.statistics.bins import ColumnBins
 from deciban.statistics.exact import ExactSums
-from deciban.store.layout import ARRAY_TYPES, ArrayReader, Content
+from deciban.store.layout import ARRAY_TYPES, ArrayReader, Content, narrow
 from deciban.tables.cells import CellHabits
+from deciban.util.arrays import Floats, Integers
 from deciban.util.sparse import SparseRows
+
+# Maximum number of values of all correction tables, with unused cells; models have at most 4,000 tables of 64 cells.
+MAX_CORRECTION_VALUES = 1 << 26
+
+# Maximum number of questions per correction table; models have six.
+MAX_QUESTIONS = 8
+
+
+@dataclass(frozen=True)
+class CompactCorrections:
+    """Corrections as a model file holds them: only used cells, with values in units.
+
+    tests: (column, last bin below the cut) of all questions, table after table. questions: their number per table.
+    units: the values divided by `unit`, cell by class; of two classes only the second if the first is its negative.
+    rows: by cell. The other fields are those of `Corrections`.
+    """
+
+    columns: tuple[CorrectedColumn, ...]
+    tests: Integers
+    questions: Integers
+    unit: float
+    units: Floats
+    rows: Floats
+    classes: int
+    fold: Integers
+    folds: int
+    hashed: int
+
+    @classmethod
+    def of(cls, full: Corrections) -> "CompactCorrections":
+        used, asked = full.used_cells, full.tests[:, :, 0] >= 0
+        units, classes = full.values[used] / full.unit, full.values.shape[2]
+        if classes == 2 and np.array_equal(units[:, 0], -units[:, 1]):
+            units = units[:, 1:]
+        return cls(
+            *(full.columns, full.tests[asked], full.questions, full.unit, units, full.rows[used], classes),
+            *(full.fold, full.folds, full.hashed),
+        )
+
+    def expand(self) -> Corrections:
+        """Return the corrections; raise a ValueError if the shapes of the arrays do not agree."""
+        questions, size = self.questions, self.questions.size
+        if questions.ndim != 1 or not size or questions.min() < 0 or not 1 <= questions.max() <= MAX_QUESTIONS:
+            raise ValueError("the numbers of questions of the correction tables are wrong")
+        depth, stored = int(questions.max()), 1 if self.classes == 2 and self.units.shape[1:] == (1,) else self.classes
+        cells = int((1 << questions).sum())
+        if not 0 < self.classes <= MAX_CORRECTION_VALUES // (size << depth):
+            raise ValueError("the correction tables are too large")
+        if self.tests.shape != (questions.sum(), 2) or self.rows.shape != (cells,):
+            raise ValueError("the correction tables have the wrong shape")
+        if self.units.shape != (cells, stored):
+            raise ValueError("the corrections have the wrong shape")
+        tests = np.full((size, depth, 2), -1, dtype=np.int64)
+        tests[np.arange(depth) < questions[:, None]] = self.tests
+        values, rows = np.zeros((size, 1 << depth, self.classes)), np.zeros((size, 1 << depth))
+        used = np.arange(1 << depth) < (1 << questions)[:, None]
+        held = self.unit * self.units
+        values[used] = np.concatenate([0.0 - held, held], axis=1) if stored < self.classes else held
+        rows[used] = self.rows
+        return Corrections(self.columns, tests, values, rows, self.fold, self.folds, self.hashed)
+
 
 # All types that a model file may contain besides numbers, text, lists and arrays.
 RECORDS: dict[str, type[Any]] = {
@@ -43,7 +106,7 @@ RECORDS: dict[str, type[Any]] = {
         *SPREADS,
         *(ColumnBins, ExactSums, SparseRows, Vocabulary, *STATISTICS),
         *(ColumnGroup, LooksLike, Reason, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
-        *(CorrectedColumn, Corrections, PartialRows),
+        *(CorrectedColumn, CompactCorrections, PartialRows),
     )
 }
 
@@ -100,6 +163,8 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         return _pack_array(value, arrays)
     if isinstance(value, pa.Array):
         return _pack_levels(value)
+    if isinstance(value, Corrections):
+        value = CompactCorrections.of(value)
     if _record_type(type(value).__name__) is type(value):
         return _pack_record(value, arrays)
     if hasattr(value, "to_dict"):  # the index of a pandas Series holds the keys
@@ -128,8 +193,10 @@ def _pack_record(value: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
 
 def _pack_array(array: npt.NDArray[Any], arrays: list[npt.NDArray[Any]]) -> Any:
     if array.dtype.name in ARRAY_TYPES and array.ndim:
-        arrays.append(array)
-        return {"array": [array.dtype.name, list(array.shape)]}
+        held = narrow(array)
+        arrays.append(held)
+        narrowed = [] if held.dtype == array.dtype else [held.dtype.name]
+        return {"array": [array.dtype.name, list(array.shape), *narrowed]}
     kind, size = array.dtype.kind, array.dtype.itemsize
     unknown = kind in "SVc" or (kind == "f" and size > 8) or (kind == "O" and not _is_plain(array.tolist()))
     if array.ndim != 1 or unknown:
@@ -177,7 +244,7 @@ def unpack(stored: Any, arrays: ArrayReader) -> Any:
         return _labels(stored["labels"], stored["values"], arrays)
     if len(stored) == 1:
         content = stored[kind]
-        if kind == "array" and _is_list_of(content, 2):
+        if kind == "array" and (_is_list_of(content, 2) or _is_list_of(content, 3)):
             return arrays.take(*content)
         if kind == "map" and isinstance(content, list) and all(_is_list_of(pair, 2) for pair in content):
             return _map([(unpack(key, arrays), unpack(item, arrays)) for key, item in content])
@@ -224,7 +291,8 @@ def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
             given[key] = hint(item)
         elif not conforms(item, hint):
             raise ValueError(f"{name} has {shortened(item)} as {key!r}")
-    return record(**given)
+    made = record(**given)
+    return made.expand() if isinstance(made, CompactCorrections) else made
 
 
 @cache

@@ -15,7 +15,7 @@ from deciban.errors import Argument, UsageError
 from deciban.export.ir import CorrectionTables, TermModel
 from deciban.export.lower import fold_model
 from deciban.export.sql.cells import EXPECTED, SCORED_TABLE, Cells, Reading, Stages, total
-from deciban.export.sql.correction_lookups import add_corrections
+from deciban.export.sql.correction_lookups import add_shares, sum_corrections
 from deciban.export.sql.shares import block_shares
 from deciban.export.sql.terms import block_evidence, fail_at_holes, may_miss
 from deciban.families.base.lowering import JointNormalTerm, LevelPlace
@@ -25,9 +25,6 @@ from deciban.sources.dialects import Dialect, dialect_of
 from deciban.tables.labels import LabelArray
 from deciban.util.text_tables import DECIBANS, evidence_column, format_class
 from deciban.util.version import __version__
-
-# Key of the whole correction, beside those of columns.
-WHOLE = -1
 
 
 def to_sql(
@@ -160,9 +157,11 @@ class Sums:
             some += [one] if one is not None else []
 
     def _add_corrections(self, tables: CorrectionTables, explain: bool) -> None:
-        parts = [table.shares() if explain else {WHOLE: table.values} for table in tables.tables]
-        for place, by_class in add_corrections(self.cells, tables, parts, self.known.enough).items():
-            sums = self._of(self.alone, tables.places[place].column) if explain else self.rest
+        if not explain:
+            self._add(self.rest, sum_corrections(self.cells, tables, self.known.enough))
+            return
+        for place, by_class in add_shares(self.cells, tables, self.known.enough).items():
+            sums = self._of(self.alone, tables.places[place].column)
             for c, some in enumerate(by_class):
                 sums[c] += some
 

@@ -240,42 +240,102 @@ def _missing_densities(cells: Cells, term: JointNormalTerm, away: Sequence[str],
 
     They result from eliminating the covariance. A missing cell has variance 1, no covariance and distance 0 from the
     mean, so that it has no effect. Column by column, the remaining covariance, distances and sums are computed from the
-    previous ones, so that only these are carried from subquery to subquery.
+    previous ones, so that only these are carried from subquery to subquery. Complete rows skip this if the engine can
+    hold them in one array.
     """
-    number, names, group = cells.dialect.number, cells.stages.names, term.form.group
-    half, size = number(-0.5 * term.weight), len(away)
-    one, zero = number(1.0), number(0.0)
-    there = names("h", [f"CASE WHEN {complete} THEN NULL WHEN {z} IS NULL THEN {zero} ELSE {one} END" for z in away])
-    found = [""] * group.size
+    number, group, found = cells.dialect.number, term.form.group, [""] * term.form.group.size
+    eliminate = _eliminate_lists if cells.dialect.name == "DuckDB" else _eliminate_columns
     for g in np.unique(group).tolist():
-        matrix, members = term.covariance[g], np.flatnonzero(group == g).tolist()
-        left = {
-            (a, b): f"{there[a]} * {there[b]} * {number(matrix[a, b])}"
-            if a != b
-            else f"({there[a]} * {number(matrix[a, a])} + ({one} - {there[a]}))"
-            for b in range(size)
-            for a in range(b, size)
-        }
-        units, means = term.unit.tolist(), term.mean.tolist()
-        apart = {
-            (c, a): f"CASE WHEN {complete} THEN NULL WHEN {away[a]} IS NULL THEN {zero} "
-            f"ELSE {away[a]} / {number(units[a])} - {number(means[c][a])} END"
-            for c in members
-            for a in range(size)
-        }
-        sums = dict.fromkeys([*members, -1], zero)  # squares of each class, and at -1 the logarithms of the pivots
-        for b in range(size):
-            left = dict(zip(left, names("y", list(left.values())), strict=True))
-            apart = dict(zip(apart, names("v", list(apart.values())), strict=True))
-            sums = dict(zip(sums, names("t", list(sums.values())), strict=True))
-            pivot = left[b, b]
-            squares = {c: f"{sums[c]} + {apart[c, b]} * {apart[c, b]} / {pivot}" for c in members}
-            sums = {**squares, -1: f"{sums[-1]} + ln({pivot})"}
-            apart = {(c, a): f"{apart[c, a]} - {left[a, b]} * {apart[c, b]} / {pivot}" for c, a in apart if a > b}
-            left = {(a, k): f"{left[a, k]} - {left[a, b]} * {left[k, b]} / {pivot}" for a, k in left if k > b}
-        for c in members:
-            found[c] = f"({half} * ({sums[-1]} + {_distance(cells, [sums[c]])}))"
+        members = np.flatnonzero(group == g).tolist()
+        log_pivots, squares = eliminate(cells, term, term.covariance[g], members, away, complete)
+        for c, square in zip(members, squares, strict=True):
+            found[c] = f"({number(-0.5 * term.weight)} * ({log_pivots} + {_distance(cells, [square])}))"
     return found
+
+
+def _eliminate_columns(
+    cells: Cells, term: JointNormalTerm, matrix: Floats, members: Sequence[int], away: Sequence[str], complete: str
+) -> tuple[str, list[str]]:
+    """Return the sum of the logarithms of the pivots, and the sum of squares of each class of a covariance.
+
+    PostgreSQL computes all of it in one nested subquery, which complete rows skip.
+    """
+    number, size, query = cells.dialect.number, len(away), ""
+    one, zero = number(1.0), number(0.0)
+
+    def names(prefix: str, state: dict[tuple[int, int], str]) -> dict[tuple[int, int], str]:
+        """Return the names of expressions."""
+        nonlocal query
+        if not cells.dialect.packs:
+            return dict(zip(state, cells.stages.names(prefix, list(state.values())), strict=True))
+        source = f" FROM ({query} OFFSET 0) AS s" if query else ""
+        query = f"SELECT ARRAY[{', '.join(state.values())}] AS y{source}"
+        return {key: f"y[{k + cells.first}]" for k, key in enumerate(state)}
+
+    left = {
+        (a, b): f"CASE WHEN {away[a]} IS NULL OR {away[b]} IS NULL THEN {zero if a != b else one} "
+        f"ELSE {number(matrix[a, b])} END"
+        for b in range(size)
+        for a in range(b, size)
+    }
+    apart = {
+        (size + c, a): f"CASE WHEN {away[a]} IS NULL THEN {zero} ELSE {_scaled_distance(cells, term, away, c, a)} END"
+        for c in members
+        for a in range(size)
+    }
+    sums = {(-1, c): zero for c in (*members, -1)}  # squares of each class, and at -1 the logarithms of the pivots
+    for b in range(size):
+        known = names("y", {**left, **apart, **sums})
+        pivot = known[b, b]
+        sums = {(-1, c): f"{known[-1, c]} + {known[size + c, b]} * {known[size + c, b]} / {pivot}" for c in members}
+        sums[-1, -1] = f"{known[-1, -1]} + ln({pivot})"
+        apart, left = (
+            {(a, k): f"{known[a, k]} - {known[a, b]} * {known[k, b]} / {pivot}" for a, k in some if k > b}
+            for some in (apart, left)
+        )
+    known = names("t", sums)
+    if cells.dialect.packs:
+        array = cells.stages.name("t", f"CASE WHEN {complete} THEN NULL ELSE ({query}) END")
+        known = {key: f"{array}[{k + cells.first}]" for k, key in enumerate(known)}
+    return known[-1, -1], [known[-1, c] for c in members]
+
+
+def _eliminate_lists(
+    cells: Cells, term: JointNormalTerm, matrix: Floats, members: Sequence[int], away: Sequence[str], complete: str
+) -> tuple[str, list[str]]:
+    """Return the same in DuckDB, which eliminates a column of a list of lists in one expression.
+
+    The first row and column of the list are eliminated at a time. The distances of the classes are its last rows.
+    """
+    number, name, size = cells.dialect.number, cells.stages.name, len(away)
+    one, zero = number(1.0), number(0.0)
+    there = name("h", f"CASE WHEN {complete} THEN NULL ELSE [{', '.join(f'{z} IS NOT NULL' for z in away)}] END")
+    places = name("h", f"CASE WHEN {complete} THEN NULL ELSE range(1, {size + 1}) END")
+    numbers = ",".join(f"[{','.join(map(repr, row))}]" for row in matrix.tolist())
+    cell = f"(CAST('[{numbers}]' AS DOUBLE[][]))[a][b]"
+    rows = (
+        f"[[CASE WHEN {there}[a] AND {there}[b] THEN {cell} WHEN a = b THEN {one} ELSE {zero} END "
+        f"FOR b IN {places}] FOR a IN {places}]"
+    )
+    distances = [
+        f"[{', '.join(f'COALESCE({_scaled_distance(cells, term, away, c, a)}, {zero})' for a in range(size))}]"
+        for c in members
+    ]
+    left = name("y", f"CASE WHEN {complete} THEN NULL ELSE list_concat({rows}, [{', '.join(distances)}]) END")
+    log_pivots, squares = zero, [zero] * len(members)
+    for b in range(size):
+        pivot = f"{left}[1][1]"
+        last = [f"{left}[{size - b + 1 + k}][1]" for k in range(len(members))]
+        log_pivots = name("t", f"{log_pivots} + ln({pivot})")
+        squares = [name("t", f"{some} + {z} * {z} / {pivot}") for some, z in zip(squares, last, strict=True)]
+        both = f"list_zip(r[2:], {left}[1][2:])"
+        left = name("y", f"[[x[1] - r[1] * x[2] / {pivot} FOR x IN {both}] FOR r IN {left}[2:]]")
+    return log_pivots, squares
+
+
+def _scaled_distance(cells: Cells, term: JointNormalTerm, away: Sequence[str], c: int, a: int) -> str:
+    """Return the distance of a column from the mean of a class, in the unit of the column; NULL if it is missing."""
+    return f"{away[a]} / {cells.dialect.number(term.unit[a])} - {cells.dialect.number(term.mean[c, a])}"
 
 
 # Function that writes each type of term.

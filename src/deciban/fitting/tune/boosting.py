@@ -21,7 +21,16 @@ from deciban.fitting.tune.hyperparameters import CORRECTIONS, WEIGHTS
 from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows, assign_folds
 from deciban.fitting.tune.weights import WeightSearch, center, compute_metrics, maximize
-from deciban.model.corrections import Bins, CorrectedColumn, Corrections, bins_of, cells_of, sums_of_values
+from deciban.model.corrections import (
+    Bins,
+    CorrectedColumn,
+    Corrections,
+    bins_of,
+    cells_of,
+    merge_equal_tables,
+    round_corrections,
+    sums_of_values,
+)
 from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
 from deciban.model.tuning import Tuning
@@ -368,4 +377,4 @@ def _join_series(
     behind = np.stack([sum_at(cell, rows.weights, values.shape[1]) for cell in cells_of(bins, tests)])
     mean = np.einsum("tc,tck->tk", behind, values) / rows.total
     corrections = Corrections(tuple(columns), tests, values - mean[:, None, :], behind, fold, CORRECTIONS.folds, hashed)
-    return corrections, mean.sum(axis=0)
+    return round_corrections(merge_equal_tables(corrections)), mean.sum(axis=0)
