@@ -29,7 +29,7 @@ def reduce_to_levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[f
             return None
         codes = np.where(np.isnan(cells), -1, np.searchsorted(cuts, cells, side="right")).astype(np.int32)
         return codes, tuple(cuts.tolist()), cuts.size + 1
-    codes, levels = _encode_levels(table, column)
+    codes, levels = encode_levels(table, column)
     return (codes, None, len(levels)) if 2 <= len(levels) <= BINNING.few_levels else None
 
 
@@ -63,7 +63,7 @@ def measure_associations(rows: Rows, columns: Sequence[int], weights: Floats) ->
         sums, sizes = member.T @ cells, np.maximum(member.T @ here, 1e-300)
         found[places] = (sums**2 / sizes).sum(axis=0) / np.maximum(weights @ cells**2, 1e-300)
     for k in np.flatnonzero(~numeric).tolist():
-        codes, levels = _encode_levels(rows.table, columns[k])
+        codes, levels = encode_levels(rows.table, columns[k])
         counts = _count_levels(codes, rows, weights, len(levels))
         expected = np.outer(counts.sum(axis=1), counts.sum(axis=0))
         squares = np.divide(counts**2, expected, out=np.zeros_like(counts), where=expected > 0.0)
@@ -91,7 +91,7 @@ def bin_columns(rows: Rows, columns: Sequence[int]) -> list[CorrectedColumn]:
     return [column for column in found if np.ptp(column.read(rows.table))]
 
 
-def _encode_levels(table: Table, column: int) -> tuple[Codes, pa.Array]:
+def encode_levels(table: Table, column: int) -> tuple[Codes, pa.Array]:
     """Return the code of each cell (-1: missing), and the levels."""
     values = table.values([column])
     array = values[0] if isinstance(values, list) else pa.array(values[:, 0], from_pandas=True)
@@ -104,7 +104,7 @@ def _order_levels(rows: Rows, column: int) -> pa.Array:
 
     The order is along the direction in which their evidence differs most.
     """
-    codes, levels = _encode_levels(rows.table, column)
+    codes, levels = encode_levels(rows.table, column)
     counts = _count_levels(codes, rows, rows.weights, len(levels))
     total = counts.sum(axis=1)
     by_name = np.array(sorted(range(len(levels)), key=lambda k: (-total[k], str(levels[k]))), dtype=np.int64)
