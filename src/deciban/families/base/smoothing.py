@@ -41,11 +41,8 @@ def smooth_in_proportion(counts: Floats, alpha: float, levels: int) -> Floats:
     if alpha == 0.0 or total == 0.0:
         return smooth_shares(counts, alpha, levels)
     added = alpha * (rows / total)
-    return np.where(
-        rows > 0.0,
-        (counts + added) / np.maximum(rows + added * levels, np.finfo(np.float64).tiny),
-        (overall + alpha) / (total + alpha * levels),
-    )
+    own = (counts + added) / np.maximum(rows + added * levels, np.finfo(np.float64).tiny)
+    return np.asarray(np.where(rows > 0.0, own, (overall + alpha) / (total + alpha * levels)))
 
 
 def draw(shares: Floats, labels: Integers, rng: np.random.Generator) -> Integers:
