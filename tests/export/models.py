@@ -86,7 +86,9 @@ def _corrected(model: Model, rng: Rng) -> list[CorrectedColumn]:
             if group.family.is_text:
                 continue
             if levels is not None:
-                found[column] = CorrectedColumn(column, levels=levels[k][: max(1, len(levels[k]) - 1)])
+                known = levels[k][: max(1, len(levels[k]) - 1)]
+                places = np.sort(rng.integers(2, 5, (2, len(known))), axis=1).astype(np.uint8)
+                found[column] = CorrectedColumn(column, levels=known, places=places if column % 2 else None)
             elif type(group.family).__name__ != "JointTable":
                 found[column] = CorrectedColumn(column, cuts=np.sort(rng.normal(0.0, 3.0, 5)))
     return list(found.values())

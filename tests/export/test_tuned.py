@@ -51,6 +51,21 @@ def mixed() -> Known:
     return model, [*with_holes(table.slice(0, 30).to_pylist()), {"town": "Rome"}, {"size": 1e300}, {"size": -1e9}]
 
 
+def test_many_levels_that_share_bins_agree() -> None:
+    """More levels than a byte can count: tables ask for groups of them, exports for each of them."""
+    rng, rows = np.random.default_rng(6), 3_000
+    town, size = rng.integers(0, 350, rows), rng.normal(size=rows)
+    likely = 1.0 / (1.0 + np.exp(-2.0 * rng.normal(size=350)[town] * np.where(size > 0.0, 1.0, -1.0)))
+    table = pa.table({"town": [f"t{k}" for k in town], "size": size})
+    model = BayesClassifier().fit(table, np.where(rng.random(rows) < likely, "yes", "no")).model_
+    assert model.corrections is not None
+    (column,) = (one for one in model.corrections.columns if one.cuts is None)
+    assert column.places is not None
+    assert column.places.shape == (6, 350)
+    assert (model.corrections.tests[:, :, 0] == model.corrections.columns.index(column)).any()
+    assert_agree([model], [[*with_holes(table.slice(0, 60).to_pylist()), {"town": "Rome"}]])
+
+
 def test_tuned_models_agree(cancer: Known, mixed: Known) -> None:
     assert cancer[0].corrections is not None
     assert cancer[0].cap < np.inf

@@ -14,9 +14,10 @@ from deciban.families.base.contract import LeftOutRows, score_by_refitting
 @pytest.mark.parametrize("levels", [None, ("x", "y", "z")])
 @pytest.mark.parametrize("unseen", ["ignore", "smooth"])
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_evidence_is_that_of_the_other_rows(alpha: float, unseen: Any, levels: Any) -> None:
+@pytest.mark.parametrize("proportional", [False, True])
+def test_evidence_is_that_of_the_other_rows(alpha: float, proportional: bool, unseen: Any, levels: Any) -> None:
     """Also where no row, or none of a class, or none of a level is left: a share is never 0 / 0."""
-    family, slot = Categorical(alpha, levels, unseen), np.zeros(1, dtype=np.int64)
+    family, slot = Categorical(alpha, levels, unseen, proportional), np.zeros(1, dtype=np.int64)
     for cells, labels in product(["x", "xy", "xx", "xyz", "xxy"], ["0", "01", "00", "001", "012"]):
         n = len(cells)
         if n != len(labels):

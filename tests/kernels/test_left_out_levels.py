@@ -25,16 +25,17 @@ def counted(weights: np.ndarray, j: int) -> np.ndarray:
     return table
 
 
-def expected(i: int, j: int, alpha: float, fixed: bool, smooth: bool) -> np.ndarray:
+def expected(i: int, j: int, alpha: float, fixed: bool, smooth: bool, proportional: bool) -> np.ndarray:
     code, table = CODES[i, j], counted(np.where(np.arange(N) == i, 0.0, REMOVED), j)
     gone = not fixed and not table[code].any()
     if code < 0 or (gone and not smooth):
         return np.zeros(K)
-    return np.log((table[code] + alpha) / (table.sum(axis=0) + alpha * (SIZES[j] - gone)) / WIDTH[j])
+    added = alpha * table.sum(axis=0) / table.sum() if proportional else alpha
+    return np.log((table[code] + added) / (table.sum(axis=0) + added * (SIZES[j] - gone)) / WIDTH[j])
 
 
-@pytest.mark.parametrize(("alpha", "fixed", "smooth"), list(product([0.5, 1.0], [False, True], [False, True])))
-def test_left_out_lookup(alpha: float, fixed: bool, smooth: bool) -> None:
+@pytest.mark.parametrize(("alpha", "fixed", "smooth", "proportional"), list(product([0.5, 1.0], *[[False, True]] * 3)))
+def test_left_out_lookup(alpha: float, fixed: bool, smooth: bool, proportional: bool) -> None:
     tables = [counted(REMOVED, j) for j in range(M)]
     counts, total = np.concatenate(tables), np.stack([table.sum(axis=0) for table in tables])
     bottom = np.repeat(total + alpha * SIZES[:, None], SIZES + 1, axis=0)
@@ -47,11 +48,14 @@ def test_left_out_lookup(alpha: float, fixed: bool, smooth: bool) -> None:
         alpha=np.full(M, alpha),
         log_width=np.log(WIDTH),
         log_share=np.log((counts + alpha) / bottom) - np.log(np.repeat(WIDTH, SIZES + 1))[:, None],
+        proportional=proportional,
     )
     out = np.zeros((N, M, K))
     kernels.left_out.score_lookup(CODES, LABELS, REMOVED, levels, fixed, smooth, np.arange(M), out)
     for i, j in np.ndindex(N, M):
-        np.testing.assert_allclose(out[i, j], expected(i, j, alpha, fixed, smooth), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            out[i, j], expected(i, j, alpha, fixed, smooth, proportional), rtol=1e-12, atol=1e-12
+        )
 
 
 def test_a_class_without_other_rows_takes_the_shares_of_all() -> None:
@@ -63,7 +67,7 @@ def test_a_class_without_other_rows_takes_the_shares_of_all() -> None:
         shares = np.log(counts / total)
     nothing = np.zeros(1)
     levels = kernels.left_out.LevelCounts(
-        np.array([0, 3]), counts, counts.sum(axis=1), total, total.sum(axis=1), nothing, nothing, shares
+        np.array([0, 3]), counts, counts.sum(axis=1), total, total.sum(axis=1), nothing, nothing, shares, False
     )
     out = np.zeros((3, 1, 2))
     kernels.left_out.score_lookup(

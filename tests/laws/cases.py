@@ -115,6 +115,13 @@ CASES = [
     Case("categorical", _columns(Categorical()), draw_words, True),
     Case("categorical-numbers", Categorical(), lambda rng, n: rng.integers(-3, 4, (n, 3)), True),
     Case("categorical-halves", Categorical(), lambda rng, n: _holes(rng, rng.integers(-3, 4, (n, 3)) / 2), True),
+    Case("categorical-proportional", _columns(Categorical(alpha=5.0, proportional=True)), draw_words, True),
+    Case(
+        "categorical-proportional-smooth",
+        _columns(Categorical(alpha=0.3, proportional=True, unseen="smooth")),
+        draw_words,
+        True,
+    ),
     Case("categorical-smooth", _columns(Categorical(alpha=0.3, unseen="smooth")), draw_words, True),
     Case(
         "bernoulli", Bernoulli(), lambda rng, n: _holes(rng, rng.integers(0, 2, (n, 3))), True,

@@ -87,7 +87,7 @@ def test_what_is_suggested_instead_can_be_learned(case: Case) -> None:
     family, table = case.family, model.schema.table_as_learned(open_table(X))
     alone = family.marginal_family()
     assert not alone.joint
-    suggested = [alone, *family.alternatives(None, [])]
+    suggested = [alone, *family.alternatives(None, [], 100)]
     if isinstance(X, np.ndarray):
         values = np.unique(X[~np.isnan(X)]) if X.dtype.kind == "f" else np.unique(X)
         numbers = NumericSummary(values.astype(np.float64), 90.0, "number", True, True)

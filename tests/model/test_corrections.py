@@ -18,6 +18,7 @@ from deciban.model.corrections import (
     round_corrections,
     round_to_units,
 )
+from deciban.sources.open import open_table
 from deciban.tables.table import Frame
 
 RNG = np.random.default_rng(3)
@@ -48,6 +49,29 @@ def test_cells_have_the_bins_of_their_cuts_and_levels() -> None:
     assert [column.bins for column in COLUMNS] == [4, 4, 3]
     assert COLUMNS[0].bin_names == ["missing", "below 1", "1 to 2.5", "from 2.5"]
     assert COLUMNS[1].bin_names == ["missing", "others", "red", "blue"]
+
+
+def test_levels_may_share_bins() -> None:
+    places = np.array([[2, 2, 3], [3, 1, 2], [2, 3, 3]], dtype=np.uint8)
+    column = CorrectedColumn(0, levels=pa.array(["a", "b", "c"]), places=places)
+    table = open_table(pa.table({"x": ["c", None, "b", "z", "a"]}))
+    assert column.read(table).tolist() == [3, 0, 2, 1, 2]
+    assert [bins.tolist() for bins in column.read_left_out(table, 2)] == [[2, 0, 1, 1, 3], [3, 0, 3, 1, 2]]
+    assert column.bins == 4
+    assert column.bin_names == ["missing", "others", "a, b", "c"]
+    tests = np.array([[[0, 0]], [[0, 1]], [[0, 2]]])
+    found = Corrections((column,), tests, RNG.normal(size=(3, 2, 2)), np.ones((3, 2)), np.array([0, 1, 1]), 2, 1)
+    separate, same, other = found.separate_levels(), np.zeros((5, 2)), np.zeros((5, 2))
+    assert separate.columns[0].read(table).tolist() == [4, 0, 3, 1, 2]
+    found.add_to(found.read(table), same)
+    separate.add_to(separate.read(table), other)
+    np.testing.assert_array_equal(same, other)
+    left_out, amounts = np.zeros((5, 2)), np.eye(2)[[0, 1, 1, 0, 1]]
+    found.add_left_out(found.read_left_out(table), amounts, left_out)
+    for i, fold in enumerate([0, 1, 1, 0, 1]):
+        alone, own = np.zeros((1, 2)), found.select_fold(fold)
+        own.add_to(column.read_left_out(table, 2)[fold][None, i : i + 1].copy(), alone)
+        np.testing.assert_allclose(left_out[i], 2.0 * alone[0], rtol=1e-15)
 
 
 def test_shares_add_up_to_the_correction() -> None:

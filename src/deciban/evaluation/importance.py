@@ -240,7 +240,7 @@ def _drop_each_column(model: Model, table: Table, evidence: Evidence, amounts: F
     shared = {p: _share_block(model, p, cells[p]) for p in cells if schema.groups[p].family.accepts_new_columns}
     corrected = {} if model.corrections is None else {one.column: k for k, one in enumerate(model.corrections.columns)}
     bins, unknown = (
-        None if model.corrections is None else model.corrections.read(table),
+        _read_bins(model.corrections, table, amounts),
         model.unknown_corrected_cells(known),
     )
     for column in range(schema.width):
@@ -271,17 +271,24 @@ def _drop_each_column(model: Model, table: Table, evidence: Evidence, amounts: F
         yield np.where(barred > 0, -np.inf, joint + evidence.log_prior)
 
 
+def _read_bins(corrections: Corrections | None, table: Table, amounts: Floats | None) -> Bins | None:
+    """Return the bins of the corrected columns; with amounts of folds, those for left-out rows."""
+    if corrections is None:
+        return None
+    return corrections.read(table) if amounts is None else corrections.read_left_out(table)
+
+
 def _measure_correction_change(
     corrections: Corrections, place: int, bins: Bins, unknown: Flags | None, amounts: Floats | None
 ) -> Floats:
     """Return the change in the corrections, row by class, if one more column is unknown."""
     asking = corrections.select_column(place)
-    before = np.zeros(bins.shape, dtype=np.bool_) if unknown is None else unknown
+    before = np.zeros(bins.shape[-2:], dtype=np.bool_) if unknown is None else unknown
     after = before.copy()
     after[place] = True
     found = []
     for cells in (before, after):
-        out = np.zeros((bins.shape[1], corrections.values.shape[2]))
+        out = np.zeros((bins.shape[-1], corrections.values.shape[2]))
         if amounts is None:
             asking.add_to(bins, out, cells)
         else:

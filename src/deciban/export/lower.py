@@ -156,7 +156,7 @@ def _corrections(corrections: Corrections, schema: Schema) -> CorrectionTables:
             places.append(CutPlace(one.column, tuple(one.cuts.tolist())))
         else:
             places.append(level_place(one.column, one.levels, schema.column_name(one.column)))
-    return CorrectionTables(tuple(places), corrections)
+    return CorrectionTables(tuple(places), corrections.separate_levels())
 
 
 def _without_unused_cuts(corrections: Corrections) -> Corrections:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.errors import Argument, BadCell, UsageError
-from deciban.families.base.checks import VALUES, Support, Unseen, check_amount, check_unseen
+from deciban.families.base.checks import VALUES, Support, Unseen, check_amount, check_flag, check_unseen
 from deciban.families.base.contract import (
     BaseLikelihood,
     ColumnFamily,
@@ -23,7 +23,7 @@ from deciban.families.base.contract import (
     Sampled,
 )
 from deciban.families.base.lowering import OTHER_PLACE, ExportedColumns, Lowered, Refusal, Term, lookup
-from deciban.families.base.smoothing import draw, format_fraction, smooth_shares
+from deciban.families.base.smoothing import draw, format_fraction, smooth_in_proportion, smooth_shares
 from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
 from deciban.statistics.levels import MAX_TABLE_WIDTH, encode, find_positions
@@ -31,10 +31,20 @@ from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers, in_lanes, log
 from deciban.util.arrow_values import as_values
 
+# With more values, tuning also tries proportional smoothing; with fewer, it makes no difference.
+MAX_FEW_VALUES = 12
+
+# Smoothings tried then, in rows per value: 2 follows the rows of each value, 128 nearly ignores rare values.
+PROPORTIONAL_ALPHAS = (2.0, 8.0, 32.0, 128.0)
+
 
 @dataclass(frozen=True, repr=False)
 class Categorical(ColumnFamily):
     """Categories: a probability of each value for each class, (count + alpha) / (rows + alpha * values).
+
+    With `proportional`, alpha is multiplied by the share of the class in all rows. A value without rows then has
+    no evidence, and the posterior of one value alone is the class shares among its rows and alpha rows of the overall
+    class shares.
 
     Each column is a separate block.
 
@@ -47,6 +57,9 @@ class Categorical(ColumnFamily):
         All possible values. None: those that occur in training.
     unseen : {"ignore", "smooth", "error"}, default="ignore"
         How to score a value not seen in training: no evidence, the probability of a zero count, or a DataError.
+    proportional : bool, default=False
+        Divide alpha among the classes in proportion to their rows, instead of adding it to each class: for columns with
+        many values.
 
     Raises
     ------
@@ -74,10 +87,12 @@ class Categorical(ColumnFamily):
     alpha: float = 1.0
     levels: tuple[Any, ...] | None = None
     unseen: Unseen = "ignore"
+    proportional: bool = False
 
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
         check_unseen(self.unseen)
+        check_flag("proportional", self.proportional)
         if self.levels is not None:
             try:
                 object.__setattr__(self, "levels", tuple(dict.fromkeys(self.levels)))
@@ -100,9 +115,11 @@ class Categorical(ColumnFamily):
         known = set(self.levels or ())
         return np.array([value in known for value in values.to_pylist()], dtype=np.bool_)
 
-    def alternatives(self, summary: NumericSummary | None, others: Sequence[Any]) -> list[Any]:
+    def alternatives(self, summary: NumericSummary | None, others: Sequence[Any], values: int) -> list[Any]:
         """Return other smoothings, and other families unless `unseen` is "error"."""
         smoothings = [replace(self, alpha=alpha) for alpha in (0.1, 0.5, 1.0)]
+        if values > MAX_FEW_VALUES:
+            smoothings += [replace(self, alpha=alpha, proportional=True) for alpha in PROPORTIONAL_ALPHAS]
         return [self, *smoothings, *(others if self.unseen != "error" else ())]
 
     @classmethod
@@ -156,14 +173,17 @@ class Categorical(ColumnFamily):
                 table = np.zeros((counts[j].shape[0], len(given)))
                 table[:, find_positions(values, given)] = counts[j]
                 levels[j], counts[j] = given, table
-        return CategoricalLikelihood.of(levels, counts, self.alpha, self.unseen)
+        return CategoricalLikelihood.of(levels, counts, self.alpha, self.unseen, self.proportional)
 
     def score_left_out(
         self, statistic: Levels, cells: Numbers | list[pa.Array], rows: LeftOutRows, slot: Integers, out: Floats
     ) -> None:
         whole = self.estimate(statistic)
         codes = whole.codes(cells)
-        score_lookup_left_out(whole, whole.counts, codes, rows, slot, out, fixed=self.levels is not None)
+        fixed = self.levels is not None
+        score_lookup_left_out(
+            whole, whole.counts, codes, rows, slot, out, fixed, proportional=self.proportional and self.alpha > 0.0
+        )
 
     def add_covariance(
         self,
@@ -175,15 +195,25 @@ class Categorical(ColumnFamily):
     ) -> None:
         codes = whole.codes(cells)
         for j, counts in enumerate(whole.counts):
-            add_share_variance(counts, codes[:, j], self.alpha, weight[j], out.own)
+            alpha = divide_among_classes(counts, self.alpha)[:, None] if self.proportional else self.alpha
+            add_share_variance(counts, codes[:, j], alpha, weight[j], out.own)
 
 
-def add_share_variance(counts: Floats, codes: Codes, alpha: float, weight: float, out: Floats) -> None:
+def divide_among_classes(counts: Floats, alpha: float) -> Floats:
+    """Return what each class gets of alpha, in proportion to its rows; all of it if the class has none.
+
+    counts: class by level.
+    """
+    rows = counts.sum(axis=1)
+    return np.where(rows > 0.0, alpha * (rows / max(float(rows.sum()), np.finfo(np.float64).tiny)), alpha)
+
+
+def add_share_variance(counts: Floats, codes: Codes, alpha: float | Floats, weight: float, out: Floats) -> None:
     """Add to out[row, class] the variance 1/k - 1/n of the logarithm of a share k/n.
 
     counts: class by level.
     """
-    added = np.concatenate([counts, np.zeros((len(counts), 1))], axis=1) + max(alpha, 1e-3)
+    added = np.concatenate([counts, np.zeros((len(counts), 1))], axis=1) + np.maximum(alpha, 1e-3)
     variance = 1.0 / added - 1.0 / np.maximum(added[:, :-1].sum(axis=1, keepdims=True), added)
     there = codes >= 0
     out[there] += weight**2 * variance.T[codes[there]]
@@ -228,15 +258,16 @@ def score_lookup_left_out(
     out: Floats,
     fixed: bool = False,
     log_width: Floats | None = None,
+    proportional: bool = False,
 ) -> None:
     """Score each row by the shares of levels among the other rows; counts: class by level, for each column."""
     padded = np.concatenate([np.concatenate([table.T, np.zeros((1, len(table)))]) for table in counts])
     width = np.zeros(len(counts)) if log_width is None else log_width
     alpha, smooth = np.full(len(counts), float(whole.alpha)), whole.unseen == "smooth"
     table, codes = np.ascontiguousarray(whole.table), codes.copy()
-    for j, one in enumerate(counts):
+    for j, one in enumerate(counts if not proportional else ()):
         _score_where_nothing_is_left(one, codes[:, j], rows, whole.alpha, fixed, smooth, width[j], out[:, slot[j]])
-    score_counts_left_out(codes, rows, whole.start, table, padded, alpha, width, fixed, smooth, slot, out)
+    score_counts_left_out(codes, rows, whole.start, table, padded, alpha, width, fixed, smooth, slot, out, proportional)
 
 
 def score_counts_left_out(
@@ -251,6 +282,7 @@ def score_counts_left_out(
     smooth: bool,
     slot: Integers,
     out: Floats,
+    proportional: bool = False,
 ) -> None:
     """Score each row by counts (level by class) of the other rows; see `kernels.left_out.score_lookup`."""
     counts = np.ascontiguousarray(counts)  # in one layout, or the kernel is compiled again
@@ -264,6 +296,7 @@ def score_counts_left_out(
         alpha=alpha,
         log_width=log_width,
         log_share=table,
+        proportional=proportional,
     )
     kernels.left_out.score_lookup(
         np.ascontiguousarray(codes), rows.labels, rows.removed, levels, fixed, smooth, slot, out
@@ -311,16 +344,20 @@ class CategoricalLikelihood(BaseLikelihood):
     start: Integers
     alpha: float
     unseen: Unseen
+    proportional: bool
     whole: "WholeNumbers | None"
 
     @classmethod
-    def of(cls, levels: list[pa.Array], counts: list[Floats], alpha: float, unseen: Unseen) -> Self:
-        rows = []
+    def of(
+        cls, levels: list[pa.Array], counts: list[Floats], alpha: float, unseen: Unseen, proportional: bool = False
+    ) -> Self:
+        rows, smoothed = [], smooth_in_proportion if proportional else smooth_shares
         for table in counts:
             padded = np.concatenate([table, np.zeros((len(table), 1))], axis=1)
-            rows.append(smooth_shares(padded, alpha, table.shape[1]).T)
+            rows.append(smoothed(padded, alpha, table.shape[1]).T)
         start = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64)
-        return cls(levels, counts, log(np.concatenate(rows)), start, alpha, unseen, WholeNumbers.of(levels))
+        whole = WholeNumbers.of(levels)
+        return cls(levels, counts, log(np.concatenate(rows)), start, alpha, unseen, proportional, whole)
 
     def codes(self, cells: Numbers | list[pa.Array]) -> Codes:
         """Return the code of every cell within its column; -1 if the cell has no evidence."""
@@ -414,8 +451,12 @@ class CategoricalLikelihood(BaseLikelihood):
         if code < 0:
             return None
         table = self.counts[column]
-        count = table[label, code] if code < table.shape[1] else 0.0
-        return format_fraction(count, table[label].sum(), self.alpha, table.shape[1])
+        own, alpha = table[label], self.alpha
+        if self.proportional:
+            alpha = float(divide_among_classes(table, alpha)[label])
+            own = own if own.any() else table.sum(axis=0)  # a class without rows has the shares of all
+        count = own[code] if code < own.size else 0.0
+        return format_fraction(count, own.sum(), alpha, own.size)
 
 
 @dataclass(frozen=True)

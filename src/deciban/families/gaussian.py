@@ -111,7 +111,7 @@ class Gaussian(NormalShaped):
         super().__post_init__()
         check_amount("var_smoothing", self.var_smoothing)
 
-    def alternatives(self, summary: NumericSummary | None, others: Sequence[Any]) -> list[Any]:
+    def alternatives(self, summary: NumericSummary | None, others: Sequence[Any], values: int) -> list[Any]:
         """Leave out this family if a class has zero variance: leave-one-out could not show how wrong it is."""
         suits = summary is None or summary.varies_in_every_class
         return [*([self] if suits else []), *others]

@@ -55,6 +55,7 @@ class LevelCounts(NamedTuple):
     alpha: Array  # for each column, the smoothing
     log_width: Array  # for each column, the log of the width of bins; 0 for levels
     log_share: Array  # level by class
+    proportional: bool  # the smoothing is divided among the classes in proportion to their rows
 
 
 @compile_kernel
@@ -77,15 +78,27 @@ def score_lookup(
             gone = w > 0.0 and every_left == 0.0 and not fixed
             if gone and not smooth:
                 continue
+            all_left = less(levels.all_total[j], w)
             for c in range(out.shape[2]):
                 drop = w if c == y else 0.0
+                if levels.proportional:
+                    rows, count = less(levels.total[j, c], drop), less(levels.counts[v, c], drop)
+                    if rows == 0.0:  # the class is empty and takes the shares of all classes
+                        rows, count = all_left, every_left
+                    if all_left == 0.0:
+                        share = 1.0 / max(size - gone, 1)
+                    else:
+                        added = levels.alpha[j] * (rows / all_left)
+                        share = (count + added) / (rows + added * (size - gone))
+                    out[i, slot[j], c] += np.log(share) - levels.log_width[j]
+                    continue
                 bottom = less(levels.total[j, c], drop) + levels.alpha[j] * (size - gone)
                 if drop == 0.0 and bottom > 0.0 and not gone:
                     out[i, slot[j], c] += levels.log_share[v, c]
                     continue
                 top = levels.alpha[j] if gone else less(levels.counts[v, c], drop) + levels.alpha[j]
                 if bottom == 0.0 and not gone:  # the class is empty and takes the shares of all classes
-                    top, bottom = every_left, less(levels.all_total[j], w)
+                    top, bottom = every_left, all_left
                 out[i, slot[j], c] += np.log(top / bottom) - levels.log_width[j]
 
 

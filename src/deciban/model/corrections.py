@@ -20,8 +20,8 @@ from deciban import kernels
 from deciban.errors import BadCell
 from deciban.statistics.levels import encode
 from deciban.tables.table import Readable, Table
-from deciban.util.arrays import Flags, Floats, Integers, PickledFields, in_lanes, scatter_to
-from deciban.util.text_tables import format_number
+from deciban.util.arrays import Codes, Flags, Floats, Integers, PickledFields, in_lanes, scatter_to
+from deciban.util.text_tables import format_number, list_some
 
 # Bin of a missing cell.
 MISSING_BIN = 0
@@ -43,16 +43,20 @@ class CorrectedColumn:
     """A column split into bins, with bin 0 for missing cells.
 
     cuts: increasing numbers; a number has the bin 1 + the number of cuts not above it. levels: categories; a category
-    has the bin 2 + its index, or 1 if it is not a known level.
+    has the bin 2 + its index, or 1 if it is not a known level. places: the bin of each level, if levels share bins: not
+    decreasing in the first line, by all rows; then, for each fold, by the rows of the other folds.
     """
 
     column: int
     cuts: Floats | None = None
     levels: pa.Array | None = None
+    places: Bins | None = None
 
     @property
     def bins(self) -> int:
         """Number of bins."""
+        if self.places is not None:
+            return 1 + int(self.places.max(initial=OTHER_BIN))
         return 2 + int(len(self.levels) if self.cuts is None else self.cuts.size)  # type: ignore[arg-type]  # one is there
 
     @property
@@ -60,7 +64,11 @@ class CorrectedColumn:
         """Readable name of each bin."""
         if self.cuts is None:
             assert self.levels is not None, "a column has cuts or levels"
-            return ["missing", "others", *map(str, self.levels.to_pylist())]
+            names = [str(level) for level in self.levels.to_pylist()]
+            if self.places is not None:
+                own = [np.flatnonzero(self.places[0] == place).tolist() for place in range(2, self.bins)]
+                names = [list_some([names[k] for k in some], 3) for some in own]
+            return ["missing", "others", *names]
         edges = [format_number(cut) for cut in self.cuts.tolist()]
         if not edges:
             return ["missing", "present"]
@@ -71,12 +79,23 @@ class CorrectedColumn:
         """Return the bin of each cell."""
         return np.asarray(bins_of([self], table)[0])
 
-    def encode(self, table: Readable) -> Bins:
-        """Return the bin of each cell of a categorical column."""
+    def encode(self, table: Readable) -> Codes:
+        """Return the index of each category among the levels; -1 for a missing cell, -2 for any other."""
         cells = table.values([self.column])
         array = cells[0] if isinstance(cells, list) else pa.array(cells[:, 0], from_pandas=True)
-        codes = encode(array, self.levels, self.column)
-        return np.where(codes == -1, MISSING_BIN, np.maximum(2 + codes, OTHER_BIN)).astype(np.uint8)
+        return encode(array, self.levels, self.column)
+
+    def find_bins(self, codes: Codes, line: int = 0) -> Bins:
+        """Return the bins of encoded categories, by a line of `places`."""
+        places = 2 + codes if self.places is None else np.where(codes >= 0, self.places[line][codes], OTHER_BIN)
+        return np.where(codes == -1, MISSING_BIN, np.maximum(places, OTHER_BIN)).astype(np.uint8)
+
+    def read_left_out(self, table: Table, folds: int) -> list[Bins]:
+        """Return the bin of each cell by the rows outside of each fold."""
+        if self.places is None:
+            return [self.read(table)] * folds
+        codes = self.encode(table)
+        return [self.find_bins(codes, 1 + fold) for fold in range(folds)]
 
 
 @dataclass(frozen=True)
@@ -118,7 +137,7 @@ class BinReader:
                 raise
             kernels.scoring.find_bins(numbers, self.cuts, self.start, self.place, bins)
         for place, column in self.others:
-            bins[place] = column.encode(table)
+            bins[place] = column.find_bins(column.encode(table))
         return bins
 
 
@@ -153,6 +172,13 @@ class Corrections(PickledFields):
     def _lanes(self) -> Floats:
         return in_lanes(self.values)
 
+    def read_left_out(self, table: Table) -> Bins:
+        """Return the bins for `add_left_out`: as `read` does, or fold by column by row if they depend on the fold."""
+        if all(one.places is None for one in self.columns):
+            return self.read(table)
+        by_column = [one.read_left_out(table, self.folds) for one in self.columns]
+        return np.stack([np.stack(by_fold) for by_fold in zip(*by_column, strict=True)])
+
     def add_to(self, bins: Bins, out: Floats, unknown: Flags | None = None) -> None:
         """Add the corrections of each row to out[row, class].
 
@@ -177,14 +203,15 @@ class Corrections(PickledFields):
     def add_left_out(self, bins: Bins, amounts: Floats, out: Floats, unknown: Flags | None = None) -> None:
         """Add to out[row, class] the corrections from tables that were learned without the row.
 
-        amounts: the share of each row in each fold, row by fold.
+        bins: of `read_left_out`. amounts: the share of each row in each fold, row by fold.
         """
         total = amounts.sum(axis=1)
         for fold in range(self.folds):
             here, own = np.flatnonzero(amounts[:, fold]), self._by_fold[fold]
             part = np.zeros((here.size, out.shape[1]))
             holes = None if unknown is None else unknown[:, here]
-            own.add_to(np.ascontiguousarray(bins[:, here]), part, holes)
+            own_bins = bins if bins.ndim == 2 else bins[fold]
+            own.add_to(np.ascontiguousarray(own_bins[:, here]), part, holes)
             out[here] += (self.folds * amounts[here, fold] / total[here])[:, None] * part
 
     @cached_property
@@ -229,6 +256,15 @@ class Corrections(PickledFields):
     def _cell_shares(self) -> Floats:
         """Share of each test in the value of each cell, table by cell by test by class."""
         return cell_shares(self.tests, self.values, self.rows)
+
+    def separate_levels(self) -> "Corrections":
+        """Return the same corrections with a bin for each level, also if that is too many for a byte."""
+        tests = self.tests.copy()
+        for k, one in enumerate(self.columns):
+            if one.places is not None:
+                here = (tests[:, :, 0] == k) & (tests[:, :, 1] >= OTHER_BIN)
+                tests[here, 1] = OTHER_BIN + np.searchsorted(one.places[0], tests[here, 1], side="right")
+        return replace(self, columns=tuple(replace(one, places=None) for one in self.columns), tests=tests)
 
     def average_tables(self) -> "list[AveragedTable]":
         """Return each table with its means over unknown columns."""

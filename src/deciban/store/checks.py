@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.model.corrections import Corrections
+from deciban.model.corrections import OTHER_BIN, Corrections
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
 from deciban.model.partial_rows import SCALED_SHARES, PartialRows
@@ -157,6 +157,11 @@ def check_corrections(corrections: Corrections, counts: Counts) -> None:
                 column.cuts.ndim == 1 and np.isfinite(column.cuts).all(), "a cut of a corrected column is not a number"
             )
             require((np.diff(column.cuts) > 0.0).all(), "the cuts of a corrected column are not increasing")
+        if (places := column.places) is not None:
+            known = column.levels is not None and places.shape == (1 + corrections.folds, len(column.levels))
+            require(known, "the bins of levels have the wrong shape")
+            require((places >= OTHER_BIN).all(), "a level has the bin of missing cells")
+            require((places[0, 1:] >= places[0, :-1]).all(), "the bins of levels are not increasing")
     require(
         tests.ndim == 3 and tests.shape[2] == 2 and 1 <= tests.shape[1] <= MAX_QUESTIONS,
         "the correction tables have the wrong shape",

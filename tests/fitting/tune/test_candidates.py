@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deciban import Binned, Gamma, Gaussian, LogNormal, Poisson
+from deciban import Binned, Categorical, Gamma, Gaussian, LogNormal, Poisson
 from deciban.fitting.tune.candidates import list_candidates
 from deciban.fitting.tune.rows import Rows
 from deciban.sources.open import open_table
@@ -36,3 +36,13 @@ def test_durations_are_amounts_and_no_counts() -> None:
 
 def test_whole_numbers_may_be_counts() -> None:
     assert _tried(pa.array(SECONDS)) == {Gaussian, Binned, LogNormal, Gamma, Poisson}
+
+
+@pytest.mark.parametrize(("values", "tried"), [(12, set()), (13, {2.0, 8.0, 32.0, 128.0})])
+def test_proportional_smoothing_is_tried_for_many_values(values: int, tried: set[float]) -> None:
+    cells, labels = pa.array([f"v{k % values}" for k in range(200)]), (np.arange(200) % 2).astype(np.int32)
+    rows = Rows.of(open_table(pa.table({"x": cells})), labels, None, 2, 1000)
+    found = list_candidates(Categorical(unseen="smooth"), rows, 0)
+    assert found[0] == Categorical(unseen="smooth")
+    assert {family.alpha for family in found if family.proportional} == tried
+    assert all(family.unseen == "smooth" for family in found)

@@ -141,7 +141,7 @@ def sum_corrections(cells: Cells, tables: CorrectionTables, enough: str | None) 
     if not depth:
         return [None, *(f"{cells.dialect.number(tables.unit * value)}" for value in contrasts[:, 0].sum(axis=0))]
     per_word = WORD_DIGITS // depth
-    asked = [{j: () for j in table[table[:, 0] >= 0, 0].tolist()} for table in tests]
+    asked = [dict.fromkeys(table[table[:, 0] >= 0, 0].tolist(), ()) for table in tests]
     words = words_of([Digits(t, cuts, depth) for t, cuts in enumerate(asked)])
     order = [table.number for word in words for table in word]
     tests, contrasts, rows = tests[order], contrasts[order], tables.corrections.rows[order]

@@ -39,6 +39,12 @@ def alpha_to_array(alpha: Alpha) -> float | Floats:
     return np.array(alpha) if isinstance(alpha, tuple) else alpha
 
 
+def check_flag(name: str, value: bool) -> None:
+    """Raise UsageError unless the value is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise UsageError("expected True or False", parameter=Argument(name, value))
+
+
 def check_unseen(unseen: str) -> None:
     """Raise UsageError unless `unseen` is one of its three values."""
     if unseen not in ("ignore", "smooth", "error"):

@@ -333,11 +333,11 @@ class Family(Protocol):
         """Return the family of a single column of the block."""
         ...
 
-    def alternatives(self, summary: NumericSummary | None, others: Sequence["Family"]) -> list["Family"]:
+    def alternatives(self, summary: NumericSummary | None, others: Sequence["Family"], values: int) -> list["Family"]:
         """Return the families that tuning tries for a column inferred to be of this family, this one first.
 
         Leave this one out if it does not suit. summary: of a numeric column, else None. others: the candidates of all
-        families, see `candidates_for`.
+        families, see `candidates_for`. values: the number of distinct values.
         """
         ...
 
@@ -433,7 +433,7 @@ class BaseFamily(ShortRepr):
     def support(self) -> Support:
         return VALUES
 
-    def alternatives(self, summary: NumericSummary | None, others: Sequence[Any]) -> list[Any]:
+    def alternatives(self, summary: NumericSummary | None, others: Sequence[Any], values: int) -> list[Any]:
         return [self]
 
     @classmethod

@@ -30,6 +30,21 @@ def smooth_shares(counts: Floats, alpha: float | Floats, levels: float | None = 
     return np.asarray(shares)
 
 
+def smooth_in_proportion(counts: Floats, alpha: float, levels: int) -> Floats:
+    """Return (count + alpha * share) / (sum + alpha * share * levels) for counts [class, level].
+
+    share: of the class in the rows. A class without rows gets the shares of all classes together, smoothed likewise.
+    """
+    counts = np.ascontiguousarray(counts)
+    rows, overall = counts.sum(axis=1, keepdims=True), counts.sum(axis=0)
+    total = float(overall.sum())
+    if alpha == 0.0 or total == 0.0:
+        return smooth_shares(counts, alpha, levels)
+    added = alpha * (rows / total)
+    own = (counts + added) / np.maximum(rows + added * levels, np.finfo(np.float64).tiny)
+    return np.asarray(np.where(rows > 0.0, own, (overall + alpha) / (total + alpha * levels)))
+
+
 def draw(shares: Floats, labels: Integers, rng: np.random.Generator) -> Integers:
     """Draw a level for each label, with the probabilities `shares` (level by class)."""
     throws = rng.random(len(labels))

@@ -4,16 +4,17 @@ Corrections, the diagnosis and importance use them.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from deciban.fitting.tune.hyperparameters import BINNING
 from deciban.fitting.tune.rows import Rows, is_number
-from deciban.model.corrections import CorrectedColumn
+from deciban.model.corrections import OTHER_BIN, Bins, CorrectedColumn
 from deciban.statistics.levels import encode_distinct
 from deciban.tables.table import Table
-from deciban.util.arrays import Codes, Floats, sum_at
+from deciban.util.arrays import Codes, Floats, Integers, sum_at
 
 
 def reduce_to_levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[float, ...] | None, int] | None:
@@ -29,7 +30,7 @@ def reduce_to_levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[f
             return None
         codes = np.where(np.isnan(cells), -1, np.searchsorted(cuts, cells, side="right")).astype(np.int32)
         return codes, tuple(cuts.tolist()), cuts.size + 1
-    codes, levels = _encode_levels(table, column)
+    codes, levels = encode_levels(table, column)
     return (codes, None, len(levels)) if 2 <= len(levels) <= BINNING.few_levels else None
 
 
@@ -63,7 +64,7 @@ def measure_associations(rows: Rows, columns: Sequence[int], weights: Floats) ->
         sums, sizes = member.T @ cells, np.maximum(member.T @ here, 1e-300)
         found[places] = (sums**2 / sizes).sum(axis=0) / np.maximum(weights @ cells**2, 1e-300)
     for k in np.flatnonzero(~numeric).tolist():
-        codes, levels = _encode_levels(rows.table, columns[k])
+        codes, levels = encode_levels(rows.table, columns[k])
         counts = _count_levels(codes, rows, weights, len(levels))
         expected = np.outer(counts.sum(axis=1), counts.sum(axis=0))
         squares = np.divide(counts**2, expected, out=np.zeros_like(counts), where=expected > 0.0)
@@ -87,11 +88,11 @@ def bin_columns(rows: Rows, columns: Sequence[int]) -> list[CorrectedColumn]:
             cells = np.asarray(rows.table.numbers([column])[:, 0], dtype=np.float64)
             found.append(CorrectedColumn(column, cuts=find_quantile_cuts(cells, rows.weights, bins, bins)))
         else:
-            found.append(CorrectedColumn(column, levels=_order_levels(rows, column)))
+            found.append(_bin_levels(rows, column))
     return [column for column in found if np.ptp(column.read(rows.table))]
 
 
-def _encode_levels(table: Table, column: int) -> tuple[Codes, pa.Array]:
+def encode_levels(table: Table, column: int) -> tuple[Codes, pa.Array]:
     """Return the code of each cell (-1: missing), and the levels."""
     values = table.values([column])
     array = values[0] if isinstance(values, list) else pa.array(values[:, 0], from_pandas=True)
@@ -99,23 +100,91 @@ def _encode_levels(table: Table, column: int) -> tuple[Codes, pa.Array]:
     return codes.astype(np.int32), levels
 
 
-def _order_levels(rows: Rows, column: int) -> pa.Array:
-    """Return the frequent levels of a category, ordered so that neighbors have similar evidence.
+def _bin_levels(rows: Rows, column: int) -> CorrectedColumn:
+    """Return the levels of a category in the order of their evidence, a bin for each; of many, similar ones share one.
 
     The order is along the direction in which their evidence differs most.
     """
-    codes, levels = _encode_levels(rows.table, column)
+    codes, levels = encode_levels(rows.table, column)
     counts = _count_levels(codes, rows, rows.weights, len(levels))
-    total = counts.sum(axis=1)
-    by_name = np.array(sorted(range(len(levels)), key=lambda k: (-total[k], str(levels[k]))), dtype=np.int64)
-    kept = by_name[total[by_name] >= BINNING.min_level_rows][: BINNING.max_levels]
-    if kept.size > 1:
-        prior = np.exp(rows.log_prior)
-        shares = (counts[kept] + BINNING.prior_rows * prior) / (total[kept, None] + BINNING.prior_rows)
-        evidence = np.log(np.maximum(shares, 1e-12)) - np.maximum(rows.log_prior, -30.0)
-        evidence -= evidence.mean(axis=1, keepdims=True)
-        evidence -= np.average(evidence, axis=0, weights=total[kept])
-        direction = np.linalg.svd(evidence, full_matrices=False)[2][0]
-        along = evidence @ direction * np.sign(direction[np.abs(direction).argmax()])
-        kept = kept[np.argsort(along.round(9), kind="stable")]
-    return levels.take(pa.array(kept))
+    total, shared = counts.sum(axis=1), len(levels) > BINNING.max_own_bins
+    names = [str(level) for level in levels.to_pylist()]
+    by_name = np.array(sorted(range(len(levels)), key=lambda k: (-total[k], names[k])), dtype=np.int64)
+    min_rows = BINNING.min_placed_rows if shared else BINNING.min_level_rows
+    kept = by_name[total[by_name] >= min_rows][: BINNING.max_levels]
+    if not kept.size:
+        return CorrectedColumn(column, levels=levels.take(pa.array(kept)))
+    along, _ = _place_levels(counts[kept], rows)
+    order = np.argsort(along, kind="stable")
+    kept, along = kept[order], along[order]
+    if not shared:
+        return CorrectedColumn(column, levels=levels.take(pa.array(kept)))
+    return CorrectedColumn(column, levels=levels.take(pa.array(kept)), places=_share_bins(along, total[kept])[None])
+
+
+def _place_levels(counts: Floats, rows: Rows) -> tuple[Floats, Floats]:
+    """Return where levels are in the direction in which their evidence differs most, and this direction, by class."""
+    evidence, total = _smooth_evidence(counts, rows), counts.sum(axis=1)
+    away = (evidence - np.average(evidence, axis=0, weights=total)) * np.sqrt(total)[:, None]
+    direction = np.linalg.eigh(away.T @ away)[1][:, -1]
+    direction = direction * np.sign(direction[np.abs(direction).round(9).argmax()])
+    return (evidence @ direction).round(9), direction
+
+
+def _smooth_evidence(counts: Floats, rows: Rows) -> Floats:
+    """Return the smoothed evidence of levels, level by class, with mean 0 over the classes."""
+    added = BINNING.prior_rows * np.exp(rows.log_prior)
+    shares = (counts + added) / (counts.sum(axis=1, keepdims=True) + BINNING.prior_rows)
+    evidence = np.log(np.maximum(shares, 1e-12)) - np.maximum(rows.log_prior, -30.0)
+    return np.asarray(evidence - evidence.mean(axis=1, keepdims=True))
+
+
+def _share_bins(along: Floats, weights: Floats) -> Bins:
+    """Return the bins of levels in ascending order: of about equal weight, the same for equal levels."""
+    values, first = np.unique(along, return_index=True)
+    group = np.arange(values.size)
+    if values.size > BINNING.max_shared_bins:
+        weight = np.add.reduceat(weights, first)
+        middle = (np.cumsum(weight) - weight / 2.0) / weight.sum()
+        group = np.unique((middle * BINNING.max_shared_bins).astype(np.int64), return_inverse=True)[1].ravel()
+    return (OTHER_BIN + 1 + np.repeat(group, np.diff(first, append=along.size))).astype(np.uint8)
+
+
+def place_out_of_fold(
+    columns: Sequence[CorrectedColumn], rows: Rows, fold: Integers, folds: int
+) -> list[CorrectedColumn]:
+    """Return the columns with the bins of shared levels by the rows outside of each fold.
+
+    The bins come from labels. A row placed by its own label would look better than a new row, so the rows of a fold are
+    placed by the other folds. Frequent levels stay in place: their rows in one fold change little.
+    """
+    found = []
+    for one in columns:
+        if one.places is None:
+            found.append(one)
+            continue
+        codes, size = one.encode(rows.table), len(one.places[0])
+        parts = [_count_levels(codes, rows, np.where(fold == f, rows.weights, 0.0), size) for f in range(folds)]
+        whole = np.sum(parts, axis=0)
+        along, direction = _place_levels(whole, rows)
+        last = np.flatnonzero(np.diff(one.places[0].astype(np.int64)))
+        cuts = along[last] + (along[last + 1] - along[last]) / 2.0
+        places = [one.places[0]]
+        for part in parts:
+            rest = np.maximum(whole - part, 0.0)
+            away = OTHER_BIN + 1 + np.searchsorted(cuts, _smooth_evidence(rest, rows) @ direction)
+            away = np.where(rest.sum(axis=1) >= BINNING.min_placed_rows - 1e-6, away, OTHER_BIN)
+            places.append(np.where(whole.sum(axis=1) < BINNING.frequent_rows, away, places[0]))
+        found.append(replace(one, places=np.stack(places).astype(np.uint8)))
+    return found
+
+
+def bins_out_of_fold(columns: Sequence[CorrectedColumn], table: Table, fold: Integers, bins: Bins) -> Bins:
+    """Return bins (column by row) in which each row of a fold has the bins by the rows of the other folds."""
+    bins = bins.copy()
+    for k, one in enumerate(columns):
+        if one.places is not None:
+            codes = one.encode(table)
+            here = np.flatnonzero(codes >= 0)
+            bins[k, here] = one.places[1 + fold[here], codes[here]]
+    return bins

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from deciban import kernels
 from deciban.families.base.contract import LeftOutRows
-from deciban.fitting.tune.binning import bin_columns, measure_associations
+from deciban.fitting.tune.binning import bin_columns, bins_out_of_fold, measure_associations, place_out_of_fold
 from deciban.fitting.tune.hyperparameters import CORRECTIONS, WEIGHTS
 from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows, assign_folds
@@ -89,7 +89,9 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
     columns, chosen = _choose_columns_by_fold(rows, places, columns, fold)
     prior = make_finite_prior(rows)
     start = score_left_out_rows(tuning, counts, rows, left_out, fold)
-    search = Searched(bins_of(columns, rows.table), np.array([column.bins for column in columns]), chosen)
+    columns = place_out_of_fold(columns, rows, fold, CORRECTIONS.folds)
+    bins = bins_out_of_fold(columns, rows.table, fold, bins_of(columns, rows.table))
+    search = Searched(bins, np.array([column.bins for column in columns]), chosen)
     grown = grow(search, rows, fold, np.stack([start, np.broadcast_to(prior, start.shape)]))
     scores = grown.left_out
     scores[:, 0] += start - prior

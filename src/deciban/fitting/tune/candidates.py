@@ -9,6 +9,7 @@ import numpy as np
 from deciban.families import Family, JointGaussian, Text, list_families
 from deciban.families.base.contract import NumericSummary
 from deciban.families.base.spread import Pooled, Shrunk
+from deciban.fitting.tune.binning import encode_levels
 from deciban.fitting.tune.hyperparameters import CANDIDATES, SAMPLING, WEIGHTS
 from deciban.fitting.tune.rows import Rows, find_measure, is_number, score_without_each
 from deciban.fitting.tune.weights import center, maximize
@@ -81,7 +82,8 @@ def list_candidates(family: Family, rows: Rows, column: int) -> list[Family]:
     others = (
         [other for kind in list_families() for other in kind.candidates_for(numbers)] if numbers is not None else []
     )
-    return list(dict.fromkeys(family.alternatives(numbers, others)))
+    values = len(encode_levels(rows.table, column)[1]) if numbers is None else numbers.values.size
+    return list(dict.fromkeys(family.alternatives(numbers, others, values)))
 
 
 def summarize_numbers(rows: Rows, column: int) -> NumericSummary:

@@ -106,8 +106,12 @@ class BinningSettings:
     """Bins of columns for corrections and for the diagnosis.
 
     few_levels: categories of a column that is cut into few levels; columns with more are not.
-    max_levels: categories with bins of their own in corrections; the rarest share a bin.
+    max_own_bins: categories of a column that each have a bin in corrections; of more, similar ones share bins.
     min_level_rows: rows of a category that has a bin of its own; rarer ones would be ordered by noise.
+    max_shared_bins: bins of a column with more categories.
+    min_placed_rows: rows of a category there that has a bin; rarer ones are treated like unknown ones.
+    max_levels: categories there that have bins, the most frequent ones: this bounds the size of the model.
+    frequent_rows: rows of a category there that is placed by all folds instead of the other folds.
     prior_rows: rows with the overall class shares that are added to each category before categories are ordered.
     columns_at_once: columns read at once, which bounds memory.
     min_bins: bins of a number in a small table.
@@ -116,9 +120,13 @@ class BinningSettings:
     """
 
     few_levels: int = 16
-    max_levels: int = 60
+    max_own_bins: int = 16
     min_level_rows: float = 10.0
-    prior_rows: float = 5.0
+    max_shared_bins: int = 40
+    min_placed_rows: float = 2.0
+    max_levels: int = 10_000
+    frequent_rows: float = 200.0
+    prior_rows: float = 10.0
     columns_at_once: int = 256
     min_bins: int = 16
     max_bins: int = 126

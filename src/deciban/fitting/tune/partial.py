@@ -74,7 +74,7 @@ class _LeftOutRows:
             missing = np.zeros((rows.table.rows, model.schema.width), dtype=np.bool_)
         corrections = model.corrections
         if corrections is not None:
-            hashed, bins = corrections.columns[: corrections.hashed], corrections.read(rows.table)
+            hashed, bins = corrections.columns[: corrections.hashed], corrections.read_left_out(rows.table)
         else:
             hashed, bins = (
                 tuple(bin_columns(rows, find_correctable_columns(model.schema)[: CORRECTIONS.max_columns])),
@@ -169,7 +169,7 @@ class _LeftOutRows:
         known, joint = partial.adjust_for_missing(self.missing[here]), self.weighted[here].sum(axis=1)
         if self.model.corrections is not None and self.bins is not None:
             unknown = self.model.unknown_corrected_cells(known)
-            self.model.corrections.add_left_out(self.bins[:, here], self.amounts[here], joint, unknown)
+            self.model.corrections.add_left_out(self.bins[..., here], self.amounts[here], joint, unknown)
         return np.asarray((joint + known.bias) * known.scale[:, None] + self.model.log_prior)
 
     def with_metrics(self, tuning: Tuning, partial: PartialRows) -> Tuning:

@@ -242,7 +242,7 @@ def correct_left_out_rows(
     hashed = corrections.columns[: corrections.hashed]
     amounts = assign_folds(hashed, table, labels, classes, weights, corrections.folds)
     out = np.zeros((labels.size, classes.size))
-    corrections.add_left_out(corrections.read(table), amounts, out, unknown)
+    corrections.add_left_out(corrections.read_left_out(table), amounts, out, unknown)
     return out
 
 
