@@ -20,7 +20,7 @@ from deciban.fitting.tune.binning import bin_columns, bins_out_of_fold, measure_
 from deciban.fitting.tune.hyperparameters import CORRECTIONS, WEIGHTS
 from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows, assign_folds
-from deciban.fitting.tune.weights import WeightSearch, center, compute_metrics, maximize
+from deciban.fitting.tune.weights import WeightSearch, center, compute_metrics, maximize, minimize_newton
 from deciban.model.corrections import (
     Bins,
     CorrectedColumn,
@@ -29,7 +29,6 @@ from deciban.model.corrections import (
     cells_of,
     merge_equal_tables,
     round_corrections,
-    sums_of_values,
 )
 from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
@@ -54,14 +53,18 @@ class Searched(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """Tables grown without each fold, with values of both series, and the sums of each row by tables without it.
+    """Tables grown without each fold, with values of both series, and the log posteriors that they lead to.
 
-    values: for each fold, table by cell by series by class. left_out: row by series by class.
+    values: for each fold, table by cell by series by class. left_out: log posterior of each row by the tables grown
+    without it, row by series by class. some: rows whose log posteriors by the tables of each fold are `each`, fold by
+    row by series by class.
     """
 
     tests: list[Integers]
     values: list[Floats]
     left_out: Floats
+    some: Integers
+    each: Floats
 
 
 @one_blas_thread()
@@ -93,11 +96,10 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
     bins = bins_out_of_fold(columns, rows.table, fold, bins_of(columns, rows.table))
     search = Searched(bins, np.array([column.bins for column in columns]), chosen)
     grown = grow(search, rows, fold, np.stack([start, np.broadcast_to(prior, start.shape)]))
-    scores = grown.left_out
-    scores[:, 0] += start - prior
-    scale, bias = maximize(center(scores), rows, np.array([1.0, 0.0]), CORRECTIONS.scale_rows)
+    scale, bias, spread = _learn_scales(grown, rows, prior)
     corrections, mean = _join_series(columns, hashed, search.bins, rows, grown, scale)
-    accuracy, log_loss = compute_metrics(np.einsum("nbk,b->nk", scores, scale) + prior + bias, rows)
+    joint = np.einsum("nbk,b->nk", grown.left_out - prior, scale) + prior + bias
+    accuracy, log_loss = compute_metrics(joint, rows)
     return replace(
         tuning,
         weights=scale[0] * tuning.weights,
@@ -105,9 +107,47 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
         corrections=corrections,
         cap=max(float(scale[0]), 1e-3) * tuning.cap,
         accuracy=accuracy,
-        log_loss=log_loss,
+        log_loss=max(log_loss - spread, 0.0),
         copies=copies,
     )
+
+
+def _learn_scales(grown: Grown, rows: Rows, prior: Floats) -> tuple[Floats, Floats, float]:
+    """Return the scale of each series, the bias of each class, and how much the mean of all folds' tables is better.
+
+    A row is left out of the tables of one fold only, but new rows are scored by the mean of all. The log-loss of a
+    geometric mean of posteriors is the mean of their log-losses less a term that does not depend on the label. So it
+    can be measured on any row, and is counted when the scales are chosen.
+    """
+    own = center(grown.left_out - prior)
+    start, bias = maximize(own, rows, np.array([1.0, 0.0]), CORRECTIONS.scale_rows)
+    each = grown.each - prior
+    parts = np.concatenate([own[None, grown.some], each.mean(axis=0, keepdims=True), each])
+    amount = np.concatenate([[1.0, 1.0], np.full(len(each), -1.0 / len(each))])
+    share = rows.weights[grown.some] / rows.weights[grown.some].sum()
+    place = np.arange(grown.some.size)
+    labels, penalty = rows.labels[grown.some], CORRECTIONS.scale_rows / rows.total
+
+    def evaluate(scale: Floats) -> tuple[float, Floats, Floats]:
+        joint = scale[0] * parts[:, :, 0] + scale[1] * parts[:, :, 1] + (prior + bias)
+        top = joint.max(axis=2, keepdims=True)
+        posterior = np.exp(joint - top)
+        total = posterior.sum(axis=2, keepdims=True)
+        posterior /= total
+        log_total = (top + np.log(total))[:, :, 0]
+        mean = np.einsum("mnk,mnbk->mnb", posterior, parts)
+        weight = amount[:, None] * share
+        second = np.einsum("mnk,mnbk,mnck,mn->bc", posterior, parts, parts, weight)
+        curvature = second - np.einsum("mnb,mnc,mn->bc", mean, mean, weight) + penalty * np.eye(2)
+        away = scale - np.array([1.0, 0.0])
+        value = float((weight * log_total).sum() - share @ joint[0, place, labels]) + 0.5 * penalty * float(away @ away)
+        slope = np.einsum("mnb,mn->b", mean, weight) - share @ parts[0, place, :, labels] + penalty * away
+        return value, slope, curvature
+
+    scale = minimize_newton(evaluate, start, np.zeros(2))
+    joint = scale[0] * parts[1:, :, 0] + scale[1] * parts[1:, :, 1] + (prior + bias)
+    log_total = np.logaddexp.reduce(joint, axis=2)
+    return scale, bias, float(share @ (log_total[1:].mean(axis=0) - log_total[0]))
 
 
 def add_cap(tuning: Tuning, counts: Counts) -> Tuning:
@@ -235,26 +275,35 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats) -> Grown:
     order = np.argsort(fold, kind="stable")  # the rows of a fold are neighbors
     bins = np.ascontiguousarray(search.bins[:, order])
     ends = np.searchsorted(fold[order], np.arange(CORRECTIONS.folds + 1))
-    posterior = _start_posterior(start[:, order])
+    posterior = np.repeat(_start_posterior(start[:, order])[None], CORRECTIONS.folds, axis=0)
     members = [
-        _Member.of(bins, search, rows, order, posterior, (f, int(ends[f]), int(ends[f + 1])), columns)
+        _Member.of(bins, search, rows, order, posterior[f], (f, int(ends[f]), int(ends[f + 1])), columns)
         for f in range(CORRECTIONS.folds)
     ]
-    losses = [sum(member.held_loss for member in members)]
+    losses, kept = [sum(member.held_loss for member in members)], posterior.copy()
     while (len(losses) - 1) * CORRECTIONS.tables_per_round < most and _is_falling(np.array(losses)):
-        found = map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads)
-        losses.append(sum(loss for loss in found))
+        found = sum(map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads))
+        loss = found - kernels.table_growth.measure_spread(posterior, members[0].rows.repeats, members[0].rows.weight)
+        if loss < min(losses):
+            kept[:] = posterior
+        losses.append(loss)
     best = CORRECTIONS.tables_per_round * int(np.argmin(losses))
-    left_out = np.zeros((rows.labels.size, 2, rows.classes))
-    tests, values = [], []
-    for f, member in enumerate(members):
-        tests.append(np.concatenate([*member.tests, np.zeros((0, CORRECTIONS.depth, 2), dtype=np.int64)])[:best])
-        values.append(member.values_by_class(best))
-        here = order[ends[f] : ends[f + 1]]
-        together = values[-1].reshape(best, 1 << CORRECTIONS.depth, 2 * rows.classes)
-        sums = sums_of_values(np.ascontiguousarray(bins[:, ends[f] : ends[f + 1]]), tests[-1], together)
-        left_out[here] = sums.reshape(here.size, 2, rows.classes)
-    return Grown(tests, values, left_out)
+    left_out = np.empty((rows.labels.size, 2, rows.classes))
+    some = sample_places(rows.labels.size, CORRECTIONS.max_scale_rows)
+    each = np.empty((CORRECTIONS.folds, some.size, 2, rows.classes))
+    place = np.argsort(order)[some]
+    for f in range(CORRECTIONS.folds):
+        held = slice(ends[f], ends[f + 1])
+        left_out[order[held]] = _log_posterior(kept[f][:, :, held])
+        each[f] = _log_posterior(kept[f][:, :, place])
+    tests, values = [member.first_tests(best) for member in members], [member.first_values(best) for member in members]
+    return Grown(tests, values, left_out, some, each)
+
+
+def _log_posterior(posterior: npt.NDArray[np.float32]) -> Floats:
+    """Return log posteriors, row by series by class, up to a constant per row; of two classes, the odds are given."""
+    logs = np.log(posterior.astype(np.float64)).transpose(2, 0, 1)
+    return np.concatenate([-0.5 * logs, 0.5 * logs], axis=2) if logs.shape[2] == 1 else logs
 
 
 def _is_falling(losses: Floats) -> bool:
@@ -301,7 +350,7 @@ class _Member:
             labels=labels,
             repeats=(weights if whole else ones).astype(np.int32),
             weight=(ones if whole else weights / weights.max()).astype(np.float32),
-            posterior=posterior.copy(),
+            posterior=posterior,
             held=np.array(held[1:]),
         )
         outputs, cells = (1 if classes == 2 else 2), 1 << CORRECTIONS.depth
@@ -349,7 +398,11 @@ class _Member:
         """Loss of the held-out rows."""
         return float(kernels.table_growth.measure_held_loss(self.rows))
 
-    def values_by_class(self, tables: int) -> Floats:
+    def first_tests(self, tables: int) -> Integers:
+        """Return the tests of the first tables."""
+        return np.concatenate([*self.tests, np.zeros((0, CORRECTIONS.depth, 2), dtype=np.int64)])[:tables]
+
+    def first_values(self, tables: int) -> Floats:
         """Return the values of the first tables by class; of two classes, they are opposite."""
         empty = np.zeros((0, 1 << CORRECTIONS.depth, 2, self.rows.posterior.shape[1]))
         values = np.concatenate([*self.values, empty])[:tables]

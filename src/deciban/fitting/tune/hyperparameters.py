@@ -153,6 +153,7 @@ class CorrectionSettings:
     column_share: share of these columns that each table may use.
     min_table_columns: columns that each table may use at least.
     max_work: approximate nanoseconds for growing; this bounds the time.
+    max_scale_rows: rows on which the scales are learned.
     scale_rows: strength, in rows, that draws the scale of the evidence to 1 and that of the second series to 0.
     max_evidence: numbers of evidence held at once: 32 MB.
     max_numbers: numbers held for all rows together: 512 MB.
@@ -175,6 +176,7 @@ class CorrectionSettings:
     column_share: float = 0.5
     min_table_columns: int = 8
     max_work: float = 6e9
+    max_scale_rows: int = 5_000
     scale_rows: float = 10.0
     max_evidence: int = 1 << 22
     max_numbers: int = 1 << 26

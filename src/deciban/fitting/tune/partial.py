@@ -199,7 +199,7 @@ class _LeftOutRows:
         known = partial.adjust_for_missing(missing)
         if self.model.corrections is not None and self.bins is not None:
             amounts, unknown = np.eye(self.amounts.shape[1])[fold], self.model.unknown_corrected_cells(known)
-            bins, amounts = np.tile(self.bins[:, here], len(masks)), np.tile(amounts, (len(masks), 1))
+            bins, amounts = np.tile(self.bins[..., here], len(masks)), np.tile(amounts, (len(masks), 1))
             self.model.corrections.add_left_out(bins, amounts, sums, unknown)
         sums += known.bias
         share = (~missing @ partial.shares) / partial.min_share
