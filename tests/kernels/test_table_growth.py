@@ -142,3 +142,19 @@ def test_rows_that_are_wrong_for_sure_do_no_harm() -> None:
     assert np.isfinite(grown[1]).all()
     assert np.isfinite(rows.posterior).all()
     assert loss < 40.0
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_mean_of_members_has_the_mean_loss_less_their_spread(classes: int) -> None:
+    """Whatever the labels are."""
+    scores = RNG.normal(size=(5, 2, 60, classes))
+    posterior = np.exp(scores[..., 1:] - scores[..., :1]) if classes == 2 else softmax(scores, axis=3)
+    weight = RNG.random(60).astype(np.float32)
+    found = kernels.table_growth.measure_spread(
+        np.ascontiguousarray(posterior.transpose(0, 1, 3, 2), dtype=np.float32), np.ones(60, dtype=np.int32), weight, 2
+    )
+    log_members = log_softmax(scores.mean(axis=1), axis=2)
+    log_mean = log_softmax(log_members.mean(axis=0), axis=1)
+    labels, every, share = RNG.integers(0, classes, 60), np.arange(60), np.where(np.arange(60) % 2, 0.0, weight)
+    gain = log_mean[every, labels] - log_members[:, every, labels].mean(axis=0)
+    assert found == pytest.approx(share @ gain / share.sum(), rel=1e-5)

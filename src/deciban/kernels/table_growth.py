@@ -478,15 +478,15 @@ def measure_held_loss(rows: GrowthRows) -> float:
 
 
 @compile_kernel
-def measure_spread(posterior: Array, repeats: Array, weight: Array) -> float:
-    """Return how much the loss of the mean of all members is below the mean of their losses.
+def measure_spread(posterior: Array, repeats: Array, weight: Array, step: int) -> float:
+    """Return how much the mean loss of the mean of all members is below the mean of their losses.
 
     posterior: member by series by class by row; of two classes, only the odds of the second. Means are of logarithms;
-    a member is the mean of its series.
+    a member is the mean of its series. step: distance between the rows that are used.
     """
     members, _, classes, size = posterior.shape
-    power, gain = 0.5 / members, 0.0
-    for i in range(size):
+    power, gain, amount = 0.5 / members, 0.0, 0.0
+    for i in range(0, size, step):
         every, apart = 0.0 if classes > 1 else 1.0, 1.0
         for k in range(classes):
             product = 1.0
@@ -498,5 +498,7 @@ def measure_spread(posterior: Array, repeats: Array, weight: Array) -> float:
             for k in range(classes):
                 total += np.sqrt(np.float64(posterior[m, 0, k, i]) * np.float64(posterior[m, 1, k, i]))
             apart *= total
-        gain += np.float64(weight[i]) * repeats[i] * (np.log(apart) / members - np.log(every))
-    return gain
+        own = np.float64(weight[i]) * repeats[i]
+        amount += own
+        gain += own * (np.log(apart) / members - np.log(every))
+    return gain / amount

@@ -280,10 +280,12 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats) -> Grown:
         _Member.of(bins, search, rows, order, posterior[f], (f, int(ends[f]), int(ends[f + 1])), columns)
         for f in range(CORRECTIONS.folds)
     ]
-    losses, kept = [sum(member.held_loss for member in members)], posterior.copy()
+    repeats, weight = members[0].rows.repeats, members[0].rows.weight
+    total, step = float(repeats @ weight), 1 + rows.labels.size // CORRECTIONS.max_spread_rows
+    losses, kept = [sum(member.held_loss for member in members) / total], posterior.copy()
     while (len(losses) - 1) * CORRECTIONS.tables_per_round < most and _is_falling(np.array(losses)):
         found = sum(map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads))
-        loss = found - kernels.table_growth.measure_spread(posterior, members[0].rows.repeats, members[0].rows.weight)
+        loss = found / total - kernels.table_growth.measure_spread(posterior, repeats, weight, step)
         if loss < min(losses):
             kept[:] = posterior
         losses.append(loss)

@@ -147,12 +147,13 @@ class CorrectionSettings:
     max_tables: tables grown without a fold.
     min_tables: the same for a large table, whatever the work.
     tables_per_round: tables grown between two looks at the held-out loss.
-    patience: further tables within which the held-out loss must fall, or growing stops.
+    patience: further tables within which the loss must fall, or growing stops.
     min_improvement: share by which it must fall.
     max_columns: columns that corrections may use, those most associated with the class.
     column_share: share of these columns that each table may use.
     min_table_columns: columns that each table may use at least.
     max_work: approximate nanoseconds for growing; this bounds the time.
+    max_spread_rows: rows on which the gain of averaging is measured while tables are grown.
     max_scale_rows: rows on which the scales are learned.
     scale_rows: strength, in rows, that draws the scale of the evidence to 1 and that of the second series to 0.
     max_evidence: numbers of evidence held at once: 32 MB.
@@ -165,10 +166,10 @@ class CorrectionSettings:
     folds: int = 5
     depth: int = 6
     ridge: float = 1.0
-    learning_rate: float = 0.3
+    learning_rate: float = 0.4
     max_learning_rate: float = 0.5
-    max_tables: int = 300
-    min_tables: int = 160
+    max_tables: int = 250
+    min_tables: int = 150
     tables_per_round: int = 5
     patience: int = 20
     min_improvement: float = 0.001
@@ -176,6 +177,7 @@ class CorrectionSettings:
     column_share: float = 0.5
     min_table_columns: int = 8
     max_work: float = 6e9
+    max_spread_rows: int = 8_000
     max_scale_rows: int = 5_000
     scale_rows: float = 10.0
     max_evidence: int = 1 << 22
