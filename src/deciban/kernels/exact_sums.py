@@ -156,8 +156,8 @@ def add_limbs(one: Array, one_first: int, other: Array, other_first: int, sign: 
 
 
 @inner
-def _add_limb_products(digits: Array, first: int, one: Array, other: Array, sign: int) -> None:
-    """Add sign * one * other; their smallest digits meet at position `first`."""
+def _add_limb_products(digits: Array, first: int, one: Array, other: Array, sign: Any) -> None:
+    """Add sign (an int64) * one * other; their smallest digits meet at position `first`."""
     for k in range(one.size):
         if one[k] == 0:
             continue

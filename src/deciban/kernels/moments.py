@@ -179,8 +179,8 @@ def _is_sliced(weight: float) -> bool:
 
 
 @inner
-def _flush(sums: Array, exponents: Array, c: int, columns: int, digits: MomentDigits) -> None:
-    """Move the sums of slices of a class to their digits."""
+def _flush(sums: Array, exponents: Array, c: Any, columns: int, digits: MomentDigits) -> None:
+    """Move the sums of slices of a class (an int64) to their digits."""
     for j in range(columns):
         cell = c * columns + j
         for k in range(ALL_SLICES):

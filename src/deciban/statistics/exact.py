@@ -105,9 +105,9 @@ class ExactSums:
             return self
         if not self.limbs.size and sign == 1:
             return other
-        if self.low == other.low and self.limbs.shape[-1] == other.limbs.shape[-1] == 1:
-            if largest(self.limbs) + largest(other.limbs) < kernels.exact_sums.HALF:  # no digit overflows
-                return ExactSums._trim((np.add if sign == 1 else np.subtract)(self.limbs, other.limbs), self.low)
+        one_digit = self.low == other.low and self.limbs.shape[-1] == other.limbs.shape[-1] == 1
+        if one_digit and largest(self.limbs) + largest(other.limbs) < kernels.exact_sums.HALF:  # it does not overflow
+            return ExactSums._trim((np.add if sign == 1 else np.subtract)(self.limbs, other.limbs), self.low)
         low = min(self.low, other.low) if self.limbs.size else other.low
         high = max(sums.low + sums.limbs.shape[-1] for sums in (self, other) if sums.limbs.size)
         out = np.empty((*self.shape, high - low + 1), dtype=np.int32)
