@@ -30,6 +30,9 @@ MISSING_BIN = 0
 # Bin of a category that is not a known level.
 OTHER_BIN = 1
 
+# Bin of each code of a category, from -2 (not a known level) and -1 (missing) on.
+BIN_OF_CODE = np.array([OTHER_BIN, MISSING_BIN, *range(2, 256)], dtype=np.uint8)
+
 # Weight added to each cell of a table when its values are averaged, so that no cell is empty.
 CELL_PRIOR_WEIGHT = 1e-6
 
@@ -79,8 +82,7 @@ class CorrectedColumn:
         """Return the bin of each cell of a categorical column."""
         cells = table.values([self.column])
         array = cells[0] if isinstance(cells, list) else pa.array(cells[:, 0], from_pandas=True)
-        codes = encode(array, self.levels, self.column)
-        return np.where(codes == -1, MISSING_BIN, np.maximum(2 + codes, OTHER_BIN)).astype(np.uint8)
+        return BIN_OF_CODE.take(2 + encode(array, self.levels, self.column))
 
 
 @dataclass(frozen=True)
