@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deciban.model.corrections import CorrectedColumn, Corrections, cell_shares
+from deciban.errors import BadCell
+from deciban.model.corrections import CorrectedColumn, Corrections, bins_of, cell_shares
 from deciban.tables.table import Frame
 
 RNG = np.random.default_rng(3)
@@ -113,3 +114,20 @@ def test_importance_is_a_share_of_each_column(classes: int) -> None:
     found = corrections(20, classes)
     assert found.importance.shape == (3,)
     assert (found.importance > 0.0).all()
+
+
+def test_bins_of_mixed_columns_in_any_order() -> None:
+    """Numbers by the cuts not above them, categories by their levels; a bad cell names its column."""
+    columns = [
+        CorrectedColumn(3, cuts=np.array([0.5, 2.0])),
+        CorrectedColumn(1, levels=pa.array(["b", "a"])),
+        CorrectedColumn(0, cuts=np.array([-1.0])),
+    ]
+    cells = {"w": [-2, -1, None], "x": ["a", None, "z"], "y": ["u", "v", "w"], "z": [2.0, np.nan, 0.4]}
+    expected = [[3, 0, 1], [3, 0, 1], [1, 2, 0]]
+    assert bins_of(columns, Frame(pa.table(cells))).tolist() == expected
+    assert [column.read(Frame(pa.table(cells))).tolist() for column in columns] == expected
+    assert bins_of(columns, Frame(pa.table(cells).slice(0, 0))).shape == (3, 0)
+    with pytest.raises(BadCell) as raised:
+        bins_of(columns, Frame(pa.table(cells | {"z": ["one", "2", "3"]})))
+    assert raised.value.column == 3
