@@ -37,11 +37,12 @@ def test_values_of_cells_are_added(classes: int) -> None:
     start, expected = out.copy(), out.copy()
     for t in range(tables):
         expected += values[t][np.tile(cells_of(tests[t]), 3)]
-    kernels.correction_tables.add_corrections(codes, tests, in_lanes(values), out)
+    room = np.empty((4, 256), dtype=np.uint8), np.zeros((256, in_lanes(values).shape[2]))
+    kernels.correction_tables.add_corrections(codes, tests, in_lanes(values), *room, out)
     np.testing.assert_array_equal(out, expected)
     for few in (1, 2, 9):
         some = start[:few].copy()
-        kernels.correction_tables.add_corrections(codes[:, :few].copy(), tests, in_lanes(values), some)
+        kernels.correction_tables.add_corrections(codes[:, :few].copy(), tests, in_lanes(values), *room, some)
         np.testing.assert_array_equal(some, expected[:few])
 
 

@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from deciban.errors import BadCell
 from deciban.model.corrections import (
     MAX_UNITS,
     CorrectedColumn,
     Corrections,
+    bins_of,
     cell_shares,
     find_unit,
     merge_equal_tables,
@@ -238,3 +240,20 @@ def test_tables_of_different_folds_or_different_rows_stay_apart() -> None:
     assert len(merge_equal_tables(one, across_folds=True).tests) == 1
     other = replace(one, rows=one.rows + np.arange(2)[:, None])
     assert len(merge_equal_tables(other, across_folds=True).tests) == 2
+
+
+def test_bins_of_mixed_columns_in_any_order() -> None:
+    """Numbers by the cuts not above them, categories by their levels; a bad cell names its column."""
+    columns = [
+        CorrectedColumn(3, cuts=np.array([0.5, 2.0])),
+        CorrectedColumn(1, levels=pa.array(["b", "a"])),
+        CorrectedColumn(0, cuts=np.array([-1.0])),
+    ]
+    cells = {"w": [-2, -1, None], "x": ["a", None, "z"], "y": ["u", "v", "w"], "z": [2.0, np.nan, 0.4]}
+    expected = [[3, 0, 1], [3, 0, 1], [1, 2, 0]]
+    assert bins_of(columns, Frame(pa.table(cells))).tolist() == expected
+    assert [column.read(Frame(pa.table(cells))).tolist() for column in columns] == expected
+    assert bins_of(columns, Frame(pa.table(cells).slice(0, 0))).shape == (3, 0)
+    with pytest.raises(BadCell) as raised:
+        bins_of(columns, Frame(pa.table(cells | {"z": ["one", "2", "3"]})))
+    assert raised.value.column == 3

@@ -27,7 +27,7 @@ from deciban.families.base.spread import find_varying
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.categorical import add_share_variance, build_lookup_terms, score_lookup_left_out
 from deciban.statistics import Bins, Combined, Moments
-from deciban.statistics.bins import ColumnBins
+from deciban.statistics.bins import ColumnBins, Cuts
 from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 
@@ -151,27 +151,24 @@ def find_bin_edges(bins: ColumnBins) -> tuple[Floats, Integers]:
 class BinEdges:
     """Edges of the bins of all columns, by which cells are encoded.
 
-    cuts: the edges of column j, from start[j] on. columns: 0, 1, ... codes: of a missing cell and of the cells between
-    edges, those of column j from first[j] on.
+    codes: of a missing cell and of the cells between edges, those of column j from first[j] on.
     """
 
-    cuts: Floats
-    start: Integers
-    columns: Integers
+    cuts: Cuts
     codes: Codes
     first: Integers
 
     @classmethod
     def of(cls, bins: list[ColumnBins], unseen: Unseen) -> Self:
-        cuts, codes = [np.zeros(0)], []
+        cuts, codes = [], []
         for column in bins:
             edges, home = find_bin_edges(column)
             other = {"ignore": -1, "smooth": home.size, "error": UNSEEN}[unseen]
             codes.append(np.full(edges.size + 2, other, dtype=np.int32))
             codes[-1][0], codes[-1][1 + home] = -1, np.arange(home.size)
             cuts.append(edges)
-        start, first = (np.cumsum([0, *map(len, parts)]) for parts in (cuts[1:], codes))
-        return cls(np.concatenate(cuts), start, np.arange(len(bins)), np.concatenate(codes), first[:-1])
+        first = np.cumsum([0, *map(len, codes[:-1])])
+        return cls(Cuts.of(cuts), np.concatenate(codes), first)
 
 
 @dataclass(frozen=True)
@@ -201,9 +198,8 @@ class BinnedLikelihood(BaseLikelihood):
     def codes(self, cells: Numbers) -> Codes:
         """Return the index of the occupied bin of every cell; -1 if the cell has no evidence."""
         check_finite(cells)
-        edges, place = self._edges, np.empty(cells.shape, dtype=np.int32)
-        kernels.scoring.find_bins(cells, edges.cuts, edges.start, edges.columns, place.T)
-        codes: Codes = edges.codes.take(place + edges.first)
+        edges = self._edges
+        codes: Codes = edges.codes.take(edges.cuts.find_bins(cells).T + edges.first)
         if self.unseen == "error" and (unseen := codes == UNSEEN).any():
             row, column = (int(i) for i in np.argwhere(unseen)[0])
             raise BadCell(

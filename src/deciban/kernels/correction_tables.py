@@ -5,9 +5,6 @@ import numpy as np
 from deciban.kernels.compiled import Array, compile_kernel, inner
 from deciban.kernels.instructions import STEP, no_lanes, plus_scaled, put_lanes
 
-# Rows that are corrected together: their bins and cells stay in the fastest cache.
-CORRECTED_ROWS = 512
-
 # Up to this many rows, cells are found row by row.
 MAX_SINGLE_ROWS = 8
 
@@ -32,41 +29,24 @@ def find_cells(codes: Array, tests: Array, t: int, cell: Array) -> None:
             cell[i] = 2 * cell[i] + (1 if codes[j, i] > cut else 0)
 
 
-@inner
-def _find_tile_cells(codes: Array, tests: Array, t: int, start: int, cell: Array) -> None:
-    """Fill the cell in table t of each row from `start` on."""
-    cell[:] = 0
-    for level in range(tests.shape[1]):
-        j = tests[t, level, 0]
-        if j < 0:
-            break
-        cut, column = np.uint8(tests[t, level, 1]), codes[j, start : start + cell.size]
-        for i in range(cell.size):  # bytes, so that a vector holds many
-            above = np.uint8(1) if column[i] > cut else np.uint8(0)
-            cell[i] = np.uint8((cell[i] << np.uint8(1)) | above)
-
-
 @compile_kernel
-def add_corrections(codes: Array, tests: Array, values: Array, out: Array) -> None:
+def add_corrections(codes: Array, tests: Array, values: Array, cell: Array, total: Array, out: Array) -> None:
     """Add the values of the cells of each row in all tables to out[row, class], in the order of the tables.
 
-    codes: the bin of each cell, column by row. values: table by cell by class, in lanes.
+    codes: the bin of each cell, column by row. values: table by cell by class, in lanes. It works by tiles of rows.
+    cell [table, row] of bytes and total [row, class] in lanes are scratch space for a tile and TABLES_AT_ONCE tables.
     """
-    tables, cells, width = tests.shape[0], np.uint64(values.shape[1]), np.uint64(values.shape[2])
-    tile = min(out.shape[0], CORRECTED_ROWS)
-    cell, total = np.empty((TABLES_AT_ONCE, tile), dtype=np.uint8), np.zeros((tile, values.shape[2]))
-    for start in range(0, out.shape[0], CORRECTED_ROWS):
-        rows = min(out.shape[0] - start, CORRECTED_ROWS)
+    cells, width = np.uint64(values.shape[1]), np.uint64(values.shape[2])
+    for start in range(0, out.shape[0], total.shape[0]):
+        rows = total.shape[0] if out.shape[0] - start > total.shape[0] else out.shape[0] - start
         for i in range(rows):
             for k in range(out.shape[1]):
                 total[i, k] = out[start + i, k]
         t = 0
-        while t < tables:
-            many = TABLES_AT_ONCE if t + TABLES_AT_ONCE <= tables else 1
+        while t < tests.shape[0]:
+            many = TABLES_AT_ONCE if t + TABLES_AT_ONCE <= tests.shape[0] else 1
             for s in range(many):
-                if rows > MAX_SINGLE_ROWS:
-                    _find_tile_cells(codes, tests, t + s, start, cell[s, :rows])
-                else:
+                if rows <= MAX_SINGLE_ROWS:
                     for i in range(rows):
                         found = 0
                         for level in range(tests.shape[1]):
@@ -75,10 +55,20 @@ def add_corrections(codes: Array, tests: Array, values: Array, out: Array) -> No
                                 break
                             found = 2 * found + (1 if codes[j, start + i] > tests[t + s, level, 1] else 0)
                         cell[s, i] = found
+                    continue
+                for i in range(np.uint64(rows)):
+                    cell[s, i] = 0
+                for level in range(tests.shape[1]):
+                    j, cut = tests[t + s, level, 0], np.uint8(tests[t + s, level, 1])
+                    if j < 0:
+                        break
+                    for i in range(np.uint64(rows)):  # in bytes and without signs, so that it becomes vectors
+                        above = np.uint8(1) if codes[j, np.uint64(start) + i] > cut else np.uint8(0)
+                        cell[s, i] = np.uint8((cell[s, i] << np.uint8(1)) | above)
             place = np.uint64(0)
             while place < width:
-                for i in range(rows):
-                    here = np.uint64(i) * width + place
+                for i in range(np.uint64(rows)):
+                    here = i * width + place
                     a = plus_scaled(no_lanes(), 1.0, total, here)
                     if many == 1:
                         first = np.uint64(t) * cells + np.uint64(cell[0, i])

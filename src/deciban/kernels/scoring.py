@@ -11,7 +11,7 @@ import numpy as np
 
 from deciban.kernels.compiled import Array, compile_kernel, inner
 from deciban.kernels.instructions import STEP, no_lanes, plus_scaled, put_lanes
-from deciban.util.arrays import MAX_AMOUNT, TILE_ROWS
+from deciban.util.arrays import MAX_AMOUNT
 
 # exp() of smaller numbers is 0, which libraries are slowest to compute.
 MIN_EXPONENT = -746.0
@@ -445,14 +445,14 @@ def score_holed_normal(
 
 
 @compile_kernel
-def find_bins(x: Array, cuts: Array, start: Array, place: Array, out: Array) -> None:
-    """Fill out[place[j], row] with 1 + the number of cuts of column j not above the cell, 0 for a missing cell.
+def find_bins(x: Array, cuts: Array, start: Array, column: Array, found: Array, out: Array) -> None:
+    """Fill out[j, row] with 1 + the number of cuts of column j not above the cell, 0 for a missing cell.
 
-    The cuts of column j are cuts[start[j] : start[j + 1]], increasing.
+    The cuts of column j are cuts[start[j] : start[j + 1]], increasing. It works by tiles of rows; `column` and `found`
+    are scratch space for one column of a tile.
     """
-    column, found = np.empty(TILE_ROWS), np.empty(TILE_ROWS, dtype=np.uint64)
-    for first in range(0, x.shape[0], TILE_ROWS):
-        rows = min(TILE_ROWS, x.shape[0] - first)
+    for first in range(0, x.shape[0], column.size):
+        rows = column.size if x.shape[0] - first > column.size else x.shape[0] - first
         for j in range(x.shape[1]):
             begin, size = np.uint64(start[j]), np.uint64(start[j + 1] - start[j])
             for i in range(rows):
@@ -463,7 +463,7 @@ def find_bins(x: Array, cuts: Array, start: Array, place: Array, out: Array) -> 
                     found[i] += half * np.uint64(cuts[found[i] + half - np.uint64(1)] <= column[i])
                 size -= half
             for i in range(rows):
-                out[place[j], first + i] = 1 + (found[i] - begin) if column[i] == column[i] else 0
+                out[j, first + i] = 1 + (found[i] - begin) if column[i] == column[i] else 0
 
 
 @compile_kernel

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.errors import BadCell
+from deciban.statistics.bins import Cuts
 from deciban.statistics.levels import encode
 from deciban.tables.table import Readable, Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers, PickledFields, in_lanes, scatter_to
@@ -29,11 +30,17 @@ MISSING_BIN = 0
 # Bin of a category that is not a known level.
 OTHER_BIN = 1
 
+# Bin of each code of a category, from -2 (not a known level) and -1 (missing) on.
+BIN_OF_CODE = np.array([OTHER_BIN, MISSING_BIN, *range(2, 256)], dtype=np.uint8)
+
 # Weight added to each cell of a table when its values are averaged, so that no cell is empty.
 CELL_PRIOR_WEIGHT = 1e-6
 
 # Values are at most this many units, so that model files and exports hold them as integers of 16 bits.
 MAX_UNITS = 32767
+
+# Number of rows corrected together: their bins and cells stay in the fastest cache.
+CORRECTED_ROWS = 512
 
 Bins = npt.NDArray[np.uint8]
 
@@ -87,7 +94,9 @@ class CorrectedColumn:
 
     def find_bins(self, codes: Codes, line: int = 0) -> Bins:
         """Return the bins of encoded categories, by a line of `places`."""
-        places = 2 + codes if self.places is None else np.where(codes >= 0, self.places[line][codes], OTHER_BIN)
+        if self.places is None:
+            return BIN_OF_CODE.take(2 + codes)
+        places = np.where(codes >= 0, self.places[line][codes], OTHER_BIN)
         return np.where(codes == -1, MISSING_BIN, np.maximum(places, OTHER_BIN)).astype(np.uint8)
 
     def read_left_out(self, table: Table, folds: int) -> list[Bins]:
@@ -102,27 +111,24 @@ class CorrectedColumn:
 class BinReader:
     """Reader of the bins of several columns: those of all numeric columns in one pass.
 
-    numeric: the numeric columns, increasing. place: their positions among all columns. cuts: of all numeric columns,
-    those of column j from start[j] on. others: position and categorical column.
+    numeric: the numeric columns, increasing. place: their positions among all columns. cuts: of the numeric columns.
+    others: position and categorical column.
     """
 
     width: int
     numeric: tuple[int, ...]
     place: Integers
-    cuts: Floats
-    start: Integers
+    cuts: Cuts
     others: tuple[tuple[int, CorrectedColumn], ...]
 
     @classmethod
     def of(cls, columns: Sequence[CorrectedColumn]) -> "BinReader":
         numeric = sorted((one.column, place, one.cuts) for place, one in enumerate(columns) if one.cuts is not None)
-        cuts = [own for _, _, own in numeric]
         return cls(
             width=len(columns),
             numeric=tuple(column for column, _, _ in numeric),
             place=np.array([place for _, place, _ in numeric], dtype=np.int64),
-            cuts=np.concatenate([np.zeros(0), *cuts]),
-            start=np.concatenate([[0], np.cumsum([own.size for own in cuts])]).astype(np.int64),
+            cuts=Cuts.of([own for _, _, own in numeric]),
             others=tuple((place, one) for place, one in enumerate(columns) if one.cuts is None),
         )
 
@@ -135,7 +141,7 @@ class BinReader:
             except BadCell as bad:
                 bad.column = self.numeric[bad.column]
                 raise
-            kernels.scoring.find_bins(numbers, self.cuts, self.start, self.place, bins)
+            bins[self.place] = self.cuts.find_bins(numbers)
         for place, column in self.others:
             bins[place] = column.find_bins(column.encode(table))
         return bins
@@ -187,10 +193,10 @@ class Corrections(PickledFields):
         """
         whole, partial = _partition_rows(unknown)
         if whole is None:
-            kernels.correction_tables.add_corrections(bins, self.tests, self._lanes, out)
+            _add_values(bins, self.tests, self._lanes, out)
             return
         part = out[whole]
-        kernels.correction_tables.add_corrections(np.ascontiguousarray(bins[:, whole]), self.tests, self._lanes, part)
+        _add_values(np.ascontiguousarray(bins[:, whole]), self.tests, self._lanes, part)
         out[whole] = part  # added one by one, so that a single row gives the same bits
         assert unknown is not None, "some cells are"
         holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, out.shape[1]))
@@ -468,8 +474,16 @@ def bins_of(columns: Sequence[CorrectedColumn], table: Table) -> Bins:
 def sums_of_values(bins: Bins, tests: Integers, values: Floats) -> Floats:
     """Return the sum of table values for each row, row by class."""
     out = np.zeros((bins.shape[1], values.shape[2]))
-    kernels.correction_tables.add_corrections(np.ascontiguousarray(bins), tests, in_lanes(values), out)
+    _add_values(np.ascontiguousarray(bins), tests, in_lanes(values), out)
     return out
+
+
+def _add_values(bins: Bins, tests: Integers, values: Floats, out: Floats) -> None:
+    """Add table values, with classes in lanes, to out[row, class]."""
+    rows = min(max(len(out), 1), CORRECTED_ROWS)
+    cell = np.empty((kernels.correction_tables.TABLES_AT_ONCE, rows), dtype=np.uint8)
+    total = np.zeros((rows, values.shape[2]))
+    kernels.correction_tables.add_corrections(bins, tests, values, cell, total, out)
 
 
 def cells_of(bins: Bins, tests: Integers) -> Iterator[Integers]:

@@ -1,5 +1,6 @@
 """Counts of real columns in dyadic bins."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from deciban import kernels
 from deciban.statistics.base import subtract_counts
-from deciban.util.arrays import MIN_WHOLE, Codes, Floats, Integers, Numbers, scatter_to, sum_columns_at
+from deciban.util.arrays import MIN_WHOLE, TILE_ROWS, Codes, Floats, Integers, Numbers, scatter_to, sum_columns_at
 
 # Maximum number of occupied bins per column; it determines the resolution.
 MAX_BINS = 1024
@@ -27,6 +28,26 @@ def find_edges(values: Floats, exponent: int) -> Floats:
     with np.errstate(over="ignore"):
         numbers = np.ldexp(values, -exponent)
     return np.where(np.abs(numbers) < MIN_WHOLE, np.ldexp(np.floor(numbers), exponent), values) + 0.0
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Increasing cuts of several columns: those of column j are values[start[j] : start[j + 1]]."""
+
+    values: Floats
+    start: Integers
+
+    @classmethod
+    def of(cls, columns: Sequence[Floats]) -> Self:
+        return cls(np.concatenate([np.zeros(0), *columns]), np.cumsum([0, *map(len, columns)], dtype=np.int64))
+
+    def find_bins(self, cells: Numbers) -> Codes:
+        """Return 1 + the number of cuts not above each cell, 0 for a missing cell: column by row."""
+        rows = min(max(len(cells), 1), TILE_ROWS)
+        found = np.empty(cells.shape[::-1], dtype=np.int32)
+        scratch = np.empty(rows), np.empty(rows, dtype=np.uint64)
+        kernels.scoring.find_bins(cells, self.values, self.start, *scratch, found)
+        return found
 
 
 @dataclass(frozen=True)
