@@ -149,7 +149,7 @@ class CorrectionSettings:
     min_table_columns: columns that each table may use at least.
     max_work: rows times columns times tables of a series; this bounds the time.
     scale_rows: strength, in rows, that draws the scale of the evidence to 1 and that of the second series to 0.
-    max_evidence: numbers of evidence held at once: 32 MB.
+    max_evidence: numbers of evidence held at once: 4 MB, about what fits in the cache of a core.
     max_sums: sums of slopes in the search of a table: 16 MB. Tables have fewer tests if these do not suffice.
     max_numbers: numbers held for all rows together: 512 MB.
     min_log_prior: log prior of a class without rows.
@@ -173,7 +173,7 @@ class CorrectionSettings:
     min_table_columns: int = 8
     max_work: float = 4e9
     scale_rows: float = 10.0
-    max_evidence: int = 1 << 22
+    max_evidence: int = 1 << 19
     max_sums: int = 1 << 21
     max_numbers: int = 1 << 26
     min_log_prior: float = -50.0

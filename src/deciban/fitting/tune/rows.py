@@ -341,7 +341,8 @@ class Rows:
             top = np.maximum(top, log_joint, out=top) if c else log_joint.copy()
         impossible = top == -np.inf  # for every class: the posterior is the prior
         top[impossible] = 0.0
-        losses = log(sum(np.exp(np.subtract(one, top, out=one), out=one) for one in joint)) + top - own
+        with np.errstate(invalid="ignore"):
+            losses = log(sum(np.exp(np.subtract(one, top, out=one), out=one) for one in joint)) + top - own
         if impossible.any():
             losses[impossible] = -self.log_prior[self.labels][np.nonzero(impossible)[0]]
         return np.asarray(self.weights @ losses / self.weights.sum()).round(12)
