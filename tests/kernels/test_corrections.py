@@ -51,3 +51,22 @@ def test_cells_of_a_table_are_found() -> None:
         cell = room()
         kernels.correction_tables.find_cells(CODES, TESTS, t, cell)
         np.testing.assert_array_equal(cell, cells_of(TESTS[t]))
+
+
+def test_the_effect_of_a_column_is_that_of_making_it_unknown() -> None:
+    tests, out = TESTS.copy(), np.zeros(COLUMNS)
+    tests[3, 2, 0] = tests[3, 0, 0]  # two questions about one column
+    values, weight = RNG.normal(size=(TABLES, 1 << DEPTH, 3)), RNG.random((TABLES, 1 << DEPTH)) + 0.1
+    kernels.correction_tables.measure_effects(tests, values, weight, np.empty(3), out)
+    expected = np.zeros(COLUMNS)
+    for t in range(TABLES):
+        asked = tests[t, tests[t, :, 0] >= 0, 0]
+        cells = np.arange(1 << asked.size)
+        answers = (cells[:, None] >> (asked.size - 1 - np.arange(asked.size))) & 1
+        for column in set(asked.tolist()):
+            others = answers[:, asked != column]
+            alike = (others[:, None] == others).all(axis=2) * weight[t, cells]
+            change = values[t, cells] - alike @ values[t, cells] / alike.sum(axis=1, keepdims=True)
+            size = np.abs(change - change.mean(axis=1, keepdims=True)).sum(axis=1)
+            expected[column] += np.average(size, weights=weight[t, cells])
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-15)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compile_kernel, inner
+from deciban.kernels.compiled import Array, compile_kernel
 from deciban.kernels.instructions import STEP, no_lanes, plus_scaled, put_lanes
 
 # Up to this many rows, cells are found row by row.

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from deciban import Binned, Categorical, Gamma, Gaussian, LogNormal, Poisson
-from deciban.fitting.tune.candidates import list_candidates
+from deciban.fitting.tune.candidates import list_candidates, summarize_numbers
 from deciban.fitting.tune.rows import Rows
 from deciban.sources.open import open_table
 
@@ -17,7 +17,7 @@ SECONDS = 3600 + 60 * np.random.default_rng(0).integers(0, 600, 200)
 def _tried(cells: pa.Array) -> set[type]:
     labels = (np.arange(200) % 2).astype(np.int32)
     rows = Rows.of(open_table(pa.table({"x": cells})), labels, None, 2, 1000)
-    return {type(family) for family in list_candidates(Gaussian(), rows, 0)}
+    return {type(family) for family in list_candidates(Gaussian(), summarize_numbers(rows, [0])[0])}
 
 
 @pytest.mark.parametrize(

@@ -211,16 +211,18 @@ def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: Le
     model = estimate(scored, rows.log_prior)
     few = sample_places(rows.labels.size, limit_tuning_rows(tuning.schema, rows.classes))
     known = _score_rows(model, scored, rows, left_out, few)
-    weights = _learn_weights_by_fold(tuning, known, rows, few, fold)
+    every_weight, every_bias = map(np.stack, zip(*_learn_weights_by_fold(tuning, known, rows, few, fold), strict=True))
+    unused, prior = bool((every_weight == 0.0).any()), make_finite_prior(rows)
     out = np.empty((rows.labels.size, rows.classes))
 
     def score(some: Integers) -> None:
         evidence = known if some is few else _score_rows(model, scored, rows, left_out, some)
-        for f, (weight, bias) in enumerate(weights):
-            here = np.flatnonzero(fold[some] == f)
-            weighted = np.where(weight[:, None] > 0.0, evidence[here], 0.0) * weight[:, None]
-            weighted = model.cap_weighted_evidence(weighted, tuning.cap).sum(axis=1)
-            out[some[here]] = weighted + bias + make_finite_prior(rows)
+        weight, bias = (part[fold[some]] for part in (every_weight, every_bias))
+        with np.errstate(invalid="ignore"):
+            weighted = evidence * weight[:, :, None]
+        if unused:  # an impossible cell of a block without weight is no evidence
+            weighted[weight == 0.0] = 0.0
+        out[some] = np.einsum("nbk->nk", model.cap_weighted_evidence(weighted, tuning.cap)) + bias + prior
 
     step = max(1, CORRECTIONS.max_evidence // (max(len(tuning.schema.block_names), 1) * rows.classes))
     every = np.arange(rows.labels.size)
@@ -228,7 +230,7 @@ def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: Le
     for _ in map_in_threads(score, pieces, rows.threads):
         pass
     top = out.max(axis=1, keepdims=True)
-    return np.asarray(np.where(np.isfinite(top), out - top, make_finite_prior(rows)))
+    return np.asarray(np.where(np.isfinite(top), out - top, prior))
 
 
 def make_finite_prior(rows: Rows) -> Floats:

@@ -1,6 +1,6 @@
 """Candidates that compete on left-out rows: families of columns, scores of texts, joint Gaussians of all numbers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from deciban.fitting.tune.weights import center, maximize
 from deciban.model.tuning import Choice
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.statistics import Moments
-from deciban.util.arrays import Floats
+from deciban.util.arrays import Flags, Floats
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,14 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
     options: dict[Family, list[int]] = {}
     inferred_as: dict[int, Family] = {}
     kept = []
+    summaries = summarize_numbers(rows, _list_numeric_columns(rows, base))
     for group in base.groups:
         if group.family.is_text:
             continue  # choose_texts handles these
         inferred = [] if group.family.joint else group.inferred_columns
         inferred_as.update(dict.fromkeys(inferred, group.family))
         for column in inferred:
-            for family in list_candidates(group.family, rows, column):
+            for family in list_candidates(group.family, summaries.get(column)):
                 options.setdefault(family, []).append(column)
         if rest := tuple(k for k, column in enumerate(group.columns) if column not in inferred):
             kept.append(group.subset(rest))
@@ -74,9 +75,8 @@ def _add_note(reason: Reason, base: Schema, column: int) -> Reason:
     return reason if meant is None else replace(reason, text=f"{reason.text}, {meant}")
 
 
-def list_candidates(family: Family, rows: Rows, column: int) -> list[Family]:
-    """Return the families that may suit a column, the inferred one first."""
-    numbers = summarize_numbers(rows, column) if is_number(rows.table, column) else None
+def list_candidates(family: Family, numbers: NumericSummary | None) -> list[Family]:
+    """Return the families that may suit a column, the inferred one first; numbers: the summary of a numeric column."""
     if numbers is not None and numbers.values.size < 2:
         return [family]
     others = (
@@ -86,22 +86,31 @@ def list_candidates(family: Family, rows: Rows, column: int) -> list[Family]:
     return list(dict.fromkeys(family.alternatives(numbers, others, values)))
 
 
-def summarize_numbers(rows: Rows, column: int) -> NumericSummary:
-    """Return the summary of a column of numbers that families choose candidates by."""
-    cells = np.asarray(rows.table.numbers([column])[:, 0], dtype=np.float64)
-    values = np.unique(cells[~np.isnan(cells)])
-    return NumericSummary(values, rows.total, find_measure(rows.table, column), *check_spread(rows, column))
+def _list_numeric_columns(rows: Rows, base: Schema) -> list[int]:
+    """Return the numeric columns whose family was inferred."""
+    groups = (group for group in base.groups if not group.family.joint and not group.family.is_text)
+    return [column for group in groups for column in group.inferred_columns if is_number(rows.table, column)]
 
 
-def check_spread(rows: Rows, column: int, few: float = np.inf) -> tuple[bool, bool]:
-    """Return whether every class (with less than `few` rows) varies in a column, and whether they do pooled."""
-    cells = np.asarray(rows.table.numbers([column]), dtype=np.float64)
-    moments = Moments.count(cells, rows.labels, rows.weights, rows.classes)
-    overall = float(moments.merge_classes().variance()[0, 0])
-    several = (moments.weight[:, 0] > 0.0) & (moments.weight[:, 0] < few)
-    own = moments.variance()[several, 0]
-    pooled = moments.scatter[:, 0].sum() / max(moments.weight[:, 0].sum(), 1e-300)
-    return bool((own > CANDIDATES.min_spread * overall).all()), bool(pooled > CANDIDATES.min_spread * overall)
+def summarize_numbers(rows: Rows, columns: Sequence[int]) -> dict[int, NumericSummary]:
+    """Return the summaries of numeric columns that families choose candidates by."""
+    if not columns:
+        return {}
+    cells, found = np.asarray(rows.table.numbers(columns), dtype=np.float64), {}
+    for column, own, spread in zip(columns, cells.T, zip(*check_spread(rows, cells), strict=True), strict=True):
+        values = np.unique(own)
+        values = values[: np.searchsorted(values, np.nan)]  # a missing cell is the last value
+        found[column] = NumericSummary(values, rows.total, find_measure(rows.table, column), *map(bool, spread))
+    return found
+
+
+def check_spread(rows: Rows, cells: Floats, few: float = np.inf) -> tuple[Flags, Flags]:
+    """Return for each column whether every class (with less than `few` rows) varies, and whether they do pooled."""
+    moments = Moments.count(np.ascontiguousarray(cells), rows.labels, rows.weights, rows.classes)
+    least = CANDIDATES.min_spread * moments.merge_classes().variance()[0]
+    several = (moments.weight > 0.0) & (moments.weight < few)
+    pooled = moments.scatter.sum(axis=0) / np.maximum(moments.weight.sum(axis=0), 1e-300)
+    return np.asarray(((moments.variance() > least) | ~several).all(axis=0)), np.asarray(pooled > least)
 
 
 def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:
@@ -158,13 +167,7 @@ PER_CLASS = tuple(JointGaussian(Shrunk(amount, share)) for amount, share in CAND
 
 def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
     """Return the linear and quadratic discriminants of all numeric columns, with the best shrinkages."""
-    columns = [
-        column
-        for group in base.groups
-        if not group.family.joint
-        for column in group.inferred_columns
-        if is_number(rows.table, column)
-    ]
+    columns = _list_numeric_columns(rows, base)
     if len(columns) < 2:
         return []
     cells = np.asarray(rows.table.numbers(columns), dtype=np.float64)
@@ -174,12 +177,12 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
     if len(complete) < 2:
         return []
     full &= np.fmax.reduce(complete) > np.fmin.reduce(complete)
-    columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _can_join(rows, c))
+    full &= np.logical_and(*check_spread(rows, cells, few=CANDIDATES.few_rows))
+    columns = sorted(column for column, usable in zip(columns, full, strict=True) if usable)
     if not 2 <= len(columns) <= min(CANDIDATES.max_joint_columns, rows.total / 2):
         return []
-    some = rows.some(
-        max(SAMPLING.min_rows, int(CANDIDATES.max_shrinkage_work / (rows.classes * len(columns) ** 3 / 6)))
-    )
+    affordable = int(CANDIDATES.max_shrinkage_work / (rows.classes * len(columns) ** 3 / 6))
+    some = rows.some(min(max(SAMPLING.min_rows, affordable), CANDIDATES.max_shrinkage_rows))
     any_of_them = POOLED[0]  # all count the same statistic
     statistic = any_of_them.count(any_of_them.read(rows.table, columns), rows.labels, rows.weights, rows.classes)
     counted: dict[Any, Any] = {(any_of_them.statistic_key, tuple(columns)): statistic}
@@ -192,8 +195,3 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
         group = ColumnGroup(family, tuple(columns), (reason,) * len(columns), auxiliary=True)
         scored.append(ScoredGroup(group, evidence))
     return scored
-
-
-def _can_join(rows: Rows, column: int) -> bool:
-    """Return True if a column varies within the classes together, and within each class with few rows."""
-    return all(check_spread(rows, column, few=CANDIDATES.few_rows))

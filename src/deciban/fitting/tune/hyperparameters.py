@@ -79,6 +79,7 @@ class CandidateSettings:
     max_joint_columns: columns of a joint Gaussian; beyond, the scatter matrix is too expensive.
     max_missing: share of missing cells in a column of a joint Gaussian, which uses only complete rows.
     max_shrinkage_work: multiplications for the choice of the shrinkage.
+    max_shrinkage_rows: rows for that choice; few candidates are compared, which differ much.
     pooled_shrinkages: shrinkages of the covariance shared by all classes (linear discriminant).
     class_shrinkages: (share of the pooled covariance, shrinkage) of the covariance of each class (quadratic
         discriminant).
@@ -97,6 +98,7 @@ class CandidateSettings:
     max_joint_columns: int = 128
     max_missing: float = 0.1
     max_shrinkage_work: float = 2e7
+    max_shrinkage_rows: int = 2_000
     pooled_shrinkages: tuple[float, ...] = (0.002, 0.02, 0.2)
     class_shrinkages: tuple[tuple[float, float], ...] = ((0.02, 0.005), (0.1, 0.02), (0.1, 0.1), (0.5, 0.5))
 
@@ -156,7 +158,7 @@ class CorrectionSettings:
     max_spread_rows: rows on which the gain of averaging is measured while tables are grown.
     max_scale_rows: rows on which the scales are learned.
     scale_rows: strength, in rows, that draws the scale of the evidence to 1 and that of the second series to 0.
-    max_evidence: numbers of evidence held at once: 32 MB.
+    max_evidence: numbers of evidence held at once: 4 MB, about what fits in the cache of a core.
     max_numbers: numbers held for all rows together: 512 MB.
     min_log_prior: log prior of a class without rows.
     """
@@ -180,7 +182,7 @@ class CorrectionSettings:
     max_spread_rows: int = 8_000
     max_scale_rows: int = 5_000
     scale_rows: float = 10.0
-    max_evidence: int = 1 << 22
+    max_evidence: int = 1 << 19
     max_numbers: int = 1 << 26
     min_log_prior: float = -50.0
 

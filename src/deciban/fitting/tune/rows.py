@@ -20,7 +20,6 @@ from deciban.families.base.contract import LeftOutRows, Measure, take_rows
 from deciban.fitting.tune.hyperparameters import COPIES, SAMPLING
 from deciban.model.corrections import CorrectedColumn, Corrections
 from deciban.model.counts import Counts
-from deciban.model.model import log_normalize
 from deciban.tables.cells import is_numeric
 from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.row_sampling import sample_places
@@ -334,12 +333,19 @@ class Rows:
 
     def losses(self, evidence: Floats) -> Floats:
         """Return the log-loss of each block alone, to twelve places: rounding must not decide between equals."""
-        share = self.weights / self.weights.sum()
-        losses = np.empty(evidence.shape[1])
-        for b in range(evidence.shape[1]):
-            log_posterior = log_normalize(evidence[:, b] + self.log_prior, self.log_prior, logarithm=True)[0]
-            losses[b] = -(share @ log_posterior[np.arange(share.size), self.labels])
-        return losses.round(12)
+        own, top = np.empty((2, *evidence.shape[:2]))
+        joint = [evidence[:, :, c] + self.log_prior[c] for c in range(self.classes)]
+        for c, log_joint in enumerate(joint):
+            here = self.labels == c
+            own[here] = log_joint[here]
+            top = np.maximum(top, log_joint, out=top) if c else log_joint.copy()
+        impossible = top == -np.inf  # for every class: the posterior is the prior
+        top[impossible] = 0.0
+        with np.errstate(invalid="ignore"):
+            losses = log(sum(np.exp(np.subtract(one, top, out=one), out=one) for one in joint)) + top - own
+        if impossible.any():
+            losses[impossible] = -self.log_prior[self.labels][np.nonzero(impossible)[0]]
+        return np.asarray(self.weights @ losses / self.weights.sum()).round(12)
 
 
 def score_without_each(rows: Rows, family: Family, columns: Sequence[int], counted: dict[Any, Any]) -> Floats:

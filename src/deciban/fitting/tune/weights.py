@@ -108,6 +108,8 @@ def minimize_newton(evaluate: Callable[[Floats], tuple[float, Floats, Floats]], 
     for _ in range(WEIGHTS.max_newton_steps):
         step = _solve_bounded(curvature, slope, lower - point)
         gain, size = -float(slope @ step), 1.0
+        if gain < WEIGHTS.min_newton_gain:
+            return np.maximum(point + step, lower)
         found = evaluate(point + step)
         while found[0] > value - 1e-4 * size * gain + 1e-14 and size > 1e-6:
             size /= 2.0
@@ -116,8 +118,6 @@ def minimize_newton(evaluate: Callable[[Floats], tuple[float, Floats, Floats]], 
             break
         point = np.maximum(point + size * step, lower)
         value, slope, curvature = found
-        if gain < WEIGHTS.min_newton_gain:
-            break
     return point
 
 
