@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from deciban.export.model_json import amounts, encode_fixed, floats, integers, number, runs
 
-KINDS = {"f8": "<f8", "i4": "<i4", "u2": "<u2", "u1": "<u1"}
+KINDS = {"f8": "<f8", "i4": "<i4", "i2": "<i2", "u2": "<u2", "u1": "<u1"}
 
 
 def decoded(encoded: list[object] | dict[str, str]) -> np.ndarray:
@@ -36,6 +36,11 @@ def test_whole_numbers_survive(values: np.ndarray) -> None:
 @pytest.mark.parametrize(("most", "kind"), [(255, "u1"), (256, "u2"), (65_535, "u2"), (65_536, "i4")])
 def test_whole_numbers_take_few_bytes(most: int, kind: str) -> None:
     assert list(integers(np.full(20, most))) == [kind]
+
+
+@pytest.mark.parametrize(("least", "kind"), [(-1, "i2"), (-32_768, "i2"), (-32_769, "i4")])
+def test_negative_whole_numbers_take_few_bytes(least: int, kind: str) -> None:
+    assert list(integers(np.resize([least, 7], 20))) == [kind]
 
 
 def test_counts_are_whole_numbers_where_they_can_be() -> None:

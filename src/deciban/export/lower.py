@@ -164,7 +164,9 @@ def _without_unused_cuts(corrections: Corrections) -> Corrections:
     tests, columns = corrections.tests.copy(), list(corrections.columns)
     for k, column in enumerate(columns):
         if column.cuts is not None:
-            bins = tests[:, :, 1][tests[:, :, 0] == k]  # bin b ends below cut b - 1; the first bin is that of missing cells
+            bins = tests[:, :, 1][
+                tests[:, :, 0] == k
+            ]  # bin b ends below cut b - 1; the first bin is that of missing cells
             used = np.unique(bins[(bins >= 1) & (bins <= column.cuts.size)])
             beyond = np.where(bins > column.cuts.size, used.size + 1, np.searchsorted(used, bins, side="right"))
             tests[:, :, 1][tests[:, :, 0] == k] = np.where(bins < 0, bins, beyond)

@@ -2,7 +2,7 @@
 
 Numbers and arrays are exact to the last bit. Numbers that JSON cannot represent are strings: "inf", "-inf", "nan". A
 short array is a list. An array that is long or has many digits is an object with one entry: its key is the type (f8,
-i4, u2, u1: NumPy's names, little-endian) and its value is base64.
+i4, i2, u2, u1: NumPy's names, little-endian) and its value is base64.
 """
 
 import base64
@@ -42,15 +42,10 @@ from deciban.util.arrays import Floats
 JSON_FORMAT = "deciban model"
 
 # Version of the format; scorers reject other versions.
-JSON_VERSION = 1
+JSON_VERSION = 2
 
-# Maximum error of the sum of all corrections, in nats.
-CORRECTIONS_ERROR = 4e-13
-
-# The same for `small` models: invisible in percentages.
-SMALL_CORRECTIONS_ERROR = 1e-4
-
-# Maximum relative error of the cell weights in `small` models. They only split corrections among columns.
+# Maximum relative error of the cell weights in `small` models. They split corrections among columns, and average them
+# over missing cells.
 SMALL_ROWS_ERROR = 1e-5
 
 # Type of class labels by NumPy's kind; others are texts.
@@ -74,14 +69,13 @@ def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]
     fitted : Fitted or Model
         The fitted state of a classifier, or its model.
     small : bool, default=False
-        If True, round the corrections so that they take half the space. The error of their sum is at most 1e-4, usually
-        below 1e-6.
+        If True, round the weights of the cells of correction tables, which rows without missing cells need only for
+        their explanation.
 
     Returns
     -------
     dict
-        Lists, dicts, strings, finite numbers and booleans. Doubles are exact. The sum of all corrections is exact to
-        4e-13 unless the model is `small`.
+        Lists, dicts, strings, finite numbers and booleans. Doubles and corrections are exact.
 
     Raises
     ------
@@ -218,18 +212,16 @@ class _Writer:
     def _corrections(self, tables: CorrectionTables, small: bool) -> dict[str, Any]:
         """Return the correction tables without unused cells.
 
-        Values are written as differences from the first class.
+        Values are written as differences from the first class, in units.
         """
-        corrections = tables.corrections
-        depth = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
-        used = np.arange(corrections.values.shape[1]) < (1 << depth)[:, None]
-        contrasts = corrections.values[:, :, 1:] - corrections.values[:, :, :1]
-        rows, error = corrections.rows[used], SMALL_CORRECTIONS_ERROR if small else CORRECTIONS_ERROR
+        corrections, used = tables.corrections, tables.corrections.used_cells
+        rows = corrections.rows[used]
         return {
             "places": [self._place(place) for place in tables.places],
-            "depth": integers(depth),
+            "depth": integers(corrections.questions),
             "tests": integers(corrections.tests[corrections.tests[:, :, 0] >= 0]),
-            "contrasts": encode_fixed(contrasts[used], error / max(len(depth), 1)),
+            "unit": tables.unit,
+            "contrasts": integers(tables.contrasts[used]),
             "rows": encode_fixed(rows, SMALL_ROWS_ERROR * float(rows.max(initial=1.0))) if small else amounts(rows),
         }
 
@@ -374,7 +366,9 @@ def integers(array: npt.ArrayLike) -> list[int] | dict[str, str]:
     if flat.size <= SHORT_ARRAY:
         return [int(value) for value in flat.tolist()]
     least, most = int(flat.min()), int(flat.max())
-    return _bytes(flat, "i4" if least < 0 or most > 0xFFFF else "u2" if most > 0xFF else "u1")
+    if least >= 0:
+        return _bytes(flat, "i4" if most > 0xFFFF else "u2" if most > 0xFF else "u1")
+    return _bytes(flat, "i4" if least < -0x8000 or most > 0x7FFF else "i2")
 
 
 def amounts(array: npt.ArrayLike) -> Any:
