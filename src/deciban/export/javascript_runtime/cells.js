@@ -27,20 +27,6 @@ function decodeArray(encoded) {
   return found;
 }
 
-// Return fixed-point numbers of a few bytes each, or doubles.
-function decodeFixed(encoded) {
-  if (!encoded.places) return decodeArray(encoded);
-  const { low, step, size } = encoded;
-  const parts = decodeArray(encoded.places);
-  const found = new Float64Array(parts.length / size);
-  for (let i = 0; i < found.length; i++) {
-    let place = 0;
-    for (let k = size - 1; k >= 0; k--) place = 256 * place + parts[size * i + k];
-    found[i] = low + step * place;
-  }
-  return found;
-}
-
 // Return a test for membership in a set of code points, given as run lengths: skipped, included, and so on.
 function pointSet(runs) {
   let end = 0;

@@ -35,7 +35,7 @@ function tableCorrections(encoded, places, classes) {
   const depth = decodeArray(encoded.depth);
   const tests = decodeArray(encoded.tests);
   const contrasts = Int32Array.from(decodeArray(encoded.contrasts));
-  const rows = decodeFixed(encoded.rows);
+  const rows = decodeArray(encoded.rows);
   const { unit } = encoded;
   const columns = encoded.places.map((place) => places[place].column);
   const width = Math.ceil(depth.length / 4);

@@ -313,7 +313,7 @@ def corrections(cells: Cells, places: Places, tables: CorrectionTables, known: K
         features.append(places.of([tables.places[k] for k in among]).cast(np.float64))
     table, order = graph.side_by_side(features), {k: place for place, k in enumerate((*between, *among))}
     questions = Questions.of(tables, order)
-    found = graph.node("TreeEnsemble", table, **_ensemble(questions, tables.unit * tables.contrasts))
+    found = graph.node("TreeEnsemble", table, **_ensemble(questions, tables))
     if known is not None:
         unknown = known.unknown([tables.places[k].column for k in order])
         rows = graph.node("NonZero", unknown.any(1)).reshape(-1)
@@ -324,7 +324,7 @@ def corrections(cells: Cells, places: Places, tables: CorrectionTables, known: K
 
 @dataclass(frozen=True)
 class Questions:
-    """Questions of correction tables as comparisons: is a feature at least as large as a split?
+    """Questions of correction tables: each asks if a feature is at least as large as a split.
 
     Arrays are table by binary digit of the cell, the highest digit first. Unused digits have the split NaN, to which
     the answer is no.
@@ -348,18 +348,18 @@ class Questions:
         return cls(features, splits, np.asarray(used))
 
 
-def _ensemble(questions: Questions, contrasts: Floats) -> dict[str, Any]:
+def _ensemble(questions: Questions, tables: CorrectionTables) -> dict[str, Any]:
     """Return the attributes of the node: one tree per table and class except the first, with all cells as leaves."""
     parts: list[dict[str, Any]] = []
     nodes = leaves = 0
-    tables, _, targets = contrasts.shape
+    size, _, targets = tables.contrasts.shape
     for c in range(targets):
-        for t in range(tables):
+        for t in range(size):
             used = questions.used[t]
-            if not (size := int(used.sum())):
+            if not (depth := int(used.sum())):
                 continue
-            level = np.repeat(np.arange(size), 1 << np.arange(size))  # nodes are numbered level by level
-            place, last = np.arange(level.size) + 1 - (1 << level), level == size - 1
+            level = np.repeat(np.arange(depth), 1 << np.arange(depth))  # nodes are numbered level by level
+            place, last = np.arange(level.size) + 1 - (1 << level), level == depth - 1
             no = 2 * place + np.where(last, leaves, nodes + (2 << level) - 1)
             parts.append(
                 {
@@ -370,11 +370,11 @@ def _ensemble(questions: Questions, contrasts: Floats) -> dict[str, Any]:
                     "nodes_falseleafs": last.astype(np.int64),
                     "nodes_trueleafs": last.astype(np.int64),
                     "tree_roots": np.array([nodes]),
-                    "leaf_weights": contrasts[t, : 1 << size, c],
-                    "leaf_targetids": np.full(1 << size, c),
+                    "leaf_weights": tables.unit * tables.contrasts[t, : 1 << depth, c].astype(np.float64),
+                    "leaf_targetids": np.full(1 << depth, c),
                 }
             )
-            nodes, leaves = nodes + level.size, leaves + (1 << size)
+            nodes, leaves = nodes + level.size, leaves + (1 << depth)
     merged = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     merged["nodes_modes"] = np.full(nodes, AT_LEAST, dtype=np.uint8)
     tensors = {name: as_constant(merged.pop(name)) for name in ("nodes_splits", "nodes_modes", "leaf_weights")}
@@ -390,7 +390,7 @@ def _average_tables(questions: Questions, tables: CorrectionTables, features: Te
     (size, depth), targets = questions.features.shape, tables.contrasts.shape[2]
     used = tables.corrections.used_cells[:, : 1 << depth]
     weight = np.where(used, tables.corrections.rows[:, : 1 << depth] + CELL_PRIOR_WEIGHT, 0.0)[:, :, None]
-    asking = questions.used.any(axis=1)[:, None, None]  # others are added by `always`
+    asking = np.asarray(questions.used.any(axis=1))[:, None, None]  # others are added by `always`
     values = np.where(asking, tables.unit * tables.contrasts[:, : 1 << depth], 0.0)
     sums = np.concatenate([weight * values, weight], axis=2)
     digits = (np.arange(1 << depth) >> np.arange(depth)[::-1, None] & 1).astype(np.float64)

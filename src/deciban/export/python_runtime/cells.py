@@ -30,16 +30,6 @@ def decode_array(encoded: Any) -> list[Any]:
     return list(struct.unpack(f"<{len(data) // size}{code}", data))
 
 
-def decode_fixed(encoded: Any) -> list[Any]:
-    """Return fixed-point numbers of a few bytes each, or doubles."""
-    if not isinstance(encoded, dict) or "places" not in encoded:
-        return decode_array(encoded)
-    low, step, size = float(encoded["low"]), float(encoded["step"]), encoded["size"]
-    parts = bytes(decode_array(encoded["places"]))
-    starts = range(0, len(parts), size)
-    return [low + step * int.from_bytes(parts[start : start + size], "little") for start in starts]
-
-
 def zeros(size: int) -> list[float]:
     """Return a list of zeros."""
     return [0.0] * size

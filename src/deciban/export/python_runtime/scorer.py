@@ -17,7 +17,6 @@ from deciban.export.python_runtime.cells import (
     add_to,
     bad_cell,
     decode_array,
-    decode_fixed,
     decode_number,
     display_level,
     largest,
@@ -73,7 +72,7 @@ class TableCorrections:
     def __init__(self, encoded: dict[str, Any], places: list[Any], classes: int) -> None:
         self.classes, self.places = classes, encoded["places"]
         self.depth, self.tests = decode_array(encoded["depth"]), decode_array(encoded["tests"])
-        self.contrasts, self.rows = decode_array(encoded["contrasts"]), decode_fixed(encoded["rows"])
+        self.contrasts, self.rows = decode_array(encoded["contrasts"]), decode_array(encoded["rows"])
         self.unit = float(encoded["unit"])
         self.columns: list[Column] = [places[place].column for place in self.places]
         self.starts = [0]  # first cell of each table
