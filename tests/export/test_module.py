@@ -48,7 +48,7 @@ def test_the_json_is_strict_and_survives_being_written() -> None:
     assert found["log_prior"] == [0.0, "-inf"]
     assert [block["cap"] for block in found["blocks"]] == ["inf", "inf"]
     assert json.loads(embed_json(found)) == found
-    assert (found["format"], found["version"]) == ("deciban model", 1)
+    assert (found["format"], found["version"]) == ("deciban model", 2)
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_the_scorer_stands_in_a_page_as_a_plain_script() -> None:
 @needs_node
 def test_a_model_of_another_format_is_refused() -> None:
     clf = BayesClassifier(tune=None).fit({"x": [0.0, 1.0]}, [0, 1])
-    found = embed_json({**model_as_json(clf.model_), "version": 2})
+    found = embed_json({**model_as_json(clf.model_), "version": 3})
     assert NODE is not None
     done = subprocess.run(
         [NODE, "-"], input=f"{scorer_source()}\ndecibanScorer({found})", capture_output=True, text=True
     )
-    assert "unsupported format 'deciban model 2', expected 'deciban model 1'; export the model again" in done.stderr
+    assert "unsupported format 'deciban model 3', expected 'deciban model 2'; export the model again" in done.stderr
 
 
 def test_a_family_that_cannot_be_exported_is_refused_by_name() -> None:

@@ -157,9 +157,9 @@ def test_other_values_are_refused_with_the_name_of_the_column(row: dict[str, Any
 
 def test_a_model_of_another_version_is_refused(days: BayesClassifier) -> None:
     with pytest.raises(
-        ValueError, match="unsupported format 'deciban model 2', expected 'deciban model 1'; export the model again"
+        ValueError, match="unsupported format 'deciban model 3', expected 'deciban model 2'; export the model again"
     ):
-        DecibanScorer({**model_as_json(days.model_), "version": 2})
+        DecibanScorer({**model_as_json(days.model_), "version": 3})
 
 
 def test_stop_words_and_short_words_are_left_out() -> None:

@@ -123,8 +123,7 @@ def test_hostile_names_neither_break_the_page_nor_run(tmp_path: Path) -> None:
         row = pd.DataFrame([dict.fromkeys(table.columns.drop("class"))]).astype(dict.fromkeys(table.columns[:4], float))
         row[HOSTILE["script"]], row[HOSTILE["arabic"]] = 2.5, HOSTILE["markup"]
         posterior = dict(zip(clf.classes_, clf.predict_proba(row)[0], strict=True))
-        rounded = "rounded to fit this page" in it.page.content()  # many corrections are, and the page says so
-        assert it.posterior() == pytest.approx(posterior, abs=1e-4 if rounded else 1e-9)
+        assert it.posterior() == pytest.approx(posterior, abs=1e-9)
         it.check_quiet()
 
 

@@ -2,7 +2,7 @@
 
 Numbers and arrays are exact to the last bit. Numbers that JSON cannot represent are strings: "inf", "-inf", "nan". A
 short array is a list. An array that is long or has many digits is an object with one entry: its key is the type (f8,
-i4, u2, u1: NumPy's names, little-endian) and its value is base64.
+i4, i2, u2, u1: NumPy's names, little-endian) and its value is base64.
 """
 
 import base64
@@ -36,22 +36,12 @@ from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.model.partial_rows import PartialRows
 from deciban.tables.labels import LabelArray
-from deciban.util.arrays import Floats
 
 # Name of the format.
 JSON_FORMAT = "deciban model"
 
 # Version of the format; scorers reject other versions.
-JSON_VERSION = 1
-
-# Maximum error of the sum of all corrections, in nats.
-CORRECTIONS_ERROR = 4e-13
-
-# The same for `small` models: invisible in percentages.
-SMALL_CORRECTIONS_ERROR = 1e-4
-
-# Maximum relative error of the cell weights in `small` models. They only split corrections among columns.
-SMALL_ROWS_ERROR = 1e-5
+JSON_VERSION = 2
 
 # Type of class labels by NumPy's kind; others are texts.
 CLASS_TYPES = {"b": "flag", "i": "integer", "u": "integer", "f": "number", "M": "date"}
@@ -62,26 +52,19 @@ CONVERTED = ("number", "flag", "date", "time")
 # Arrays with at most this many numbers are written as lists, which are shorter than base64.
 SHORT_ARRAY = 12
 
-# Maximum size of a fixed-point number; beyond it, doubles are almost as short.
-MAX_FIXED_BYTES = 6
 
-
-def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]:
+def model_as_json(fitted: Fitted | Model) -> dict[str, Any]:
     """Return the model as strict JSON values for the scorers in JavaScript and Python.
 
     Parameters
     ----------
     fitted : Fitted or Model
         The fitted state of a classifier, or its model.
-    small : bool, default=False
-        If True, round the corrections so that they take half the space. The error of their sum is at most 1e-4, usually
-        below 1e-6.
 
     Returns
     -------
     dict
-        Lists, dicts, strings, finite numbers and booleans. Doubles are exact. The sum of all corrections is exact to
-        4e-13 unless the model is `small`.
+        Lists, dicts, strings, finite numbers and booleans. Doubles and corrections are exact.
 
     Raises
     ------
@@ -100,7 +83,7 @@ def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]
     >>> found["classes"], [column["kind"] for column in found["columns"]]
     ({'type': 'text', 'labels': ['no', 'yes']}, ['category', 'category', 'category', 'category'])
     """
-    return _Writer(lower_model(fitted)).write(small)
+    return _Writer(lower_model(fitted)).write()
 
 
 class _Writer:
@@ -112,7 +95,7 @@ class _Writer:
         self.places: list[list[int]] = []
         self._numbers: dict[Any, int] = {}
 
-    def write(self, small: bool) -> dict[str, Any]:
+    def write(self) -> dict[str, Any]:
         """Return the whole model."""
         model = self.model
         corrections, partial = model.corrections, model.partial
@@ -125,7 +108,7 @@ class _Writer:
             "columns": [self._column(column) for column in model.columns.values()],
             "blocks": [self._block(block) for block in model.blocks],
             "refusals": self._refusals(),
-            "corrections": None if corrections is None else self._corrections(corrections, small),
+            "corrections": None if corrections is None else self._corrections(corrections),
             "places": self.places,
             "sets": self.sets,
             "characters": _characters(model),
@@ -215,22 +198,19 @@ class _Writer:
             for (_, rejected, expected, never, always), some in alike.items()
         ]
 
-    def _corrections(self, tables: CorrectionTables, small: bool) -> dict[str, Any]:
+    def _corrections(self, tables: CorrectionTables) -> dict[str, Any]:
         """Return the correction tables without unused cells.
 
-        Values are written as differences from the first class.
+        Values are written as differences from the first class, in units.
         """
-        corrections = tables.corrections
-        depth = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
-        used = np.arange(corrections.values.shape[1]) < (1 << depth)[:, None]
-        contrasts = corrections.values[:, :, 1:] - corrections.values[:, :, :1]
-        rows, error = corrections.rows[used], SMALL_CORRECTIONS_ERROR if small else CORRECTIONS_ERROR
+        corrections, used = tables.corrections, tables.corrections.used_cells
         return {
             "places": [self._place(place) for place in tables.places],
-            "depth": integers(depth),
+            "depth": integers(corrections.questions),
             "tests": integers(corrections.tests[corrections.tests[:, :, 0] >= 0]),
-            "contrasts": encode_fixed(contrasts[used], error / max(len(depth), 1)),
-            "rows": encode_fixed(rows, SMALL_ROWS_ERROR * float(rows.max(initial=1.0))) if small else amounts(rows),
+            "unit": tables.unit,
+            "contrasts": integers(tables.contrasts[used]),
+            "rows": amounts(corrections.rows[used]),
         }
 
 
@@ -374,7 +354,9 @@ def integers(array: npt.ArrayLike) -> list[int] | dict[str, str]:
     if flat.size <= SHORT_ARRAY:
         return [int(value) for value in flat.tolist()]
     least, most = int(flat.min()), int(flat.max())
-    return _bytes(flat, "i4" if least < 0 or most > 0xFFFF else "u2" if most > 0xFF else "u1")
+    if least >= 0:
+        return _bytes(flat, "i4" if most > 0xFFFF else "u2" if most > 0xFF else "u1")
+    return _bytes(flat, "i4" if least < -0x8000 or most > 0x7FFF else "i2")
 
 
 def amounts(array: npt.ArrayLike) -> Any:
@@ -382,23 +364,6 @@ def amounts(array: npt.ArrayLike) -> Any:
     flat = np.asarray(array, dtype=np.float64).ravel()
     whole = flat.size and np.abs(flat).max() < 1 << 31 and np.array_equal(flat, np.floor(flat))
     return integers(flat.astype(np.int64)) if whole else floats(flat)
-
-
-def encode_fixed(array: Floats, error: float) -> Any:
-    """Return finite numbers in fixed point, with the fewest bytes for which no error exceeds `error`.
-
-    Each number is low + step * integer. If six bytes are not enough, doubles are returned.
-    """
-    flat = np.asarray(array, dtype=np.float64).ravel()
-    low, high = float(flat.min(initial=0.0)), float(flat.max(initial=0.0))
-    for size in range(1, MAX_FIXED_BYTES + 1):
-        most = (1 << 8 * size) - 1
-        step = max((high - low) / most, 1e-300)  # numbers that are almost equal become `low`
-        if 0.5 * step <= error:
-            places = np.rint((flat - low) / step).clip(0, most).astype("<u8")
-            parts = np.ascontiguousarray(places).view("u1").reshape(-1, 8)[:, :size]
-            return {"low": low, "step": step, "size": size, "places": _bytes(parts.ravel(), "u1")}
-    return floats(flat)
 
 
 def runs(points: npt.ArrayLike) -> list[int]:

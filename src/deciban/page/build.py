@@ -73,10 +73,9 @@ def _lead(contents: ReportData) -> str:
 def _embed(contents: ReportData) -> tuple[list[Html], Html]:
     """Return the model and the data of its form as scripts; or a note on why they are missing."""
     try:
-        for small in (False, True):
-            model = data_script("model-json", model_as_json(contents.fitted, small))
-            if len(model) <= MAX_BYTES_OF_A_MODEL:
-                return [model, data_script("form-data", form_data(contents))], Html()
+        model = data_script("model-json", model_as_json(contents.fitted))
+        if len(model) <= MAX_BYTES_OF_A_MODEL:
+            return [model, data_script("form-data", form_data(contents))], Html()
     except UsageError as error:
         return [], note(f"This model needs deciban serve: {error}")
     return [], note(f"The model takes {len(model) / 1e6:.0f} MB, too much for a page; use deciban serve instead.")

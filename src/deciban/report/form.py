@@ -113,7 +113,6 @@ FORM_INTRO = (
     "Edit the values of a row to see its posterior and evidence. An empty field is a missing value. Everything runs "
     "in your browser; no data is sent."
 )
-FORM_ROUNDED = " (The model is rounded to fit this page: probabilities may differ in the fifth digit.)"
 
 
 @dataclass(frozen=True)
@@ -131,10 +130,9 @@ def build_form(contents: ReportData, room: int) -> WhatIf:
     script = f"{scorer_source()}\n{bundle(modules)}"
     data = data_script("what-if-data", form_data(contents, ranges=False))
     try:
-        for small in (False, True):
-            model = data_script("model-json", model_as_json(contents.fitted, small))
-            if count_bytes([model, data, script]) <= room:
-                return WhatIf(_form(small), [model, data], script)
+        model = data_script("model-json", model_as_json(contents.fitted))
+        if count_bytes([model, data, script]) <= room:
+            return WhatIf(_form(), [model, data], script)
     except UsageError as error:
         return WhatIf([note(f"This model cannot run in a page: {error}")])
     size = f"{len(model) / 1e6:.1f} MB"
@@ -146,11 +144,11 @@ def count_bytes(parts: Iterable[str]) -> int:
     return sum(len(part.encode()) for part in parts)
 
 
-def _form(rounded: bool) -> list[Html]:
+def _form() -> list[Html]:
     clear = tag("button", "Clear", type="button", id="what-if-clear")
     evidence = [tag("h3", "Evidence"), tag("p", id="what-if-against"), tag("div", id="what-if-evidence")]
     return [
-        paragraph(FORM_INTRO, FORM_ROUNDED if rounded else ""),
+        paragraph(FORM_INTRO),
         tag("div", clear, class_="buttons", id="what-if-buttons"),
         paragraph(tag("strong", id="what-if-result", role="status", aria_live="polite")),
         tag("p", id="what-if-problem", class_="wrong", role="alert"),

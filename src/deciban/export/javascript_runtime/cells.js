@@ -1,7 +1,7 @@
 // Decoding of the model's JSON, and conversion of the cells of a row; null is a missing cell.
 
 // Size in bytes of the number types in the JSON.
-const SIZES = { f8: 8, i4: 4, u2: 2, u1: 1 };
+const SIZES = { f8: 8, i4: 4, i2: 2, u2: 2, u1: 1 };
 
 function decodeNumber(value) {
   if (typeof value === "number") return value;
@@ -21,21 +21,8 @@ function decodeArray(encoded) {
   for (let i = 0; i < found.length; i++) {
     if (kind === "f8") found[i] = view.getFloat64(8 * i, true);
     else if (kind === "i4") found[i] = view.getInt32(4 * i, true);
+    else if (kind === "i2") found[i] = view.getInt16(2 * i, true);
     else found[i] = kind === "u2" ? view.getUint16(2 * i, true) : bytes[i];
-  }
-  return found;
-}
-
-// Return fixed-point numbers of a few bytes each, or doubles.
-function decodeFixed(encoded) {
-  if (!encoded.places) return decodeArray(encoded);
-  const { low, step, size } = encoded;
-  const parts = decodeArray(encoded.places);
-  const found = new Float64Array(parts.length / size);
-  for (let i = 0; i < found.length; i++) {
-    let place = 0;
-    for (let k = size - 1; k >= 0; k--) place = 256 * place + parts[size * i + k];
-    found[i] = low + step * place;
   }
   return found;
 }
@@ -222,6 +209,7 @@ function levelPlace(column, { type, values }) {
   const wanted = type === "integer" || type === "flag" ? "number" : type;
   return {
     column,
+    size: 2 + values.length,
     of(row) {
       const cell = row.cell(column);
       if (cell === null) return 0;
@@ -241,6 +229,7 @@ function levelPlace(column, { type, values }) {
 function cutPlace(column, cuts) {
   return {
     column,
+    size: 2 + cuts.length,
     of(row) {
       const x = row.number(column);
       return Number.isNaN(x) ? 0 : 1 + countUpTo(cuts, x);

@@ -29,32 +29,54 @@ function interpolate(share, scales) {
 // Weight added to each cell of a table when its values are averaged, so that no cell is empty.
 const CELL_PRIOR_WEIGHT = 1e-6;
 
+// The cells of a row in all tables are bytes. Each column contributes its answers to the questions of all tables at once,
+// as the binary digits of these cells, four tables per word.
 function tableCorrections(encoded, places, classes) {
   const depth = decodeArray(encoded.depth);
   const tests = decodeArray(encoded.tests);
-  const contrasts = decodeFixed(encoded.contrasts);
-  const rows = decodeFixed(encoded.rows);
+  const contrasts = Int32Array.from(decodeArray(encoded.contrasts));
+  const rows = decodeArray(encoded.rows);
+  const { unit } = encoded;
   const columns = encoded.places.map((place) => places[place].column);
+  const width = Math.ceil(depth.length / 4);
+  const starts = new Int32Array(depth.length); // first cell of each table
+  for (let t = 1; t < depth.length; t++) starts[t] = starts[t - 1] + 2 ** depth[t - 1];
+  const { answers, digits } = encodeQuestions();
+  const [cells, frees] = [new Uint32Array(width), new Uint32Array(width)];
+  const [cellOf, freeOf] = [new Uint8Array(cells.buffer), new Uint8Array(frees.buffer)];
 
-  // Call action(first test, first cell, depth, cell of the row, its unknown digits) for each table. unknown: flags of
-  // the model's columns without evidence.
-  function eachTable(row, unknown, action) {
-    const bins = encoded.places.map((place) => row.place(place));
-    const gone = columns.map((column) => unknown[column.number]);
+  // Return the answers of each place of each column, and the digits that each column determines.
+  function encodeQuestions() {
+    const sizes = encoded.places.map((place) => places[place].size);
+    const found = sizes.map((size) => new Uint32Array(size * width));
+    const asked = sizes.map(() => new Uint32Array(width));
     let test = 0;
-    let first = 0;
-    for (let t = 0; t < depth.length; t++) {
-      let cell = 0;
-      let free = 0;
-      for (let k = 0; k < depth[t]; k++) {
-        const at = 2 * (test + k);
-        cell = 2 * cell + (!gone[tests[at]] && bins[tests[at]] > tests[at + 1] ? 1 : 0);
-        free = 2 * free + (gone[tests[at]] ? 1 : 0);
+    depth.forEach((size, t) => {
+      for (let k = 0; k < size; k++, test++) {
+        const [column, cut] = [tests[2 * test], tests[2 * test + 1]];
+        const bit = 1 << (size - 1 - k);
+        const bytes = new Uint8Array(found[column].buffer);
+        for (let place = Math.max(cut + 1, 0); place < sizes[column]; place++) bytes[4 * width * place + t] |= bit;
+        new Uint8Array(asked[column].buffer)[t] |= bit;
       }
-      action(test, first, depth[t], cell, free);
-      test += depth[t];
-      first += 2 ** depth[t];
+    });
+    return { answers: found, digits: asked };
+  }
+
+  // Find the cell of a row in each table (cellOf), and its unknown digits (freeOf); return true if there are any.
+  // unknown: flags of the model's columns without evidence.
+  function findCells(row, unknown) {
+    let partial = false;
+    cells.fill(0);
+    frees.fill(0);
+    for (let k = 0; k < columns.length; k++) {
+      const gone = unknown[columns[k].number];
+      const [to, from] = gone ? [frees, digits[k]] : [cells, answers[k]];
+      const at = gone ? 0 : width * row.place(encoded.places[k]);
+      partial = partial || gone;
+      for (let w = 0; w < width; w++) to[w] |= from[at + w];
     }
+    return partial;
   }
 
   // Return class values with mean 0, from their differences to the first class.
@@ -67,21 +89,32 @@ function tableCorrections(encoded, places, classes) {
 
   // Return the correction of each class; tables are averaged over unknown columns.
   function totals(row, unknown) {
+    const partial = findCells(row, unknown);
     const sums = new Float64Array(classes - 1);
-    eachTable(row, unknown, (_, first, size, cell, free) => {
-      if (free === 2 ** size - 1 && free) return;
-      let weight = 0;
-      const mean = new Float64Array(classes - 1);
-      for (let some = free; ; some = (some - 1) & free) {
-        const amount = free ? rows[first + cell + some] + CELL_PRIOR_WEIGHT : 1;
-        weight += amount;
-        const at = (first + cell + some) * (classes - 1);
-        for (let c = 0; c < classes - 1; c++) mean[c] += amount * contrasts[at + c];
-        if (!some) break;
+    for (let t = 0; t < depth.length; t++) {
+      const free = partial ? freeOf[t] : 0;
+      if (free) addMean(starts[t] + cellOf[t], free, 2 ** depth[t] - 1, sums);
+      else {
+        const at = (starts[t] + cellOf[t]) * (classes - 1);
+        for (let c = 0; c < classes - 1; c++) sums[c] += contrasts[at + c];
       }
-      for (let c = 0; c < classes - 1; c++) sums[c] += mean[c] / weight;
-    });
-    return center(sums);
+    }
+    return center(sums.map((value) => unit * value));
+  }
+
+  // Add the mean of the cells that differ only in the free digits; 0 if all digits are free.
+  function addMean(cell, free, all, sums) {
+    if (free === all) return;
+    let weight = 0;
+    const mean = new Float64Array(classes - 1);
+    for (let some = free; ; some = (some - 1) & free) {
+      const amount = rows[cell + some] + CELL_PRIOR_WEIGHT;
+      weight += amount;
+      const at = (cell + some) * (classes - 1);
+      for (let c = 0; c < classes - 1; c++) mean[c] += amount * contrasts[at + c];
+      if (!some) break;
+    }
+    for (let c = 0; c < classes - 1; c++) sums[c] += mean[c] / weight;
   }
 
   // Return a function from a set of tests (bits) to the mean of a table over the rows that agree with a cell in these
@@ -126,8 +159,13 @@ function tableCorrections(encoded, places, classes) {
 
   function shares(row, unknown) {
     const out = columns.map(() => new Float64Array(classes - 1));
-    eachTable(row, unknown, (test, first, size, cell, free) => addShares(test, first, size, cell, free, out));
-    return out.map(center);
+    findCells(row, unknown);
+    let test = 0;
+    for (let t = 0; t < depth.length; t++) {
+      addShares(test, starts[t], depth[t], cellOf[t], freeOf[t], out);
+      test += depth[t];
+    }
+    return out.map((sums) => center(sums.map((value) => unit * value)));
   }
 
   return { columns, totals, shares };
@@ -200,9 +238,9 @@ class Block {
 }
 
 function decibanScorer(model) {
-  if (model.format !== "deciban model" || model.version !== 1) {
+  if (model.format !== "deciban model" || model.version !== 2) {
     const found = `${model.format} ${model.version}`;
-    throw new Error(`unsupported format '${found}', expected 'deciban model 1'; export the model again`);
+    throw new Error(`unsupported format '${found}', expected 'deciban model 2'; export the model again`);
   }
   const labels = model.classes.labels.map((label) =>
     model.classes.type === "integer" && typeof label === "string" ? BigInt(label) : label

@@ -6,6 +6,7 @@ as one tree ensemble.
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any, cast
@@ -16,7 +17,6 @@ from deciban.export.ir import CorrectionTables
 from deciban.export.onnx.cells import Cells, KnownCells, Places
 from deciban.export.onnx.tensors import Tensor, as_constant
 from deciban.families.base.lowering import (
-    MISSING_PLACE,
     CellPlace,
     CutPlace,
     HalfLineTerm,
@@ -30,8 +30,8 @@ from deciban.families.base.lowering import (
     WhitenedForm,
 )
 from deciban.families.joint_gaussian import HALF_LOG_2_PI
-from deciban.model.corrections import AveragedTable
-from deciban.util.arrays import MAX_AMOUNT, TOO_LARGE, Floats
+from deciban.model.corrections import CELL_PRIOR_WEIGHT
+from deciban.util.arrays import MAX_AMOUNT, TOO_LARGE, Flags, Floats, Integers
 
 
 def sum_weighted(amounts: Tensor, slope: Floats) -> Tensor:
@@ -281,102 +281,139 @@ AS_IT_IS = 0
 # The smallest double; a missing cell that is evidence is below it.
 MIN_DOUBLE = float(-np.finfo(np.float64).max)
 
-# Place of a missing cell that is evidence: above an unknown cell, below all others.
-EVIDENT_PLACE = 0.5
+
+# Numbers held for partial rows at a time, to limit memory.
+AVERAGED_AT_A_TIME = 1 << 22
 
 
 def always(tables: CorrectionTables) -> Floats:
-    """Return the constant sum of the tables without questions, per class."""
-    asking_nothing = [table.values for table in tables.tables if not table.columns]
-    return np.sum(asking_nothing, axis=0) if asking_nothing else np.zeros(tables.tables[0].values.shape[-1])
+    """Return the constant sum of the tables without questions, per class, relative to the first class."""
+    asking_nothing = tables.contrasts[tables.corrections.questions == 0, 0]
+    return np.concatenate([[0.0], tables.unit * asking_nothing.sum(axis=0)])
 
 
 def corrections(cells: Cells, places: Places, tables: CorrectionTables, known: KnownCells | None) -> Tensor:
-    """Return the sum of the other tables, row by class, relative to the first class."""
-    asked = sorted({place for table in tables.tables for place in table.columns})
+    """Return the sum of the other tables, row by class, relative to the first class.
+
+    Trees give the sum for complete rows. Rows with unknown columns are averaged afterwards.
+    """
+    tests = tables.corrections.tests
+    asked = np.unique(tests[:, :, 0][tests[:, :, 0] >= 0]).tolist()
     between = [k for k in asked if isinstance(tables.places[k], CutPlace)]
     among = [k for k in asked if not isinstance(tables.places[k], CutPlace)]
-    features = []
+    features, graph = [], cells.graph
     if between:
         columns = [tables.places[k].column for k in between]
         numbers = cells.numbers(columns)
         missing = numbers.is_nan()
         evident = missing if known is None else missing & ~known.unknown(columns)
-        least = cells.graph.select(numbers.equals(np.array(-np.inf)), np.array(MIN_DOUBLE), numbers)
-        features.append(cells.graph.select(evident, np.array(-np.inf), least))
+        least = graph.select(numbers.equals(np.array(-np.inf)), np.array(MIN_DOUBLE), numbers)
+        features.append(graph.select(evident, np.array(-np.inf), least))
     if among:
-        columns = [tables.places[k].column for k in among]
-        found = places.of([tables.places[k] for k in among])
-        missing = found.equals(np.array(MISSING_PLACE))
-        evident = missing if known is None else missing & ~known.unknown(columns)
-        features.append(cells.graph.select(evident, np.array(EVIDENT_PLACE), found.cast(np.float64)))
-    classes = tables.tables[0].values.shape[-1]
-    attributes = _ensemble(tables, {k: column for column, k in enumerate((*between, *among))}, classes)
-    return cells.graph.node("TreeEnsemble", cells.graph.side_by_side(features), **attributes) @ np.eye(classes)[1:]
+        features.append(places.of([tables.places[k] for k in among]).cast(np.float64))
+    table, order = graph.side_by_side(features), {k: place for place, k in enumerate((*between, *among))}
+    questions = Questions.of(tables, order)
+    found = graph.node("TreeEnsemble", table, **_ensemble(questions, tables))
+    if known is not None:
+        unknown = known.unknown([tables.places[k].column for k in order])
+        rows = graph.node("NonZero", unknown.any(1)).reshape(-1)
+        partial = _average_tables(questions, tables, table.take(rows, 0), unknown.take(rows, 0).cast(np.float64))
+        found = graph.node("ScatterND", found, rows.with_axis(1), partial)
+    return found @ np.eye(tables.contrasts.shape[2] + 1)[1:]
 
 
-def _ensemble(tables: CorrectionTables, column_of: dict[int, int], classes: int) -> dict[str, Any]:
-    """Return the attributes of the node: one tree per table and class except the first.
+@dataclass(frozen=True)
+class Questions:
+    """Questions of correction tables: each asks if a feature is at least as large as a split.
 
-    Values are differences from the first class.
+    Arrays are table by binary digit of the cell, the highest digit first. Unused digits have the split NaN, to which
+    the answer is no.
     """
+
+    features: Integers
+    splits: Floats
+    used: Flags
+
+    @classmethod
+    def of(cls, tables: CorrectionTables, order: dict[int, int]) -> "Questions":
+        """Return the questions. order: the feature of each corrected column."""
+        tests = tables.corrections.tests
+        depth = int(tables.corrections.questions.max())
+        features, splits = np.zeros((len(tests), depth), dtype=np.int64), np.full((len(tests), depth), np.nan)
+        for t, asked in enumerate(tests):
+            own = asked[asked[:, 0] >= 0].tolist()
+            for k, (column, cut) in enumerate(own, depth - len(own)):
+                features[t, k], splits[t, k] = order[column], _find_split(tables.places[column], cut)
+        used = np.arange(depth) >= depth - tables.corrections.questions[:, None]
+        return cls(features, splits, np.asarray(used))
+
+
+def _ensemble(questions: Questions, tables: CorrectionTables) -> dict[str, Any]:
+    """Return the attributes of the node: one tree per table and class except the first, with all cells as leaves."""
     parts: list[dict[str, Any]] = []
     nodes = leaves = 0
-    trees = [(table, _tree(table, tables, column_of)) for table in tables.tables if table.columns]
-    for c in range(1, classes):
-        for table, tree in trees:
-            no, yes = (
-                tree[name] + np.where(tree[f"{name[:-7]}leafs"], leaves, nodes)
-                for name in ("nodes_falsenodeids", "nodes_truenodeids")
+    size, _, targets = tables.contrasts.shape
+    for c in range(targets):
+        for t in range(size):
+            used = questions.used[t]
+            if not (depth := int(used.sum())):
+                continue
+            level = np.repeat(np.arange(depth), 1 << np.arange(depth))  # nodes are numbered level by level
+            place, last = np.arange(level.size) + 1 - (1 << level), level == depth - 1
+            no = 2 * place + np.where(last, leaves, nodes + (2 << level) - 1)
+            parts.append(
+                {
+                    "nodes_featureids": questions.features[t, used][level],
+                    "nodes_splits": questions.splits[t, used][level],
+                    "nodes_falsenodeids": no,
+                    "nodes_truenodeids": no + 1,
+                    "nodes_falseleafs": last.astype(np.int64),
+                    "nodes_trueleafs": last.astype(np.int64),
+                    "tree_roots": np.array([nodes]),
+                    "leaf_weights": tables.unit * tables.contrasts[t, : 1 << depth, c].astype(np.float64),
+                    "leaf_targetids": np.full(1 << depth, c),
+                }
             )
-            weights = (table.values[..., c] - table.values[..., 0]).ravel()
-            own = {
-                "tree_roots": np.array([nodes]),
-                "leaf_weights": weights,
-                "leaf_targetids": np.full(weights.size, c - 1),
-            }
-            parts.append({**tree, "nodes_falsenodeids": no, "nodes_truenodeids": yes, **own})
-            nodes, leaves = nodes + no.size, leaves + weights.size
+            nodes, leaves = nodes + level.size, leaves + (1 << depth)
     merged = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     merged["nodes_modes"] = np.full(nodes, AT_LEAST, dtype=np.uint8)
     tensors = {name: as_constant(merged.pop(name)) for name in ("nodes_splits", "nodes_modes", "leaf_weights")}
     lists = {name: array.tolist() for name, array in merged.items()}
-    return {"n_targets": classes - 1, "aggregate_function": ADD_UP, "post_transform": AS_IT_IS, **tensors, **lists}
+    return {"n_targets": targets, "aggregate_function": ADD_UP, "post_transform": AS_IT_IS, **tensors, **lists}
 
 
-def _tree(table: AveragedTable, tables: CorrectionTables, column_of: dict[int, int]) -> dict[str, Any]:
-    """Return the nodes of a tree that tests each column in turn.
+def _average_tables(questions: Questions, tables: CorrectionTables, features: Tensor, unknown: Tensor) -> Tensor:
+    """Return the sum of the tables, averaged over unknown columns, row by class except the first.
 
-    For each column it tests the cuts, the last one first, and then whether the cell is known.
-
-    Nodes and leaves are numbered from 0, leaves in the order of the table's values.
+    A cell counts if it has the answers of the row in all known digits. unknown: 1 for unknown columns, else 0.
     """
-    parts, before, first = [], 1, 0
-    for k, (column, cuts) in enumerate(zip(table.columns, table.cuts, strict=True)):
-        questions, last = len(cuts) + 1, k == len(table.columns) - 1
-        place = tables.places[column]
-        splits = np.array([*(_find_split(place, cut) for cut in reversed(cuts)), _find_known_minimum(place)])
-        prefix, question = (grid.ravel() for grid in np.indices((before, questions)))
-        size = before * questions
-        follow = first + size  # the first node of the next column
-        answer = questions - question  # for the answer "yes"
-        step = 1 if last else len(table.cuts[k + 1]) + 1
-        start = 0 if last else follow
-        ended = question == questions - 1  # "no" to the last question: unknown
-        yes = start + step * (prefix * (questions + 1) + answer)
-        no = np.where(ended, start + step * prefix * (questions + 1), first + prefix * questions + question + 1)
-        parts.append(
-            {
-                "nodes_featureids": np.full(size, column_of[column]),
-                "nodes_splits": splits[question],
-                "nodes_falsenodeids": no,
-                "nodes_truenodeids": yes,
-                "nodes_falseleafs": (ended & last).astype(np.int64),
-                "nodes_trueleafs": np.full(size, int(last)),
-            }
-        )
-        before, first = before * (questions + 1), follow
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    (size, depth), targets = questions.features.shape, tables.contrasts.shape[2]
+    used = tables.corrections.used_cells[:, : 1 << depth]
+    weight = np.where(used, tables.corrections.rows[:, : 1 << depth] + CELL_PRIOR_WEIGHT, 0.0)[:, :, None]
+    asking = np.asarray(questions.used.any(axis=1))[:, None, None]  # others are added by `always`
+    values = np.where(asking, tables.unit * tables.contrasts[:, : 1 << depth], 0.0)
+    sums = np.concatenate([weight * values, weight], axis=2)
+    digits = (np.arange(1 << depth) >> np.arange(depth)[::-1, None] & 1).astype(np.float64)
+    step = np.array([max(1, AVERAGED_AT_A_TIME // (size << depth))])
+
+    def by_table(numbers: Tensor) -> Tensor:
+        return numbers.graph.node("Transpose", numbers.reshape(-1, size, depth), perm=[1, 0, 2])
+
+    def more(number: Tensor, features: Tensor, unknown: Tensor, found: Tensor) -> list[Tensor]:
+        graph, start = features.graph, number * step
+        asked = features.slice(start, start + step, [0]).take(questions.features.ravel(), 1)
+        yes = by_table((asked >= questions.splits.ravel()).cast(np.float64))
+        gone = unknown.slice(start, start + step, [0]).take(questions.features.ravel(), 1)
+        gone = by_table(gone.cast(np.float64)) * questions.used[:, None].astype(np.float64)
+        differing = yes.sum(2, keep=True) + (1.0 - gone - yes - yes) @ digits
+        sums_here = differing.equals(np.array(0.0)).cast(np.float64) @ sums
+        mean = sums_here.take(np.arange(targets), 2) / sums_here.take(np.array([targets]), 2)
+        nothing = gone.sum(2, keep=True).equals(questions.used.sum(axis=1).astype(np.float64)[:, None, None])
+        some = graph.select(nothing, np.array(0.0), mean).sum(0)
+        return [features, unknown, graph.node("Concat", found, some, axis=0)]
+
+    times = (features.size(0) + (step - 1)) / step  # integer division
+    return features.graph.repeat(times.reshape(), [features, unknown, np.zeros((0, targets))], more)[2]
 
 
 def _find_split(place: CellPlace, last: int) -> float:
@@ -387,8 +424,3 @@ def _find_split(place: CellPlace, last: int) -> float:
     if last >= len(edges):
         return np.nan  # there is no such number
     return max(edges[last], MIN_DOUBLE)
-
-
-def _find_known_minimum(place: CellPlace) -> float:
-    """Return the smallest number of a known cell, including a missing one that is evidence."""
-    return -np.inf if isinstance(place, CutPlace) else EVIDENT_PLACE

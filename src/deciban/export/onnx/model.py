@@ -213,7 +213,7 @@ def _parts(model: TermModel, cells: Cells, places: Places, known: KnownCells | N
         else:
             yield density_terms(cells, terms, cap)
     tables = model.corrections
-    if tables is not None and model.classes.size > 1 and any(table.columns for table in tables.tables):
+    if tables is not None and model.classes.size > 1 and tables.corrections.questions.any():
         yield corrections(cells, places, tables, known)
 
 

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 # Code of the module struct and size in bytes, by the type of an array in the JSON.
-_BYTE_CODES = {"f8": ("d", 8), "i4": ("i", 4), "u2": ("H", 2), "u1": ("B", 1)}
+_BYTE_CODES = {"f8": ("d", 8), "i4": ("i", 4), "i2": ("h", 2), "u2": ("H", 2), "u1": ("B", 1)}
 
 
 def decode_number(value: float | str) -> float:
@@ -28,16 +28,6 @@ def decode_array(encoded: Any) -> list[Any]:
     data = base64.b64decode(text)
     code, size = _BYTE_CODES[kind]
     return list(struct.unpack(f"<{len(data) // size}{code}", data))
-
-
-def decode_fixed(encoded: Any) -> list[Any]:
-    """Return fixed-point numbers of a few bytes each, or doubles."""
-    if not isinstance(encoded, dict) or "places" not in encoded:
-        return decode_array(encoded)
-    low, step, size = float(encoded["low"]), float(encoded["step"]), encoded["size"]
-    parts = bytes(decode_array(encoded["places"]))
-    starts = range(0, len(parts), size)
-    return [low + step * int.from_bytes(parts[start : start + size], "little") for start in starts]
 
 
 def zeros(size: int) -> list[float]:
@@ -256,7 +246,7 @@ class LevelPlace:
     """Place of a cell among levels: 0 if missing, 1 if unknown, else 2 + the index of the level."""
 
     def __init__(self, column: Column, kind: str, encoded: list[Any]) -> None:
-        self.column, self.kind = column, kind
+        self.column, self.kind, self.size = column, kind, 2 + len(encoded)
         self.wanted = "number" if kind in ("integer", "flag") else kind
         self.places: dict[Any, int] = {}
         self.exact: dict[int, int] = {}
@@ -289,7 +279,7 @@ class CutPlace:
     """Place of a number between cuts: 0 if missing, else 1 + the number of cuts not above it."""
 
     def __init__(self, column: Column, cuts: list[float]) -> None:
-        self.column, self.cuts = column, cuts
+        self.column, self.cuts, self.size = column, cuts, 2 + len(cuts)
 
     def of(self, row: Row) -> int:
         """Return the place of the number of a row."""

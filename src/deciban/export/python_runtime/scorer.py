@@ -6,6 +6,7 @@ import json
 import math
 import os
 import sys
+from operator import getitem
 from typing import Any, Callable, Iterator, Mapping, NamedTuple
 
 from deciban.export.python_runtime.cells import (
@@ -16,7 +17,6 @@ from deciban.export.python_runtime.cells import (
     add_to,
     bad_cell,
     decode_array,
-    decode_fixed,
     decode_number,
     display_level,
     largest,
@@ -63,31 +63,64 @@ _CELL_PRIOR_WEIGHT = 1e-6
 
 
 class TableCorrections:
-    """Correction tables, and the share of each column in them."""
+    """Correction tables, and the share of each column in them.
+
+    The cells of a row in all tables are the bytes of one integer. Each column contributes its answers to the questions
+    of all tables at once, as the binary digits of these cells.
+    """
 
     def __init__(self, encoded: dict[str, Any], places: list[Any], classes: int) -> None:
         self.classes, self.places = classes, encoded["places"]
         self.depth, self.tests = decode_array(encoded["depth"]), decode_array(encoded["tests"])
-        self.contrasts, self.rows = decode_fixed(encoded["contrasts"]), decode_fixed(encoded["rows"])
+        self.contrasts, self.rows = decode_array(encoded["contrasts"]), decode_array(encoded["rows"])
+        self.unit = float(encoded["unit"])
         self.columns: list[Column] = [places[place].column for place in self.places]
+        self.starts = [0]  # first cell of each table
+        for depth in self.depth:
+            self.starts.append(self.starts[-1] + (1 << depth))
+        size = classes - 1
+        flat = [self.contrasts[c::size] for c in range(size)]
+        self.tables = [[one[a:b] for a, b in zip(self.starts, self.starts[1:])] for one in flat]
+        self.answers, self.digits = self.encode_questions([places[place].size for place in self.places])
 
-    def each_table(self, row: Row, unknown: list[bool]) -> Iterator[tuple[int, int, int, int, int]]:
-        """Yield for each table its first test, its first cell, its depth, the cell of the row, and its unknown digits.
+    def encode_questions(self, sizes: list[int]) -> tuple[list[list[int]], list[int]]:
+        """Return the answers of each place of each column, and the digits that each column determines."""
+        tables = len(self.depth)
+        changes = [
+            [bytearray(tables) for _ in range(size)] for size in sizes
+        ]  # digits that a place is the first to set
+        test = 0
+        for t, depth in enumerate(self.depth):
+            for bit in (1 << (depth - 1 - k) for k in range(depth)):
+                column, cut = self.tests[2 * test : 2 * test + 2]
+                if cut + 1 < sizes[column]:
+                    changes[column][max(cut + 1, 0)][t] |= bit
+                test += 1
+        answers = []
+        for own in changes:
+            answers.append([0])
+            for change in own:
+                answers[-1].append(answers[-1][-1] | int.from_bytes(change, "little"))
+        digits, test = [bytearray(tables) for _ in sizes], 0
+        for t, depth in enumerate(self.depth):
+            for bit in (1 << (depth - 1 - k) for k in range(depth)):
+                digits[self.tests[2 * test]][t] |= bit
+                test += 1
+        return [own[1:] for own in answers], [int.from_bytes(own, "little") for own in digits]
+
+    def cells(self, row: Row, unknown: list[bool]) -> tuple[bytes, bytes]:
+        """Return the cell of a row in each table, and its unknown digits; empty if there are none.
 
         unknown: flags of the model's columns without evidence.
         """
-        bins = [row.place(place) for place in self.places]
-        test = first = 0
-        for depth in self.depth:
-            cell = free = 0
-            for at in range(2 * test, 2 * (test + depth), 2):
-                place = self.tests[at]
-                gone = unknown[self.columns[place].number]
-                cell = 2 * cell + (not gone and bins[place] > self.tests[at + 1])
-                free = 2 * free + gone
-            yield test, first, depth, cell, free
-            test += depth
-            first += 1 << depth
+        found = free = 0
+        for place, column, answers, digits in zip(self.places, self.columns, self.answers, self.digits):
+            if unknown[column.number]:
+                free |= digits
+            else:
+                found |= answers[row.place(place)]
+        tables = len(self.depth)
+        return found.to_bytes(tables, "little"), free.to_bytes(tables, "little") if free else b""
 
     def center(self, sums: list[float]) -> list[float]:
         """Return class values with mean 0, from their differences to the first class."""
@@ -95,19 +128,21 @@ class TableCorrections:
         return [value - mean for value in [0.0, *sums]]
 
     def contrast(self, cell: int) -> list[float]:
-        """Return the differences of the classes to the first one in a cell."""
+        """Return the differences of the classes to the first one in a cell, in units."""
         size = self.classes - 1
         return self.contrasts[cell * size : (cell + 1) * size]
 
     def totals(self, row: Row, unknown: list[bool]) -> list[float]:
         """Return the correction of each class; tables are averaged over unknown columns."""
-        sums = zeros(self.classes - 1)
-        for _, first, depth, cell, free in self.each_table(row, unknown):
-            if free == 0:
-                add_to(sums, 1.0, self.contrast(first + cell))
-            elif free < (1 << depth) - 1:
-                add_to(sums, 1.0, self.mean(first + cell, free))
-        return self.center(sums)
+        cells, frees = self.cells(row, unknown)
+        sums = [float(sum(map(getitem, tables, cells))) for tables in self.tables]
+        for t, free in enumerate(frees):
+            if free:
+                cell = self.starts[t] + cells[t]
+                add_to(sums, -1.0, self.contrast(cell))
+                if free < (1 << self.depth[t]) - 1:
+                    add_to(sums, 1.0, self.mean(cell, free))
+        return self.center([self.unit * value for value in sums])
 
     def mean(self, cell: int, free: int) -> list[float]:
         """Return the mean of the cells that differ only in the free digits."""
@@ -160,10 +195,12 @@ class TableCorrections:
 
     def shares(self, row: Row, unknown: list[bool]) -> list[list[float]]:
         """Return the share of each corrected column."""
-        out = [zeros(self.classes - 1) for _ in self.columns]
-        for test, first, depth, cell, free in self.each_table(row, unknown):
-            self.add_shares(test, first, depth, cell, free, out)
-        return [self.center(sums) for sums in out]
+        out, test = [zeros(self.classes - 1) for _ in self.columns], 0
+        cells, frees = self.cells(row, unknown)
+        for t, depth in enumerate(self.depth):
+            self.add_shares(test, self.starts[t], depth, cells[t], frees[t] if frees else 0, out)
+            test += depth
+        return [self.center([self.unit * value for value in sums]) for sums in out]
 
 
 class Block:
@@ -279,8 +316,8 @@ class DecibanScorer:
 
     def __init__(self, model: dict[str, Any]) -> None:
         found = f"{model.get('format')} {model.get('version')}"
-        if found != "deciban model 1":
-            raise ValueError(f"unsupported format {found!r}, expected 'deciban model 1'; export the model again")
+        if found != "deciban model 2":
+            raise ValueError(f"unsupported format {found!r}, expected 'deciban model 2'; export the model again")
         read_label = _LABELS.get(model["classes"]["type"], lambda label: label)
         self.classes: list[Any] = [read_label(label) for label in model["classes"]["labels"]]
         size, sets = len(self.classes), model["sets"]

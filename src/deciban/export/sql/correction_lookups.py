@@ -141,7 +141,7 @@ def sum_corrections(cells: Cells, tables: CorrectionTables, enough: str | None) 
     if not depth:
         return [None, *(f"{cells.dialect.number(tables.unit * value)}" for value in contrasts[:, 0].sum(axis=0))]
     per_word = WORD_DIGITS // depth
-    asked = [dict.fromkeys(table[table[:, 0] >= 0, 0].tolist(), ()) for table in tests]
+    asked: list[Cuts] = [dict.fromkeys(table[table[:, 0] >= 0, 0].tolist(), ()) for table in tests]
     words = words_of([Digits(t, cuts, depth) for t, cuts in enumerate(asked)])
     order = [table.number for word in words for table in word]
     tests, contrasts, rows = tests[order], contrasts[order], tables.corrections.rows[order]
@@ -198,6 +198,12 @@ def _words(cells: Cells, places: dict[int, str], bits: dict[int, Integers]) -> l
         parts = [f"({cells.dialect.integers(some.tolist())})[{places[column]}]" for column, some in used.items()]
         words.append(cells.stages.name("a", total(parts or ["0"])))
     return words
+
+
+def _nested(rows: Sequence[Sequence[int]]) -> str:
+    """Return a list of lists in DuckDB."""
+    listed = (f"[{','.join(map(str, row))}]" for row in rows)
+    return f"CAST('[{','.join(listed)}]' AS INTEGER[][])"
 
 
 def _sum_lists(lists: Sequence[str]) -> str:
@@ -265,11 +271,11 @@ class PartialTables:
             f"'f': ({self.free}{digits}, 'e': ({e})[t + 1]}} FOR t IN range({tables}) "
             f"IF (({self.free}{digits}) <> 0] END",
         )
-        weight = f"(({w})[d.c + s] + {prior})"
-        some = "FOR s IN range(0, d.f + 1) IF (s & d.f) = s]"
-        mean = f"list_sum([{weight} * ({v})[d.c + s] {some}) / list_sum([{weight} {some})"
-        each = f"CASE WHEN d.f = d.e THEN 0 ELSE {mean} END - ({v})[d.c]"
-        return f"COALESCE(list_sum([{each} FOR d IN {marked}]), 0)"
+        subsets = [[s for s in range(f + 1) if s & f == s] for f in range(1 << self.depth)]
+        each = f"{{'w': ({w})[d.c + s] + {prior}, 'v': ({v})[d.c + s]}} FOR s IN ({_nested(subsets)})[d.f + 1]"
+        free = self.cells.stages.name("d", f"[{{'none': d.f = d.e, 'cells': [{each}]}} FOR d IN {marked}]")
+        mean = "list_sum([x.w * x.v FOR x IN d.cells]) / list_sum([x.w FOR x IN d.cells])"
+        return f"COALESCE(list_sum([CASE WHEN d.none THEN 0 ELSE {mean} END - d.cells[1].v FOR d IN {free}]), 0)"
 
     def _in_postgres(self, v: str, w: str, e: str, prior: str, shape: tuple[int, ...]) -> str:
         tables, cells = shape
@@ -281,14 +287,17 @@ class PartialTables:
             f"SELECT {cells} * t + 1 + CAST(({words}{digits} AS integer) AS c, CAST(({self.free}{digits} AS integer) "
             f"AS f, ({e})[t + 1] AS e FROM generate_series(0, {tables - 1}) AS t"
         )
-        weight = f"(({w})[d.c + s] + {prior})"
-        mean = (
-            f"SELECT sum({weight} * ({v})[d.c + s]) / sum({weight}) FROM generate_series(0, d.f) AS s "
+        each = (
+            f"SELECT s, ({w})[d.c + s] + {prior} AS w, ({v})[d.c + s] AS v FROM generate_series(0, d.f) AS s "
             f"WHERE (s & d.f) = s"
         )
-        each = f"CASE WHEN d.f = d.e THEN {self.cells.dialect.number(0.0)} ELSE ({mean}) END - ({v})[d.c]"
-        found = f"SELECT COALESCE(sum({each}), 0) FROM ({marked}) AS d WHERE d.f <> 0"
-        return f"CASE WHEN {self.complete} THEN {self.cells.dialect.number(0.0)} ELSE ({found}) END"
+        zero = self.cells.dialect.number(0.0)
+        mean = f"CASE WHEN d.f = d.e THEN {zero} ELSE sum(x.w * x.v) / sum(x.w) END - sum(x.v) FILTER (WHERE x.s = 0)"
+        found = (
+            f"SELECT COALESCE(sum(m.difference), {zero}) FROM ({marked}) AS d, "
+            f"LATERAL (SELECT {mean} AS difference FROM ({each}) AS x) AS m WHERE d.f <> 0"
+        )
+        return f"CASE WHEN {self.complete} THEN {zero} ELSE ({found}) END"
 
     def _in_spark(self, v: str, w: str, e: str, prior: str, shape: tuple[int, ...]) -> str:
         tables, cells = shape

@@ -269,7 +269,7 @@ def _eliminate_columns(
         if not cells.dialect.packs:
             return dict(zip(state, cells.stages.names(prefix, list(state.values())), strict=True))
         source = f" FROM ({query} OFFSET 0) AS s" if query else ""
-        query = f"SELECT ARRAY[{', '.join(state.values())}] AS y{source}"
+        query = f"SELECT ARRAY[{','.join(state.values())}] AS y{source}"
         return {key: f"y[{k + cells.first}]" for k, key in enumerate(state)}
 
     left = {
@@ -290,7 +290,7 @@ def _eliminate_columns(
         sums = {(-1, c): f"{known[-1, c]} + {known[size + c, b]} * {known[size + c, b]} / {pivot}" for c in members}
         sums[-1, -1] = f"{known[-1, -1]} + ln({pivot})"
         apart, left = (
-            {(a, k): f"{known[a, k]} - {known[a, b]} * {known[k, b]} / {pivot}" for a, k in some if k > b}
+            {(a, k): f"{known[a, k]}-{known[a, b]}*{known[k, b]}/{pivot}" for a, k in some if k > b}
             for some in (apart, left)
         )
     known = names("t", sums)
@@ -328,8 +328,8 @@ def _eliminate_lists(
         last = [f"{left}[{size - b + 1 + k}][1]" for k in range(len(members))]
         log_pivots = name("t", f"{log_pivots} + ln({pivot})")
         squares = [name("t", f"{some} + {z} * {z} / {pivot}") for some, z in zip(squares, last, strict=True)]
-        both = f"list_zip(r[2:], {left}[1][2:])"
-        left = name("y", f"[[x[1] - r[1] * x[2] / {pivot} FOR x IN {both}] FOR r IN {left}[2:]]")
+        ratios = name("y", f"[x / {pivot} FOR x IN {left}[1][2:]]")
+        left = name("y", f"[[x[1] - r[1] * x[2] FOR x IN list_zip(r[2:], {ratios})] FOR r IN {left}[2:]]")
     return log_pivots, squares
 
 
