@@ -126,7 +126,7 @@ class BinningSettings:
     columns_at_once: int = 256
     min_bins: int = 16
     max_bins: int = 126
-    rows_per_bin: float = 64.0
+    rows_per_bin: float = 16.0
 
 
 @dataclass(frozen=True)
