@@ -124,8 +124,11 @@ class Categorical(ColumnFamily):
 
     @classmethod
     def candidates_for(cls, summary: NumericSummary) -> list[Self]:
-        few = summary.values.size <= min(30, summary.rows / 4)
-        return [cls(alpha=alpha) for alpha in (0.5, 1.0)] if few else []
+        size = summary.values.size
+        if size > min(30, summary.rows / 4):
+            return []
+        shared = [cls(alpha=alpha, proportional=True) for alpha in PROPORTIONAL_ALPHAS[1:3]]
+        return [*(cls(alpha=alpha) for alpha in (0.5, 1.0)), *(shared if size > MAX_FEW_VALUES else ())]
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
         return batch.values(columns)

@@ -46,3 +46,19 @@ def test_proportional_smoothing_is_tried_for_many_values(values: int, tried: set
     assert found[0] == Categorical(unseen="smooth")
     assert {family.alpha for family in found if family.proportional} == tried
     assert all(family.unseen == "smooth" for family in found)
+
+
+@pytest.mark.parametrize(
+    ("values", "tried"),
+    [
+        (12, {(0.5, False), (1.0, False)}),
+        (13, {(0.5, False), (1.0, False), (8.0, True), (32.0, True)}),
+        (30, {(0.5, False), (1.0, False), (8.0, True), (32.0, True)}),
+        (31, set()),
+    ],
+)
+def test_numeric_codes_are_tried_as_categories(values: int, tried: set[tuple[float, bool]]) -> None:
+    cells, labels = pa.array(np.arange(200) % values * 10 + 7), (np.arange(200) % 2).astype(np.int32)
+    rows = Rows.of(open_table(pa.table({"x": cells})), labels, None, 2, 1000)
+    found = [family for family in list_candidates(Gaussian(), rows, 0) if isinstance(family, Categorical)]
+    assert {(family.alpha, family.proportional) for family in found} == tried
