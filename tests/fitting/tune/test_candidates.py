@@ -17,7 +17,7 @@ SECONDS = 3600 + 60 * np.random.default_rng(0).integers(0, 600, 200)
 def _tried(cells: pa.Array) -> set[type]:
     labels = (np.arange(200) % 2).astype(np.int32)
     rows = Rows.of(open_table(pa.table({"x": cells})), labels, None, 2, 1000)
-    return {type(family) for family in list_candidates(Gaussian(), summarize_numbers(rows, [0])[0])}
+    return {type(family) for family in list_candidates(Gaussian(), summarize_numbers(rows, [0])[0], 0)}
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,7 @@ def test_whole_numbers_may_be_counts() -> None:
 
 @pytest.mark.parametrize(("values", "tried"), [(12, set()), (13, {2.0, 8.0, 32.0, 128.0})])
 def test_proportional_smoothing_is_tried_for_many_values(values: int, tried: set[float]) -> None:
-    cells, labels = pa.array([f"v{k % values}" for k in range(200)]), (np.arange(200) % 2).astype(np.int32)
-    rows = Rows.of(open_table(pa.table({"x": cells})), labels, None, 2, 1000)
-    found = list_candidates(Categorical(unseen="smooth"), rows, 0)
+    found = list_candidates(Categorical(unseen="smooth"), None, values)
     assert found[0] == Categorical(unseen="smooth")
     assert {family.alpha for family in found if family.proportional} == tried
     assert all(family.unseen == "smooth" for family in found)
@@ -60,5 +58,6 @@ def test_proportional_smoothing_is_tried_for_many_values(values: int, tried: set
 def test_numeric_codes_are_tried_as_categories(values: int, tried: set[tuple[float, bool]]) -> None:
     cells, labels = pa.array(np.arange(200) % values * 10 + 7), (np.arange(200) % 2).astype(np.int32)
     rows = Rows.of(open_table(pa.table({"x": cells})), labels, None, 2, 1000)
-    found = [family for family in list_candidates(Gaussian(), rows, 0) if isinstance(family, Categorical)]
+    numbers = summarize_numbers(rows, [0])[0]
+    found = [family for family in list_candidates(Gaussian(), numbers, values) if isinstance(family, Categorical)]
     assert {(family.alpha, family.proportional) for family in found} == tried

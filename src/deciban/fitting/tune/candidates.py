@@ -39,7 +39,9 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
         inferred = [] if group.family.joint else group.inferred_columns
         inferred_as.update(dict.fromkeys(inferred, group.family))
         for column in inferred:
-            for family in list_candidates(group.family, summaries.get(column)):
+            numbers = summaries.get(column)
+            distinct = len(encode_levels(rows.table, column)[1]) if numbers is None else numbers.values.size
+            for family in list_candidates(group.family, numbers, distinct):
                 options.setdefault(family, []).append(column)
         if rest := tuple(k for k, column in enumerate(group.columns) if column not in inferred):
             kept.append(group.subset(rest))
@@ -75,15 +77,17 @@ def _add_note(reason: Reason, base: Schema, column: int) -> Reason:
     return reason if meant is None else replace(reason, text=f"{reason.text}, {meant}")
 
 
-def list_candidates(family: Family, numbers: NumericSummary | None) -> list[Family]:
-    """Return the families that may suit a column, the inferred one first; numbers: the summary of a numeric column."""
+def list_candidates(family: Family, numbers: NumericSummary | None, distinct: int) -> list[Family]:
+    """Return the families that may suit a column, the inferred one first.
+
+    numbers: the summary of a numeric column. distinct: number of distinct values.
+    """
     if numbers is not None and numbers.values.size < 2:
         return [family]
     others = (
         [other for kind in list_families() for other in kind.candidates_for(numbers)] if numbers is not None else []
     )
-    values = len(encode_levels(rows.table, column)[1]) if numbers is None else numbers.values.size
-    return list(dict.fromkeys(family.alternatives(numbers, others, values)))
+    return list(dict.fromkeys(family.alternatives(numbers, others, distinct)))
 
 
 def _list_numeric_columns(rows: Rows, base: Schema) -> list[int]:
