@@ -19,7 +19,7 @@ from deciban.fitting.tune.rows import Rows, assign_folds, score_without_each
 from deciban.fitting.tune.weights import center, learn_weights
 from deciban.model.corrections import Bins, Corrections
 from deciban.model.fitted import Fitted
-from deciban.model.model import Evidence, Model, log_normalize
+from deciban.model.model import Evidence, Model, log_normalize, raise_to_limit
 from deciban.schema.schema import Schema
 from deciban.scoring.predict import align_rows
 from deciban.scoring.simulate import sample_rows
@@ -268,7 +268,7 @@ def _drop_each_column(model: Model, table: Table, evidence: Evidence, amounts: F
             counted_still = ~rest_known.unknown[:, [column]]  # a missing cell that was evidence in training
             joint += rest_known.bias - np.where(counted_still, model.partial.offsets[column], 0.0)
             joint *= rest_known.scale[:, None]
-        yield np.where(barred > 0, -np.inf, joint + evidence.log_prior)
+        yield raise_to_limit(np.where(barred > 0, -np.inf, joint), model.limit) + evidence.log_prior
 
 
 def _read_bins(corrections: Corrections | None, table: Table, amounts: Floats | None) -> Bins | None:

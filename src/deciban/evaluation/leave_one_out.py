@@ -254,7 +254,7 @@ def leave_one_out(
         known, bias = model.adjust_for_missing(table.slice(*span)), model.bias
         if known is not None:
             values, bias = known.scale[:, None, None] * values, known.scale[:, None] * known.bias
-        evidence = Evidence(names, model.classes, values, block_weights, bias, priors[here], capped)
+        evidence = Evidence(names, model.classes, values, block_weights, bias, priors[here], capped, model.limit)
         joint = evidence.log_joint
         if np.isnan(joint).any():
             raise _not_learned()

@@ -1,6 +1,6 @@
 """Calculation behind a prediction: the sum of evidence for one class against another, and the textbook product.
 
-`Term` is a term of the sum (prior, bias, a column or a block). `format_sum` prints the sum, `format_calculation` prints
+`Term` is a term of the sum (prior, bias, limit, a column or a block). `format_sum` prints the sum, `format_calculation` prints
 prior, likelihoods, joint and posterior.
 """
 
@@ -31,7 +31,7 @@ class Term:
     """Evidence of a column, a block or the prior for one class against another, in nats.
 
     label: text for people. fields: plain data for programs. parts: summands of the evidence of a column, else empty.
-    is_start: True for the prior and the bias.
+    is_start: True for the prior, the bias and the limit.
     """
 
     label: str
@@ -56,10 +56,14 @@ def sort_terms(terms: Sequence[Term]) -> list[Term]:
 
 
 def make_start_terms(starts: dict[str, Floats], key: str, best: int, other: int, **no_cells: Any) -> list[Term]:
-    """Return terms for the prior and the bias."""
+    """Return terms for the prior, the bias and the limit; only the prior if they are 0."""
     with np.errstate(invalid="ignore"):
         differences = [(name, float(values[best] - values[other])) for name, values in starts.items()]
-    return [Term(name, nats, {key: name, **no_cells}, is_start=True) for name, nats in differences]
+    return [
+        Term(name, nats, {key: name, **no_cells}, is_start=True)
+        for name, nats in differences
+        if nats != 0.0 or name == "prior"
+    ]
 
 
 def make_block_terms(
@@ -69,9 +73,7 @@ def make_block_terms(
     values, weights = evidence.values[row], evidence.weights
     with np.errstate(invalid="ignore"):
         each = np.where(weights > 0.0, weights * values[:, best] - weights * values[:, other], 0.0)
-    starts = {"prior": evidence.row_log_prior(row)}
-    if evidence.row_bias(row).any():
-        starts["bias"] = evidence.row_bias(row)
+    starts = {"prior": evidence.row_log_prior(row), "bias": evidence.row_bias(row), "limit": evidence.raised[row]}
     terms = make_start_terms(starts, "block", best, other, columns=[], values=[], weight=1.0)
     for b, (block, label) in enumerate(zip(blocks, label_blocks(blocks, cells), strict=True)):
         fields = {**block.to_dict(cells), "weight": float(evidence.weights[b])}
@@ -89,7 +91,8 @@ def make_column_terms(
     model: Model, evidence: Evidence, columns: ColumnEvidence, row: int, cells: list[Any], best: int, other: int
 ) -> list[Term]:
     """Return a term for each column, except unused columns and word counts of 0."""
-    terms = make_start_terms({"prior": evidence.row_log_prior(row)}, "term", best, other, column=None, value=None)
+    starts = {"prior": evidence.row_log_prior(row), "limit": evidence.raised[row]}
+    terms = make_start_terms(starts, "term", best, other, column=None, value=None)
     with np.errstate(invalid="ignore"):
         parts = [
             (part[row, :, best] - part[row, :, other]).tolist()
@@ -107,7 +110,7 @@ def make_column_terms(
 
 
 def roll_up(terms: Sequence[Term], max_terms: int) -> list[tuple[str, float]]:
-    """Return the label and the decibans of prior, bias and the largest terms, and the sum of the other terms."""
+    """Return the label and the decibans of prior, bias, limit and the largest terms, and the sum of the other terms."""
     start = [term for term in terms if term.is_start]
     others = [term for term in terms if not term.is_start and term.nats != 0.0]
     shown = others if len(others) == max_terms + 1 else others[:max_terms]  # a single other term is shown itself
@@ -249,12 +252,11 @@ def _format_remark(block: dict[str, Any]) -> str:
 
 
 def _format_product(steps: dict[str, Any], names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the last lines: bias, corrections, joint and posterior."""
+    """Return the last lines: bias, corrections, limit, joint and posterior."""
     lines: list[tuple[str, ...]] = []
-    if any(steps["log_bias"].values()):
-        lines.append(("bias", *(f"× {_format_number(steps['log_bias'][name])}" for name in names)))
-    if any(steps["log_correction"].values()):
-        lines.append(("corrections", *(f"× {_format_number(steps['log_correction'][name])}" for name in names)))
+    for label, key in (("bias", "log_bias"), ("corrections", "log_correction"), ("limit", "log_limit")):
+        if any(steps[key].values()):
+            lines.append((label, *(f"× {_format_number(steps[key][name])}" for name in names)))
     lines.append(("joint", *(_format_number(steps["log_joint"][name]) for name in names)))
     return [*lines, ("posterior", *(format_digits(steps["posterior"][name]) for name in names))]
 

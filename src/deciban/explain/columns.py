@@ -12,7 +12,7 @@ from deciban.errors import Argument, UsageError
 from deciban.families import Family
 from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settle
 from deciban.model.batches import row_ranges
-from deciban.model.model import Evidence, Model, log_normalize
+from deciban.model.model import Evidence, Model, log_normalize, measure_raised, raise_to_limit
 from deciban.model.partial_rows import MissingAdjustment
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.cells import is_text
@@ -73,8 +73,8 @@ MAX_NUMBERS_HELD = 1 << 22
 class ColumnEvidence:
     """Evidence of each column for each class of each row: the terms of the log joint.
 
-    log joint = log prior + sum of the values over columns. `BayesClassifier.evidence(X, by="column")` returns it.
-    Values are in nats and include weights and the cap.
+    log joint = log prior + sum of the values over columns + raised. `BayesClassifier.evidence(X, by="column")` returns
+    it. Values are in nats and include weights and the cap.
 
     Parameters
     ----------
@@ -92,6 +92,15 @@ class ColumnEvidence:
         Log prior of each class.
     sharing_rules : dict of str to str
         Rule by which the evidence of each joint block is shared among its columns.
+    limit : float, default=inf
+        Maximum total evidence for a class against another, in nats.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_columns, n_classes)
+        own + joint + correction.
+    raised : ndarray of shape (n_rows, n_classes)
+        What is added to a class that is further below the best one than the limit; mostly 0.
 
     See Also
     --------
@@ -118,6 +127,7 @@ class ColumnEvidence:
     correction: Floats
     log_prior: Floats
     sharing_rules: dict[str, str]
+    limit: float = np.inf
 
     @property
     def values(self) -> Floats:
@@ -126,8 +136,13 @@ class ColumnEvidence:
 
     @property
     def log_joint(self) -> Floats:
-        """Log joint of each row and class: log prior plus the sum of the values."""
-        return np.asarray(self.values.sum(axis=1) + self.log_prior)
+        """Log joint of each row and class: log prior plus the sum of the values, raised to the limit."""
+        return np.asarray(raise_to_limit(self.values.sum(axis=1), self.limit) + self.log_prior)
+
+    @property
+    def raised(self) -> Floats:
+        """What is added to a class that is further below the best one than the limit, row by class."""
+        return measure_raised(self.values.sum(axis=1), self.limit)
 
     @property
     def log_posterior(self) -> Floats:
@@ -162,7 +177,8 @@ def compute_column_evidence(model: Model, table: Table, evidence: Evidence) -> C
         blocks = len(model.schema.block_names)
         places = [one.column for one in model.corrections.columns]
         correction[:, places] = _share_corrections(model, table, evidence.values[:, blocks:], known)
-    return ColumnEvidence(model.schema.column_names, model.classes, own, joint, correction, evidence.log_prior, rules)
+    start, names = evidence.log_prior, model.schema.column_names
+    return ColumnEvidence(names, model.classes, own, joint, correction, start, rules, evidence.limit)
 
 
 def _share_out(
@@ -269,7 +285,7 @@ def truncate_label(label: str, max_width: int) -> str:
 def explain_as_columns(model: Model, table: Table) -> dict[str, Any]:
     """Return the explanation of each row as columns: predicted class, second best, log-odds, and evidence by column.
 
-    The evidence of the prior and the columns sums to the log-odds. NaN if the row is impossible in every class, or
+    The evidence of the prior, the columns and, if the model has one, the limit sums to the log-odds. NaN if the row is impossible in every class, or
     there is only one class. The table must have the columns of the model, in its order.
     """
     evidence = model.evidence(table)
@@ -288,6 +304,8 @@ def explain_as_columns(model: Model, table: Table) -> dict[str, Any]:
     labels, values = model.classes, columns.values
     found = {"predicted": labels[best], "against": labels[other], "decibans": decibans(evidence.log_joint)}
     found[evidence_column("prior")] = decibans(start)
+    if evidence.limit < np.inf:
+        found[evidence_column("limit")] = decibans(evidence.raised)
     for k, column in enumerate(columns.columns):
         name = evidence_column(column)
         found[f"{name}_" if name in found else name] = decibans(values[:, k])  # a column may be called prior

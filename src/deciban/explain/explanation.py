@@ -192,7 +192,8 @@ class Explanation:
         Returns
         -------
         dict
-            ``prior``, ``blocks``, ``log_bias``, ``log_correction``, ``log_joint`` and ``posterior``, by class.
+            ``prior``, ``blocks``, ``log_bias``, ``log_correction``, ``log_limit``, ``log_joint`` and ``posterior``, by
+            class.
         """
         evidence = self.evidence
         names = [format_class(label) for label in evidence.classes]
@@ -231,6 +232,7 @@ class Explanation:
             "blocks": blocks,
             "log_bias": by_class(evidence.row_bias(row)),
             "log_correction": by_class(evidence.values[row, len(self._blocks) :].sum(axis=0)),
+            "log_limit": by_class(evidence.raised[row]),
             "log_joint": by_class(self._log_joint[row]),
             "posterior": by_class(np.exp(self._log_posterior[row])),
         }
@@ -270,8 +272,8 @@ class Explanation:
         -------
         dict
             ``predicted`` and ``against`` are the two most probable classes, ``posterior`` the probability of each
-            class. ``evidence`` lists the terms of the sum, largest first: the prior, the bias (if any), and each
-            column with its ``value`` and its evidence in ``decibans`` and ``nats``; ``own``, ``joint`` (its share of
+            class. ``evidence`` lists the terms of the sum, largest first: the prior, the bias and the limit (if any),
+            and each column with its ``value`` and its evidence in ``decibans`` and ``nats``; ``own``, ``joint`` (its share of
             joint blocks) and ``correction`` are the parts, in decibans. By block, each term has the columns of the
             block, their values and its weight. ``sum`` is the sum of the decibans. ``words`` holds the evidence of
             each word of a text. ``sharing_rules`` gives the rule by which each joint block is shared among its columns.

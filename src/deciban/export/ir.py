@@ -101,6 +101,7 @@ class CorrectionTables:
 class TermModel:
     """Model as terms: log joint = log prior + scale * (bias + sum of the blocks + corrections).
 
+    What is added to the log prior is raised to `limit` below that of the best class, unless it is -inf.
     columns: by index in the schema; in the folded form only those that are read. partial: bias and scale, depending on
     the known columns; None for no bias and a scale of 1. presence: places that show whether a cell is missing, for the
     columns where this matters; only in the folded form. If every class has probability 0, the posterior is the prior.
@@ -115,6 +116,7 @@ class TermModel:
     refusals: tuple[Refusal, ...]
     partial: PartialRows | None
     presence: dict[int, CellPlace]
+    limit: float
 
     @cached_property
     def places(self) -> tuple[CellPlace, ...]:

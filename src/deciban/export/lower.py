@@ -105,6 +105,7 @@ def lower_model(fitted: Fitted | Model) -> TermModel:
         tuple(dict.fromkeys(refusals)),
         model.partial,
         {},
+        float(model.limit),
     )
 
 

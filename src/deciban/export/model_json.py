@@ -104,6 +104,7 @@ class _Writer:
             "version": JSON_VERSION,
             "classes": classes_as_json(model.classes),
             "log_prior": [number(value) for value in model.log_prior.tolist()],
+            "limit": number(model.limit),
             "partial": None if partial is None else _partial(partial),
             "columns": [self._column(column) for column in model.columns.values()],
             "blocks": [self._block(block) for block in model.blocks],

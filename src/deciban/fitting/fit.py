@@ -14,7 +14,7 @@ import numpy as np
 
 from deciban.errors import Argument, DataError, UsageError, warn_user
 from deciban.fitting.sql_counts.pushdown import count_in_engine
-from deciban.fitting.tune.boosting import add_cap, learn_corrections, limit_correction_rows, may_correct
+from deciban.fitting.tune.boosting import bound_evidence, learn_corrections, limit_correction_rows, may_correct
 from deciban.fitting.tune.partial import learn_partial_rows
 from deciban.fitting.tune.propose import Proposal, propose, reweigh
 from deciban.fitting.tune.rows import Rows, find_copies
@@ -298,7 +298,7 @@ def complete_tuning(
     Corrections are learned from as many examples as time allows. rows: those that the weights were learned from; with
     their evidence if they are all examples.
     """
-    classes, tuning = counts.classes.size, add_cap(tuning, counts) if settings.tune == "auto" else tuning
+    classes, tuning = counts.classes.size, bound_evidence(tuning, counts) if settings.tune == "auto" else tuning
     if settings.tune != "auto" or not may_correct(tuning, classes):
         return learn_partial_rows(tuning, counts, replace(rows, threads=settings.threads), learned)
     if rows.evidence is None:

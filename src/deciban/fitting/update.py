@@ -91,7 +91,7 @@ def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, already
         )
         tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
         table = fitted.counts.schema.table_as_learned(rows.table)
-        tuning = replace(tuning, corrections=None, cap=np.inf, partial=None)
+        tuning = replace(tuning, corrections=None, cap=np.inf, limit=np.inf, partial=None)
         tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, already_learned)
         tuning = complete_tuning(tuning, fitted.counts, used, everything, fitted.settings, already_learned)
     return replace(fitted, tuning=tuning)

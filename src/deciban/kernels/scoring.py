@@ -491,6 +491,18 @@ def limit_blocks(weighted: Array, cap: float, vast: float, uncapped: Array, beyo
 
 
 @compile_kernel
+def raise_to_limit(total: Array, limit: float) -> None:
+    """Raise the evidence total[row, class] of each class to `limit` below the best one; -inf stays."""
+    for i in range(total.shape[0]):
+        top = total[i, 0]
+        for c in range(1, total.shape[1]):
+            top = total[i, c] if total[i, c] > top else top
+        for c in range(total.shape[1]):
+            if -np.inf < total[i, c] < top - limit:
+                total[i, c] = top - limit
+
+
+@compile_kernel
 def normalize(log_joint: Array, log_prior: Array, logarithm: bool, posterior: Array, log_density: Array) -> None:
     """Fill the posterior (or its logarithm) and the log density of each row.
 

@@ -132,9 +132,9 @@ class Form:
 def form_of(model: Model, quadratic: bool) -> Form:
     """Return the linear (or quadratic) form of a model; raise a UsageError if it has none."""
     terms = {p: found for p in range(len(model.schema.groups)) if (found := _group_terms(model, p, quadratic))}
-    if model.corrections is not None or model.cap < np.inf:
+    if model.corrections is not None or min(model.cap, model.limit) < np.inf:
         raise UsageError(
-            "a model with corrections or capped evidence has no linear or quadratic form",
+            "a model with corrections or limited evidence has no linear or quadratic form",
             remedy=("fit with ", Argument("tune", "weights"), ", or ", Argument("tune", None), " for plain Bayes"),
         )
     every = [term.expand() for some in terms.values() for term in some]

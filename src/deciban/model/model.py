@@ -54,6 +54,21 @@ def most_probable(log_joint: Floats, log_prior: Floats) -> Integers:
     return np.where(impossible, log_prior.argmax(), best)
 
 
+def raise_to_limit(total: Floats, limit: float) -> Floats:
+    """Raise the total evidence (row by class) to the limit below the best class, in place, and return it.
+
+    A class of probability 0 keeps it.
+    """
+    if limit < np.inf:
+        kernels.scoring.raise_to_limit(total, limit)
+    return total
+
+
+def measure_raised(total: Floats, limit: float) -> Floats:
+    """Return what the limit adds to the total evidence, row by class."""
+    return np.subtract(raise_to_limit(total.copy(), limit), total, out=np.zeros_like(total), where=total > -np.inf)
+
+
 # Up to this many scores, NumPy finds the most probable classes in less time than it takes to load a compiled kernel.
 MAX_UNCOMPILED_SCORES = 1 << 15
 
@@ -67,7 +82,8 @@ class Model:
 
     log joint = log prior + bias + sum over blocks of weight * evidence + corrections. Plain Bayes has weights of 1,
     biases of 0 and no corrections. In a row with missing cells, a tuned model uses the bias of the known columns,
-    averages the corrections over the others, and multiplies everything except the log prior by a scale.
+    averages the corrections over the others, and multiplies everything except the log prior by a scale. If what is
+    then added to the log prior of a class is more than the limit below that of the best class, it is raised to it.
 
     `BayesClassifier.model_` holds the model of a fitted classifier. The methods of the classifier accept any table.
 
@@ -90,6 +106,9 @@ class Model:
     partial : PartialRows, default=None
         Bias of each class, column by column, and the scale of rows with missing cells. None: no bias, and missing
         cells are ignored.
+    limit : float, default=inf
+        Maximum total evidence (all but the log prior) for any class against another, in nats. A class of probability 0
+        keeps it.
 
     Attributes
     ----------
@@ -123,6 +142,7 @@ class Model:
     corrections: Corrections | None = None
     cap: float = np.inf
     partial: PartialRows | None = None
+    limit: float = np.inf
 
     def __repr__(self) -> str:
         classes = count_noun(self.classes.size, "class")
@@ -169,19 +189,21 @@ class Model:
         """
         known = self.adjust_for_missing(table)
         out = np.empty((table.rows, 1, self.classes.size))
-        out[:, 0] = self.log_prior if self.partial is None else self.bias if known is None else known.bias
+        apart = self.partial is not None or self.limit < np.inf  # the log prior is added last
+        out[:, 0] = self.log_prior if not apart else self.bias if known is None else known.bias
         if self.cap == np.inf:
             self._score(table, first_row, self._part_weights, self.schema.shared_slots, full, out)
         else:
-            apart = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
-            self._score(table, first_row, self._part_weights, self.schema.block_slots, full, apart)
-            self._limit(apart, self.cap, out[:, 0])
+            blocks = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
+            self._score(table, first_row, self._part_weights, self.schema.block_slots, full, blocks)
+            self._cap(blocks, self.cap, out[:, 0])
         if self.corrections is not None:
             self.corrections.add_to(self._bins(table, first_row), out[:, 0], self.unknown_corrected_cells(known))
         joint = out[:, 0]
         if known is not None:
             joint *= known.scale[:, None]
-        if self.partial is not None:
+        if apart:
+            raise_to_limit(joint, self.limit)
             joint += self.log_prior
         return joint
 
@@ -228,10 +250,10 @@ class Model:
         ndarray of shape (n_rows, n_blocks, n_classes)
         """
         if cap < np.inf:
-            self._limit(weighted, cap, np.zeros(weighted.shape[::2]))
+            self._cap(weighted, cap, np.zeros(weighted.shape[::2]))
         return weighted
 
-    def _limit(self, weighted: Floats, cap: float, total: Floats) -> Flags:
+    def _cap(self, weighted: Floats, cap: float, total: Floats) -> Flags:
         """Limit the evidence in place and add it to `total`; return the flags of limited blocks, row by block.
 
         A block is also limited if its evidence is so large for every class that other blocks would be rounded away.
@@ -277,18 +299,19 @@ class Model:
         known, bias = self.adjust_for_missing(table), self.bias
         if known is not None:
             values, bias = known.scale[:, None, None] * values, known.scale[:, None] * known.bias
-        plain = Evidence(self.schema.block_names, self.classes, values, self.weights, bias, self.log_prior, capped)
+        names, prior = self.schema.block_names, self.log_prior
+        plain = Evidence(names, self.classes, values, self.weights, bias, prior, capped, self.limit)
         if self.corrections is None:
             return plain
         shares = self.corrections.shares(self._bins(table, first_row), self.unknown_corrected_cells(known))
         if known is not None:
             shares *= known.scale[:, None, None]
-        names = tuple(f"correction of {self.schema.column_name(one.column)}" for one in self.corrections.columns)
+        more = tuple(f"correction of {self.schema.column_name(one.column)}" for one in self.corrections.columns)
         return replace(
             plain,
-            blocks=(*self.schema.block_names, *names),
+            blocks=(*names, *more),
             values=np.concatenate([values, shares], axis=1),
-            weights=np.concatenate([self.weights, np.ones(len(names))]),
+            weights=np.concatenate([self.weights, np.ones(len(more))]),
         )
 
     def cap_evidence(self, values: Floats) -> tuple[Floats, Flags | None]:
@@ -308,7 +331,7 @@ class Model:
         if self.cap == np.inf:
             return values, None
         limited = self._weights_above_0 * values
-        beyond = self._limit(limited, self.cap, np.zeros(values.shape[::2]))
+        beyond = self._cap(limited, self.cap, np.zeros(values.shape[::2]))
         return np.where(beyond[:, :, None], limited / self._weights_above_0, values), beyond
 
     @cached_property
@@ -405,7 +428,7 @@ class Model:
 class Evidence:
     """Evidence of each row, block and class: log P(block | class).
 
-    log joint = log prior + bias + sum over blocks of weight * value. Returned by `BayesClassifier.evidence`.
+    log joint = log prior + bias + sum over blocks of weight * value + raised. Returned by `BayesClassifier.evidence`.
 
     Parameters
     ----------
@@ -427,11 +450,16 @@ class Evidence:
     capped : ndarray of shape (n_rows, n_blocks), default=None
         True where the evidence of a block exceeds the cap of a tuned model. Its values are then relative to the best
         class and limited to the cap. None without a cap.
+    limit : float, default=inf
+        Maximum total evidence for a class against another, in nats. A tuned model has one: no more than the rows it
+        learned can support.
 
     Attributes
     ----------
     weighted : ndarray of shape (n_rows, n_blocks, n_classes)
         weight * value.
+    raised : ndarray of shape (n_rows, n_classes)
+        What is added to a class that is further below the best one than the limit; mostly 0.
     log_joint, log_posterior : ndarray of shape (n_rows, n_classes)
         The sum, and the normalized sum.
     impossible : ndarray of shape (n_rows,)
@@ -462,6 +490,7 @@ class Evidence:
     bias: Floats
     log_prior: Floats
     capped: Flags | None = None
+    limit: float = np.inf
 
     @property
     def weighted(self) -> Floats:
@@ -514,12 +543,22 @@ class Evidence:
         return self.bias if self.bias.ndim == 1 else self.bias[row]
 
     @property
-    def log_joint(self) -> Floats:
-        """Log prior + bias + sum of the weighted evidence, row by class."""
-        joint: Floats = np.broadcast_to(self.log_prior + self.bias, self.values.shape[::2]).copy()
+    def _total(self) -> Floats:
+        """Bias + sum of the weighted evidence, row by class, before the limit."""
+        total: Floats = np.broadcast_to(self.bias, self.values.shape[::2]).copy()
         for b in np.flatnonzero(self.weights):
-            joint += self.weights[b] * self.values[:, b]
-        return joint
+            total += self.weights[b] * self.values[:, b]
+        return total
+
+    @property
+    def log_joint(self) -> Floats:
+        """Log prior + bias + sum of the weighted evidence + raised, row by class."""
+        return np.asarray(raise_to_limit(self._total, self.limit) + self.log_prior)
+
+    @cached_property
+    def raised(self) -> Floats:
+        """What is added to a class that is further below the best one than the limit, row by class."""
+        return measure_raised(self._total, self.limit)
 
     @property
     def log_posterior(self) -> Floats:

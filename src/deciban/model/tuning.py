@@ -76,6 +76,8 @@ class Tuning:
         Correction tables added to the sum of the evidence.
     cap : float
         Maximum weighted evidence of a block for or against any class, in nats. Texts are not capped.
+    limit : float
+        Maximum total evidence for any class against another, in nats.
     partial : PartialRows or None
         Parameters for rows with missing cells. None if they were not learned: the bias is then split evenly.
     """
@@ -91,6 +93,7 @@ class Tuning:
     log_loss: float | None = None
     corrections: Corrections | None = None
     cap: float = np.inf
+    limit: float = np.inf
     copies: int = 0
     partial: PartialRows | None = None
 
@@ -131,7 +134,7 @@ class Tuning:
         """Return the model estimated from these counts."""
         scored = counts.select_schema(self.schema)
         model = estimate(scored, log_prior, weights=self.weights)
-        return replace(model, cap=self.cap, corrections=self.corrections, partial=self.scored_partial)
+        return replace(model, cap=self.cap, limit=self.limit, corrections=self.corrections, partial=self.scored_partial)
 
     @property
     def described_schema(self) -> Schema:

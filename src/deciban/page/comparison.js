@@ -12,9 +12,12 @@ export function changedCells(before, now) {
 
 // Subtract the terms of one sum from those of another.
 export function differences(now, before) {
-  const old = new Map(before.map((term) => [`${term.isStart}${term.name}`, term.value]));
-  return now.map(({ name, value, isStart }) => {
-    const change = value - (old.get(`${isStart}${name}`) ?? 0);
+  const keyOf = ({ name, isStart }) => `${isStart}${name}`;
+  const old = new Map(before.map((term) => [keyOf(term), term.value]));
+  const known = new Set(now.map(keyOf));
+  const gone = before.filter((term) => !known.has(keyOf(term))).map((term) => ({ ...term, value: 0 }));
+  return [...now, ...gone].map(({ name, value, isStart }) => {
+    const change = value - (old.get(keyOf({ name, isStart })) ?? 0);
     return { name, value: Number.isNaN(change) ? 0 : change, isStart };
   }).filter(({ isStart, value }) => !isStart || value !== 0);
 }

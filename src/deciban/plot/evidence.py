@@ -165,6 +165,8 @@ class EvidenceDisplay(Display):
         labels = fitted.classes.tolist()
         chance = float(np.exp(found.log_posterior[0, best]))
         evidence = np.where(np.isnan(evidence), 0.0, evidence)  # impossible in both classes
+        if (raised := DECIBANS * (found.raised[0, best] - found.raised[0, other])) != 0.0:
+            names, evidence = [*names, "limit"], np.append(evidence, raised)
         return cls(names, evidence, prior, labels[best], labels[other], chance, max_display).plot(ax)
 
     @property

@@ -236,6 +236,8 @@ def _describe_tuning(fitted: Fitted) -> list[str]:
         done.append(
             f"Capped the evidence of each block (a column or a joint model) at {DECIBANS * tuning.cap:.0f} decibans."
         )
+    if np.isfinite(tuning.limit):
+        done.append(f"Limited the total evidence against a class to {DECIBANS * tuning.limit:.0f} decibans.")
     return done
 
 

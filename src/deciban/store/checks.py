@@ -123,6 +123,7 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
     require(tuning.log_loss is None or 0.0 <= tuning.log_loss < np.inf, "the log-loss is negative or not a number")
 
     require(tuning.cap > 0.0, "the cap is not positive")
+    require(tuning.limit > 0.0, "the limit is not positive")
     if tuning.corrections is not None:
         check_corrections(tuning.corrections, counts)
     if tuning.partial is not None:

@@ -6,14 +6,14 @@ import { DECIBANS, drawn, shortened, signed } from "./dom.js";
 export function scorerAnswer(scorer, row) {
   const found = scorer.columnEvidence(row);
   const difference = (values, best, other) => DECIBANS * (values[best] - values[other]) || 0;
-  return {
+  return { // the limit follows the columns
     posterior: scorer.predictProba(row),
     impossible: scorer.predictJointLogProba(row).every((value) => value === -Infinity),
     terms(best, other) {
       const start = [{ name: "prior", value: difference(scorer.logPrior, best, other), isStart: true }];
       const inFavor = (values) => difference(values, best, other);
-      return [...start, ...found.map(({ name, values, own, joint, correction }) => ({ name, value: inFavor(values),
-        isStart: false, own: inFavor(own), joint: inFavor(joint), correction: inFavor(correction) }))];
+      return [...start, ...found.map(({ name, values, own, joint, correction }, k) => ({ name, value: inFavor(values),
+        isStart: k >= scorer.columns.length, own: inFavor(own), joint: inFavor(joint), correction: inFavor(correction) }))];
     },
   };
 }

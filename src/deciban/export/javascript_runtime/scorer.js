@@ -264,6 +264,7 @@ function decibanScorer(model) {
   const context = { classes, characters: characterTables(model.characters) };
   const blocks = model.blocks.map((block) => new Block(block, columns, context));
   const logPrior = model.log_prior.map(decodeNumber);
+  const limit = decodeNumber(model.limit);
   const partial = model.partial && {
     ...model.partial,
     offsets: decodeArray(model.partial.offsets),
@@ -336,7 +337,13 @@ function decibanScorer(model) {
       addTo(joint, 1, block.isBeyond(weighted) ? block.capEvidence(weighted) : weighted);
     }
     if (corrected) addTo(joint, 1, corrected.totals(row, unknown));
-    return joint.map((value, c) => logPrior[c] + scale * value);
+    return raised(joint.map((value) => scale * value)).map((value, c) => logPrior[c] + value);
+  }
+
+  // Return the evidence of each class raised to the limit below the best one; a class of probability 0 keeps it.
+  function raised(total) {
+    const least = largest(total) - limit;
+    return total.map((value) => (value > -Infinity && value < least ? least : value));
   }
 
   // Return the posterior and its logarithm; those of the prior if every class has probability 0.
@@ -353,8 +360,9 @@ function decibanScorer(model) {
     return values.indexOf(largest(values));
   }
 
-  // Return the evidence of each block, followed by the correction of each corrected column and by the bias, the sum of
-  // the offsets of the known columns. All values are scaled if cells are missing.
+  // Return the evidence of each block, followed by the correction of each corrected column, by the bias (the sum of the
+  // offsets of the known columns), and, if it changes the row, by what the limit adds. All values are scaled if cells
+  // are missing.
   function evidenceOf(row) {
     reject(row, true);
     const found = blocks.map((block) => block.evidence(row));
@@ -365,10 +373,18 @@ function decibanScorer(model) {
       found.push({ name: `correction of ${name}`, columns: [name], weight: 1, values: Array.from(values), capped: false });
     });
     if (partial) found.push({ name: "bias", columns: [], weight: 1, values: Array.from(bias), capped: false });
-    return found.map((block) => ({ ...block, values: block.values.map((value) => scale * value) }));
+    const scaled = found.map((block) => ({ ...block, values: block.values.map((value) => scale * value) }));
+    const total = new Float64Array(classes);
+    for (const { weight, values } of scaled) if (weight > 0) addTo(total, weight, values);
+    const added = Array.from(raised(total), (value, c) => (value > total[c] ? value - total[c] : 0));
+    if (added.some((value) => value > 0)) {
+      scaled.push({ name: "limit", columns: [], weight: 1, values: added, capped: false });
+    }
+    return scaled;
   }
 
-  // Return the evidence of each column: its own, its shares of joint blocks, and its correction.
+  // Return the evidence of each column: its own, its shares of joint blocks, and its correction. If the limit changes the
+  // row, it follows.
   function columnEvidenceOf(row) {
     const zeros = () => columns.map(() => new Float64Array(classes));
     const [own, joint, correction] = [zeros(), zeros(), zeros()];
@@ -388,13 +404,19 @@ function decibanScorer(model) {
     (corrected ? corrected.columns : []).forEach(({ number }, k) => {
       addTo(correction[number], 1, evidence[blocks.length + k].values);
     });
-    return columns.map(({ name }, j) => ({
+    const found = columns.map(({ name }, j) => ({
       name,
       values: Array.from(own[j], (value, c) => value + joint[j][c] + correction[j][c]),
       own: Array.from(own[j]),
       joint: Array.from(joint[j]),
       correction: Array.from(correction[j]),
     }));
+    const [last] = evidence.slice(-1);
+    if (last && last.name === "limit" && last.columns.length === 0) {
+      const nothing = labels.map(() => 0);
+      found.push({ name: "limit", values: last.values, own: last.values, joint: nothing, correction: nothing });
+    }
+    return found;
   }
 
   return {

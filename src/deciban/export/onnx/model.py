@@ -175,8 +175,12 @@ def log_joint(model: TermModel, cells: Cells) -> tuple[Tensor, Tensor | None]:
     if not parts:
         return _for_each_row(model.log_prior, cells), find_rejected_rows(cells, places, model.refusals)
     joint = reduce(add, parts)
-    joint = joint + model.log_prior if known is None else joint * known.scale() + model.log_prior
-    return joint, find_rejected_rows(cells, places, model.refusals)
+    if known is not None:
+        joint = joint * known.scale()
+    if model.limit < np.inf:
+        raised = cells.graph.node("Max", joint, joint.max(1, keep=True) - model.limit)
+        joint = cells.graph.select(joint.equals(-np.inf), joint, raised)
+    return joint + model.log_prior, find_rejected_rows(cells, places, model.refusals)
 
 
 def _for_each_row(numbers: Floats, cells: Cells) -> Tensor:

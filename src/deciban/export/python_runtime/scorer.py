@@ -327,6 +327,7 @@ class DecibanScorer:
         self._rejections = [Rejection(one, self._places) for one in model["refusals"]]
         self._blocks = [Block(block, self._columns, size) for block in model["blocks"]]
         self._log_prior = [decode_number(value) for value in model["log_prior"]]
+        self._limit = decode_number(model["limit"])
         self._partial = model["partial"]
         if self._partial is not None:
             self._shares, offsets = (decode_array(self._partial[name]) for name in ("shares", "offsets"))
@@ -363,15 +364,15 @@ class DecibanScorer:
     def evidence(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return for each block: name, columns, weight, values (in nats, one per class), capped.
 
-        The blocks are followed by the correction of each corrected column and by the bias, the sum of the offsets of
-        the known columns. All values are scaled if cells are missing.
+        The blocks are followed by the correction of each corrected column, by the bias (the sum of the offsets of the
+        known columns), and, if it changes the row, by what the limit adds. All values are scaled if cells are missing.
         """
         return self._evidence(self._row(row))
 
     def column_evidence(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return for each column: name, values, own, joint, correction.
 
-        The values are own + joint + correction, after weights and cap.
+        The values are own + joint + correction, after weights and cap. If the limit changes the row, it follows.
         """
         return self._column_evidence(self._row(row))
 
@@ -438,7 +439,13 @@ class DecibanScorer:
             add_to(joint, 1.0, block.cap_evidence(weighted) if block.is_beyond(weighted) else weighted)
         if self._corrections is not None:
             add_to(joint, 1.0, self._corrections.totals(row, known.unknown))
-        return [prior + known.scale * value for prior, value in zip(self._log_prior, joint)]
+        total = [known.scale * value for value in joint]
+        return [prior + value for prior, value in zip(self._log_prior, self._raise(total))]
+
+    def _raise(self, total: list[float]) -> list[float]:
+        """Return the evidence raised to the limit below the best class; a class of probability 0 keeps it."""
+        least = largest(total) - self._limit
+        return [least if -math.inf < value < least else value for value in total]
 
     def _normalize(self, joint: list[float]) -> tuple[list[float], list[float]]:
         """Return the log posterior and the posterior; those of the prior if every class is impossible."""
@@ -460,7 +467,13 @@ class DecibanScorer:
             ]
         if self._partial is not None:
             found.append(_describe_block("bias", [], 1.0, known.bias, False))
-        return [{**block, "values": [known.scale * value for value in block["values"]]} for block in found]
+        found = [{**block, "values": [known.scale * value for value in block["values"]]} for block in found]
+        total = zeros(len(self.classes))
+        for block in found:
+            if block["weight"] > 0:
+                add_to(total, block["weight"], block["values"])
+        added = [now - value if now > value else 0.0 for now, value in zip(self._raise(total), total)]
+        return [*found, _describe_block("limit", [], 1.0, added, False)] if any(added) else found
 
     def _column_evidence(self, row: Row) -> list[dict[str, Any]]:
         own, joint, correction = ([zeros(len(self.classes)) for _ in self._columns] for _ in range(3))
@@ -482,6 +495,9 @@ class DecibanScorer:
         for column, *parts in zip(self._columns, own, joint, correction):
             named = dict(zip(("own", "joint", "correction"), parts))
             found.append({"name": column.name, "values": [sum(each) for each in zip(*parts)], **named})
+        if evidence and evidence[-1]["name"] == "limit" and not evidence[-1]["columns"]:
+            added, nothing = evidence[-1]["values"], zeros(len(self.classes))
+            found.append({"name": "limit", "values": added, "own": added, "joint": nothing, "correction": nothing})
         return found
 
     def main(self) -> int:

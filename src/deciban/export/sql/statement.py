@@ -53,7 +53,8 @@ def to_sql(
     -------
     str
         The statement. It returns the kept columns, `predicted` and `P(class)` for each class; with `explain` also
-        `against`, `decibans`, `decibans of prior` and `decibans of` each column.
+        `against`, `decibans`, `decibans of prior`, `decibans of limit` (if the model has one) and `decibans of`
+        each column.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def to_sql(
     labels = map(format_class, model.classes.tolist())
     named += [(f"P({label})", one) for label, one in zip(labels, answers.probabilities(), strict=True)]
     if explain:
-        named += answers.explanation(sums.columns())
+        named += answers.explanation(sums.columns(), sums.added)
     names = Names(write, [*(keep or ()), *model.schema.column_names])
     shown = [f"{expression} AS {names.new(name)}" for name, expression in named]
     statement = cells.stages.statement(f"{write.quote_table(table)} AS {SCORED_TABLE}", [*kept, *shown])
@@ -138,6 +139,7 @@ class Sums:
         self.known = KnownCells(cells, terms)
         self.alone: dict[int, list[list[str]]] = {}
         self.shares: dict[int, list[list[str]]] = {}
+        self.added: list[str] = []  # what the limit adds to each class
         for block in terms.blocks:
             single = explain and len(block.columns) == 1
             self._add(self._of(self.alone, block.columns[0]) if single else self.rest, block_evidence(cells, block))
@@ -168,11 +170,26 @@ class Sums:
     def joint(self) -> list[list[str]]:
         """Return the terms of the log joint of each class."""
         alone = [self._name_sums(sums) for _, sums in sorted(self.alone.items())]
-        found = []
-        for c, prior in enumerate(self.terms.log_prior.tolist()):
-            sums = [*self.rest[c], *(name for sums in alone for name in sums[c])]
-            found.append([self.cells.dialect.number(prior), *self.known.scale(sums)])
-        return found
+        found = [[*self.rest[c], *(name for sums in alone for name in sums[c])] for c in range(self.classes)]
+        found = [self.known.scale(sums) for sums in found]
+        if self.terms.limit < math.inf and self.classes > 1:
+            found = self._limit(found)
+        return [
+            [self.cells.dialect.number(prior), *sums]
+            for prior, sums in zip(self.terms.log_prior.tolist(), found, strict=True)
+        ]
+
+    def _limit(self, sums: list[list[str]]) -> list[list[str]]:
+        """Return the terms of each class, with what raises them to the limit below the best class, unless -inf."""
+        number, stages = self.cells.dialect.number, self.cells.stages
+        each = stages.names("e", [stages.sum("k", some) if some else number(0.0) for some in sums])
+        least = stages.name("e", f"GREATEST({', '.join(each)}) - {number(self.terms.limit)}")
+        is_below = [f"{one} < {least} AND {one} > {number(-math.inf)}" for one in each]
+        self.added = [
+            f"CASE WHEN {below} THEN {least} - {one} ELSE {number(0.0)} END"
+            for one, below in zip(each, is_below, strict=True)
+        ]
+        return [[f"CASE WHEN {below} THEN {least} ELSE {one} END"] for one, below in zip(each, is_below, strict=True)]
 
     def _name_sums(self, sums: list[list[str]]) -> list[list[str]]:
         """Return each sum by name, because it is used twice."""
@@ -280,15 +297,19 @@ class Answers:
         )
         return self.stages.name("c", f"CASE WHEN {self.impossible} THEN NULL {cases} END")
 
-    def explanation(self, columns: Mapping[str, Sequence[Sequence[str]]]) -> list[tuple[str, str]]:
+    def explanation(
+        self, columns: Mapping[str, Sequence[Sequence[str]]], added: Sequence[str]
+    ) -> list[tuple[str, str]]:
         """Return (name, expression) pairs: the second best class, and the evidence for the best one in decibans.
 
-        The evidence is the total, the prior, and the share of each column.
+        The evidence is the total, the prior, what the limit added (if anything can be), and the share of each column.
         """
         other = self.against()
         start = [[self.number(value)] for value in self.model.log_prior.tolist()]
         found = [("against", self._label(other)), ("decibans", self._decibans([[one] for one in self.joint], other))]
         found.append((evidence_column("prior"), self._decibans(start, other)))
+        if self.model.limit < math.inf:
+            found.append((evidence_column("limit"), self._decibans([[one] for one in added], other)))
         found += [(evidence_column(name), self._decibans(sums, other)) for name, sums in columns.items()]
         return found
 

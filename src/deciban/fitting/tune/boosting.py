@@ -31,7 +31,7 @@ from deciban.model.corrections import (
     round_corrections,
 )
 from deciban.model.counts import Counts
-from deciban.model.model import Model, estimate
+from deciban.model.model import Model, estimate, raise_to_limit
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
 from deciban.tables.row_sampling import sample_places
@@ -98,8 +98,8 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
     grown = grow(search, rows, fold, np.stack([start, np.broadcast_to(prior, start.shape)]))
     scale, bias, spread = _learn_scales(grown, rows, prior)
     corrections, mean = _join_series(columns, hashed, search.bins, rows, grown, scale)
-    joint = np.einsum("nbk,b->nk", grown.left_out - prior, scale) + prior + bias
-    accuracy, log_loss = compute_metrics(joint, rows)
+    evidence = np.einsum("nbk,b->nk", grown.left_out - prior, scale) + bias
+    accuracy, log_loss = compute_metrics(raise_to_limit(evidence, tuning.limit) + prior, rows)
     return replace(
         tuning,
         weights=scale[0] * tuning.weights,
@@ -150,10 +150,14 @@ def _learn_scales(grown: Grown, rows: Rows, prior: Floats) -> tuple[Floats, Floa
     return scale, bias, float(share @ (log_total[1:].mean(axis=0) - log_total[0]))
 
 
-def add_cap(tuning: Tuning, counts: Counts) -> Tuning:
-    """Return the tuning with a cap on the evidence of one block: no more than the rows behind it can support."""
+def bound_evidence(tuning: Tuning, counts: Counts) -> Tuning:
+    """Return the tuning with a cap on the evidence of a block and a limit of the total, as the rows can support."""
+    if not tuning.rows:
+        return tuning
+    supported = float(np.log1p(counts.class_weight.sum()))
     few = 0 < len(tuning.schema.block_names) <= WEIGHTS.max_blocks
-    return replace(tuning, cap=float(np.log1p(counts.class_weight.sum()))) if tuning.rows and few else tuning
+    limit = supported + float(np.log(WEIGHTS.limit_factor))
+    return replace(tuning, cap=supported if few else np.inf, limit=limit)
 
 
 def may_correct(tuning: Tuning, classes: int) -> bool:

@@ -52,6 +52,8 @@ class WeightSettings:
     group_rows: strength that draws the weight of a group of blocks to its start.
     block_rows: strength that draws the weight of a block to that of its group.
     bias_rows: strength that draws the bias of a class to 0.
+    limit_factor: the total evidence against a class is at most the log of this many times the rows learned. With fewer,
+    rows of easy tables that are rightly certain lose more than rare mistakes gain.
     """
 
     max_blocks: int = 500
@@ -63,6 +65,7 @@ class WeightSettings:
     group_rows: float = 1.0
     block_rows: float = 10.0
     bias_rows: float = 1.0
+    limit_factor: float = 100.0
 
 
 @dataclass(frozen=True)
