@@ -42,10 +42,10 @@ def plain_model(case: Case, rng: Rng) -> Model:
 
 
 def as_tuned(model: Model, rng: Rng, cap: float) -> Model:
-    """The model with weights (some of them 0), offsets and scales, a cap and corrections."""
+    """The model with weights (some of them 0), offsets and scales, a cap, a limit and corrections."""
     blocks = len(model.schema.block_names)
     weights = rng.uniform(0.1, 2.0, blocks) * (rng.random(blocks) > 0.2)
-    tuned = replace(model, weights=weights, cap=cap, corrections=corrections(model, rng))
+    tuned = replace(model, weights=weights, cap=cap, limit=2.5 * cap, corrections=corrections(model, rng))
     return replace(tuned, partial=partial_rows(model, rng))
 
 

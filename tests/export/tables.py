@@ -68,7 +68,8 @@ def assert_answers_agree(model: Model, table: pa.Table, label: Any, probabilitie
     joint = model.log_joint(opened, full=False)
     expected = log_normalize(joint, model.log_prior, logarithm=True)[0]
     together = any(isinstance(likelihood, JointNormal) for likelihood in model.likelihoods)
-    lost = lost_digits(replace(model, cap=np.inf).log_joint(opened, full=False) if together else joint)
+    free = replace(model, cap=np.inf if together else model.cap, limit=np.inf)
+    lost = lost_digits(free.log_joint(opened, full=False))
     with np.errstate(divide="ignore"):
         found = np.log(probabilities)
     apart = np.abs(np.maximum(found, MIN_LOG) - np.maximum(expected, MIN_LOG))

@@ -46,7 +46,9 @@ def log_joint_of_terms(model: TermModel, table: Table) -> Floats:
                 answer = 1 + np.searchsorted(cuts, place_of(tables.places[k], table), side="left")
                 answers.append(np.where(unknown.get(tables.places[k].column, False), 0, answer))
             joint += one.values[tuple(answers)] if answers else one.values
-    joint = model.log_prior + scale * joint
+    joint = scale * joint
+    least = joint.max(axis=1, keepdims=True) - model.limit
+    joint = model.log_prior + np.where((joint < least) & (joint > -np.inf), least, joint)
     for refusal in model.refusals:
         joint[np.isin(place_of(refusal.place, table), refusal.places)] = np.nan
     return joint

@@ -40,6 +40,7 @@ def assert_explained(engine: EngineUnderTest, model: Model, table: pa.Table, bou
     expected = {
         "decibans": evidence.log_joint,
         "decibans of prior": evidence.log_prior + 0.0 * evidence.log_joint,
+        "decibans of limit": evidence.raised,
     }
     expected |= {f"decibans of {name}": columns.values[:, k] for k, name in enumerate(columns.columns)}
     total = np.zeros(table.num_rows)

@@ -85,9 +85,10 @@ def test_the_evidence_of_blocks_is_that_of_python(cancer: Known, mixed: Known) -
 def assert_same_blocks(model: Model, known: list[Evidence], found: list[Row]) -> None:
     for evidence, answer in zip(known, found, strict=True):
         blocks = answer["evidence"]
-        assert tuple(block["name"] for block in blocks) == (*evidence.blocks, "bias")
-        assert [block["weight"] for block in blocks] == [*evidence.weights.tolist(), 1.0]
-        expected = np.concatenate([evidence.values[0], evidence.row_bias(0)[None]])
+        others = [("bias", evidence.row_bias(0)), ("limit", evidence.raised[0])][: 1 + evidence.raised.any()]
+        assert tuple(block["name"] for block in blocks) == (*evidence.blocks, *(name for name, _ in others))
+        assert [block["weight"] for block in blocks] == [*evidence.weights.tolist(), *(1.0 for _ in others)]
+        expected = np.concatenate([evidence.values[0], [values for _, values in others]])
         same_differences(np.array([block["values"] for block in blocks]), expected, 1e-11)
         assert evidence.capped is not None
         capped = [block["capped"] for block in blocks][: evidence.capped.shape[1]]
@@ -119,13 +120,18 @@ def assert_same_columns(model: Model, rows: list[Row], bound: float = 1e-9) -> N
 
 def assert_same_shares(model: Model, evidence: ColumnEvidence, answer: Row, bound: float) -> None:
     columns = answer["column_evidence"]
-    assert tuple(column["name"] for column in columns) == evidence.columns
+    raised = evidence.raised
+    assert tuple(column["name"] for column in columns) == (*evidence.columns, *(["limit"] if raised.any() else []))
     for name, expected in (
         ("values", evidence.values),
         ("own", evidence.own),
         ("joint", evidence.joint),
         ("correction", evidence.correction),
     ):
+        if raised.any():
+            expected = np.concatenate(
+                [expected, raised[:, None] if name in ("values", "own") else 0.0 * raised[:, None]], 1
+            )
         same_differences(np.array([column[name] for column in columns]), expected[0], bound)
     joint = np.array([column["values"] for column in columns]).sum(axis=0) + model.log_prior
     posterior = np.array(answer["predict_log_proba"])

@@ -146,6 +146,14 @@ def test_find_bins(rows: int) -> None:
         np.testing.assert_array_equal(out[j], expected)
 
 
+def test_raise_to_limit() -> None:
+    total = np.random.default_rng(3).normal(scale=5.0, size=(50, 4))
+    total[0], total[1, 2] = -np.inf, -np.inf
+    expected = np.where(total == -np.inf, total, np.maximum(total, total.max(axis=1, keepdims=True) - 3.0))
+    kernels.scoring.raise_to_limit(total, 3.0)
+    np.testing.assert_array_equal(total, expected)
+
+
 def test_limit_blocks() -> None:
     """A block far below its best class, or far below 0, is limited; NaN spreads to all classes of its block."""
     cap, vast, uncapped = 2.0, 1e6, np.array([False, True, False])

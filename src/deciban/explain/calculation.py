@@ -1,7 +1,7 @@
 """Calculation behind a prediction: the sum of evidence for one class against another, and the textbook product.
 
-`Term` is a term of the sum (prior, bias, limit, a column or a block). `format_sum` prints the sum, `format_calculation` prints
-prior, likelihoods, joint and posterior.
+`Term` is a term of the sum (prior, bias, limit, a column or a block). `format_sum` prints the sum,
+`format_calculation` prints prior, likelihoods, joint and posterior.
 """
 
 import math

@@ -285,8 +285,8 @@ def truncate_label(label: str, max_width: int) -> str:
 def explain_as_columns(model: Model, table: Table) -> dict[str, Any]:
     """Return the explanation of each row as columns: predicted class, second best, log-odds, and evidence by column.
 
-    The evidence of the prior, the columns and, if the model has one, the limit sums to the log-odds. NaN if the row is impossible in every class, or
-    there is only one class. The table must have the columns of the model, in its order.
+    The evidence of the prior, the columns and, if the model has one, the limit sums to the log-odds. NaN if the row is
+    impossible in every class, or there is only one class. The table must have the columns of the model, in its order.
     """
     evidence = model.evidence(table)
     columns = compute_column_evidence(model, table, evidence)

@@ -273,9 +273,9 @@ class Explanation:
         dict
             ``predicted`` and ``against`` are the two most probable classes, ``posterior`` the probability of each
             class. ``evidence`` lists the terms of the sum, largest first: the prior, the bias and the limit (if any),
-            and each column with its ``value`` and its evidence in ``decibans`` and ``nats``; ``own``, ``joint`` (its share of
-            joint blocks) and ``correction`` are the parts, in decibans. By block, each term has the columns of the
-            block, their values and its weight. ``sum`` is the sum of the decibans. ``words`` holds the evidence of
+            and each column with its ``value`` and its evidence in ``decibans`` and ``nats``; ``own``, ``joint`` (its
+            share of joint blocks) and ``correction`` are the parts, in decibans. By block, each term has the columns of
+            the block, their values and its weight. ``sum`` is the sum of the decibans. ``words`` holds the evidence of
             each word of a text. ``sharing_rules`` gives the rule by which each joint block is shared among its columns.
         """
         evidence = self.evidence
