@@ -225,7 +225,7 @@ def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: Le
         weight, bias = (part[fold[some]] for part in (every_weight, every_bias))
         with np.errstate(invalid="ignore"):
             weighted = evidence * weight[:, :, None]
-        if unused:  # an impossible cell of a block without weight is no evidence
+        if unused:  # also where the evidence is infinite
             weighted[weight == 0.0] = 0.0
         out[some] = np.einsum("nbk->nk", model.cap_weighted_evidence(weighted, tuning.cap)) + bias + prior
 
