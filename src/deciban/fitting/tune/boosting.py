@@ -56,7 +56,7 @@ class Grown(NamedTuple):
 
     values: for each fold, table by cell by series by class. left_out: log posterior of each row by the tables grown
     without it, row by series by class. some: rows whose log posteriors by the tables of each fold are `each`, fold by
-    row by series by class.
+    row by series by class. unseen: how much of the spread between folds there is in rows that they have not seen.
     """
 
     tests: list[Integers]
@@ -64,6 +64,7 @@ class Grown(NamedTuple):
     left_out: Floats
     some: Integers
     each: Floats
+    unseen: float
 
 
 @one_blas_thread()
@@ -115,8 +116,9 @@ def _learn_scales(grown: Grown, rows: Rows, prior: Floats) -> tuple[Floats, Floa
     """Return the scale of each series, the bias of each class, and how much the mean of all folds' tables is better.
 
     A row is left out of the tables of one fold only, but new rows are scored by the mean of all. The log-loss of a
-    geometric mean of posteriors is the mean of their log-losses less a term that does not depend on the label. So it
-    can be measured on any row, and is counted when the scales are chosen.
+    geometric mean of posteriors is the mean of their log-losses less their spread, which does not depend on the label.
+    So it can be measured on any row, and is counted when the scales are chosen. Rows that most folds' tables have seen
+    show too much of it: `grown.unseen` is the share to count.
     """
     own = center(grown.left_out - prior)
     start, bias = maximize(own, rows, np.array([1.0, 0.0]), CORRECTIONS.scale_rows)
@@ -124,7 +126,7 @@ def _learn_scales(grown: Grown, rows: Rows, prior: Floats) -> tuple[Floats, Floa
     share, penalty, target = weights / weights.sum(), CORRECTIONS.scale_rows / rows.total, np.array([1.0, 0.0])
     each = grown.each - prior
     parts = np.concatenate([own[None, grown.some], each.mean(axis=0, keepdims=True), each])
-    factor = np.concatenate([[1.0, 1.0], np.full(len(each), -1.0 / len(each))])[:, None] * share
+    factor = np.concatenate([[1.0, grown.unseen], np.full(len(each), -grown.unseen / len(each))])[:, None] * share
     one, other = np.moveaxis(parts[..., 1:] - parts[..., :1], 2, 0)  # classes relative to the first
     shift = (prior + bias)[1:] - (prior + bias)[0]
     labeled = np.flatnonzero(labels)
@@ -152,7 +154,7 @@ def _learn_scales(grown: Grown, rows: Rows, prior: Floats) -> tuple[Floats, Floa
 
     scale = minimize_newton(evaluate, start, np.zeros(2))
     log_total = totals(scale)[1]
-    return scale, bias, float(share @ (log_total[2:].mean(axis=0) - log_total[1]))
+    return scale, bias, grown.unseen * float(share @ (log_total[2:].mean(axis=0) - log_total[1]))
 
 
 def add_cap(tuning: Tuning, counts: Counts) -> Tuning:
@@ -282,19 +284,23 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats) -> Grown:
     order = np.argsort(fold, kind="stable")  # the rows of a fold are neighbors
     bins = np.ascontiguousarray(search.bins[:, order])
     ends = np.searchsorted(fold[order], np.arange(CORRECTIONS.folds + 1))
-    posterior = np.repeat(_start_posterior(start[:, order])[None], CORRECTIONS.folds, axis=0)
+    begin = _start_posterior(start[:, order])
+    posterior = np.repeat(begin[None], CORRECTIONS.folds, axis=0)
     members = [
         _Member.of(bins, search, rows, order, posterior[f], (f, int(ends[f]), int(ends[f + 1])), columns)
         for f in range(CORRECTIONS.folds)
     ]
     repeats, weight = members[0].rows.repeats, members[0].rows.weight
     total, step = float(repeats @ weight), 1 + rows.labels.size // CORRECTIONS.max_spread_rows
-    losses, kept = [sum(member.held_loss for member in members) / total], posterior.copy()
+    losses, kept, unseen = [sum(member.held_loss for member in members) / total], posterior.copy(), 1.0
     while (len(losses) - 1) * CORRECTIONS.tables_per_round < most and _is_falling(np.array(losses)):
-        found = sum(map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads))
-        loss = found / total - kernels.table_growth.measure_spread(posterior, repeats, weight, step)
+        held = sum(map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads)) / total
+        spread, share = kernels.table_growth.measure_spread(
+            posterior, begin, ends, repeats, weight, step, np.empty(posterior.shape[2])
+        )
+        loss = held - min(share, 1.0) * spread
         if loss < min(losses):
-            kept[:] = posterior
+            kept[:], unseen = posterior, min(share, 1.0)
         losses.append(loss)
     best = CORRECTIONS.tables_per_round * int(np.argmin(losses))
     left_out = np.empty((rows.labels.size, 2, rows.classes))
@@ -306,7 +312,7 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats) -> Grown:
         left_out[order[held]] = _log_posterior(kept[f][:, :, held])
         each[f] = _log_posterior(kept[f][:, :, place])
     tests, values = [member.first_tests(best) for member in members], [member.first_values(best) for member in members]
-    return Grown(tests, values, left_out, some, each)
+    return Grown(tests, values, left_out, some, each, unseen)
 
 
 def _log_posterior(posterior: npt.NDArray[np.float32]) -> Floats:
