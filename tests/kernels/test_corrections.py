@@ -70,3 +70,10 @@ def test_the_effect_of_a_column_is_that_of_making_it_unknown() -> None:
             size = np.abs(change - change.mean(axis=1, keepdims=True)).sum(axis=1)
             expected[column] += np.average(size, weights=weight[t, cells])
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-15)
+
+
+def test_weights_of_cells_are_summed() -> None:
+    weights, out = RNG.random(ROWS), np.zeros((TABLES, 1 << DEPTH))
+    kernels.correction_tables.sum_weights(CODES, TESTS, weights, np.empty(ROWS, dtype=np.uint8), out)
+    expected = [np.bincount(cells_of(tests), weights, 1 << DEPTH) for tests in TESTS]
+    np.testing.assert_allclose(out, expected, rtol=1e-12)

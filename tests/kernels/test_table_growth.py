@@ -149,12 +149,18 @@ def test_the_mean_of_members_has_the_mean_loss_less_their_spread(classes: int) -
     """Whatever the labels are."""
     scores = RNG.normal(size=(5, 2, 60, classes))
     posterior = np.exp(scores[..., 1:] - scores[..., :1]) if classes == 2 else softmax(scores, axis=3)
-    weight = RNG.random(60).astype(np.float32)
-    found = kernels.table_growth.measure_spread(
-        np.ascontiguousarray(posterior.transpose(0, 1, 3, 2), dtype=np.float32), np.ones(60, dtype=np.int32), weight, 2
+    posterior = np.ascontiguousarray(posterior.transpose(0, 1, 3, 2), dtype=np.float32)
+    weight, ends, begin = RNG.random(60).astype(np.float32), np.arange(6) * 12, np.ones_like(posterior[0])
+    found, unseen = kernels.table_growth.measure_spread(
+        posterior, begin, ends, np.ones(60, dtype=np.int32), weight, 2, np.empty(classes)
     )
     log_members = log_softmax(scores.mean(axis=1), axis=2)
     log_mean = log_softmax(log_members.mean(axis=0), axis=1)
     labels, every, share = RNG.integers(0, classes, 60), np.arange(60), np.where(np.arange(60) % 2, 0.0, weight)
     gain = log_mean[every, labels] - log_members[:, every, labels].mean(axis=0)
     assert found == pytest.approx(share @ gain / share.sum(), rel=1e-5)
+    sums = np.log(posterior).sum(axis=1)
+    squares = ((sums - (sums.mean(axis=1, keepdims=True) if classes > 2 else 0.0)) ** 2).sum(axis=1)
+    held = every // 12 == np.arange(5)[:, None]
+    mean = [np.average(squares[some], weights=np.broadcast_to(share, held.shape)[some]) for some in (held, ~held)]
+    assert unseen == pytest.approx(mean[0] / mean[1], rel=1e-5)

@@ -71,7 +71,7 @@ def test_levels_may_share_bins() -> None:
     left_out, amounts = np.zeros((5, 2)), np.eye(2)[[0, 1, 1, 0, 1]]
     found.add_left_out(found.read_left_out(table), amounts, left_out)
     for i, fold in enumerate([0, 1, 1, 0, 1]):
-        alone, own = np.zeros((1, 2)), found.select_fold(fold)
+        alone, own = np.zeros((1, 2)), found._by_fold[fold]
         own.add_to(column.read_left_out(table, 2)[fold][None, i : i + 1].copy(), alone)
         np.testing.assert_allclose(left_out[i], 2.0 * alone[0], rtol=1e-15)
 

@@ -86,6 +86,22 @@ def add_corrections(codes: Array, tests: Array, values: Array, cell: Array, tota
 
 
 @compile_kernel
+def sum_weights(codes: Array, tests: Array, weights: Array, cell: Array, out: Array) -> None:
+    """Add the weight of each row to its cell in all tables, out[table, cell]. cell: scratch space, one byte per row."""
+    for t in range(tests.shape[0]):
+        for i in range(cell.size):
+            cell[i] = 0
+        for level in range(tests.shape[1]):
+            if tests[t, level, 0] < 0:
+                break
+            code, cut = codes[tests[t, level, 0]], np.uint8(tests[t, level, 1])
+            for i in range(cell.size):
+                cell[i] = np.uint8(2 * cell[i] + (1 if code[i] > cut else 0))
+        for i in range(cell.size):
+            out[t, cell[i]] += weights[i]
+
+
+@compile_kernel
 def add_partial_corrections(
     codes: Array, unknown: Array, tests: Array, values: Array, weight: Array, mean: Array, out: Array
 ) -> None:

@@ -345,12 +345,12 @@ def _factor(joint: JointClasses, c: int, size: int, room: Array) -> None:
             row_b += np.uint64(b + 1) * _PITCH
         end, own = row_a + np.uint64(a) * _PITCH, inverse + np.uint64(a) * _PITCH
         for k in range(FACTORED_ROWS):
-            i = np.uint64(k)
-            room[own + i] = 1.0 / np.sqrt(room[end + i])
-            room[pivots + i] *= room[end + i]
+            lane = np.uint64(k)
+            room[own + lane] = 1.0 / np.sqrt(room[end + lane])
+            room[pivots + lane] *= room[end + lane]
             if a % MULTIPLIED_PIVOTS == MULTIPLIED_PIVOTS - 1 or a == size - 1:
-                room[log_root + i] += 0.5 * np.log(room[pivots + i])
-                room[pivots + i] = 1.0
+                room[log_root + lane] += 0.5 * np.log(room[pivots + lane])
+                room[pivots + lane] = 1.0
         row_a += np.uint64(a + 1) * _PITCH
 
 

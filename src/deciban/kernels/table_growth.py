@@ -478,15 +478,22 @@ def measure_held_loss(rows: GrowthRows) -> float:
 
 
 @compile_kernel
-def measure_spread(posterior: Array, repeats: Array, weight: Array, step: int) -> float:
+def measure_spread(
+    posterior: Array, start: Array, ends: Array, repeats: Array, weight: Array, step: int, logs: Array
+) -> tuple[float, float]:
     """Return how much the mean loss of the mean of all members is below the mean of their losses.
 
-    posterior: member by series by class by row; of two classes, only the odds of the second. Means are of logarithms;
-    a member is the mean of its series. step: distance between the rows that are used.
+    Also return the mean square of the tables' sums in rows that a member has not seen, as a share of that in rows it
+    has seen. posterior: member by series by class by row; of two classes, only the odds of the second. start: the same
+    before the first table, for any member. ends: member m has not seen the rows from ends[m] to ends[m + 1]. step:
+    distance between the rows that are used. logs: scratch space, one number per class. Means are of logarithms; a
+    member is the mean of its series.
     """
     members, _, classes, size = posterior.shape
     power, gain, amount = 0.5 / members, 0.0, 0.0
+    squares, amounts = np.zeros(2), np.zeros(2)
     for i in range(0, size, step):
+        own = np.float64(weight[i]) * repeats[i]
         every, apart = 0.0 if classes > 1 else 1.0, 1.0
         for k in range(classes):
             product = 1.0
@@ -494,11 +501,19 @@ def measure_spread(posterior: Array, repeats: Array, weight: Array, step: int) -
                 product *= np.float64(posterior[m, 0, k, i]) * np.float64(posterior[m, 1, k, i])
             every += product**power
         for m in range(members):
-            total = 0.0 if classes > 1 else 1.0
+            total, mean = 0.0 if classes > 1 else 1.0, 0.0
             for k in range(classes):
-                total += np.sqrt(np.float64(posterior[m, 0, k, i]) * np.float64(posterior[m, 1, k, i]))
+                product = np.float64(posterior[m, 0, k, i]) * np.float64(posterior[m, 1, k, i])
+                total += np.sqrt(product)
+                logs[k] = np.log(product / (np.float64(start[0, k, i]) * np.float64(start[1, k, i])))
+                mean += logs[k] / classes
             apart *= total
-        own = np.float64(weight[i]) * repeats[i]
+            seen = np.int64(i < ends[m] or i >= ends[m + 1])
+            amounts[seen] += own
+            for k in range(classes):
+                away = logs[k] - mean if classes > 1 else logs[k]
+                squares[seen] += own * away * away
         amount += own
         gain += own * (np.log(apart) / members - np.log(every))
-    return gain / amount
+    seen_square = squares[1] / max(amounts[1], 1e-300)
+    return gain / amount, squares[0] / max(amounts[0], 1e-300) / seen_square if seen_square > 0.0 else 1.0

@@ -69,7 +69,8 @@ class PartialRows:
         for column in np.flatnonzero(self.offsets.any(axis=1)):  # fixed order, so that a single row gives the same bits
             bias += np.where(unknown[:, column, None], 0.0, self.offsets[column])
         shares, scales = zip(*self.scale_points, strict=True)
-        return MissingAdjustment(unknown, bias, np.interp(share, shares, scales))
+        scale = np.where(missing.any(axis=1), np.interp(share, shares, scales), 1.0)  # shares may sum to less than 1
+        return MissingAdjustment(unknown, bias, scale)
 
     @property
     def scale_points(self) -> list[tuple[float, float]]:

@@ -326,8 +326,8 @@ def corrections(cells: Cells, places: Places, tables: CorrectionTables, known: K
 class Questions:
     """Questions of correction tables: each asks if a feature is at least as large as a split.
 
-    Arrays are table by binary digit of the cell, the highest digit first. Unused digits have the split NaN, to which
-    the answer is no.
+    Arrays are table by binary digit of the cell, the highest digit first. Unused digits have the split NaN, which
+    no feature reaches.
     """
 
     features: Integers

@@ -109,7 +109,7 @@ class TableCorrections:
         return [own[1:] for own in answers], [int.from_bytes(own, "little") for own in digits]
 
     def cells(self, row: Row, unknown: list[bool]) -> tuple[bytes, bytes]:
-        """Return the cell of a row in each table, and its unknown digits; empty if there are none.
+        """Return the cell of a row in each table, and its unknown digits (empty if all are known).
 
         unknown: flags of the model's columns without evidence.
         """

@@ -26,7 +26,6 @@ from deciban.model.corrections import (
     CorrectedColumn,
     Corrections,
     bins_of,
-    cells_of,
     merge_equal_tables,
     round_corrections,
 )
@@ -36,7 +35,7 @@ from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
 from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import SparseMatrix
-from deciban.util.arrays import Floats, Integers, sum_at
+from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import map_in_threads, one_blas_thread
 
 
@@ -57,7 +56,7 @@ class Grown(NamedTuple):
 
     values: for each fold, table by cell by series by class. left_out: log posterior of each row by the tables grown
     without it, row by series by class. some: rows whose log posteriors by the tables of each fold are `each`, fold by
-    row by series by class.
+    row by series by class. unseen: how much of the spread between folds there is in rows that they have not seen.
     """
 
     tests: list[Integers]
@@ -65,6 +64,7 @@ class Grown(NamedTuple):
     left_out: Floats
     some: Integers
     each: Floats
+    unseen: float
 
 
 @one_blas_thread()
@@ -116,38 +116,45 @@ def _learn_scales(grown: Grown, rows: Rows, prior: Floats) -> tuple[Floats, Floa
     """Return the scale of each series, the bias of each class, and how much the mean of all folds' tables is better.
 
     A row is left out of the tables of one fold only, but new rows are scored by the mean of all. The log-loss of a
-    geometric mean of posteriors is the mean of their log-losses less a term that does not depend on the label. So it
-    can be measured on any row, and is counted when the scales are chosen.
+    geometric mean of posteriors is the mean of their log-losses less their spread, which does not depend on the label.
+    So it can be measured on any row, and is counted when the scales are chosen. Rows that most folds' tables have seen
+    show too much of it: `grown.unseen` is the share to count.
     """
     own = center(grown.left_out - prior)
     start, bias = maximize(own, rows, np.array([1.0, 0.0]), CORRECTIONS.scale_rows)
+    labels, weights = rows.labels[grown.some], rows.weights[grown.some]
+    share, penalty, target = weights / weights.sum(), CORRECTIONS.scale_rows / rows.total, np.array([1.0, 0.0])
     each = grown.each - prior
     parts = np.concatenate([own[None, grown.some], each.mean(axis=0, keepdims=True), each])
-    amount = np.concatenate([[1.0, 1.0], np.full(len(each), -1.0 / len(each))])
-    share = rows.weights[grown.some] / rows.weights[grown.some].sum()
-    place = np.arange(grown.some.size)
-    labels, penalty = rows.labels[grown.some], CORRECTIONS.scale_rows / rows.total
+    factor = np.concatenate([[1.0, grown.unseen], np.full(len(each), -grown.unseen / len(each))])[:, None] * share
+    one, other = np.moveaxis(parts[..., 1:] - parts[..., :1], 2, 0)  # classes relative to the first
+    shift = (prior + bias)[1:] - (prior + bias)[0]
+    labeled = np.flatnonzero(labels)
+    observed = np.array([share[labeled] @ x[0, labeled, labels[labeled] - 1] for x in (one, other)])
+
+    def totals(scale: Floats) -> tuple[Floats, Floats]:
+        """Return the joint probability of each class relative to the highest, and the logarithm of their total."""
+        joint = scale[0] * one + scale[1] * other + shift
+        top = np.maximum(joint.max(axis=2), 0.0)
+        relative = np.exp(joint - top[:, :, None])
+        total = np.exp(-top) + relative.sum(axis=2)
+        return relative / total[:, :, None], top + np.log(total)
 
     def evaluate(scale: Floats) -> tuple[float, Floats, Floats]:
-        joint = scale[0] * parts[:, :, 0] + scale[1] * parts[:, :, 1] + (prior + bias)
-        top = joint.max(axis=2, keepdims=True)
-        posterior = np.exp(joint - top)
-        total = posterior.sum(axis=2, keepdims=True)
-        posterior /= total
-        log_total = (top + np.log(total))[:, :, 0]
-        mean = np.einsum("mnk,mnbk->mnb", posterior, parts)
-        weight = amount[:, None] * share
-        second = np.einsum("mnk,mnbk,mnck,mn->bc", posterior, parts, parts, weight)
-        curvature = second - np.einsum("mnb,mnc,mn->bc", mean, mean, weight) + penalty * np.eye(2)
-        away = scale - np.array([1.0, 0.0])
-        value = float((weight * log_total).sum() - share @ joint[0, place, labels]) + 0.5 * penalty * float(away @ away)
-        slope = np.einsum("mnb,mn->b", mean, weight) - share @ parts[0, place, :, labels] + penalty * away
-        return value, slope, curvature
+        posterior, log_total = totals(scale)
+        first, second = posterior * one, posterior * other
+        means = np.stack([first.sum(axis=2), second.sum(axis=2)])
+        moments = [(x * y).sum(axis=2) for x, y in ((first, one), (first, other), (second, other))]
+        cross = [float((factor * moment).sum()) for moment in moments]
+        weighted = (means * factor).reshape(2, -1)
+        curvature = np.array([cross[:2], cross[1:]]) - weighted @ means.reshape(2, -1).T + penalty * np.eye(2)
+        away = scale - target
+        value = float((factor * log_total).sum() - scale @ observed + 0.5 * penalty * away @ away)
+        return value, weighted.sum(axis=1) - observed + penalty * away, curvature
 
     scale = minimize_newton(evaluate, start, np.zeros(2))
-    joint = scale[0] * parts[1:, :, 0] + scale[1] * parts[1:, :, 1] + (prior + bias)
-    log_total = np.logaddexp.reduce(joint, axis=2)
-    return scale, bias, float(share @ (log_total[1:].mean(axis=0) - log_total[0]))
+    log_total = totals(scale)[1]
+    return scale, bias, grown.unseen * float(share @ (log_total[2:].mean(axis=0) - log_total[1]))
 
 
 def bound_evidence(tuning: Tuning, counts: Counts) -> Tuning:
@@ -224,7 +231,7 @@ def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: Le
         weight, bias = (part[fold[some]] for part in (every_weight, every_bias))
         with np.errstate(invalid="ignore"):
             weighted = evidence * weight[:, :, None]
-        if unused:  # an impossible cell of a block without weight is no evidence
+        if unused:  # also where the evidence is infinite
             weighted[weight == 0.0] = 0.0
         out[some] = np.einsum("nbk->nk", model.cap_weighted_evidence(weighted, tuning.cap)) + bias + prior
 
@@ -281,19 +288,23 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats) -> Grown:
     order = np.argsort(fold, kind="stable")  # the rows of a fold are neighbors
     bins = np.ascontiguousarray(search.bins[:, order])
     ends = np.searchsorted(fold[order], np.arange(CORRECTIONS.folds + 1))
-    posterior = np.repeat(_start_posterior(start[:, order])[None], CORRECTIONS.folds, axis=0)
+    begin = _start_posterior(start[:, order])
+    posterior = np.repeat(begin[None], CORRECTIONS.folds, axis=0)
     members = [
         _Member.of(bins, search, rows, order, posterior[f], (f, int(ends[f]), int(ends[f + 1])), columns)
         for f in range(CORRECTIONS.folds)
     ]
     repeats, weight = members[0].rows.repeats, members[0].rows.weight
     total, step = float(repeats @ weight), 1 + rows.labels.size // CORRECTIONS.max_spread_rows
-    losses, kept = [sum(member.held_loss for member in members) / total], posterior.copy()
+    losses, kept, unseen = [sum(member.held_loss for member in members) / total], posterior.copy(), 1.0
     while (len(losses) - 1) * CORRECTIONS.tables_per_round < most and _is_falling(np.array(losses)):
-        found = sum(map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads))
-        loss = found / total - kernels.table_growth.measure_spread(posterior, repeats, weight, step)
+        held = sum(map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads)) / total
+        spread, share = kernels.table_growth.measure_spread(
+            posterior, begin, ends, repeats, weight, step, np.empty(posterior.shape[2])
+        )
+        loss = held - min(share, 1.0) * spread
         if loss < min(losses):
-            kept[:] = posterior
+            kept[:], unseen = posterior, min(share, 1.0)
         losses.append(loss)
     best = CORRECTIONS.tables_per_round * int(np.argmin(losses))
     left_out = np.empty((rows.labels.size, 2, rows.classes))
@@ -305,7 +316,7 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats) -> Grown:
         left_out[order[held]] = _log_posterior(kept[f][:, :, held])
         each[f] = _log_posterior(kept[f][:, :, place])
     tests, values = [member.first_tests(best) for member in members], [member.first_values(best) for member in members]
-    return Grown(tests, values, left_out, some, each)
+    return Grown(tests, values, left_out, some, each, unseen)
 
 
 def _log_posterior(posterior: npt.NDArray[np.float32]) -> Floats:
@@ -437,7 +448,8 @@ def _join_series(
         return None, np.zeros(rows.classes)
     values = np.concatenate(grown.values).transpose(0, 1, 3, 2) @ (scale / CORRECTIONS.folds)
     fold = np.repeat(np.arange(CORRECTIONS.folds), [len(some) for some in grown.tests])
-    behind = np.stack([sum_at(cell, rows.weights, values.shape[1]) for cell in cells_of(bins, tests)])
+    behind = np.zeros(values.shape[:2])
+    kernels.correction_tables.sum_weights(bins, tests, rows.weights, np.empty(bins.shape[1], dtype=np.uint8), behind)
     mean = np.einsum("tc,tck->tk", behind, values) / rows.total
     corrections = Corrections(tuple(columns), tests, values - mean[:, None, :], behind, fold, CORRECTIONS.folds, hashed)
     return round_corrections(merge_equal_tables(corrections)), mean.sum(axis=0)

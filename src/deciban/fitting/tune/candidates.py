@@ -100,7 +100,7 @@ def summarize_numbers(rows: Rows, columns: Sequence[int]) -> dict[int, NumericSu
     """Return the summaries of numeric columns that families choose candidates by."""
     if not columns:
         return {}
-    cells, found = np.asarray(rows.table.numbers(columns), dtype=np.float64), {}
+    cells, found = np.asarray(rows.reader.numbers(columns), dtype=np.float64), {}
     for column, own, spread in zip(columns, cells.T, zip(*check_spread(rows, cells), strict=True), strict=True):
         values = np.unique(own)
         values = values[: np.searchsorted(values, np.nan)]  # a missing cell is the last value
@@ -174,7 +174,7 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
     columns = _list_numeric_columns(rows, base)
     if len(columns) < 2:
         return []
-    cells = np.asarray(rows.table.numbers(columns), dtype=np.float64)
+    cells = np.asarray(rows.reader.numbers(columns), dtype=np.float64)
     missing = rows.weights @ np.isnan(cells) / rows.total
     full = (missing <= CANDIDATES.max_missing) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
     complete = cells[~np.isnan(cells[:, full]).any(axis=1)]  # a joint Gaussian counts only complete rows
@@ -188,7 +188,7 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
     affordable = int(CANDIDATES.max_shrinkage_work / (rows.classes * len(columns) ** 3 / 6))
     some = rows.some(min(max(SAMPLING.min_rows, affordable), CANDIDATES.max_shrinkage_rows))
     any_of_them = POOLED[0]  # all count the same statistic
-    statistic = any_of_them.count(any_of_them.read(rows.table, columns), rows.labels, rows.weights, rows.classes)
+    statistic = any_of_them.count(any_of_them.read(rows.reader, columns), rows.labels, rows.weights, rows.classes)
     counted: dict[Any, Any] = {(any_of_them.statistic_key, tuple(columns)): statistic}
     scored = []
     for families in (POOLED, PER_CLASS):

@@ -20,7 +20,7 @@ from deciban.model.partial_rows import SCALED_SHARES, PartialRows
 from deciban.model.tuning import Tuning
 from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import SparseMatrix, missing_cells
-from deciban.util.arrays import Flags, Floats, Integers
+from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.parallel import one_blas_thread
 
 
@@ -97,7 +97,7 @@ class _LeftOutRows:
         for p, (group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
             columns = list(group.columns)
             each, parts = self.weighted[:, slots], self._parts(p) if group.family.joint else np.ones(len(columns))
-            sizes = np.abs(each).sum(axis=2)
+            sizes = np.einsum("nbk->nb", np.abs(each))
             mean[columns] += parts[:, None] * np.einsum("nb,nbk->bk", known[:, columns], each)
             size[columns] += parts * (known[:, columns] * sizes).sum(axis=0)
         if model.corrections is not None:
@@ -206,7 +206,7 @@ class _LeftOutRows:
         with np.errstate(invalid="ignore"):  # a row that no class allows has no scale
             sums = np.nan_to_num(sums - sums.max(axis=1, keepdims=True), nan=0.0, neginf=-WEIGHTS.max_log_odds)
         sums = np.maximum(sums, -WEIGHTS.max_log_odds)
-        labels, weights = (np.tile(part, len(masks)) for part in (rows.labels[here], weights))
+        labels, weights = np.tile(rows.labels[here], len(masks)), np.tile(weights, len(masks))
         return learn_scales(sums, share, labels, weights, self.model.log_prior)
 
     def _weigh_masked(self, here: Integers, masks: Flags) -> Floats:
@@ -234,7 +234,7 @@ class _LeftOutRows:
             with np.errstate(invalid="ignore"):
                 part = np.maximum(part - part.max(axis=2, keepdims=True), -self.model.cap)
             sums += center(part)
-        return sums
+        return np.asarray(sums)
 
 
 def score_hidden(likelihood: Likelihood, cells: Any, hidden: Flags, classes: int) -> Floats:
@@ -247,7 +247,7 @@ def score_hidden(likelihood: Likelihood, cells: Any, hidden: Flags, classes: int
     return score_block(likelihood, every, classes).reshape(len(hidden), rows, classes)
 
 
-def learn_scales(sums: Floats, known: Floats, labels: Integers, weights: Floats, log_prior: Floats) -> Floats:
+def learn_scales(sums: Floats, known: Floats, labels: Codes, weights: Floats, log_prior: Floats) -> Floats:
     """Return the scales with the highest likelihood of the labels: log joint = log prior + scale * sum.
 
     known: share of the evidence that is known of each row, relative to rows as complete as the training rows. The scale
@@ -260,8 +260,8 @@ def learn_scales(sums: Floats, known: Floats, labels: Integers, weights: Floats,
     def evaluate(scales: Floats) -> tuple[float, Floats, Floats]:
         joint = (hats @ np.append(scales, 1.0))[:, None] * sums + log_prior
         posterior, normalizer = log_normalize(joint, log_prior)
-        mean = (posterior * sums).sum(axis=1)
-        spread = (posterior * sums**2).sum(axis=1) - mean**2
+        mean = np.einsum("nk,nk->n", posterior, sums)
+        spread = np.einsum("nk,nk,nk->n", posterior, sums, sums) - mean**2
         value = share @ (normalizer - joint[every, labels]) + 0.5 * penalty * ((scales - 1.0) ** 2).sum()
         slope = hats[:, :-1].T @ (share * (mean - sums[every, labels])) + penalty * (scales - 1.0)
         curvature = hats[:, :-1].T @ ((share * spread)[:, None] * hats[:, :-1]) + penalty * np.eye(scales.size)

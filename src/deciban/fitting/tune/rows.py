@@ -23,7 +23,7 @@ from deciban.model.counts import Counts
 from deciban.tables.cells import is_numeric
 from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.row_sampling import sample_places
-from deciban.tables.table import Matrix, SparseMatrix, Table
+from deciban.tables.table import Frame, Matrix, Readable, SparseMatrix, Table
 from deciban.util.arrays import CORES, Codes, Flags, Floats, Integers, log, sum_at
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import Advance
@@ -303,6 +303,11 @@ class Rows:
             return found
         return find_copies(self.table, self.labels, self.weights)
 
+    @cached_property
+    def reader(self) -> Readable:
+        """The cells, which are converted to numbers only once."""
+        return _NumbersReadOnce(self.table, {}) if isinstance(self.table, Frame) else self.table
+
     @property
     def left_out(self) -> LeftOutRows:
         """Each row, to be left out of the counts of these rows, with its copies."""
@@ -348,12 +353,31 @@ class Rows:
         return np.asarray(self.weights @ losses / self.weights.sum()).round(12)
 
 
+@dataclass(frozen=True)
+class _NumbersReadOnce:
+    """Arrow columns of which each is converted to numbers once; read: the numbers so far, by column."""
+
+    frame: Frame
+    read: dict[int, Floats]
+
+    def numbers(self, columns: Sequence[int]) -> Floats:
+        new = [column for column in columns if column not in self.read]
+        self.read.update(zip(new, np.ascontiguousarray(self.frame.numbers(new).T), strict=True))
+        return np.stack([self.read[column] for column in columns], axis=1)
+
+    def values(self, columns: Sequence[int]) -> list[pa.Array]:
+        return self.frame.values(columns)
+
+    def amounts(self, columns: Sequence[int]) -> Floats:
+        return self.numbers(columns)
+
+
 def score_without_each(rows: Rows, family: Family, columns: Sequence[int], counted: dict[Any, Any]) -> Floats:
     """Return the evidence of each row by the statistic of the other rows.
 
     counted: keeps statistics for the next family.
     """
-    cells = family.read(rows.table, columns)
+    cells = family.read(rows.reader, columns)
     key = family.statistic_key, tuple(columns)
     if key not in counted:
         counted[key] = family.count(cells, rows.labels, rows.weights, rows.classes)

@@ -86,10 +86,19 @@ def compute_metrics(joint: Floats, rows: Rows) -> tuple[float, float]:
 
 def center(evidence: Floats) -> Floats:
     """Subtract the mean over the classes, which changes no posterior, and clip to `WEIGHTS.max_log_odds`."""
-    finite = np.clip(np.nan_to_num(evidence, nan=0.0), -1e200, 1e200)
-    finite = finite - finite.max(axis=2, keepdims=True)
-    finite = np.maximum(finite, -WEIGHTS.max_log_odds)
-    return np.asarray(finite - finite.mean(axis=2, keepdims=True))
+    if not np.isfinite(evidence).all():
+        evidence = np.clip(np.nan_to_num(evidence, nan=0.0), -1e200, 1e200)
+    classes = evidence.shape[2]
+    top, mean = evidence[:, :, 0].copy(), np.zeros(evidence.shape[:2])
+    for c in range(1, classes):  # NumPy's reductions over a short axis are slow
+        np.maximum(top, evidence[:, :, c], out=top)
+    centered = evidence - top[:, :, None]
+    np.maximum(centered, -WEIGHTS.max_log_odds, out=centered)
+    for c in range(classes):
+        mean += centered[:, :, c]
+    mean /= classes
+    centered -= mean[:, :, None]
+    return centered
 
 
 def maximize(evidence: Floats, rows: Rows, target: Floats, strength: float) -> tuple[Floats, Floats]:
