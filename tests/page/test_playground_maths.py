@@ -275,3 +275,13 @@ def test_the_field_of_people_adds_up() -> None:
     (belief,) = called("maths_belief.js", ("testsInARow", 0.05, 0.9, 0.08, [True]))
     (field,) = called("maths_belief.js", ("peopleInField", belief[0], 1000))
     assert field == [[45, 5], [76, 874]]
+
+
+def test_differences_of_terms_add_up_if_only_one_sum_has_a_term() -> None:
+    """The limit is a term of few rows."""
+    now = [{"name": "prior", "value": 1.0, "isStart": True}, {"name": "x", "value": 5.0, "isStart": False}]
+    before = [*now, {"name": "limit", "value": -2.0, "isStart": True}]
+    for first, second, change in ((now, before, 2.0), (before, now, -2.0)):
+        (found,) = called("comparison.js", ("differences", first, second))
+        assert sum(term["value"] for term in found) == change
+        assert [term["name"] for term in found] == ["x", "limit"]

@@ -100,7 +100,7 @@ class ColumnEvidence:
     values : ndarray of shape (n_rows, n_columns, n_classes)
         own + joint + correction.
     raised : ndarray of shape (n_rows, n_classes)
-        What is added to a class that is further below the best one than the limit; mostly 0.
+        Amount added to a class that is further below the best one than the limit; mostly 0.
 
     See Also
     --------
@@ -141,7 +141,7 @@ class ColumnEvidence:
 
     @property
     def raised(self) -> Floats:
-        """What is added to a class that is further below the best one than the limit, row by class."""
+        """Amount added to a class that is further below the best one than the limit, row by class."""
         return measure_raised(self.values.sum(axis=1), self.limit)
 
     @property

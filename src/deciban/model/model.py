@@ -459,7 +459,7 @@ class Evidence:
     weighted : ndarray of shape (n_rows, n_blocks, n_classes)
         weight * value.
     raised : ndarray of shape (n_rows, n_classes)
-        What is added to a class that is further below the best one than the limit; mostly 0.
+        Amount added to a class that is further below the best one than the limit; mostly 0.
     log_joint, log_posterior : ndarray of shape (n_rows, n_classes)
         The sum, and the normalized sum.
     impossible : ndarray of shape (n_rows,)
@@ -557,7 +557,7 @@ class Evidence:
 
     @cached_property
     def raised(self) -> Floats:
-        """What is added to a class that is further below the best one than the limit, row by class."""
+        """Amount added to a class that is further below the best one than the limit, row by class."""
         return measure_raised(self._total, self.limit)
 
     @property
