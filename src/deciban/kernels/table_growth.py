@@ -21,8 +21,9 @@ GAIN_OF_A_ROW = 1e-9
 # Bound of the sums of whole numbers: half of the largest 32-bit integer, which leaves room for rounding.
 MAX_SUM = 2.0**30
 
-# Whole weights up to this are repetitions of a row; a larger one could overflow when it is multiplied by a slope.
-MAX_REPEATS = 2.0**20
+# Whole weights are repetitions of rows, whose slopes are rounded one by one, if their sum is at most this: beyond, too
+# few digits are left for a slope.
+MAX_REPEATS = 2.0**22
 
 # Bounds of odds, and the smallest posterior, in single precision: no product of two of them overflows.
 MIN_ODDS = 1e-18

@@ -355,9 +355,7 @@ class _Member:
         """Return a member; held: its fold, and the places of the fold's first and last row in the order."""
         size, classes, most = rows.labels.size, rows.classes, int(searched.sizes.max())
         weights = rows.weights[order]
-        whole = bool(
-            (weights == np.rint(weights)).all() and weights.max(initial=1.0) < kernels.table_growth.MAX_REPEATS
-        )
+        whole = bool((weights == np.rint(weights)).all() and weights.sum() <= kernels.table_growth.MAX_REPEATS)
         ones = np.ones(size)
         labels = rows.labels[order].astype(np.int32)
         part = kernels.table_growth.GrowthRows(
