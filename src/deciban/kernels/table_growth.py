@@ -21,8 +21,9 @@ GAIN_OF_A_ROW = 1e-9
 # Bound of the sums of whole numbers: half of the largest 32-bit integer, which leaves room for rounding.
 MAX_SUM = 2.0**30
 
-# Whole weights up to this are repetitions of a row; a larger one could overflow when it is multiplied by a slope.
-MAX_REPEATS = 2.0**20
+# Whole weights are repetitions of rows, whose slopes are rounded one by one, if their sum is at most this: beyond, too
+# few digits are left for a slope.
+MAX_REPEATS = 2.0**22
 
 # Bounds of odds, and the smallest posterior, in single precision: no product of two of them overflows.
 MIN_ODDS = 1e-18
@@ -153,12 +154,20 @@ def _count(
                 r0[c0[order[k]]] += one[k]
         return
     other = moved[1]
-    for m in range(block):
-        c0, r0, r1 = codes[columns[q + m]], room[m, 0], room[m, 1]
+    for m in range(0, block - 1, 2):
+        c0, c1 = codes[columns[q + m]], codes[columns[q + m + 1]]
+        r0, r1, r2, r3 = room[m, 0], room[m, 1], room[m + 1, 0], room[m + 1, 1]
         for k in range(low, high):
-            b = c0[order[k]]
-            r0[b] += one[k]
-            r1[b] += other[k]
+            i, v, w = order[k], one[k], other[k]
+            r0[c0[i]] += v
+            r1[c0[i]] += w
+            r2[c1[i]] += v
+            r3[c1[i]] += w
+    if block % 2:
+        c0, r0, r1 = codes[columns[q + block - 1]], room[block - 1, 0], room[block - 1, 1]
+        for k in range(low, high):
+            r0[c0[order[k]]] += one[k]
+            r1[c0[order[k]]] += other[k]
 
 
 @inner
@@ -259,20 +268,32 @@ def search_table(
         if level + 1 == depth:
             return depth
         code, cut = codes[best_column], np.uint8(best_bin)
-        here, there, held, put = order[side], order[1 - side], moved[side], moved[1 - side]
+        here, there, held, put = order[side], order[1 - side], moved[side, 0], moved[1 - side, 0]
+        held_too, put_too = moved[side, outputs - 1], moved[1 - side, outputs - 1]
         for c in range((1 << level) - 1, -1, -1):
             start, end = first[c], first[c + 1]
-            left, right = start, end - 1
-            for k in range(np.uint64(start), np.uint64(end)):
-                i = here[k]
-                above = np.int64(code[i] > cut)
-                place = np.uint64(right if above else left)
-                there[place] = i
-                for s in range(outputs):
-                    put[s, place] = held[s, k]
-                left += 1 - above
-                right -= above
-            first[2 * c + 2], first[2 * c + 1] = end, left
+            left, right = np.uint64(start), np.uint64(end - 1)
+            one = np.uint64(1)
+            if outputs == 1:
+                for k in range(np.uint64(start), np.uint64(end)):
+                    i = here[k]
+                    above = np.uint64(code[i] > cut)
+                    place = right if above else left
+                    there[place] = i
+                    put[place] = held[k]
+                    left += one - above
+                    right -= above
+            else:
+                for k in range(np.uint64(start), np.uint64(end)):
+                    i = here[k]
+                    above = np.uint64(code[i] > cut)
+                    place = right if above else left
+                    there[place] = i
+                    put[place] = held[k]
+                    put_too[place] = held_too[k]
+                    left += one - above
+                    right -= above
+            first[2 * c + 2], first[2 * c + 1] = end, np.int64(left)
         side = 1 - side
     return depth
 

@@ -181,7 +181,7 @@ class CorrectionSettings:
     max_columns: int = 128
     column_share: float = 0.5
     min_table_columns: int = 8
-    max_work: float = 6e9
+    max_work: float = 4e9
     max_spread_rows: int = 8_000
     max_scale_rows: int = 5_000
     scale_rows: float = 10.0
