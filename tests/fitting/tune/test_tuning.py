@@ -70,7 +70,7 @@ def test_held_out_log_loss_is_far_below_plain_bayes(load) -> None:
 def test_explanations_add_up_exactly() -> None:
     clf = BayesClassifier().fit(MIXED, Y)
     found = clf.evidence(MIXED)
-    total = found.log_prior + found.bias + (found.weights[:, None] * found.values).sum(axis=1)
+    total = found.log_prior + found.bias + (found.weights[:, None] * found.values).sum(axis=1) + found.raised
     np.testing.assert_allclose(found.log_joint, total, atol=1e-12)
     odds = clf.predict_log_proba(MIXED)
     np.testing.assert_allclose(odds[:, 0] - odds[:, 1], total[:, 0] - total[:, 1], atol=1e-11)
