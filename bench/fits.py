@@ -27,10 +27,11 @@ import accuracy
 import tables
 from reports import write_part
 
-TABLES = (
-    "german titanic attrition contraceptive segment chess hpc credit spambase phoneme satimage churn penbased shoppers "
-    "magic wife_insurance crashes krkopt adult bank electricity diamonds movies flights covertype"
-).split()
+TABLES = [
+    *("german", "titanic", "attrition", "contraceptive", "segment", "chess", "hpc", "credit", "spambase", "phoneme"),
+    *("satimage", "churn", "penbased", "shoppers", "magic", "wife_insurance", "crashes", "krkopt", "adult", "bank"),
+    *("electricity", "diamonds", "movies", "flights", "covertype"),
+]
 MIN_SECONDS = 1e-9
 Result = dict[str, Any]
 
@@ -84,9 +85,9 @@ def compare(names: list[str], seed: int, repeat: int) -> dict[str, dict[str, Res
         found[name]["size"] = f"{len(frame):,} x {frame.shape[1]}, {np.unique(labels).size}"
         ours, theirs = found[name]["deciban"], found[name]["LightGBM"]
         print(
-            f"{name:15} {found[name]['size']:>18}  log-loss {ours['log-loss']:.4f} (claim {ours['claim']:.4f}, LightGBM "
-            f"{theirs['log-loss']:.4f})  fit {ours['fit']:6.2f} s, {ours['fit'] / theirs['fit']:5.2f} x LightGBM  "
-            f"{ours['tables']:4} tables {ours['megabytes']:.2f} MB",
+            f"{name:15} {found[name]['size']:>18}  log-loss {ours['log-loss']:.4f} (claim {ours['claim']:.4f}, "
+            f"LightGBM {theirs['log-loss']:.4f})  fit {ours['fit']:6.2f} s, {ours['fit'] / theirs['fit']:5.2f} x "
+            f"LightGBM  {ours['tables']:4} tables {ours['megabytes']:.2f} MB",
             flush=True,
         )
     return found
@@ -99,15 +100,16 @@ def summarize(found: dict[str, dict[str, Result]], before: dict[str, dict[str, R
     mean = {key: np.mean([one[key] for one in ours]) for key in ("log-loss", "accuracy", "calibration")}
     claims = np.array([one["claim"] / max(one["log-loss"], MIN_SECONDS) - 1.0 for one in ours])
     lines = [
-        f"{len(found)} tables: mean log-loss {mean['log-loss']:.4f}, accuracy {mean['accuracy']:.4f}, calibration error "
-        f"{mean['calibration']:.4f} (LightGBM {np.mean([one['log-loss'] for one in theirs]):.4f}, "
+        f"{len(found)} tables: mean log-loss {mean['log-loss']:.4f}, accuracy {mean['accuracy']:.4f}, calibration "
+        f"error {mean['calibration']:.4f} (LightGBM {np.mean([one['log-loss'] for one in theirs]):.4f}, "
         f"{np.mean([one['accuracy'] for one in theirs]):.4f}, {np.mean([one['calibration'] for one in theirs]):.4f}).",
         f"Fit time as a multiple of LightGBM's: median {np.median(ratios):.2f}, mean {ratios.mean():.2f}, maximum "
         f"{ratios.max():.2f} ({list(found)[int(ratios.argmax())]}); all together "
         f"{sum(one['fit'] for one in ours) / sum(one['fit'] for one in theirs):.2f}.",
         f"Correction tables: median {np.median([one['tables'] for one in ours]):.0f}, maximum "
-        f"{max(one['tables'] for one in ours)}; model file: median {np.median([one['megabytes'] for one in ours]):.2f} MB,"
-        f" maximum {max(one['megabytes'] for one in ours):.2f} MB.",
+        f"{max(one['tables'] for one in ours)}; model file: median "
+        f"{np.median([one['megabytes'] for one in ours]):.2f} MB, maximum "
+        f"{max(one['megabytes'] for one in ours):.2f} MB.",
         f"Cross-validated log-loss of the tuning against held-out rows: mean {100 * claims.mean():+.2f}%, median "
         f"{100 * np.median(claims):+.2f}%.",
     ]
@@ -122,10 +124,10 @@ def summarize(found: dict[str, dict[str, Result]], before: dict[str, dict[str, R
         now = np.mean([found[name]["deciban"]["log-loss"] for name in names])
         times = np.array([before[name]["deciban"]["fit"] / before[name]["LightGBM"]["fit"] for name in names])
         lines.append(
-            f"Before: mean log-loss {np.mean([one['log-loss'] for one in old]):.4f} (now {now:.4f}), relative change: mean "
-            f"{100 * change.mean():+.2f}%, median {100 * np.median(change):+.2f}%, better on {(change < 0).sum()} of "
-            f"{len(names)} ({moved}); fit time {np.median(times):.2f} x LightGBM (median), {times.max():.2f} (maximum); "
-            f"tables {np.median([one['tables'] for one in old]):.0f} (median)."
+            f"Before: mean log-loss {np.mean([one['log-loss'] for one in old]):.4f} (now {now:.4f}), relative change: "
+            f"mean {100 * change.mean():+.2f}%, median {100 * np.median(change):+.2f}%, better on {(change < 0).sum()} "
+            f"of {len(names)} ({moved}); fit time {np.median(times):.2f} x LightGBM (median), {times.max():.2f} "
+            f"(maximum); tables {np.median([one['tables'] for one in old]):.0f} (median)."
         )
     return lines
 

@@ -39,7 +39,7 @@ def test_a_tuned_model_names_the_columns_that_matter() -> None:
     found = BayesClassifier().fit(table, y).importance()
     frame = found.to_frame()
     assert frame["column"].tolist()[0].startswith("worst ")
-    assert frame.set_index("column")["decibans"]["noise"] < 0.1 * frame["decibans"].max()
+    assert frame.set_index("column")["decibans"]["noise"] < 0.15 * frame["decibans"].max()
     assert (np.diff(frame["decibans"]) <= 0.0).all()
     assert "rows (left out)" in str(found)
     assert [line["column"] for line in found.to_dict()["columns"]] == frame["column"].tolist()

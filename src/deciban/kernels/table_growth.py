@@ -86,7 +86,7 @@ def _two_class_slopes(
         slope[i], curvature[i] = g, h
         slopes += abs(g) * np.float32(repeats[i])
         curvatures += h * np.float32(repeats[i])
-    return slopes, curvatures
+    return float(slopes), float(curvatures)
 
 
 @inner_to_reorder
@@ -217,7 +217,7 @@ def search_table(
     Each test is the column and cut with the largest gain over all cells. Only the smaller half of each cell is counted.
     """
     _, _, order, moved, sums, room, run, below, gains, first, _, _ = scratch
-    depth, wide, outputs = tests.shape[0], columns.size, moved.shape[1]
+    depth, wide, outputs = int(tests.shape[0]), columns.size, moved.shape[1]
     slope_unit, unit = 1.0 / units[0], 1.0 / units[1]
     side = 0
     first[0], first[1] = 0, many
@@ -342,7 +342,7 @@ def _bound_slopes(labels: Array, repeats: Array, weight: Array, p: Array, k: int
         own = np.float32(1.0) if labels[i] == k else np.float32(0.0)
         slopes += weight[i] * np.float32(repeats[i]) * abs(own - p[i])
         curvatures += weight[i] * np.float32(repeats[i]) * p[i]
-    return slopes, curvatures
+    return float(slopes), float(curvatures)
 
 
 @inner

@@ -238,7 +238,7 @@ class Frame:
             return None
         try:
             cells = batches[0].to_tensor(null_to_nan=True, row_major=True).to_numpy()
-        except pa.ArrowTypeError:
+        except (pa.ArrowTypeError, pa.ArrowNotImplementedError):  # text, half floats
             return None
         return cells if cells.dtype == np.float64 else None
 

@@ -312,8 +312,8 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats) -> Grown:
     each = np.empty((CORRECTIONS.folds, some.size, 2, rows.classes))
     place = np.argsort(order)[some]
     for f in range(CORRECTIONS.folds):
-        held = slice(ends[f], ends[f + 1])
-        left_out[order[held]] = _log_posterior(kept[f][:, :, held])
+        own = slice(ends[f], ends[f + 1])
+        left_out[order[own]] = _log_posterior(kept[f][:, :, own])
         each[f] = _log_posterior(kept[f][:, :, place])
     tests, values = [member.first_tests(best) for member in members], [member.first_values(best) for member in members]
     return Grown(tests, values, left_out, some, each, unseen)
