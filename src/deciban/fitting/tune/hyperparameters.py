@@ -47,6 +47,7 @@ class WeightSettings:
     max_newton_work: multiplications of a Newton step; beyond, L-BFGS is used, which is less exact.
     max_newton_steps: Newton steps; convex losses take about five.
     min_newton_gain: the search ends with a step that is expected to reduce the loss by less; the error is then squared.
+    min_fold_gain: the same without one fold; the weights of a fold only score its rows before corrections.
     max_bound_rounds: rounds to find the weights that are 0 in a step.
     max_log_odds: evidence beyond this counts as this; exp(700) is close to the largest double.
     group_rows: strength that draws the weight of a group of blocks to its start.
@@ -58,6 +59,7 @@ class WeightSettings:
     max_newton_work: float = 2e8
     max_newton_steps: int = 50
     min_newton_gain: float = 1e-9
+    min_fold_gain: float = 1e-3
     max_bound_rounds: int = 20
     max_log_odds: float = 700.0
     group_rows: float = 1.0

@@ -266,19 +266,31 @@ class Rows:
     found_copies: Copies | None = None
 
     @classmethod
-    def of(cls, table: Table, labels: Codes, weights: Floats | None, classes: int, max_rows: int) -> "Rows":
-        """Return the rows with a label and a weight, or a random sample of `max_rows` of them."""
+    def of(
+        cls,
+        table: Table,
+        labels: Codes,
+        weights: Floats | None,
+        classes: int,
+        max_rows: int,
+        copies: Copies | None = None,
+    ) -> "Rows":
+        """Return the rows with a label and a weight, or a random sample of `max_rows` of them.
+
+        copies: those of the given rows, if known.
+        """
         every = np.ones(labels.size) if weights is None else weights
         usable = np.flatnonzero((labels >= 0) & (every > 0.0))
         if usable.size < labels.size:
-            table, labels, every = table.take(usable), labels[usable], every[usable]
+            table, labels, every, copies = table.take(usable), labels[usable], every[usable], None
         kept, removed = sample_places(usable.size, max_rows), None
         if kept.size < usable.size:
-            removed = find_copies(table, labels, every).removed[kept]
-            table, labels, every = table.take(kept), labels[kept], every[kept]
+            copies = find_copies(table, labels, every) if copies is None else copies
+            table, labels, every, removed = table.take(kept), labels[kept], every[kept], copies.removed[kept]
+            copies = None  # among the rows of the sample
         share = np.bincount(labels, every, classes)
         log_prior = log(share / max(share.sum(), 1e-300))
-        return cls(table, labels, every, log_prior, removed=removed)
+        return cls(table, labels, every, log_prior, removed=removed, found_copies=copies)
 
     @property
     def classes(self) -> int:
@@ -326,7 +338,7 @@ class Rows:
         kept = sample_places(self.labels.size, max_rows)
         removed, evidence = (None if part is None else part[kept] for part in (self.removed, self.evidence))
         some = replace(self, table=self.table.take(kept), labels=self.labels[kept], weights=self.weights[kept])
-        return replace(some, removed=removed, evidence=evidence, found_copies=None)
+        return replace(some, removed=removed, evidence=evidence, found_copies=self.copies.take(kept))
 
     def of_classes_present(self) -> "Rows":
         """Return the rows with only the classes that they have."""
