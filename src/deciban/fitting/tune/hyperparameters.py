@@ -16,13 +16,13 @@ class SamplingSettings:
     min_rows: with fewer rows, the model stays plain Bayes; weights of so few rows would be noise.
     max_rows: rows in the sample that families and weights are chosen on; more change little and cost time.
     max_evidence: numbers of evidence (row by block by class) held at once: 64 MB.
-    chunk_rows: rows per thread; fewer are not worth the start of a thread, and of estimating in each.
+    chunk_rows: rows per thread; fewer are not worth the start of a thread, and estimating in each.
     """
 
     min_rows: int = 20
     max_rows: int = 6_000
     max_evidence: int = 1 << 23
-    chunk_rows: int = 2_000
+    chunk_rows: int = 8_000
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from deciban.families import Family
 from deciban.families.base.contract import LeftOutRows, Measure, take_rows
 from deciban.fitting.tune.hyperparameters import COPIES, SAMPLING
-from deciban.model.corrections import CorrectedColumn, Corrections
+from deciban.model.corrections import Bins, CorrectedColumn, Corrections, bins_of
 from deciban.model.counts import Counts
 from deciban.tables.cells import is_numeric
 from deciban.tables.labels import LabelArray, Labels
@@ -42,6 +42,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 def assign_folds(
     columns: Sequence[CorrectedColumn],
+    bins: Bins,
     table: Table,
     labels: Codes,
     classes: LabelArray,
@@ -53,12 +54,17 @@ def assign_folds(
 
     Equal rows of one class are assigned to the folds in turn, and a row of weight 2 counts as two rows; the first fold
     depends on their content. Copies (`find_copies`) are all in that fold, because otherwise they would be scored by
-    each other. Of other equal rows, as many stay together as are copies of one. copies: those of these rows, if known.
+    each other. Of other equal rows, as many stay together as are copies of one.
+
+    bins: those of the cells, column by row. copies: those of these rows, if known.
     """
     names = np.array([crc32(repr(label).encode()) for label in classes.tolist()], dtype=np.uint64)
     contents = np.full(labels.size, GOLDEN)
-    for column in columns:
-        contents = _mix(contents ^ (_hash_column(column, table) + GOLDEN))
+    numeric = [column.column for column in columns if column.cuts is not None]
+    numbers = iter(np.ascontiguousarray(table.numbers(numeric).T) if numeric else ())
+    for column, own in zip(columns, bins, strict=True):
+        cells = own.astype(np.uint64) if column.cuts is None else _read_digits(next(numbers))
+        contents = _mix(contents ^ (cells + GOLDEN))
     rows = _mix(contents ^ names[labels])
     amounts = np.zeros((labels.size, folds))
     amounts[np.arange(labels.size), (rows % np.uint64(folds)).astype(np.int64)] = weights
@@ -212,13 +218,6 @@ def _share_until(amount: Floats, turn: npt.NDArray[np.int64], folds: int) -> Flo
     return np.asarray(whole[:, None] + np.clip(rest[:, None] - turn, 0.0, 1.0))
 
 
-def _hash_column(column: CorrectedColumn, table: Table) -> Hashes:
-    """Return the content of a column as integers: the bits of a number, the bin of a category."""
-    if column.cuts is None:
-        return column.read(table).astype(np.uint64)
-    return _read_digits(table.numbers([column.column])[:, 0])
-
-
 def _mix(numbers: Hashes) -> Hashes:
     """Return hashes of numbers, as the generator splitmix64 makes them."""
     z = (numbers ^ (numbers >> np.uint64(30))) * FIRST
@@ -238,10 +237,11 @@ def correct_left_out_rows(
 
     unknown: the unknown cells of the corrected columns, column by row.
     """
-    hashed = corrections.columns[: corrections.hashed]
-    amounts = assign_folds(hashed, table, labels, classes, weights, corrections.folds)
+    hashed, bins = corrections.columns[: corrections.hashed], corrections.read_left_out(table)
+    own = bins[: corrections.hashed] if bins.ndim == 2 else bins_of(hashed, table)
+    amounts = assign_folds(hashed, own, table, labels, classes, weights, corrections.folds)
     out = np.zeros((labels.size, classes.size))
-    corrections.add_left_out(corrections.read_left_out(table), amounts, out, unknown)
+    corrections.add_left_out(bins, amounts, out, unknown)
     return out
 
 
