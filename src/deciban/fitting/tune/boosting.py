@@ -233,8 +233,8 @@ def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: Le
         out[some] = np.einsum("nbk->nk", model.cap_weighted_evidence(weighted, tuning.cap)) + bias + prior
 
     step = max(1, CORRECTIONS.max_evidence // (max(len(tuning.schema.block_names), 1) * rows.classes))
-    every = np.arange(rows.labels.size)
-    pieces = [few] if few.size == every.size else [every[first : first + step] for first in range(0, every.size, step)]
+    rest = np.delete(np.arange(rows.labels.size), few)
+    pieces = [few, *(rest[first : first + step] for first in range(0, rest.size, step))]
     for _ in map_in_threads(score, pieces, rows.threads):
         pass
     top = out.max(axis=1, keepdims=True)
