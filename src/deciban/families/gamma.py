@@ -159,7 +159,7 @@ class Gamma(ColumnFamily):
             evidence = whole[:, j]
             counted = np.flatnonzero((rows.removed > 0.0) & (cells[:, j] > 0))
             x, labels, removed = cells[counted, j].astype(np.float64), rows.labels[counted], rows.removed[counted]
-            first, place = _find_distinct(x, labels, removed)  # equal cells are scored once
+            first, place = rows[counted].find_distinct(x)  # equal cells are scored once
             x, labels, removed = x[first], labels[first], removed[first]
             log_x, one = np.log(x), np.zeros_like(labels)
             left, left_log = every.leave_out(x, one, removed, j), every_log.leave_out(log_x, one, removed, j)
@@ -210,25 +210,6 @@ class Gamma(ColumnFamily):
             by_shape = fall(x, mean, low) + gap
             variance = (shape * by_mean**2 + by_shape**2 / information) / rows[j]
             out.own[:] += weight[j] ** 2 * np.where(np.isnan(x), 0.0, variance)
-
-
-def _find_distinct(x: Floats, labels: Codes, removed: Floats) -> tuple[Integers, Integers]:
-    """Return the places of distinct cells, and the position of each cell among these; all cells if few are equal.
-
-    Cells are equal if their class and how much of them is left out are, too.
-    """
-    every = np.arange(x.size)
-    if not x.size or removed.min() < removed.max():
-        return every, every
-    values, value = np.unique(x, return_inverse=True)
-    if 2 * values.size > x.size:
-        return every, every
-    key = value * (int(labels.max()) + 1) + labels
-    last = np.full(int(key.max()) + 1, -1)
-    last[key] = every
-    occupied = np.flatnonzero(last >= 0)
-    first, last[occupied] = last[occupied], np.arange(occupied.size)
-    return first, last[key]
 
 
 def _compute_gap(plain: AnyMoments, logs: AnyMoments) -> Floats:
