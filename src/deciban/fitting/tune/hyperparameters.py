@@ -208,7 +208,7 @@ class PartialRowSettings:
     min_weight: weights below this are rounding errors.
     """
 
-    max_rows: int = 1_000
+    max_rows: int = 500
     masked_shares: tuple[float, ...] = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9) * 2
     scale_rows: float = 2.0
     min_scale: float = 1e-3
