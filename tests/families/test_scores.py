@@ -8,6 +8,9 @@ import pytest
 from scipy import sparse, stats
 
 import deciban as dc
+from deciban.families import Family
+from deciban.families.base.contract import LeftOutRows, score_block, score_by_refitting
+from deciban.families.base.spread import Shrunk
 from deciban.model.partial_rows import PartialRows
 from deciban.sources.open import open_table
 from tests import textbook
@@ -140,3 +143,33 @@ def test_infinity_beside_a_constant_column_is_refused() -> None:
 def test_weights_below_ddof_do_not_make_a_variance_explode() -> None:
     light = textbook(dc.JointGaussian(dc.Pooled(), ddof=1)).fit(X, Y, np.full(60, 0.001))
     assert np.abs(light.log_joint(X)).max() < 1e12
+
+
+@pytest.mark.parametrize("family", [dc.Gamma(), dc.Poisson(alpha=1.0, outside="ignore")])
+@pytest.mark.parametrize("digits", [0, 6])  # many equal cells, or none
+def test_left_out_evidence_of_equal_cells_is_that_of_the_other_rows(family: Family, digits: int) -> None:
+    rng = np.random.default_rng(digits)
+    labels = rng.integers(0, 3, 120).astype(np.int32)
+    cells = np.maximum(rng.gamma(3.0 + labels, 2.0).round(digits), 1.0)[:, None]
+    cells[:3, 0] = 400.0, np.nan, 0.01  # an outlier moves the shape far
+    weights, slot, found = np.ones(120), np.zeros(1, dtype=np.int64), np.zeros((120, 1, 3))
+    statistic = family.count(cells, labels, weights, 3)
+    family.score_left_out(statistic, cells, LeftOutRows(labels, weights), slot, found)
+    for i in range(120):
+        others = np.arange(120) != i
+        likelihood = family.estimate(family.count(cells[others], labels[others], weights[others], 3))
+        np.testing.assert_allclose(found[i, 0], score_block(likelihood, cells[i : i + 1], 3)[0], rtol=1e-9, atol=1e-9)
+
+
+def test_many_rows_are_left_out_of_the_matrices_of_other_classes_nearly() -> None:
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 3, 12_000).astype(np.int32)
+    cells = rng.normal(size=(12_000, 4)) @ rng.normal(size=(4, 4)) + labels[:, None]
+    family, weights = dc.JointGaussian(Shrunk(0.3, 0.1)), np.ones(12_000)
+    statistic, some, slot = family.count(cells, labels, weights, 3), np.arange(40), np.zeros(1, dtype=np.int64)
+    found, exact = np.zeros((2, 40, 1, 3))
+    family.score_left_out(statistic, cells[some], LeftOutRows(labels[some], weights[some]), slot, found)
+    score_by_refitting(family, statistic, cells[some], LeftOutRows(labels[some], weights[some]), slot, exact)
+    own = np.arange(40), 0, labels[some]
+    np.testing.assert_allclose(found[own], exact[own], atol=1e-6)
+    np.testing.assert_allclose(found, exact, atol=3e-3)

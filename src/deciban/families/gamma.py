@@ -48,10 +48,13 @@ NARROW_SHAPE = 1e4
 # From this shape on Stirling's series is exact to the last digit.
 STIRLING_SHAPE = 100.0
 
-# Moments of the cells, and of their logarithms.
 # A relative step of Newton's method below this is the last: the error after it is about its square.
-CLOSE_SHAPE = 1e-8
+CLOSE_SHAPE = 1e-7
 
+# Gaps with a smaller relative distance from a known one start from its shape; Minka's start has about this error.
+CLOSE_GAP = 0.02
+
+# Moments of the cells, and of their logarithms.
 MomentsAndLogs = Combined[Moments, Moments]
 
 # Types with a mean and a variance.
@@ -149,21 +152,24 @@ class Gamma(ColumnFamily):
     ) -> None:
         plain, logs = (some.values for some in statistic.parts)
         every, every_log = (some.merge_classes().values for some in statistic.parts)
-        gaps = _compute_gap(plain, logs)
+        gaps, estimated = _compute_gap(plain, logs), self.estimate(statistic)
         whole = np.zeros((len(cells), slot.size, out.shape[2]))
-        self.estimate(statistic).score(cells, np.ones(slot.size), np.arange(slot.size), whole)
+        estimated.score(cells, np.ones(slot.size), np.arange(slot.size), whole)
         for j in range(slot.size):
             evidence = whole[:, j]
             counted = np.flatnonzero((rows.removed > 0.0) & (cells[:, j] > 0))
             x, labels, removed = cells[counted, j].astype(np.float64), rows.labels[counted], rows.removed[counted]
-            log_x, first = np.log(x), np.zeros_like(labels)
-            left, left_log = every.leave_out(x, first, removed, j), every_log.leave_out(log_x, first, removed, j)
+            first, place = rows[counted].find_distinct(x)  # equal cells are scored once
+            x, labels, removed = x[first], labels[first], removed[first]
+            log_x, one = np.log(x), np.zeros_like(labels)
+            left, left_log = every.leave_out(x, one, removed, j), every_log.leave_out(log_x, one, removed, j)
             overall = _compute_gap(left, left_log)
             own, own_log = plain.leave_out(x, labels, removed, j), logs.leave_out(log_x, labels, removed, j)
             there = own.weight > 1e-9 * removed
             gap = np.where(there, self._raise_gap(_compute_gap(own, own_log), own, left, overall), overall)
             mean, low = np.where(there, own.mean, left.mean), np.where(there, own.mean_low, left.mean_low)
-            evidence[counted, labels] = _log_density(x, gap[0], mean[0], low[0])
+            near = gaps[labels, j], estimated.shape[j, labels]
+            evidence[counted, labels[place]] = _log_density(x, gap[0], mean[0], low[0], near)[place]
             for c in range(out.shape[2]):  # a class at the floor, or without cells, depends on the other classes
                 if plain.weight[c, j] > 0.0:
                     same = plain.take_cell(c, j, x.size)
@@ -172,10 +178,12 @@ class Gamma(ColumnFamily):
                 else:
                     same, gap, follows = left, overall, np.ones(x.size, dtype=np.bool_)
                 if follows.any():
-                    here = (array[0, follows] for array in (gap, same.mean, same.mean_low))
-                    evidence[counted[follows], c] = _log_density(x[follows], *here)
+                    found, here = np.zeros(x.size), (array[0, follows] for array in (gap, same.mean, same.mean_low))
+                    found[follows] = _log_density(x[follows], *here)
+                    those = follows[place]
+                    evidence[counted[those], c] = found[place[those]]
             silent = ~find_varying(left.variance()[0], left.mean[0]) | (left.weight[0] <= 1e-9 * removed)
-            evidence[counted[silent]] = 0.0
+            evidence[counted[silent[place]]] = 0.0
             out[:, slot[j]] += evidence
 
     def add_covariance(
@@ -221,10 +229,12 @@ def _compute_gap(plain: AnyMoments, logs: AnyMoments) -> Floats:
     return np.where(error < np.finfo(np.float64).eps * (1.0 + np.abs(log_mean)), series, gap)
 
 
-def _log_density(x: Floats, gap: Floats, mean: Floats, low: Floats) -> Floats:
-    """Return the log density at x of the distribution with this gap and the mean `mean` + `low`."""
+def _log_density(
+    x: Floats, gap: Floats, mean: Floats, low: Floats, near: tuple[Floats, Floats] | None = None
+) -> Floats:
+    """Return the log density at x of the distribution with this gap and the mean `mean` + `low`; near: see below."""
     mean = np.where(mean > 0.0, mean, 1.0)
-    return log_density(x, _solve_shape(np.maximum(gap, MIN_GAP)), mean, low)
+    return log_density(x, _solve_shape(np.maximum(gap, MIN_GAP), near), mean, low)
 
 
 def log_density(x: Floats, shape: Floats, mean: Floats, low: Floats) -> Floats:
@@ -248,21 +258,29 @@ def log_peak(shape: Floats) -> Floats:
     return np.asarray(np.where(shape < STIRLING_SHAPE, exact, series))
 
 
-def _solve_shape(gap: Floats) -> Floats:
-    """Return the shape k that solves log(k) - digamma(k) = gap, by Newton's method on 1/k from Minka's start."""
+def _solve_shape(gap: Floats, near: tuple[Floats, Floats] | None = None) -> Floats:
+    """Return the shape k that solves log(k) - digamma(k) = gap, by Newton's method on 1/k from Minka's start.
+
+    near: gaps and their shapes; a gap close to one of these starts with a step from there, which needs no digamma.
+    """
     shape = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
-    newton = gap > 1e-6  # below that the initial value is exact and the terms of a step cancel
+    moving = np.flatnonzero(gap > 1e-6)  # below that the initial value is exact and the terms of a step cancel
+    if near is not None:
+        known = moving[np.abs(near[0][moving] - gap[moving]) < CLOSE_GAP * gap[moving]]
+        shapes, place = np.unique(near[1][known], return_inverse=True)  # one per class
+        slope = (1.0 / shapes - scipy.special.zeta(2.0, shapes)) * shapes**2
+        shape[known] = 1.0 / (1.0 / shapes[place] + (near[0][known] - gap[known]) / slope[place])
+    flat, gap = shape.reshape(-1), gap.reshape(-1)
     for _ in range(6):
-        error = np.log(shape) - scipy.special.digamma(shape) - gap
-        slope = np.where(newton, 1.0 / shape - scipy.special.zeta(2.0, shape), 1.0)  # zeta: the derivative of digamma
-        step = 1.0 / shape + error / (shape**2 * slope)
-        better = newton & (step > 0.0)
-        step = np.where(better, step, 1.0 / shape)
-        moved = np.abs(step * shape - 1.0).max(initial=0.0)
-        shape = np.where(better, 1.0 / step, shape)
-        if moved < CLOSE_SHAPE:
+        if not moving.size:
             break
-    return np.asarray(shape)
+        k = flat[moving]
+        error = np.log(k) - scipy.special.digamma(k) - gap[moving]
+        step = 1.0 / k + error / (k**2 * (1.0 / k - scipy.special.zeta(2.0, k)))  # zeta: the derivative of digamma
+        better = step > 0.0
+        flat[moving[better]] = 1.0 / step[better]
+        moving = moving[better & (np.abs(step * k - 1.0) > CLOSE_SHAPE)]
+    return shape
 
 
 @dataclass(frozen=True)

@@ -119,15 +119,16 @@ class Poisson(ColumnFamily):
         for j in range(cells.shape[1]):
             x = cells[:, j].astype(np.float64)
             there = np.flatnonzero(~np.isnan(x))
-            x, removed = x[there, None], rows.removed[there, None]
-            gone = own[there] * removed
+            first, place = rows[there].find_distinct(x[there])  # equal cells are scored once
+            x, removed = x[there[first], None], rows.removed[there[first], None]
+            gone = own[there[first]] * removed
             whole, present = statistic.total[:, j], statistic.present[:, j] - gone
             total = whole - gone * x
             total = np.where(total > FUZZ * whole, total, 0.0)
             rate = self._rates(total, present, axis=1)
             known = present.any(axis=1, keepdims=True)
             hits = np.multiply(x, log(rate), out=np.zeros_like(rate), where=(x > 0.0) & known)
-            out[there, slot[j]] += hits - rate
+            out[there, slot[j]] += (hits - rate)[place]
         add_common_factor(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
     def add_covariance(

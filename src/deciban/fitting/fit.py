@@ -17,7 +17,7 @@ from deciban.fitting.sql_counts.pushdown import count_in_engine
 from deciban.fitting.tune.boosting import bound_evidence, learn_corrections, limit_correction_rows, may_correct
 from deciban.fitting.tune.partial import learn_partial_rows
 from deciban.fitting.tune.propose import Proposal, propose, reweigh
-from deciban.fitting.tune.rows import Rows, find_copies
+from deciban.fitting.tune.rows import Copies, Rows, find_copies
 from deciban.model.batches import add_up, batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Origin, Settings
@@ -32,15 +32,19 @@ from deciban.store.model_file import content, from_content
 from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import LabelArray, check_class_count, check_spellings, check_truncation, encode_labels
 from deciban.tables.table import Frame, Table
-from deciban.util.arrays import Integers
 
 
 @dataclass(frozen=True)
 class TuningDraft:
-    """Proposal of tuning from a sample, and the rows that corrections are learned from."""
+    """Proposal of tuning from a sample, and the rows that corrections are learned from.
+
+    sample, copies: the sample and the copies in it, if they are known for rows of their weights.
+    """
 
     proposal: Proposal
     examples: Examples
+    sample: LabeledTable
+    copies: Copies | None
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,7 @@ def plan_examples(
         _check_prior_before_reading(settings, examples)
     sample, everything, by_types = _draw_sample(settings, examples, partial)
     notes = everything.notes or examples.notes
+    copies = None if by_types else _find_copies(sample)
     schema = infer_schema(
         sample.table,
         settings.families,
@@ -210,7 +215,7 @@ def plan_examples(
         partial,
         sample.weights,
         everything.expected,
-        None if by_types else _find_distinct_rows(sample),
+        None if copies is None else np.sort(np.unique(copies.units, return_index=True)[1]),
     ).with_notes(notes)
     if not partial and (warning := check_class_count(sample.labels)):
         warn_user(warning)
@@ -218,9 +223,9 @@ def plan_examples(
         warn_user((f"column {name!r} looks like an identifier; use ", Argument("ignore", name), " to leave it out"))
     draft = None
     if settings.tune is not None:
-        table = schema.table_as_learned(sample.table)
-        proposal = propose(table, sample.labels, sample.weights, schema, settings.threads)
-        schema, draft = proposal.schema, TuningDraft(proposal, everything)
+        table, copies = schema.table_as_learned(sample.table), copies if sample.weights is None else None
+        proposal = propose(table, sample.labels, sample.weights, schema, settings.threads, copies)
+        schema, draft = proposal.schema, TuningDraft(proposal, everything, sample, copies)
     origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit)
     all_classes = None if declared is None else encode_classes(declared)
     return Plan(settings, schema, all_classes, origin, notes, draft), everything
@@ -254,11 +259,10 @@ def _draw_sample(settings: Settings, examples: Examples, partial: bool) -> tuple
     return sample if by_types else sample.drop_zero_weights(), everything, by_types
 
 
-def _find_distinct_rows(sample: LabeledTable) -> Integers:
-    """Return the positions of the rows that are not copies of earlier ones."""
+def _find_copies(sample: LabeledTable) -> Copies:
+    """Return the copies among the rows of a sample; a row of a large weight counts as one row."""
     weights = np.ones(sample.table.rows) if sample.weights is None else np.minimum(sample.weights, 1.0)
-    copies = find_copies(sample.table, sample.labels.codes, weights)
-    return np.sort(np.unique(copies.units, return_index=True)[1])
+    return find_copies(sample.table, sample.labels.codes, weights)
 
 
 def count_examples(schema: Schema, examples: Examples, threads: int | None = None) -> Counts:
@@ -285,18 +289,25 @@ def finish(plan: Plan, counts: Counts) -> Fitted:
         rows = proposal.rows.among(proposal.classes, counts)
         if proposal.covers(counts):
             rows = replace(rows, evidence=proposal.evidence)
-        tuning = complete_tuning(reweigh(proposal, counts), counts, rows, examples, plan.settings)
+        drawn = plan.draft.sample, plan.draft.copies
+        tuning = complete_tuning(reweigh(proposal, counts), counts, rows, examples, plan.settings, known=drawn)
         tuning = replace(tuning, schema=tuning.schema.with_notes(plan.notes))
     return Fitted(counts, prior_of(plan.settings.class_prior, counts), tuning, plan.origin, plan.settings)
 
 
 def complete_tuning(
-    tuning: Tuning, counts: Counts, rows: Rows, examples: Examples, settings: Settings, learned: bool = True
+    tuning: Tuning,
+    counts: Counts,
+    rows: Rows,
+    examples: Examples,
+    settings: Settings,
+    learned: bool = True,
+    known: tuple[LabeledTable | None, Copies | None] = (None, None),
 ) -> Tuning:
     """Return the tuning with corrections, if requested, and with the adjustment for missing cells.
 
     Corrections are learned from as many examples as time allows. rows: those that the weights were learned from; with
-    their evidence if they are all examples.
+    their evidence if they are all examples. known: a sample of the examples, and the copies in it.
     """
     classes, tuning = counts.classes.size, bound_evidence(tuning, counts) if settings.tune == "auto" else tuning
     if settings.tune != "auto" or not may_correct(tuning, classes):
@@ -305,7 +316,8 @@ def complete_tuning(
         drawn, _ = examples.sample(limit_correction_rows(counts.schema.width, classes))
         table = counts.schema.table_as_learned(drawn.table, drawn.first_row)
         codes = drawn.labels.places_among(counts.classes)
-        rows = Rows.of(table, codes, drawn.weights, classes, table.rows).among(counts.classes, counts)
+        copies = known[1] if drawn is known[0] else None
+        rows = Rows.of(table, codes, drawn.weights, classes, table.rows, copies).among(counts.classes, counts)
     rows = replace(rows, threads=settings.threads, found_copies=rows.copies)
     return learn_partial_rows(learn_corrections(tuning, counts, rows, learned), counts, rows, learned)
 

@@ -35,7 +35,7 @@ def log_odds(level: str, inside: np.ndarray, rows: Rows) -> float:
 @pytest.fixture(scope="module")
 def placed() -> tuple[Rows, CorrectedColumn]:
     rows = rows_of(TOWN, Y)
-    (column,) = place_out_of_fold(bin_columns(rows, [0]), rows, FOLD, 5)
+    (column,) = place_out_of_fold(bin_columns(rows, [0])[0], rows, FOLD, 5)
     return rows, column
 
 
@@ -87,7 +87,7 @@ def test_rows_of_a_fold_are_placed_by_the_others(placed: tuple[Rows, CorrectedCo
 
 def test_few_levels_have_a_bin_each() -> None:
     few = np.array([f"t{k}" for k in LEVEL % 16], dtype=object)
-    (column,) = bin_columns(rows_of(few, Y), [0])
+    (column,) = bin_columns(rows_of(few, Y), [0])[0]
     assert column.places is None
     assert column.bins == 2 + 16
 
@@ -97,8 +97,8 @@ def test_weights_are_repetitions() -> None:
     again = np.repeat(np.arange(N), weights)
     heavy, long = rows_of(TOWN, Y, weights.astype(float)), rows_of(TOWN[again], Y[again])
     kept = np.flatnonzero(weights)
-    (one,) = place_out_of_fold(bin_columns(heavy, [0]), heavy, FOLD[kept], 5)
-    (other,) = place_out_of_fold(bin_columns(long, [0]), long, FOLD[again], 5)
+    (one,) = place_out_of_fold(bin_columns(heavy, [0])[0], heavy, FOLD[kept], 5)
+    (other,) = place_out_of_fold(bin_columns(long, [0])[0], long, FOLD[again], 5)
     assert one.levels is not None
     assert one.levels.equals(other.levels)
     assert np.array_equal(np.asarray(one.places), np.asarray(other.places))

@@ -206,8 +206,8 @@ def test_the_report_names_columns_and_effects(fitted) -> None:
 
 def amounts(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     rows = Rows(Matrix(X), y.astype(np.int32), weights, np.log([0.5, 0.5]))
-    columns = tuple(bin_columns(rows, range(X.shape[1])))
-    return assign_folds(columns, rows.table, rows.labels, np.array(["no", "yes"]), weights, 5)
+    columns, bins = bin_columns(rows, range(X.shape[1]))
+    return assign_folds(columns, bins, rows.table, rows.labels, np.array(["no", "yes"]), weights, 5)
 
 
 def test_equal_rows_stay_together_unless_their_classes_differ() -> None:

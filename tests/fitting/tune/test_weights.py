@@ -95,3 +95,27 @@ def test_losses_of_blocks_are_those_of_their_posteriors(classes: int) -> None:
     found = rows.losses(evidence)
     assert found[0] == pytest.approx(np.average(-rows.log_prior[rows.labels], weights=rows.weights))
     assert found[2] == np.inf
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("group", [[0, 0, 1, 1, -1], [0, 1, 2, 3, 4], [-1, -1, -1, -1, -1]])
+def test_weights_without_a_fold_are_nearly_those_of_the_other_rows(classes: int, group: list[int]) -> None:
+    rows, evidence = make_rows(classes, 2000)
+    fold, groups = np.arange(2000) % 4, np.array(group)
+    search = weights.WeightSearch.of(evidence, rows, groups)
+    start = search.learn(rows.weights)
+    found = search.learn_without_each(fold, 4, start)
+    for f in range(4):
+        expected = search.learn(np.where(fold == f, 0.0, rows.weights))
+        for mine, theirs, whole in zip(found[f], expected, start, strict=True):
+            assert np.abs(mine - theirs).max() < 0.05 * np.abs(whole - theirs).max()
+
+
+def test_few_rows_without_a_fold_take_more_than_one_step() -> None:
+    rows, evidence = make_rows(3, 40)
+    fold, groups = np.arange(40) % 2, np.array([0, 0, 1, 1, -1])
+    search = weights.WeightSearch.of(evidence, rows, groups)
+    found = search.learn_without_each(fold, 2, search.learn(rows.weights))
+    for f in range(2):
+        expected = search.learn(np.where(fold == f, 0.0, rows.weights))
+        np.testing.assert_allclose(np.append(*found[f]), np.append(*expected), atol=0.02)

@@ -176,6 +176,24 @@ class LeftOutRows:
     def __getitem__(self, rows: Any) -> "LeftOutRows":
         return LeftOutRows(self.labels[rows], self.removed[rows])
 
+    def find_distinct(self, x: Floats) -> tuple[Integers, Integers]:
+        """Return the places of rows with distinct cells x, and the position of each row among these.
+
+        Rows are equal if their class and weight to remove are, too. If few are equal, all rows are returned.
+        """
+        every = np.arange(x.size)
+        if not x.size or self.removed.min() < self.removed.max():
+            return every, every
+        values, value = np.unique(x, return_inverse=True)
+        if 2 * values.size > x.size:
+            return every, every
+        key = value * (int(self.labels.max()) + 1) + self.labels
+        position = np.full(int(key.max()) + 1, -1)
+        position[key] = every
+        occupied = np.flatnonzero(position >= 0)
+        places, position[occupied] = position[occupied], np.arange(occupied.size)
+        return places, position[key]
+
 
 @dataclass(frozen=True)
 class Covariance:

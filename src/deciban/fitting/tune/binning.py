@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deciban.fitting.tune.hyperparameters import BINNING
 from deciban.fitting.tune.rows import Rows, is_number
-from deciban.model.corrections import OTHER_BIN, Bins, CorrectedColumn
+from deciban.model.corrections import OTHER_BIN, Bins, CorrectedColumn, bins_of
 from deciban.statistics.levels import encode_distinct
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats, Integers, sum_at
@@ -79,8 +79,8 @@ def _count_levels(codes: Codes, rows: Rows, weights: Floats, levels: int) -> Flo
     return found.reshape(levels, rows.classes)
 
 
-def bin_columns(rows: Rows, columns: Sequence[int]) -> list[CorrectedColumn]:
-    """Return the bins of these columns for corrections; constant columns are left out."""
+def bin_columns(rows: Rows, columns: Sequence[int]) -> tuple[list[CorrectedColumn], Bins]:
+    """Return the bins of these columns for corrections, and that of each cell; constant columns are left out."""
     bins = int(np.clip(rows.total / BINNING.rows_per_bin, BINNING.min_bins, BINNING.max_bins))
     found = []
     for column in columns:
@@ -89,7 +89,9 @@ def bin_columns(rows: Rows, columns: Sequence[int]) -> list[CorrectedColumn]:
             found.append(CorrectedColumn(column, cuts=find_quantile_cuts(cells, rows.weights, bins, bins)))
         else:
             found.append(_bin_levels(rows, column))
-    return [column for column in found if np.ptp(column.read(rows.table))]
+    cells = bins_of(found, rows.table)
+    varies = (cells != cells[:, :1]).any(axis=1)
+    return [column for column, kept in zip(found, varies, strict=True) if kept], cells[varies]
 
 
 def encode_levels(table: Table, column: int) -> tuple[Codes, pa.Array]:

@@ -25,7 +25,6 @@ from deciban.model.corrections import (
     Bins,
     CorrectedColumn,
     Corrections,
-    bins_of,
     merge_equal_tables,
     round_corrections,
 )
@@ -76,24 +75,25 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
     places = find_correctable_columns(tuning.schema)
     if rows.total < CORRECTIONS.min_rows or isinstance(rows.table, SparseMatrix):
         return tuning
-    if not (columns := bin_columns(rows, places[: CORRECTIONS.max_columns])):
+    columns, bins = bin_columns(rows, places[: CORRECTIONS.max_columns])
+    if not columns:
         return tuning
     left_out, hashed, copies = rows.rows_to_leave_out(learned), len(columns), rows.copies.extra
     amounts = assign_folds(
-        columns, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds, rows.copies
+        columns, bins, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds, rows.copies
     )
     place, fold = np.nonzero(amounts)  # a row in several folds counts as several rows
     if not np.array_equal(place, np.arange(rows.labels.size)):
-        rows = replace(rows, table=rows.table.take(place), labels=rows.labels[place])
+        rows, bins = replace(rows, table=rows.table.take(place), labels=rows.labels[place]), bins[:, place]
         left_out = left_out[place]
     rows = replace(rows, weights=amounts[place, fold])
     if np.unique(fold).size < CORRECTIONS.folds:
         return tuning
-    columns, chosen = _choose_columns_by_fold(rows, places, columns, fold)
+    columns, bins, chosen = _choose_columns_by_fold(rows, places, columns, bins, fold)
     prior = make_finite_prior(rows)
     start = score_left_out_rows(tuning, counts, rows, left_out, fold)
     columns = place_out_of_fold(columns, rows, fold, CORRECTIONS.folds)
-    bins = bins_out_of_fold(columns, rows.table, fold, bins_of(columns, rows.table))
+    bins = bins_out_of_fold(columns, rows.table, fold, bins)
     search = Searched(bins, np.array([column.bins for column in columns]), chosen)
     grown = grow(search, rows, fold, np.stack([start, np.broadcast_to(prior, start.shape)]))
     scale, bias, spread = _learn_scales(grown, rows, prior)
@@ -193,23 +193,24 @@ def find_correctable_columns(schema: Schema) -> list[int]:
 
 
 def _choose_columns_by_fold(
-    rows: Rows, places: list[int], columns: list[CorrectedColumn], fold: Integers
-) -> tuple[list[CorrectedColumn], list[Integers]]:
-    """Return the columns to correct by, and for each fold those that its tables may use.
+    rows: Rows, places: list[int], columns: list[CorrectedColumn], bins: Bins, fold: Integers
+) -> tuple[list[CorrectedColumn], Bins, list[Integers]]:
+    """Return the columns to correct by, their bins, and for each fold the columns that its tables may use.
 
     These are all columns, or of very many those most strongly associated with the class in the other folds.
     """
     if len(places) <= CORRECTIONS.max_columns:
-        return columns, [np.arange(len(columns))] * CORRECTIONS.folds
+        return columns, bins, [np.arange(len(columns))] * CORRECTIONS.folds
     best = []
     for f in range(CORRECTIONS.folds):
         found = measure_associations(rows, places, np.where(fold == f, 0.0, rows.weights))
         best.append([places[k] for k in np.argsort(-found.round(12), kind="stable")[: CORRECTIONS.max_columns]])
     known = {column.column for column in columns}
-    columns = columns + bin_columns(rows, sorted(set().union(*best) - known))
+    more, their_bins = bin_columns(rows, sorted(set().union(*best) - known))
+    columns, bins = columns + more, np.concatenate([bins, their_bins])
     where = {column.column: k for k, column in enumerate(columns)}
     chosen = [np.array(sorted(where[place] for place in some if place in where), dtype=np.int64) for some in best]
-    return columns, [some if some.size else np.arange(len(columns)) for some in chosen]
+    return columns, bins, [some if some.size else np.arange(len(columns)) for some in chosen]
 
 
 def _count_table_columns(columns: int) -> int:
@@ -236,8 +237,8 @@ def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: Le
         out[some] = np.einsum("nbk->nk", model.cap_weighted_evidence(weighted, tuning.cap)) + bias + prior
 
     step = max(1, CORRECTIONS.max_evidence // (max(len(tuning.schema.block_names), 1) * rows.classes))
-    every = np.arange(rows.labels.size)
-    pieces = [few] if few.size == every.size else [every[first : first + step] for first in range(0, every.size, step)]
+    rest = np.delete(np.arange(rows.labels.size), few)
+    pieces = [few, *(rest[first : first + step] for first in range(0, rest.size, step))]
     for _ in map_in_threads(score, pieces, rows.threads):
         pass
     top = out.max(axis=1, keepdims=True)
@@ -268,12 +269,10 @@ def _learn_weights_by_fold(
         return [(tuning.weights, tuning.bias)] * CORRECTIONS.folds
     part = replace(rows, labels=rows.labels[few], weights=rows.weights[few])
     search = WeightSearch.of(center(evidence), part, tuning.weight_groups)
-
-    def without(left_out: int) -> tuple[Floats, Floats]:
-        weights = np.where(fold[few] == left_out, 0.0, part.weights)
-        return search.learn(weights, (tuning.weights, tuning.bias))
-
-    return list(map_in_threads(without, range(CORRECTIONS.folds), rows.threads))
+    start = tuning.weights, tuning.bias
+    if rows.evidence is None:  # they were learned from other rows
+        start = search.learn(part.weights, start)
+    return search.learn_without_each(fold[few], CORRECTIONS.folds, start)
 
 
 def grow(search: Searched, rows: Rows, fold: Integers, start: Floats) -> Grown:

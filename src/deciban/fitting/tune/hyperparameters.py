@@ -16,13 +16,13 @@ class SamplingSettings:
     min_rows: with fewer rows, the model stays plain Bayes; weights of so few rows would be noise.
     max_rows: rows in the sample that families and weights are chosen on; more change little and cost time.
     max_evidence: numbers of evidence (row by block by class) held at once: 64 MB.
-    chunk_rows: rows per thread; fewer are not worth the start of a thread, and of estimating in each.
+    chunk_rows: rows per thread; fewer are not worth the start of a thread, and estimating in each.
     """
 
     min_rows: int = 20
     max_rows: int = 6_000
     max_evidence: int = 1 << 23
-    chunk_rows: int = 2_000
+    chunk_rows: int = 8_000
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class WeightSettings:
     max_newton_work: multiplications of a Newton step; beyond, L-BFGS is used, which is less exact.
     max_newton_steps: Newton steps; convex losses take about five.
     min_newton_gain: the search ends with a step that is expected to reduce the loss by less; the error is then squared.
+    min_fold_gain: the same without one fold; the weights of a fold only score its rows before corrections.
     max_bound_rounds: rounds to find the weights that are 0 in a step.
     max_log_odds: evidence beyond this counts as this; exp(700) is close to the largest double.
     group_rows: strength that draws the weight of a group of blocks to its start.
@@ -60,6 +61,7 @@ class WeightSettings:
     max_newton_work: float = 2e8
     max_newton_steps: int = 50
     min_newton_gain: float = 1e-9
+    min_fold_gain: float = 1e-3
     max_bound_rounds: int = 20
     max_log_odds: float = 700.0
     group_rows: float = 1.0
@@ -209,7 +211,7 @@ class PartialRowSettings:
     min_weight: weights below this are rounding errors.
     """
 
-    max_rows: int = 1_000
+    max_rows: int = 500
     masked_shares: tuple[float, ...] = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9) * 2
     scale_rows: float = 2.0
     min_scale: float = 1e-3

@@ -1,5 +1,6 @@
 """Offsets and scales for rows with missing cells, learned on left-out rows and on masked copies of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from deciban.fitting.tune.hyperparameters import CORRECTIONS, PARTIAL_ROWS, WEIG
 from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows, assign_folds
 from deciban.fitting.tune.weights import center, compute_metrics, minimize_newton, use_prior_of_others
-from deciban.model.corrections import Bins
+from deciban.model.corrections import Bins, CorrectedColumn, bins_of
 from deciban.model.counts import Counts
 from deciban.model.model import Model, log_normalize
 from deciban.model.partial_rows import SCALED_SHARES, PartialRows
@@ -72,16 +73,15 @@ class _LeftOutRows:
         missing = missing_cells(rows.table)
         if missing is None:
             missing = np.zeros((rows.table.rows, model.schema.width), dtype=np.bool_)
-        corrections = model.corrections
+        corrections, bins = model.corrections, None
+        hashed: Sequence[CorrectedColumn]
         if corrections is not None:
             hashed, bins = corrections.columns[: corrections.hashed], corrections.read_left_out(rows.table)
+            own = bins[: corrections.hashed] if bins.ndim == 2 else bins_of(hashed, rows.table)
         else:
-            hashed, bins = (
-                tuple(bin_columns(rows, find_correctable_columns(model.schema)[: CORRECTIONS.max_columns])),
-                None,
-            )
+            hashed, own = bin_columns(rows, find_correctable_columns(model.schema)[: CORRECTIONS.max_columns])
         amounts = assign_folds(
-            hashed, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds, rows.copies
+            hashed, own, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds, rows.copies
         )
         return cls(model, counts, rows, learned, values, weighted, missing, amounts, bins)
 

@@ -9,7 +9,7 @@ from deciban.errors import BadCell, DataError
 from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.tune.candidates import choose_families, choose_joint_gaussians, choose_texts
 from deciban.fitting.tune.hyperparameters import SAMPLING, WEIGHTS
-from deciban.fitting.tune.rows import Rows
+from deciban.fitting.tune.rows import Copies, Rows
 from deciban.fitting.tune.weights import center, learn_weights, measure_left_out
 from deciban.model.counts import Counts
 from deciban.model.model import estimate
@@ -48,9 +48,20 @@ class Proposal:
 
 
 @one_blas_thread()
-def propose(table: Table, labels: Labels, weights: Floats | None, base: Schema, threads: int | None = None) -> Proposal:
-    """Choose the groups of columns to count and to score, on rows that are each scored without themselves."""
-    rows = Rows.of(table, labels.codes, weights, labels.classes.size, limit_tuning_rows(base, labels.classes.size))
+def propose(
+    table: Table,
+    labels: Labels,
+    weights: Floats | None,
+    base: Schema,
+    threads: int | None = None,
+    copies: Copies | None = None,
+) -> Proposal:
+    """Choose the groups of columns to count and to score, on rows that are each scored without themselves.
+
+    copies: those of the given rows, if known.
+    """
+    classes = labels.classes.size
+    rows = Rows.of(table, labels.codes, weights, classes, limit_tuning_rows(base, classes), copies)
     rows = replace(rows, found_copies=rows.copies)
     present, blocks = rows.of_classes_present(), len(base.block_names)
     plain = Proposal(base, rows, labels.classes)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from deciban.families import Family
 from deciban.families.base.contract import LeftOutRows, Measure, take_rows
 from deciban.fitting.tune.hyperparameters import COPIES, SAMPLING
-from deciban.model.corrections import CorrectedColumn, Corrections
+from deciban.model.corrections import Bins, CorrectedColumn, Corrections, bins_of
 from deciban.model.counts import Counts
 from deciban.tables.cells import is_numeric
 from deciban.tables.labels import LabelArray, Labels
@@ -42,6 +42,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 def assign_folds(
     columns: Sequence[CorrectedColumn],
+    bins: Bins,
     table: Table,
     labels: Codes,
     classes: LabelArray,
@@ -53,12 +54,17 @@ def assign_folds(
 
     Equal rows of one class are assigned to the folds in turn, and a row of weight 2 counts as two rows; the first fold
     depends on their content. Copies (`find_copies`) are all in that fold, because otherwise they would be scored by
-    each other. Of other equal rows, as many stay together as are copies of one. copies: those of these rows, if known.
+    each other. Of other equal rows, as many stay together as are copies of one.
+
+    bins: those of the cells, column by row. copies: those of these rows, if known.
     """
     names = np.array([crc32(repr(label).encode()) for label in classes.tolist()], dtype=np.uint64)
     contents = np.full(labels.size, GOLDEN)
-    for column in columns:
-        contents = _mix(contents ^ (_hash_column(column, table) + GOLDEN))
+    numeric = [column.column for column in columns if column.cuts is not None]
+    numbers = iter(np.ascontiguousarray(table.numbers(numeric).T) if numeric else ())
+    for column, own in zip(columns, bins, strict=True):
+        cells = own.astype(np.uint64) if column.cuts is None else _read_digits(next(numbers))
+        contents = _mix(contents ^ (cells + GOLDEN))
     rows = _mix(contents ^ names[labels])
     amounts = np.zeros((labels.size, folds))
     amounts[np.arange(labels.size), (rows % np.uint64(folds)).astype(np.int64)] = weights
@@ -212,13 +218,6 @@ def _share_until(amount: Floats, turn: npt.NDArray[np.int64], folds: int) -> Flo
     return np.asarray(whole[:, None] + np.clip(rest[:, None] - turn, 0.0, 1.0))
 
 
-def _hash_column(column: CorrectedColumn, table: Table) -> Hashes:
-    """Return the content of a column as integers: the bits of a number, the bin of a category."""
-    if column.cuts is None:
-        return column.read(table).astype(np.uint64)
-    return _read_digits(table.numbers([column.column])[:, 0])
-
-
 def _mix(numbers: Hashes) -> Hashes:
     """Return hashes of numbers, as the generator splitmix64 makes them."""
     z = (numbers ^ (numbers >> np.uint64(30))) * FIRST
@@ -238,10 +237,11 @@ def correct_left_out_rows(
 
     unknown: the unknown cells of the corrected columns, column by row.
     """
-    hashed = corrections.columns[: corrections.hashed]
-    amounts = assign_folds(hashed, table, labels, classes, weights, corrections.folds)
+    hashed, bins = corrections.columns[: corrections.hashed], corrections.read_left_out(table)
+    own = bins[: corrections.hashed] if bins.ndim == 2 else bins_of(hashed, table)
+    amounts = assign_folds(hashed, own, table, labels, classes, weights, corrections.folds)
     out = np.zeros((labels.size, classes.size))
-    corrections.add_left_out(corrections.read_left_out(table), amounts, out, unknown)
+    corrections.add_left_out(bins, amounts, out, unknown)
     return out
 
 
@@ -266,19 +266,31 @@ class Rows:
     found_copies: Copies | None = None
 
     @classmethod
-    def of(cls, table: Table, labels: Codes, weights: Floats | None, classes: int, max_rows: int) -> "Rows":
-        """Return the rows with a label and a weight, or a random sample of `max_rows` of them."""
+    def of(
+        cls,
+        table: Table,
+        labels: Codes,
+        weights: Floats | None,
+        classes: int,
+        max_rows: int,
+        copies: Copies | None = None,
+    ) -> "Rows":
+        """Return the rows with a label and a weight, or a random sample of `max_rows` of them.
+
+        copies: those of the given rows, if known.
+        """
         every = np.ones(labels.size) if weights is None else weights
         usable = np.flatnonzero((labels >= 0) & (every > 0.0))
         if usable.size < labels.size:
-            table, labels, every = table.take(usable), labels[usable], every[usable]
+            table, labels, every, copies = table.take(usable), labels[usable], every[usable], None
         kept, removed = sample_places(usable.size, max_rows), None
         if kept.size < usable.size:
-            removed = find_copies(table, labels, every).removed[kept]
-            table, labels, every = table.take(kept), labels[kept], every[kept]
+            copies = find_copies(table, labels, every) if copies is None else copies
+            table, labels, every, removed = table.take(kept), labels[kept], every[kept], copies.removed[kept]
+            copies = None  # among the rows of the sample
         share = np.bincount(labels, every, classes)
         log_prior = log(share / max(share.sum(), 1e-300))
-        return cls(table, labels, every, log_prior, removed=removed)
+        return cls(table, labels, every, log_prior, removed=removed, found_copies=copies)
 
     @property
     def classes(self) -> int:
@@ -326,7 +338,7 @@ class Rows:
         kept = sample_places(self.labels.size, max_rows)
         removed, evidence = (None if part is None else part[kept] for part in (self.removed, self.evidence))
         some = replace(self, table=self.table.take(kept), labels=self.labels[kept], weights=self.weights[kept])
-        return replace(some, removed=removed, evidence=evidence, found_copies=None)
+        return replace(some, removed=removed, evidence=evidence, found_copies=self.copies.take(kept))
 
     def of_classes_present(self) -> "Rows":
         """Return the rows with only the classes that they have."""
@@ -338,16 +350,16 @@ class Rows:
 
     def losses(self, evidence: Floats) -> Floats:
         """Return the log-loss of each block alone, to twelve places: rounding must not decide between equals."""
-        own, top = np.empty((2, *evidence.shape[:2]))
-        joint = [evidence[:, :, c] + self.log_prior[c] for c in range(self.classes)]
+        own = evidence[np.arange(self.labels.size), :, self.labels] + self.log_prior[self.labels, None]
+        joint = np.empty((self.classes, *evidence.shape[:2]))  # NumPy's reductions over a short last axis are slow
         for c, log_joint in enumerate(joint):
-            here = self.labels == c
-            own[here] = log_joint[here]
-            top = np.maximum(top, log_joint, out=top) if c else log_joint.copy()
+            np.add(evidence[:, :, c], self.log_prior[c], out=log_joint)
+        top = joint.max(axis=0)
         impossible = top == -np.inf  # for every class: the posterior is the prior
         top[impossible] = 0.0
+        joint -= top
         with np.errstate(invalid="ignore"):
-            losses = log(sum(np.exp(np.subtract(one, top, out=one), out=one) for one in joint)) + top - own
+            losses = log(np.exp(joint, out=joint).sum(axis=0)) + top - own
         if impossible.any():
             losses[impossible] = -self.log_prior[self.labels][np.nonzero(impossible)[0]]
         return np.asarray(self.weights @ losses / self.weights.sum()).round(12)

@@ -1,6 +1,6 @@
 """Learn the weight of the evidence of each block."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -50,6 +50,18 @@ class WeightSearch:
                 return target, bias
         problem = replace(self.apart.reweigh(weights), target=target)
         return problem.solve((target, bias) if start is None else start)
+
+    def learn_without_each(
+        self, fold: Integers, folds: int, start: tuple[Floats, Floats]
+    ) -> list[tuple[Floats, Floats]]:
+        """Return the weights of the blocks and the bias for the rows outside of each fold; start: those of all rows."""
+        targets = [self.apart.target] * folds
+        if self.together is not None:
+            shared = self.together.solve_without_each(fold, [self.together.target] * folds, self.together.solve())
+            targets = [np.where(self.group >= 0, weights[self.group], 0.0) for weights, _ in shared]
+            if self.group.size == self.together.unit.size:
+                return [(target, bias) for target, (_, bias) in zip(targets, shared, strict=True)]
+        return self.apart.solve_without_each(fold, targets, start)
 
 
 def measure_left_out(
@@ -106,18 +118,29 @@ def maximize(evidence: Floats, rows: Rows, target: Floats, strength: float) -> t
     return WeightProblem.of(evidence, rows, target, strength).solve()
 
 
-def minimize_newton(evaluate: Callable[[Floats], tuple[float, Floats, Floats]], start: Floats, lower: Floats) -> Floats:
+# Value, gradient and Hessian of a function at a point.
+Quadratic = tuple[float, Floats, Floats]
+
+
+def minimize_newton(
+    evaluate: Callable[[Floats], Quadratic],
+    start: Floats,
+    lower: Floats,
+    known: Quadratic | None = None,
+    min_gain: float = WEIGHTS.min_newton_gain,
+) -> Floats:
     """Return the minimum of a convex function above lower bounds, to about eight digits wherever the search starts.
 
     evaluate: the value, the gradient and the Hessian at a point. Each step minimizes the quadratic approximation within
-    the bounds, and is halved until the value falls.
+    the bounds, and is halved until the value falls. known: the values at the start, if they are known. min_gain: the
+    search ends with a step of less expected gain.
     """
     point = np.maximum(start, lower)
-    value, slope, curvature = evaluate(point)
+    value, slope, curvature = evaluate(point) if known is None else known
     for _ in range(WEIGHTS.max_newton_steps):
         step = _solve_bounded(curvature, slope, lower - point)
         gain, size = -float(slope @ step), 1.0
-        if gain < WEIGHTS.min_newton_gain:
+        if gain < min_gain:
             return np.maximum(point + step, lower)
         found = evaluate(point + step)
         while found[0] > value - 1e-4 * size * gain + 1e-14 and size > 1e-6:
@@ -188,29 +211,86 @@ class WeightProblem:
         total = float(weights.sum())
         return replace(self, total=total, share=weights / total)
 
+    @property
+    def lower(self) -> Floats:
+        """Lower bounds of a point."""
+        return np.concatenate([np.zeros(self.unit.size), np.full(self.log_prior.size, -np.inf)])
+
+    @property
+    def newton(self) -> bool:
+        """True if Newton steps are affordable."""
+        blocks, classes = self.unit.size, self.log_prior.size
+        return self.labels.size * classes * blocks**2 + (blocks + classes) ** 3 < WEIGHTS.max_newton_work
+
     def solve(self, start: tuple[Floats, Floats] | None = None) -> tuple[Floats, Floats]:
         """Return the weights and the bias of the least loss; start: default: the target and no bias."""
-        blocks, classes = self.unit.size, self.log_prior.size
-        weights, bias = (self.target, np.zeros(classes)) if start is None else start
-        point = np.concatenate([weights / self.unit, bias])
-        lower = np.concatenate([np.zeros(blocks), np.full(classes, -np.inf)])
-        if self.labels.size * classes * blocks**2 + (blocks + classes) ** 3 < WEIGHTS.max_newton_work:
-            point = minimize_newton(self.evaluate, point, lower)
-        else:
-            solved: Any = scipy.optimize.minimize(  # type: ignore[call-overload]  # stubs stricter than the function
-                lambda point: self.evaluate(point, curved=False)[:2],
-                point,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=[(bound, None) for bound in lower],
-                options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6},
+        weights, bias = (self.target, np.zeros(self.log_prior.size)) if start is None else start
+        point, lower = np.concatenate([weights / self.unit, bias]), self.lower
+        if self.newton:
+            return self._split(minimize_newton(self.evaluate, point, lower))
+        solved: Any = scipy.optimize.minimize(  # type: ignore[call-overload]  # stubs stricter than the function
+            lambda point: self.evaluate(point, curved=False)[:2],
+            point,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(bound, None) for bound in lower],
+            options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6},
+        )
+        return self._split(solved.x)
+
+    def solve_without_each(
+        self, fold: Integers, targets: Sequence[Floats], start: tuple[Floats, Floats]
+    ) -> list[tuple[Floats, Floats]]:
+        """Return the weights and the bias for the rows outside of each fold, with these targets; start: of all rows.
+
+        The sums over all rows less those over a fold give its first Newton step, which nearly always suffices. So all
+        folds together take one pass over the rows.
+        """
+        weights, folds = self.share * self.total, range(len(targets))
+        outside = [replace(self.reweigh(np.where(fold == f, 0.0, weights)), target=targets[f]) for f in folds]
+        if not self.newton:
+            return [problem.solve(start) for problem in outside]
+        point = np.maximum(np.concatenate([start[0] / self.unit, start[1]]), self.lower)
+        own = [self._take(np.flatnonzero(fold == f)).sum_rows(point) for f in folds]
+        whole, found = [sum(part[k] for part in own) for k in range(3)], []
+        for problem, part in zip(outside, own, strict=True):
+            value, slope, curvature = (
+                self.total / problem.total * (every - mine) for every, mine in zip(whole, part, strict=True)
             )
-            point = solved.x
+            known = problem.add_penalty((float(value), np.asarray(slope), np.asarray(curvature)), point)
+            best = minimize_newton(problem.evaluate, point, self.lower, known, WEIGHTS.min_fold_gain)
+            found.append(self._split(best))
+        return found
+
+    def _take(self, rows: Integers) -> "WeightProblem":
+        """Return the problem of some rows, with their shares of all rows."""
+        evidence = self.evidence.reshape(-1, self.labels.size, self.unit.size)[:, rows].reshape(-1, self.unit.size)
+        return replace(self, evidence=evidence, labels=self.labels[rows], share=self.share[rows])
+
+    def _split(self, point: Floats) -> tuple[Floats, Floats]:
+        """Return the weights and the bias of a point."""
+        blocks = self.unit.size
         return point[:blocks] * self.unit, point[blocks:]
 
-    def evaluate(self, point: Floats, curved: bool = True) -> tuple[float, Floats, Floats]:
+    def evaluate(self, point: Floats, curved: bool = True) -> Quadratic:
         """Return the loss, its gradient and, if `curved`, its Hessian."""
-        labels, share, total, blocks = self.labels, self.share, self.total, self.unit.size
+        return self.add_penalty(self.sum_rows(point, curved), point)
+
+    def add_penalty(self, sums: Quadratic, point: Floats) -> Quadratic:
+        """Return the sums over rows plus the penalty and its derivatives."""
+        value, slope, curvature = sums
+        blocks, classes = self.unit.size, self.log_prior.size
+        away, bias = point[:blocks] * self.unit - self.target, point[blocks:]
+        value += 0.5 * (self.strength * float(away @ away) + WEIGHTS.bias_rows * float(bias @ bias)) / self.total
+        slope = slope + np.concatenate([self.strength * away * self.unit, WEIGHTS.bias_rows * bias]) / self.total
+        if curvature.size:
+            penalty = np.concatenate([self.strength * self.unit**2, np.full(classes, WEIGHTS.bias_rows)])
+            curvature = curvature + np.diag(penalty / self.total)
+        return value, slope, curvature
+
+    def sum_rows(self, point: Floats, curved: bool = True) -> Quadratic:
+        """Return the loss of the rows, its gradient and, if `curved`, its Hessian, without the penalty."""
+        labels, share, blocks = self.labels, self.share, self.unit.size
         size, common, row = labels.size, int(self.log_prior.argmax()), np.arange(labels.size)
         others = np.arange(self.log_prior.size) != common
         log_joint = np.zeros((size, self.log_prior.size))
@@ -220,17 +300,13 @@ class WeightProblem:
         heavy = posterior * share[:, None]
         excess = heavy.copy()
         excess[row, labels] -= share
-        away, bias = point[:blocks] * self.unit - self.target, point[blocks:]
-        penalty = 0.5 * (self.strength * float(away @ away) + WEIGHTS.bias_rows * float(bias @ bias)) / total
-        loss = float(share @ (normalizer - log_joint[row, labels])) + penalty
-        slope = self.evidence.T @ excess[:, others].T.ravel() + self.strength / total * away * self.unit
-        slopes = np.concatenate([slope, excess.sum(axis=0) + WEIGHTS.bias_rows / total * bias])
-        curvature = self._curvature(posterior, heavy, others) if curved else np.empty(0)
-        return loss, slopes, curvature
+        loss = float(share @ (normalizer - log_joint[row, labels]))
+        slope = np.concatenate([self.evidence.T @ excess[:, others].T.ravel(), excess.sum(axis=0)])
+        return loss, slope, self._curvature(posterior, heavy, others) if curved else np.empty(0)
 
     def _curvature(self, posterior: Floats, heavy: Floats, others: Flags) -> Floats:
-        """Return the Hessian of the loss; heavy: posterior times share."""
-        blocks, classes, total = self.unit.size, self.log_prior.size, self.total
+        """Return the Hessian of the loss of the rows; heavy: posterior times share."""
+        blocks, classes = self.unit.size, self.log_prior.size
         curvature = np.empty((blocks + classes, blocks + classes))
         if classes == 2:
             spread = heavy[:, 0] * posterior[:, 1]
@@ -247,6 +323,4 @@ class WeightProblem:
             both[:, others] += by_class.sum(axis=1).T
         curvature[:blocks, blocks:], curvature[blocks:, :blocks] = both, both.T
         curvature[blocks:, blocks:] = np.diag(heavy.sum(axis=0)) - posterior.T @ heavy
-        penalty = np.concatenate([self.strength * self.unit**2, np.full(classes, WEIGHTS.bias_rows)])
-        curvature[np.diag_indices(blocks + classes)] += penalty / total
         return curvature
