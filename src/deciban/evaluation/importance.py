@@ -17,7 +17,7 @@ from deciban.families.base.contract import mask_columns, score_block
 from deciban.fitting.tune.binning import reduce_to_levels
 from deciban.fitting.tune.rows import Rows, assign_folds, score_without_each
 from deciban.fitting.tune.weights import center, learn_weights
-from deciban.model.corrections import Bins, Corrections
+from deciban.model.corrections import Bins, Corrections, bins_of
 from deciban.model.fitted import Fitted
 from deciban.model.model import Evidence, Model, log_normalize, raise_to_limit
 from deciban.schema.schema import Schema
@@ -153,7 +153,8 @@ def compute_left_out_importance(fitted: Fitted, table: Table, found: LeaveOneOut
     amounts = None
     if (corrections := model.corrections) is not None:
         hashed = corrections.columns[: corrections.hashed]
-        amounts = assign_folds(hashed, table, found.labels, model.classes, found.weights, corrections.folds)[kept]
+        bins, folds = bins_of(hashed, table), corrections.folds
+        amounts = assign_folds(hashed, bins, table, found.labels, model.classes, found.weights, folds)[kept]
     some = table.take(kept)
     return _compute_importance(model, some, found.evidence.take(kept), found.labels[kept], found.weights[kept], amounts)
 

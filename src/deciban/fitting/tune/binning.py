@@ -89,9 +89,9 @@ def bin_columns(rows: Rows, columns: Sequence[int]) -> tuple[list[CorrectedColum
             found.append(CorrectedColumn(column, cuts=find_quantile_cuts(cells, rows.weights, bins, bins)))
         else:
             found.append(_bin_levels(rows, column))
-    cells = bins_of(found, rows.table)
-    varies = (cells != cells[:, :1]).any(axis=1)
-    return [column for column, kept in zip(found, varies, strict=True) if kept], cells[varies]
+    codes = bins_of(found, rows.table)
+    varies = (codes != codes[:, :1]).any(axis=1)
+    return [column for column, kept in zip(found, varies, strict=True) if kept], codes[varies]
 
 
 def encode_levels(table: Table, column: int) -> tuple[Codes, pa.Array]:

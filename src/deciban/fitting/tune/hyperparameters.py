@@ -163,7 +163,7 @@ class CorrectionSettings:
     max_spread_rows: rows on which the gain of averaging is measured while tables are grown.
     max_scale_rows: rows on which the scales are learned.
     scale_rows: strength, in rows, that draws the scale of the evidence to 1 and that of the second series to 0.
-    max_evidence: numbers of evidence held at once: 4 MB, about what fits in the cache of a core.
+    max_evidence: numbers of evidence held at once: 16 MB; with less, estimating for each piece takes too long.
     max_numbers: numbers held for all rows together: 512 MB.
     min_log_prior: log prior of a class without rows.
     """
@@ -187,7 +187,7 @@ class CorrectionSettings:
     max_spread_rows: int = 8_000
     max_scale_rows: int = 5_000
     scale_rows: float = 10.0
-    max_evidence: int = 1 << 19
+    max_evidence: int = 1 << 21
     max_numbers: int = 1 << 26
     min_log_prior: float = -50.0
 

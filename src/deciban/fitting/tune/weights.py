@@ -252,12 +252,12 @@ class WeightProblem:
             return [problem.solve(start) for problem in outside]
         point = np.maximum(np.concatenate([start[0] / self.unit, start[1]]), self.lower)
         own = [self._take(np.flatnonzero(fold == f)).sum_rows(point) for f in folds]
-        whole, found = [sum(part[k] for part in own) for k in range(3)], []
-        for problem, part in zip(outside, own, strict=True):
-            value, slope, curvature = (
-                self.total / problem.total * (every - mine) for every, mine in zip(whole, part, strict=True)
-            )
-            known = problem.add_penalty((float(value), np.asarray(slope), np.asarray(curvature)), point)
+        losses, slopes = np.array([part[0] for part in own]), np.stack([part[1] for part in own])
+        curvatures, found = np.stack([part[2] for part in own]), []
+        for f, problem in enumerate(outside):
+            scale = self.total / problem.total
+            loss, slope, curvature = (scale * (each.sum(axis=0) - each[f]) for each in (losses, slopes, curvatures))
+            known = problem.add_penalty((float(loss), slope, curvature), point)
             best = minimize_newton(problem.evaluate, point, self.lower, known, WEIGHTS.min_fold_gain)
             found.append(self._split(best))
         return found
