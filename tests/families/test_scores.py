@@ -9,8 +9,7 @@ from scipy import sparse, stats
 
 import deciban as dc
 from deciban.families import Family
-from deciban.families.base.contract import LeftOutRows, score_block, score_by_refitting
-from deciban.families.base.spread import Shrunk
+from deciban.families.base.contract import LeftOutRows, score_block
 from deciban.model.partial_rows import PartialRows
 from deciban.sources.open import open_table
 from tests import textbook
@@ -159,17 +158,3 @@ def test_left_out_evidence_of_equal_cells_is_that_of_the_other_rows(family: Fami
         others = np.arange(120) != i
         likelihood = family.estimate(family.count(cells[others], labels[others], weights[others], 3))
         np.testing.assert_allclose(found[i, 0], score_block(likelihood, cells[i : i + 1], 3)[0], rtol=1e-9, atol=1e-9)
-
-
-def test_many_rows_are_left_out_of_the_matrices_of_other_classes_nearly() -> None:
-    rng = np.random.default_rng(3)
-    labels = rng.integers(0, 3, 12_000).astype(np.int32)
-    cells = rng.normal(size=(12_000, 4)) @ rng.normal(size=(4, 4)) + labels[:, None]
-    family, weights = dc.JointGaussian(Shrunk(0.3, 0.1)), np.ones(12_000)
-    statistic, some, slot = family.count(cells, labels, weights, 3), np.arange(40), np.zeros(1, dtype=np.int64)
-    found, exact = np.zeros((2, 40, 1, 3))
-    family.score_left_out(statistic, cells[some], LeftOutRows(labels[some], weights[some]), slot, found)
-    score_by_refitting(family, statistic, cells[some], LeftOutRows(labels[some], weights[some]), slot, exact)
-    own = np.arange(40), 0, labels[some]
-    np.testing.assert_allclose(found[own], exact[own], atol=1e-6)
-    np.testing.assert_allclose(found, exact, atol=3e-3)

@@ -38,10 +38,6 @@ from deciban.util.text_tables import format_digits, format_number
 # Maximum size of arrays row by class by class, or row by class by column, while errors are added up.
 MAX_ERROR_TERMS = 1 << 22
 
-# From this weight of all rows on, a row is left out of the pooled part of its own class's matrix only. The evidence of
-# the other classes changes by about columns / rows times their pooled share, and each would need a factorization.
-MANY_POOLED_ROWS = 10_000.0
-
 # A direction with less than this share of the columns' variances counts as constant: it may be a rounding error.
 NO_VARIANCE = 1e-12
 
@@ -166,8 +162,7 @@ class JointGaussian(BlockFamily):
         left_out = (rows.removed > 0.0) & ~np.isnan(cells).any(axis=1) & bool(columns.size)
         counted = np.flatnonzero(left_out)
         evidence = np.zeros((len(cells), 1, out.shape[2]))
-        apart = self._are_classes_apart(statistic)
-        as_counted = np.arange(len(cells)) if apart else np.flatnonzero(~left_out)
+        as_counted = np.flatnonzero(~left_out) if self.covariance.share_pooled else np.arange(len(cells))
         if as_counted.size:
             whole = build_joint_normal(statistic, covariance, group, self.floor)
             every = as_counted.size == len(cells)
@@ -193,14 +188,8 @@ class JointGaussian(BlockFamily):
             self._score_by_refitting(statistic, shares, cells, rows, counted[~sure], evidence)
         out[:, slot[0]] += evidence[:, 0]
 
-    def _are_classes_apart(self, statistic: Scatter) -> bool:
-        """Return True if a row does not change the matrices of other classes, or only a pooled part of many rows."""
-        mix = self.covariance.share_pooled
-        return mix == 0.0 or (mix < 1.0 and float(statistic.weight.sum()) >= MANY_POOLED_ROWS)
-
     def _downdate(self, statistic: Scatter, shares: Floats, columns: Integers) -> "Downdate":
-        apart = self._are_classes_apart(statistic)
-        return Downdate.of(statistic, columns, self.covariance, shares, self.ddof, self.floor, apart)
+        return Downdate.of(statistic, columns, self.covariance, shares, self.ddof, self.floor)
 
     def add_covariance(
         self, whole: "JointNormal", statistic: Scatter, cells: Numbers, weight: Floats, out: Covariance
@@ -562,30 +551,18 @@ class Downdate:
     mix: float
     ddof: float
     floor: float
-    apart: bool
 
     @classmethod
     def of(
-        cls,
-        statistic: Scatter,
-        columns: Integers,
-        spread: Spread,
-        shares: Floats,
-        ddof: float,
-        floor: float,
-        apart: bool,
+        cls, statistic: Scatter, columns: Integers, spread: Spread, shares: Floats, ddof: float, floor: float
     ) -> Self:
-        """Return the scatters of some columns.
-
-        shares: the shrinkage of the matrix of each class and the pooled one. apart: a row changes only its own class.
-        """
+        """Return the scatters of some columns; shares: the shrinkage of the matrix of each class and the pooled one."""
         overall = statistic.merge_classes()
         unit, center = find_units(overall)[columns], overall.mean[0, columns]
         mean = ((statistic.mean[:, columns] - center) + statistic.mean_low[:, columns]) / unit
         scatter = (statistic.scatter + statistic.scatter_low)[:, columns][:, :, columns] / np.outer(unit, unit)
         pooled, least = scatter.sum(axis=0), max(floor, NO_VARIANCE)
-        mix = spread.share_pooled
-        return cls(statistic.weight, mean, center, unit, scatter, pooled, shares, mix, ddof, least, apart)
+        return cls(statistic.weight, mean, center, unit, scatter, pooled, shares, spread.share_pooled, ddof, least)
 
     def score(self, x: Floats, rows: LeftOutRows, whole: Floats) -> tuple[Floats, Flags]:
         """Return the evidence of each row, and a flag for each row that surely does not reach the floor."""
@@ -615,7 +592,6 @@ class Downdate:
             shrinkage=self.shares,
             degrees=freedom,
             ddof=self.ddof,
-            apart=self.apart,
         )
         removed, order = np.where(sure, rows.removed, 0.0), np.argsort(rows.labels, kind="stable")
         kernels.left_out.score_cholesky(z, order, rows.labels, removed, joint, constant, whole, room, found)

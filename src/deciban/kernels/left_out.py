@@ -275,7 +275,6 @@ class JointClasses(NamedTuple):
     shrinkage: Array
     degrees: float  # degrees of freedom of the pooled covariance
     ddof: float
-    apart: bool  # a row changes the matrix of its own class only
 
 
 # Rows whose matrices are factored together, in four registers.
@@ -410,11 +409,11 @@ def score_cholesky(
     """Add the log density of each row and class; `constant` is the part that does not depend on the matrix.
 
     order: the rows, sorted by class: rows of one class are factored together. with_all_rows: the densities with every
-    row counted; if the classes are apart, they hold for those a row is not in. room: scratch space of `count_slots`
-    slots of FACTORED_ROWS numbers: the factor, row by row; the deviations of the rows from their mean; these times the
-    factor of the product that is removed, off the diagonal, and on it (then: the inverse diagonal); the whitened
-    deviations; the factors of the scatter of the class and of the pooled one, off the diagonal and on it; the half log
-    determinants; the products of pivots; the squared distances.
+    row counted; if mix is 0, they hold for the classes a row is not in. room: scratch space of `count_slots` slots of
+    FACTORED_ROWS numbers: the factor, row by row; the deviations of the rows from their mean; these times the factor of
+    the product that is removed, off the diagonal, and on it (then: the inverse diagonal); the whitened deviations; the
+    factors of the scatter of the class and of the pooled one, off the diagonal and on it; the half log determinants;
+    the products of pivots; the squared distances.
     """
     size, classes, ddof = x.shape[1], joint.weight.size, joint.ddof
     corner = np.uint64(size * (size + 1) // 2) * _PITCH
@@ -429,7 +428,7 @@ def score_cholesky(
         freedom = joint.degrees - (before - ddof if before > ddof else 0.0)
         factored = False
         for c in range(classes):
-            if joint.apart and c != y:
+            if joint.mix == 0.0 and c != y:
                 for k in range(count):
                     out[order[start + k], c] += with_all_rows[order[start + k], c]
                 continue
