@@ -21,9 +21,12 @@ GAIN_OF_A_ROW = 1e-9
 # Bound of the sums of whole numbers: half of the largest 32-bit integer, which leaves room for rounding.
 MAX_SUM = 2.0**30
 
+# Slopes whose absolute sum is below this are 0; a unit of more would not be a number of single precision.
+MIN_TOTAL = 1e-25
+
 # Whole weights are repetitions of rows, whose slopes are rounded one by one, if their sum is at most this: beyond, too
 # few digits are left for a slope.
-MAX_REPEATS = 2.0**22
+MAX_REPEATS = 2.0**20
 
 # Bounds of odds, and the smallest posterior, in single precision: no product of two of them overflows.
 MIN_ODDS = 1e-18
@@ -117,7 +120,7 @@ def _class_slopes(rows: GrowthRows, series: int, mix: Array, slopes: Array) -> t
 @inner
 def _units(total: float) -> float:
     """Return how many whole numbers make one: a power of two, so that small differences of the total do not matter."""
-    return 2.0 ** np.floor(np.log2(MAX_SUM / total)) if total > 1e-30 else 1.0
+    return 2.0 ** np.floor(np.log2(MAX_SUM / total)) if total > MIN_TOTAL else 1.0
 
 
 @inner

@@ -96,8 +96,7 @@ class CorrectedColumn:
         """Return the bins of encoded categories, by a line of `places`."""
         if self.places is None:
             return BIN_OF_CODE.take(2 + codes)
-        places = np.where(codes >= 0, self.places[line][codes], OTHER_BIN)
-        return np.where(codes == -1, MISSING_BIN, np.maximum(places, OTHER_BIN)).astype(np.uint8)
+        return np.concatenate([BIN_OF_CODE[:2], self.places[line]]).take(2 + codes)
 
     def read_left_out(self, table: Table, folds: int) -> list[Bins]:
         """Return the bin of each cell by the rows outside of each fold."""

@@ -174,7 +174,8 @@ def check_corrections(corrections: Corrections, counts: Counts) -> None:
         columns and (tests[:, :, 0] >= -1).all() and (tests[:, :, 0] < len(columns)).all(),
         "a correction table has no question",
     )
-    require((np.abs(tests[:, :, 1]) < MAX_CORRECTED_BINS).all(), "a correction table uses an unknown bin")
+    used = tests[:, :, 1][~ended]
+    require(((used >= 0) & (used < MAX_CORRECTED_BINS)).all(), "a correction table uses an unknown bin")
     require(values.shape == (*cells, counts.classes.size), "the corrections have the wrong shape")
     require((np.abs(values) < VAST_CORRECTION).all(), "a correction is too large")
     require(corrections.rows.shape == cells, "the row weights of the corrections have the wrong shape")

@@ -333,3 +333,32 @@ def test_associations_are_those_of_analysis_of_variance_and_contingency() -> Non
     assert found[0] == pytest.approx(f / (f + 88))
     crossed = pd.crosstab(table["color"].to_pandas(), y)
     assert found[1] == pytest.approx(chi2_contingency(crossed).statistic / 90 / 2)
+
+
+def test_a_category_of_many_values_may_have_one_frequent_value() -> None:
+    """All other values are there once, and share a bin."""
+    rng = np.random.default_rng(5)
+    x, names = rng.normal(size=400), [f"only here {k}" for k in range(400)]
+    table = pd.DataFrame({"x": x, "c": np.where(rng.random(400) < 0.3, "often", names)})
+    clf = BayesClassifier().fit(table, (x + rng.normal(size=400) > 0).astype(int))
+    assert np.isfinite(clf.predict_proba([{"x": 0.1, "c": "new"}, {"c": "often"}, {"x": 0.1}])).all()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([0.5, 1.0], [0.5, 0.5, 0.5]),  # the second row twice
+        ([0.7, 3.0], [0.7, 1.0, 1.0, 1.0]),
+        ([4000.0, 4000.0], [4001.0, 4001.0]),
+    ],
+)
+def test_weights_of_any_size_count_as_rows(one: list[float], other: list[float]) -> None:
+    """All rows have the first weight; the last row has the others, once for each."""
+    rng = np.random.default_rng(6)
+    X, noise = rng.normal(size=(1_000, 4)), rng.normal(size=1_000)
+    y = (X[:, 0] * X[:, 1] + X[:, 2] + noise > 0).astype(int)
+    found = []
+    for first, *last in (one, other):
+        rows = np.append(np.arange(999), np.full(len(last), 999))
+        found.append(BayesClassifier().fit(X[rows], y[rows], np.append(np.full(999, first), last)).predict_proba(X))
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-3)

@@ -340,6 +340,7 @@ class _Member:
     chosen: Integers
     columns: int
     classes: int
+    ridge: float
     draw: np.random.Generator
     tests: list[Integers]
     values: list[Floats]
@@ -358,14 +359,13 @@ class _Member:
         """Return a member; held: its fold, and the places of the fold's first and last row in the order."""
         size, classes, most = rows.labels.size, rows.classes, int(searched.sizes.max())
         weights = rows.weights[order]
-        whole = bool((weights == np.rint(weights)).all() and weights.sum() <= kernels.table_growth.MAX_REPEATS)
-        ones = np.ones(size)
+        unit, repeats = _find_repeats(weights)
         labels = rows.labels[order].astype(np.int32)
         part = kernels.table_growth.GrowthRows(
             codes=bins,
             labels=labels,
-            repeats=(weights if whole else ones).astype(np.int32),
-            weight=(ones if whole else weights / weights.max()).astype(np.float32),
+            repeats=repeats,
+            weight=(weights / unit / repeats).astype(np.float32),
             posterior=posterior,
             held=np.array(held[1:]),
         )
@@ -385,11 +385,12 @@ class _Member:
             totals=np.zeros((2, cells), dtype=np.int64),
         )
         draw = np.random.default_rng(held[0])
-        return cls(part, scratch, searched.sizes, searched.chosen[held[0]], columns, classes, draw, [], [])
+        ridge = CORRECTIONS.ridge / unit
+        return cls(part, scratch, searched.sizes, searched.chosen[held[0]], columns, classes, ridge, draw, [], [])
 
     def grow(self, rate: float) -> float:
         """Grow the tables of one round; return the loss of the held-out rows."""
-        growth, ridge, two = kernels.table_growth, CORRECTIONS.ridge, self.classes == 2
+        growth, ridge, two = kernels.table_growth, self.ridge, self.classes == 2
         tables, units = CORRECTIONS.tables_per_round, np.empty((2, 2))
         tests = np.full((tables, CORRECTIONS.depth, 2), -1, dtype=np.int64)
         values = np.zeros((tables, 1 << CORRECTIONS.depth, 2, self.rows.posterior.shape[1]))
@@ -423,6 +424,19 @@ class _Member:
         empty = np.zeros((0, 1 << CORRECTIONS.depth, 2, self.rows.posterior.shape[1]))
         values = np.concatenate([*self.values, empty])[:tables]
         return np.concatenate([-0.5 * values, 0.5 * values], axis=3) if self.classes == 2 else values
+
+
+def _find_repeats(weights: Floats) -> tuple[float, npt.NDArray[np.int32]]:
+    """Return the unit of weights, and how often each row counts, so that a row of weight 2 is the row twice.
+
+    That holds exactly for whole weights, whose unit is their greatest common divisor. Other weights count once, in
+    units of the largest.
+    """
+    if (weights == np.rint(weights)).all() and weights.max() < 1e15:
+        divisor = int(np.gcd.reduce(weights.astype(np.int64)))
+        if weights.sum() / divisor <= kernels.table_growth.MAX_REPEATS:
+            return float(divisor), (weights / divisor).astype(np.int32)
+    return float(weights.max()), np.ones(weights.size, dtype=np.int32)
 
 
 def _start_posterior(start: Floats) -> npt.NDArray[np.float32]:
