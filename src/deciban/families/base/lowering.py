@@ -330,7 +330,7 @@ def reject_other_than_flags(column: int) -> Refusal:
 
 def reject_other_than_amounts(column: int) -> Refusal:
     """Reject negative and infinite numbers."""
-    return Refusal(CutPlace(column, (0.0, inf)), (1, 3), "a count: not negative, not infinite")
+    return Refusal(CutPlace(column, (0.0, inf)), (1, 3), "a finite number of at least 0")
 
 
 def lookup(place: CellPlace, rows: Floats) -> LookupTerm:
