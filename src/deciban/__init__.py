@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from deciban.model.model import Evidence as Evidence, Model as Model
     from deciban.model.priors import Empirical as Empirical, Uniform as Uniform
     from deciban.sources.open import scan as scan
+    from deciban.util.progress import Progress as Progress, on_progress as on_progress
 
 # The module of each public name. It is imported on first use, because importing scikit-learn and Arrow takes a second.
 _NAMES = {
@@ -89,6 +90,7 @@ _NAMES = {
     "deciban.model.model": ("Evidence", "Model"),
     "deciban.model.priors": ("Empirical", "Uniform"),
     "deciban.sources.open": ("scan",),
+    "deciban.util.progress": ("Progress", "on_progress"),
 }
 _HOME_OF = {name: home for home, names in _NAMES.items() for name in names}
 

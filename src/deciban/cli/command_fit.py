@@ -2,7 +2,9 @@
 
 import os
 import shlex
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -55,6 +57,13 @@ MAX_COLUMNS = 12
 
 PUSHDOWN = click.option(
     "--pushdown", is_flag=True, help="Compute the counts with SQL inside the database; only a sample is read."
+)
+MAX_SECONDS = click.option(
+    "--max-seconds",
+    type=click.FloatRange(0.0, min_open=True),
+    metavar="SECONDS",
+    show_default="no limit",
+    help="Time for the fit: tuning uses fewer rows. Reading and counting all rows is not shortened.",
 )
 WAIT = click.option(
     "--wait",
@@ -128,6 +137,7 @@ Families for --family:
 )
 @TUNE
 @click.option("--threads", type=click.IntRange(1), metavar="N", show_default="all cores", help="Number of threads.")
+@MAX_SECONDS
 @PUSHDOWN
 @click.option("--force", is_flag=True, help="Overwrite FILE even if it is not a model.")
 @input_options
@@ -161,7 +171,9 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     scan = open_table(table, read, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
     settings = replace(settings, families=parse_families(options["family"], columns))
-    fitted = fit.fit(settings, scan, target, options["weight"], pushdown=options["pushdown"])
+    limits = {"pushdown": options["pushdown"], "max_seconds": options["max_seconds"]}
+    with _time_stages() as seconds:
+        fitted = fit.fit(settings, scan, target, options["weight"], **limits)
     save(output, fitted)
     note_missing_words(scan, target)
     warn_about_model(fitted, again, scan.typed, identifiers=False)
@@ -169,17 +181,37 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
         from deciban.cli.command_evaluate import describe_model
 
         return echo_json({"model": output, **describe_model(fitted)})
-    echo_heading(f"{output}: {describe_size(fitted)}")
+    echo_heading(f"{output}: {describe_size(fitted)}{_describe_seconds(seconds)}")
     echo(format_columns(fitted, max_columns=MAX_COLUMNS, more=f"deciban inspect {output}"))
     echo()
     tuning = fitted.tuning
     if tuning is not None and options["prior"] != "empirical":
-        echo(replace(tuning, accuracy=None).summary)  # the metrics are for the empirical prior
+        echo(replace(tuning, accuracy=None).describe())  # the metrics are for the empirical prior
     else:
         echo(describe_tuning(fitted))
     if tuning is None or tuning.accuracy is None or options["prior"] != "empirical":
         echo(f"to evaluate it: {shlex.join(['deciban', 'evaluate', output, *again])}")
     return None
+
+
+@contextmanager
+def _time_stages() -> Iterator[dict[str, float]]:
+    """Yield a mapping that gets the seconds of each stage, and the total as "fit"."""
+    from deciban.util.progress import on_progress
+
+    seconds: dict[str, float] = {}
+    start = time.monotonic()
+    with on_progress(lambda progress: seconds.__setitem__(progress.stage, progress.seconds)):
+        yield seconds
+    seconds["fit"] = time.monotonic() - start
+
+
+def _describe_seconds(seconds: Mapping[str, float]) -> str:
+    """Describe the time of a fit. It is shown on terminals only: other output is the same for the same table."""
+    if not sys.stdout.isatty():
+        return ""
+    corrections = seconds.get("learning corrections")
+    return f"; {seconds['fit']:.1f} s" + ("" if corrections is None else f", of which corrections {corrections:.1f} s")
 
 
 @command(short_help="Add rows to a model", epilog="""\b

@@ -189,6 +189,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         query: str | None = None,
         table: str | None = None,
         pushdown: bool = False,
+        max_seconds: float | None = None,
     ) -> Self:
         """Fit the classifier. Any previous fit is replaced.
 
@@ -212,6 +213,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         pushdown : bool, default=False
             Count rows by SQL inside the database (PostgreSQL, Spark SQL, DuckDB for Parquet files and queries). Only
             a sample is read, and columns that SQL cannot count, such as texts.
+        max_seconds : float, default=None
+            Wall time for the fit. Tuning uses as many rows as there is time for; with too little time the model is
+            plain Bayes, and a warning says so. Reading and counting all rows is not shortened; a warning states a
+            large overrun. The compilation of kernels (once per machine) does not count. None: no limit. With a limit,
+            two fits of the same rows may differ.
 
         Returns
         -------
@@ -239,7 +245,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ['no', 'yes']
         """
         X = open_query_or_table(X, query, table)
-        fitted = fit.fit(self._settings(), X, y, sample_weight, pushdown=pushdown)
+        fitted = fit.fit(self._settings(), X, y, sample_weight, pushdown=pushdown, max_seconds=max_seconds)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
     def predict(self, X: Any) -> LabelArray:
@@ -582,7 +588,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._get_fitted()
         return self._become(update.replace_counts(fitted, fitted.counts * factor))
 
-    def retune(self, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Self:
+    def retune(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        already_learned: bool = True,
+        max_seconds: float | None = None,
+    ) -> Self:
         """Learn the evidence weights again. The families and blocks stay as they are.
 
         Parameters
@@ -595,12 +609,16 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Row weights, or the name of the weight column. After `decay`, give the weights that remain.
         already_learned : bool, default=True
             True if the classifier has learned these rows: each row is then left out when it is scored.
+        max_seconds : float, default=None
+            Wall time, as for `fit`.
 
         Returns
         -------
         self : BayesClassifier
         """
-        self.fitted_ = update.retune(self._get_fitted(), X, y, sample_weight, already_learned=already_learned)
+        self.fitted_ = update.retune(
+            self._get_fitted(), X, y, sample_weight, already_learned=already_learned, max_seconds=max_seconds
+        )
         return self
 
     def shard(
@@ -898,7 +916,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return evaluate.evaluate_rows(fitted, open_examples(fitted, X, y, sample_weight), loss)
 
     def cross_validate(
-        self, X: Any, y: Any, sample_weight: Any = None, *, folds: int = 5, loss: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        folds: int = 5,
+        loss: Any = None,
+        max_seconds: float | None = None,
     ) -> Evaluation:
         """Return cross-validated metrics.
 
@@ -917,6 +942,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Number of folds, at least 2.
         loss : Loss, matrix, mapping, table or path, default=None
             Costs of decisions, as for `decide`.
+        max_seconds : float, default=None
+            Wall time for the fit of each fold, as for `fit`: the metrics are those of ``fit(..., max_seconds=...)``.
 
         Returns
         -------
@@ -935,7 +962,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError("expected an integer of at least 2", parameter=Argument("folds", folds))
         settings = self._settings()
         settings.check()
-        return evaluate.cross_validate(settings, open_examples(None, X, y, sample_weight), int(folds), loss)
+        rows = open_examples(None, X, y, sample_weight)
+        return evaluate.cross_validate(settings, rows, int(folds), loss, max_seconds=max_seconds)
 
     def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:
         """Return the leave-one-out predictions of the training rows: exact, in one pass over them.

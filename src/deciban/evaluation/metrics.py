@@ -8,7 +8,7 @@ import numpy as np
 
 from deciban.decisions.decide import choose_decisions, compute_incurred_costs
 from deciban.decisions.loss import Loss
-from deciban.model.tuning import copies_in_words
+from deciban.model.tuning import MAX_GAIN_BY_CHANCE, copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Codes, Floats, Integers
 from deciban.util.frames import data_frame
@@ -146,10 +146,6 @@ MAX_LOSS = -float(np.log(MIN_PROBABILITY))
 
 # Squared distance between the posterior and the true class if another class was certain.
 MAX_SQUARED_ERROR = 2.0
-
-# Gain in log-likelihood that one fitted number without information exceeds by chance once in twenty times: half of
-# 3.84, the 95% quantile of chi-square with one degree of freedom.
-MAX_GAIN_BY_CHANCE = 1.92
 
 # Bins of the calibration table: the usual number for the expected calibration error.
 CALIBRATION_BINS = 15

@@ -37,6 +37,7 @@ from deciban.tables.labels import UNKNOWN_LABEL, Labels, encode_labels
 from deciban.tables.row_sampling import row_hashes, sample_places
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats, Integers
+from deciban.util.budget import Budget
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import Advance, progress, stages
 
@@ -212,11 +213,16 @@ def evaluate_left_out(fitted: Fitted, rows: Examples, loss: Any = None) -> Evalu
 
 
 def cross_validate(
-    settings: Settings, rows: Examples, folds: int, loss: Any = None, only: int | None = None
+    settings: Settings,
+    rows: Examples,
+    folds: int,
+    loss: Any = None,
+    only: int | None = None,
+    max_seconds: float | None = None,
 ) -> Evaluation:
     """Return the metrics over all folds, each scored by a model fitted on the others.
 
-    only: evaluate only this many folds; one of five is a hold-out of a fifth.
+    only: evaluate only this many folds; one of five is a hold-out of a fifth. max_seconds: time for each fit.
     """
     total: Evaluation | None = None
     evaluated = folds if only is None else only
@@ -228,7 +234,7 @@ def cross_validate(
             begin(fold)
             inside, outside = separate_fold(rows, folds, fold)
             with _warn_once(given_before), outside.locate_errors():
-                learned = fit_examples(settings, outside)
+                learned = fit_examples(settings, outside, budget=Budget.of(max_seconds))
             one = evaluate_rows(learned, inside, loss)
             total = one if total is None else total + one
     assert total is not None, "there is at least one fold"

@@ -15,6 +15,7 @@ import numpy as np
 from deciban.errors import Argument, DataError, UsageError, warn_user
 from deciban.fitting.sql_counts.pushdown import count_in_engine
 from deciban.fitting.tune.boosting import bound_evidence, learn_corrections, limit_correction_rows, may_correct
+from deciban.fitting.tune.hyperparameters import CORRECTIONS
 from deciban.fitting.tune.partial import learn_partial_rows
 from deciban.fitting.tune.propose import Proposal, propose, reweigh
 from deciban.fitting.tune.rows import Copies, Rows, find_copies
@@ -32,19 +33,25 @@ from deciban.store.model_file import content, from_content
 from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import LabelArray, check_class_count, check_spellings, check_truncation, encode_labels
 from deciban.tables.table import Frame, Table
+from deciban.util.budget import NO_LIMIT, Budget
+
+# A fit may take this many times its budget without a warning.
+ALLOWED_OVERRUN = 1.2
 
 
 @dataclass(frozen=True)
 class TuningDraft:
     """Proposal of tuning from a sample, and the rows that corrections are learned from.
 
-    sample, copies: the sample and the copies in it, if they are known for rows of their weights.
+    sample, copies: the sample and the copies in it, if they are known for rows of their weights. budget: time for the
+    whole fit.
     """
 
     proposal: Proposal
     examples: Examples
     sample: LabeledTable
     copies: Copies | None
+    budget: Budget = NO_LIMIT
 
 
 @dataclass(frozen=True)
@@ -144,12 +151,14 @@ def fit(
     classes: Any = None,
     partial: bool = False,
     pushdown: bool = False,
+    max_seconds: float | None = None,
 ) -> Fitted:
     """Fit these rows; see `fit_examples`."""
+    budget = Budget.of(max_seconds)
     settings.check()
     examples = open_examples(None, X, y, sample_weight, pushdown)
     with examples.locate_errors():
-        fitted = fit_examples(settings, examples, classes=classes, partial=partial)
+        fitted = fit_examples(settings, examples, classes=classes, partial=partial, budget=budget)
     return replace(fitted, origin=_name_columns(fitted.origin, y, sample_weight))
 
 
@@ -162,17 +171,27 @@ def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> "Plan
     return replace(found, origin=_name_columns(found.origin, y, sample_weight))
 
 
-def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None, partial: bool = False) -> Fitted:
+def fit_examples(
+    settings: Settings,
+    examples: Examples,
+    *,
+    classes: Any = None,
+    partial: bool = False,
+    budget: Budget = NO_LIMIT,
+) -> Fitted:
     """Fit these rows: plan, count, finish.
 
     classes: all possible labels; default: those of the settings. partial: more rows will follow; these may lack columns
-    that the settings name, and may all have weight 0.
+    that the settings name, and may all have weight 0. budget: time for all steps. Counting takes what it takes; the
+    other steps use fewer rows.
     """
-    plan, everything = plan_examples(settings, examples, classes=classes, partial=partial)
+    plan, everything = plan_examples(settings, examples, classes=classes, partial=partial, budget=budget)
     counts = plan.start + count_examples(plan.schema, everything, settings.threads)
     check_something_learned(counts, partial)
     warn_about_labels(examples, counts)
-    return finish(plan, counts)
+    fitted = finish(plan, counts)
+    warn_about_time(budget)
+    return fitted
 
 
 def _name_columns(origin: Origin, y: Any, sample_weight: Any) -> Origin:
@@ -194,11 +213,16 @@ def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = No
 
 
 def plan_examples(
-    settings: Settings, examples: Examples, *, classes: Any = None, partial: bool = False
+    settings: Settings,
+    examples: Examples,
+    *,
+    classes: Any = None,
+    partial: bool = False,
+    budget: Budget = NO_LIMIT,
 ) -> tuple[Plan, Examples]:
     """Return the plan for these rows, and the rows to count, whose columns have types by then.
 
-    The schema is inferred, and the structure chosen, on a sample. classes, partial: see `fit_examples`.
+    The schema is inferred, and the structure chosen, on a sample. classes, partial, budget: see `fit_examples`.
     """
     declared = settings.classes if classes is None else classes
     if examples.names is not None:
@@ -224,8 +248,8 @@ def plan_examples(
     draft = None
     if settings.tune is not None:
         table, copies = schema.table_as_learned(sample.table), copies if sample.weights is None else None
-        proposal = propose(table, sample.labels, sample.weights, schema, settings.threads, copies)
-        schema, draft = proposal.schema, TuningDraft(proposal, everything, sample, copies)
+        proposal = propose(table, sample.labels, sample.weights, schema, settings.threads, copies, budget)
+        schema, draft = proposal.schema, TuningDraft(proposal, everything, sample, copies, budget)
     origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit)
     all_classes = None if declared is None else encode_classes(declared)
     return Plan(settings, schema, all_classes, origin, notes, draft), everything
@@ -284,14 +308,18 @@ def _make_counter(schema: Schema, examples: LabeledStream) -> Work:
 def finish(plan: Plan, counts: Counts) -> Fitted:
     """Return the fitted model for these counts of all rows, with weights and corrections."""
     tuning = None
-    if plan.draft is not None:
+    if plan.draft is not None and plan.draft.budget.spent:
+        seconds = Argument("max_seconds", plan.draft.budget.seconds)
+        warn_user((seconds, " left no time for tuning: the model is plain Bayes"))
+        tuning = replace(Tuning.plain(counts), note="plain Bayes: no time was left for tuning")
+    elif plan.draft is not None:
         proposal, examples = plan.draft.proposal, plan.draft.examples
-        rows = proposal.rows.among(proposal.classes, counts)
+        rows = replace(proposal.rows.among(proposal.classes, counts), budget=plan.draft.budget)
         if proposal.covers(counts):
             rows = replace(rows, evidence=proposal.evidence)
         drawn = plan.draft.sample, plan.draft.copies
         tuning = complete_tuning(reweigh(proposal, counts), counts, rows, examples, plan.settings, known=drawn)
-        tuning = replace(tuning, schema=tuning.schema.with_notes(plan.notes))
+    tuning = None if tuning is None else replace(tuning, schema=tuning.schema.with_notes(plan.notes))
     return Fitted(counts, prior_of(plan.settings.class_prior, counts), tuning, plan.origin, plan.settings)
 
 
@@ -306,12 +334,14 @@ def complete_tuning(
 ) -> Tuning:
     """Return the tuning with corrections, if requested, and with the adjustment for missing cells.
 
-    Corrections are learned from as many examples as time allows. rows: those that the weights were learned from; with
-    their evidence if they are all examples. known: a sample of the examples, and the copies in it.
+    Corrections are learned from as many examples as time allows. rows: those that the weights were learned from, and
+    the time budget; with their evidence if they are all examples. known: a sample of the examples, and the copies in
+    it.
     """
     classes, tuning = counts.classes.size, bound_evidence(tuning, counts) if settings.tune == "auto" else tuning
-    if settings.tune != "auto" or not may_correct(tuning, classes):
-        return learn_partial_rows(tuning, counts, replace(rows, threads=settings.threads), learned)
+    budget, weighted = rows.budget, replace(rows, threads=settings.threads)
+    if settings.tune != "auto" or not may_correct(tuning, classes) or budget.spent:
+        return learn_partial_rows(tuning, counts, weighted, learned)
     if rows.evidence is None:
         drawn, _ = examples.sample(limit_correction_rows(counts.schema.width, classes))
         table = counts.schema.table_as_learned(drawn.table, drawn.first_row)
@@ -319,7 +349,12 @@ def complete_tuning(
         copies = known[1] if drawn is known[0] else None
         rows = Rows.of(table, codes, drawn.weights, classes, table.rows, copies).among(counts.classes, counts)
     rows = replace(rows, threads=settings.threads, found_copies=rows.copies)
-    return learn_partial_rows(learn_corrections(tuning, counts, rows, learned), counts, rows, learned)
+
+    def learn(max_rows: int) -> Tuning:
+        some = replace(rows.some(max_rows), budget=budget.part(CORRECTIONS.budget_share))
+        return learn_partial_rows(learn_corrections(tuning, counts, some, learned), counts, some, learned)
+
+    return budget.run_with_affordable_rows(learn, rows.labels.size, CORRECTIONS.first_rows)
 
 
 def encode_classes(classes: Any) -> LabelArray:
@@ -340,6 +375,15 @@ def check_not_empty(table: Table) -> None:
                 f"Found array with 0 {what} (shape=({table.rows}, {width})) while a minimum of 1 is required: "
                 f"there is nothing to learn from"
             )
+
+
+def warn_about_time(budget: Budget) -> None:
+    """Warn if a fit took longer than it was given: reading and counting all rows cannot be shortened."""
+    if budget.used > ALLOWED_OVERRUN * budget.seconds:
+        seconds = Argument("max_seconds", budget.seconds)
+        warn_user(
+            (f"reading, counting and tuning took {budget.used:.1f} s although ", seconds, "; all rows are counted")
+        )
 
 
 def check_something_learned(counts: Counts, partial: bool = False) -> None:

@@ -20,6 +20,7 @@ from deciban.fitting.fit import (
     fit,
     open_examples,
     warn_about_labels,
+    warn_about_time,
 )
 from deciban.fitting.tune.propose import relearn_weights
 from deciban.model.counts import Counts
@@ -33,6 +34,7 @@ from deciban.store import model_file
 from deciban.store.model_file import identity, shards_of
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
 from deciban.util.arrays import Codes, Floats
+from deciban.util.budget import Budget
 from deciban.util.text_tables import list_names
 
 # Types of labels in a file, in words. Dates are not listed: they are read as written.
@@ -81,8 +83,17 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: 
     return replace(left, origin=left.origin.remove_shards(name))
 
 
-def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Fitted:
+def retune(
+    fitted: Fitted,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    already_learned: bool = True,
+    max_seconds: float | None = None,
+) -> Fitted:
     """Relearn weights and corrections from these rows, for the same counts; `already_learned`: they are counted."""
+    budget = Budget.of(max_seconds)
     examples = open_examples(fitted, X, y, sample_weight)
     with examples.locate_errors():
         rows, everything = examples.sample()
@@ -91,9 +102,11 @@ def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, already
         )
         tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
         table = fitted.counts.schema.table_as_learned(rows.table)
-        tuning = replace(tuning, corrections=None, cap=np.inf, limit=np.inf, partial=None)
-        tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, already_learned)
+        tuning = replace(tuning, corrections=None, correction_rows=0, cap=np.inf, limit=np.inf, partial=None)
+        tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, already_learned, budget)
+        used = replace(used, budget=budget)
         tuning = complete_tuning(tuning, fitted.counts, used, everything, fitted.settings, already_learned)
+    warn_about_time(budget)
     return replace(fitted, tuning=tuning)
 
 

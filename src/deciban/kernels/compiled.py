@@ -18,6 +18,7 @@ import numpy.typing as npt
 from numba.core import event
 from numba.extending import intrinsic
 
+from deciban.util.budget import exclude_seconds
 from deciban.util.progress import show_line
 
 P = ParamSpec("P")
@@ -102,7 +103,9 @@ class _CompilationNotice(event.Listener):
                 gc.enable()
             if self.spent > UNNOTICED_SECONDS:
                 show_line("")
-            self.spent += time.monotonic() - begun
+            seconds = time.monotonic() - begun
+            self.spent += seconds
+            exclude_seconds(seconds)
 
 
 event.register("numba:compile", _CompilationNotice())  # type: ignore[no-untyped-call]

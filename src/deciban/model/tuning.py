@@ -18,10 +18,14 @@ from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.tables.labels import Labels
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import align_table, count_noun
+from deciban.util.text_tables import align_table, count_noun, format_class
 
 # Number of columns listed with their share of the corrections.
 MAX_CORRECTIONS_SHOWN = 12
+
+# Gain in log-likelihood that one fitted number without information exceeds by chance once in twenty times: half of
+# 3.84, the 95% quantile of chi-square with one degree of freedom.
+MAX_GAIN_BY_CHANCE = 1.92
 
 # Note on a column whose missing cells were evidence in training.
 MISSING_COUNTS = "missing cells are evidence"
@@ -80,6 +84,8 @@ class Tuning:
         Maximum total evidence for any class against another, in nats.
     partial : PartialRows or None
         Parameters for rows with missing cells. None if they were not learned: the bias is then split evenly.
+    correction_rows : int
+        Number of rows that corrections were learned from.
     """
 
     schema: Schema
@@ -96,6 +102,7 @@ class Tuning:
     limit: float = np.inf
     copies: int = 0
     partial: PartialRows | None = None
+    correction_rows: int = 0
 
     @property
     def weight_groups(self) -> Integers:
@@ -198,21 +205,47 @@ class Tuning:
         kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections, partial=partial)
         return replace(kept, stale=True, accuracy=None, log_loss=None)
 
-    @property
-    def summary(self) -> str:
-        """Number of tuning rows and left-out metrics, in one line."""
+    def describe(self, counts: Counts | None = None) -> str:
+        """Describe the rows and the left-out metrics in one line.
+
+        counts: those of the model; the accuracy is then shown beside that of the most frequent class.
+        """
         if not self.rows:
             return self.note or "not tuned"
         text = f"tuned on {count_noun(self.rows, 'row')}" + (f", {self.note}" if self.note else "")
+        if self.correction_rows:
+            text += f", corrections learned from {count_noun(self.correction_rows, 'row')}"
         if self.accuracy is None or self.log_loss is None:
             return text
+        baseline = ""
+        if counts is not None and counts.class_weight.any():
+            shares = counts.class_weight / counts.class_weight.sum()
+            share, label = float(shares.max()), counts.classes.tolist()[int(shares.argmax())]
+            always = repr(label) if isinstance(label, str) else format_class(label)
+            baseline = f" (always {always}: {share:.4f})"
+            if self._is_uninformative(shares):
+                weak = f"no better than always guessing {always} ({share:.4f})"
+                return f"{text}; the columns do not predict the class: {weak}"
         method = "leave-one-out (given the tuning)" if self.corrections is None else "cross-validated"
         copies = f"; {copies_in_words(self.copies)}" if self.copies else ""
-        return f"{text}; {method} accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f}{copies}"
+        return f"{text}; {method} accuracy {self.accuracy:.4f}{baseline}, log-loss {self.log_loss:.4f}{copies}"
+
+    def _is_uninformative(self, shares: Floats) -> bool:
+        """Return True if left-out rows gain no more than chance over the class shares.
+
+        The accuracy would mislead then. If the classes are equally frequent, the class of a left-out row is always the
+        less frequent one among the others, so that the accuracy is near 0.
+        """
+        assert self.accuracy is not None
+        assert self.log_loss is not None
+        share, some = float(shares.max()), shares[shares > 0.0]
+        gain = self.rows * (-float(some @ np.log(some)) - self.log_loss)
+        by_chance = share + 2.0 * float(np.sqrt(share * (1.0 - share) / self.rows))
+        return gain < MAX_GAIN_BY_CHANCE and self.accuracy <= by_chance and share < 1.0
 
     def __str__(self) -> str:
         stale = "; the counts have changed since, so retuning is recommended" if self.stale else ""
-        text = f"{self.summary}{stale}\n{self.weights_table}"
+        text = f"{self.describe()}{stale}\n{self.weights_table}"
         return text if self.corrections is None else f"{text}\n\n{self.corrections_table}"
 
     __repr__ = __str__
@@ -221,6 +254,7 @@ class Tuning:
         """Return the metrics, and the weight of each block, as plain values."""
         return {
             "rows": self.rows,
+            "correction_rows": self.correction_rows,
             "stale": self.stale,
             "accuracy": self.accuracy,
             "log_loss": self.log_loss,

@@ -412,7 +412,7 @@ def _model(fitted: Fitted) -> dict[str, Any]:
         ],
         "columns": counts.schema.width,
         "parameters": ParameterCount.from_counts(counts, fitted.plain, fitted.model).to_dict(),
-        "tuning": "Plain Bayes: the evidence of every block has weight 1." if tuning is None else tuning.summary,
+        "tuning": "Plain Bayes: the evidence of every block has weight 1." if tuning is None else tuning.describe(),
         "stale": fitted.is_tuned and tuning is not None and tuning.stale,
     }
 

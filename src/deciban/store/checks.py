@@ -122,6 +122,7 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
     require(tuning.accuracy is None or 0.0 <= tuning.accuracy <= 1.0, "the accuracy is not between 0 and 1")
     require(tuning.log_loss is None or 0.0 <= tuning.log_loss < np.inf, "the log-loss is negative or not a number")
 
+    require(tuning.correction_rows >= 0, "the number of rows of the corrections is negative")
     require(tuning.cap > 0.0, "the cap is not positive")
     require(tuning.limit > 0.0, "the limit is not positive")
     if tuning.corrections is not None:

@@ -36,6 +36,7 @@ from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import SparseMatrix
 from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import map_in_threads, one_blas_thread
+from deciban.util.progress import progress
 
 
 class Searched(NamedTuple):
@@ -79,6 +80,7 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
     if not columns:
         return tuning
     left_out, hashed, copies = rows.rows_to_leave_out(learned), len(columns), rows.copies.extra
+    read = rows.labels.size
     amounts = assign_folds(
         columns, bins, rows.table, rows.labels, counts.classes, rows.weights, CORRECTIONS.folds, rows.copies
     )
@@ -109,6 +111,7 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
         accuracy=accuracy,
         log_loss=max(log_loss - spread, 0.0),
         copies=copies,
+        correction_rows=0 if corrections is None else read,
     )
 
 
@@ -239,8 +242,9 @@ def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: Le
     step = max(1, CORRECTIONS.max_evidence // (max(len(tuning.schema.block_names), 1) * rows.classes))
     rest = np.delete(np.arange(rows.labels.size), few)
     pieces = [few, *(rest[first : first + step] for first in range(0, rest.size, step))]
-    for _ in map_in_threads(score, pieces, rows.threads):
-        pass
+    with progress("leaving out", "rows", rows.labels.size) as advance:
+        for some, _ in zip(pieces, map_in_threads(score, pieces, rows.threads), strict=True):
+            advance(some.size)
     top = out.max(axis=1, keepdims=True)
     return np.asarray(np.where(np.isfinite(top), out - top, prior))
 
@@ -296,15 +300,19 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats) -> Grown:
     repeats, weight = members[0].rows.repeats, members[0].rows.weight
     total, step = float(repeats @ weight), 1 + rows.labels.size // CORRECTIONS.max_spread_rows
     losses, kept, unseen = [sum(member.held_loss for member in members) / total], posterior.copy(), 1.0
-    while (len(losses) - 1) * CORRECTIONS.tables_per_round < most and _is_falling(np.array(losses)):
-        held = sum(map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads)) / total
-        spread, share = kernels.table_growth.measure_spread(
-            posterior, begin, ends, repeats, weight, step, np.empty(posterior.shape[2])
-        )
-        loss = held - min(share, 1.0) * spread
-        if loss < min(losses):
-            kept[:], unseen = posterior, min(share, 1.0)
-        losses.append(loss)
+    with progress("learning corrections", "tables", most) as advance:
+        while (len(losses) - 1) * CORRECTIONS.tables_per_round < most and _is_falling(np.array(losses)):
+            if rows.budget.spent:
+                break
+            held = sum(map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads)) / total
+            spread, share = kernels.table_growth.measure_spread(
+                posterior, begin, ends, repeats, weight, step, np.empty(posterior.shape[2])
+            )
+            loss = held - min(share, 1.0) * spread
+            if loss < min(losses):
+                kept[:], unseen = posterior, min(share, 1.0)
+            losses.append(loss)
+            advance(CORRECTIONS.tables_per_round)
     best = CORRECTIONS.tables_per_round * int(np.argmin(losses))
     left_out = np.empty((rows.labels.size, 2, rows.classes))
     some = sample_places(rows.labels.size, CORRECTIONS.max_scale_rows)

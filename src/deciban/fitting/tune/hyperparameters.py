@@ -17,12 +17,16 @@ class SamplingSettings:
     max_rows: rows in the sample that families and weights are chosen on; more change little and cost time.
     max_evidence: numbers of evidence (row by block by class) held at once: 64 MB.
     chunk_rows: rows per thread; fewer are not worth the start of a thread, and estimating in each.
+    first_rows: rows of the first run within a time budget, which shows how many there is time for.
+    budget_share: share of the budget for choosing families and weights; weights are learned again after counting.
     """
 
     min_rows: int = 20
     max_rows: int = 6_000
     max_evidence: int = 1 << 23
     chunk_rows: int = 8_000
+    first_rows: int = 500
+    budget_share: float = 0.4
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,8 @@ class CorrectionSettings:
     max_evidence: numbers of evidence held at once: 16 MB; with less, estimating for each piece takes too long.
     max_numbers: numbers held for all rows together: 512 MB.
     min_log_prior: log prior of a class without rows.
+    first_rows: rows of the first run within a time budget, which shows how many there is time for.
+    budget_share: share of the time left in which tables may grow; scales and rows with missing cells follow.
     """
 
     min_rows: int = 100
@@ -190,6 +196,8 @@ class CorrectionSettings:
     max_evidence: int = 1 << 21
     max_numbers: int = 1 << 26
     min_log_prior: float = -50.0
+    first_rows: int = 1_000
+    budget_share: float = 0.85
 
 
 @dataclass(frozen=True)

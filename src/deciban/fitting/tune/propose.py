@@ -18,6 +18,7 @@ from deciban.schema.schema import ColumnGroup, Schema
 from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.table import Table
 from deciban.util.arrays import Floats
+from deciban.util.budget import NO_LIMIT, Budget
 from deciban.util.parallel import one_blas_thread
 from deciban.util.progress import progress
 from deciban.util.text_tables import count_noun
@@ -55,13 +56,31 @@ def propose(
     base: Schema,
     threads: int | None = None,
     copies: Copies | None = None,
+    budget: Budget = NO_LIMIT,
 ) -> Proposal:
     """Choose the groups of columns to count and to score, on rows that are each scored without themselves.
 
     copies: those of the given rows, if known.
     """
-    classes = labels.classes.size
-    rows = Rows.of(table, labels.codes, weights, classes, limit_tuning_rows(base, classes), copies)
+    limit = min(limit_tuning_rows(base, labels.classes.size), max(labels.codes.size, 1))
+    if budget.spent:
+        return _propose(table, labels, weights, base, threads, copies, max_rows=0)
+    return budget.part(SAMPLING.budget_share).run_with_affordable_rows(
+        lambda max_rows: _propose(table, labels, weights, base, threads, copies, max_rows), limit, SAMPLING.first_rows
+    )
+
+
+def _propose(
+    table: Table,
+    labels: Labels,
+    weights: Floats | None,
+    base: Schema,
+    threads: int | None,
+    copies: Copies | None,
+    max_rows: int,
+) -> Proposal:
+    """Choose the groups on at most this many rows."""
+    rows = Rows.of(table, labels.codes, weights, labels.classes.size, max_rows, copies)
     rows = replace(rows, found_copies=rows.copies)
     present, blocks = rows.of_classes_present(), len(base.block_names)
     plain = Proposal(base, rows, labels.classes)
@@ -96,12 +115,35 @@ def reweigh(proposal: Proposal, counts: Counts) -> Tuning:
 
 @one_blas_thread()
 def relearn_weights(
-    tuning: Tuning, counts: Counts, table: Table, labels: Labels, weights: Floats | None, learned: bool
+    tuning: Tuning,
+    counts: Counts,
+    table: Table,
+    labels: Labels,
+    weights: Floats | None,
+    learned: bool,
+    budget: Budget = NO_LIMIT,
 ) -> tuple[Tuning, Rows]:
     """Relearn the weights of the same groups from these rows; return the tuning and the rows used."""
+    limit = min(limit_tuning_rows(tuning.schema, labels.classes.size), max(labels.codes.size, 1))
+    return budget.part(SAMPLING.budget_share).run_with_affordable_rows(
+        lambda max_rows: _relearn_weights(tuning, counts, table, labels, weights, learned, max_rows),
+        limit,
+        SAMPLING.first_rows,
+    )
+
+
+def _relearn_weights(
+    tuning: Tuning,
+    counts: Counts,
+    table: Table,
+    labels: Labels,
+    weights: Floats | None,
+    learned: bool,
+    max_rows: int,
+) -> tuple[Tuning, Rows]:
+    """Relearn the weights from at most this many rows."""
     classes = labels.classes.size
-    rows = Rows.of(table, labels.codes, weights, classes, limit_tuning_rows(tuning.schema, classes))
-    rows = rows.among(labels.classes, counts)
+    rows = Rows.of(table, labels.codes, weights, classes, max_rows).among(labels.classes, counts)
     if classes < 2 or rows.total < SAMPLING.min_rows:
         raise DataError(
             f"{count_noun(rows.labels.size, 'row')} of {count_noun(classes, 'class')} are too few for tuning",

@@ -25,6 +25,7 @@ from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Frame, Matrix, Readable, SparseMatrix, Table
 from deciban.util.arrays import CORES, Codes, Flags, Floats, Integers, log, sum_at
+from deciban.util.budget import NO_LIMIT, Budget
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import Advance
 
@@ -264,6 +265,7 @@ class Rows:
     removed: Floats | None = None
     evidence: Floats | None = None
     found_copies: Copies | None = None
+    budget: Budget = field(default=NO_LIMIT, compare=False)  # corrections stop growing when it is spent
 
     @classmethod
     def of(
