@@ -200,7 +200,7 @@ def locate_cost_errors(path: str | None) -> Iterator[None]:
     try:
         yield
     except LossError as problem:
-        place = problem.place if path is None else replace(problem.place, source=path)
+        place = problem.place if path is None or problem.place.source else replace(problem.place, source=path)
         raise DataError(problem.cause, place=place, remedy=problem.remedy, parameter=problem.parameter) from problem
 
 
