@@ -54,9 +54,27 @@ def test_the_version_and_usage(deciban: Deciban) -> None:
     for wrong in (["nonsense"], ["fit"], ["fit", "a.csv"], ["fit", "a.csv", "-t", "x", "-o", "y", "--nonsense"]):
         answer = deciban(*wrong)
         assert (answer.code, "--help" in answer.err) == (2, True)
-    answer = deciban()
-    assert (answer.code, answer.out) == (2, deciban("--help").out)
-    assert answer.err == "deciban: error: no command given; try deciban demo (see deciban --help)\n"
+    assert deciban() == deciban("--help") == deciban("help")
+    assert deciban("help", "fit") == deciban("fit", "--help")
+    assert deciban("version") == deciban("--version")
+    for unknown in (["ftt"], ["help", "ftt"]):
+        assert deciban(*unknown).err == "deciban: error: no command 'ftt'; did you mean 'fit'? (see deciban --help)\n"
+
+
+def test_a_long_option_with_one_dash_is_not_a_short_option_with_a_value(deciban: Deciban, model: str) -> None:
+    for wrong, meant in (
+        (["fit", "base.csv", "-target", "kind", "-o", "x.dcb"], "-target; did you mean --target?"),
+        (["fit", "base.csv", "-t", "kind", "-output=x.dcb"], "-output; did you mean --output?"),
+        (["predict", model, "base.csv", "-probabilities"], "-probabilities; did you mean --probabilities?"),
+        (["-version"], "-version; did you mean --version?"),
+    ):
+        answer = deciban(*wrong)
+        assert (answer.code, answer.err.startswith(f"deciban: error: unknown option {meant} (see ")) == (2, True)
+    Path("target.csv").write_text(table().replace("kind", "arget"))
+    for right in (["-t", "arget", "--missing", "-target", "-o", "x.dcb"], ["-targe", "-o", "x.dcb", "--", "-target"]):
+        Path("-target").write_text(table().replace("kind", "arge"))
+        source = ["target.csv"] if "--" not in right else []
+        assert deciban("fit", *source, "--tune", "none", *right).code == 0
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -72,7 +90,8 @@ def test_completion(shell: str, deciban: Deciban) -> None:
 
 def test_debug_shows_where_an_error_comes_from(capsys: pytest.CaptureFixture[str]) -> None:
     assert (run(["inspect", "no.dcb"]), "Traceback" in capsys.readouterr().err) == (5, False)
-    assert (run(["inspect", "no.dcb", "--debug"]), "Traceback" in capsys.readouterr().err) == (5, True)
+    for arguments in (["inspect", "no.dcb", "--debug"], ["--debug", "inspect", "no.dcb"]):
+        assert (run(arguments), "Traceback" in capsys.readouterr().err) == (5, True)
 
 
 def test_every_command_has_json(deciban: Deciban, model: str) -> None:

@@ -93,7 +93,8 @@ COSTS_THAT_ARE_WRONG = {
     "a class too many": (",yes,no,perhaps\nyes,0,1,1\nno,1,0,1\n", "unknown class 'perhaps' in the costs; "),
     "a class too few": (",yes\nyes,0\nno,1\n", "no costs for the class 'no'; the classes of the model are no, yes"),
     "the same twice": (",yes,no\nyes,0,1\nyes,1,0\n", "duplicate decision 'yes' in the costs"),
-    "no text": ("\udcff\udcfe,yes\n", "not valid UTF-8 CSV"),
+    "no text": ("\udcff,yes\n", "0xff is not valid utf-8; save the file as CSV in UTF-8"),
+    "a line too short": (",yes,no\nyes,0\nno,1,0\n", "cannot read the costs: "),
 }
 
 
@@ -109,6 +110,15 @@ def test_costs_that_are_wrong_are_data_and_their_file_is_named(
     assert answer.err.startswith(("deciban: error: costs.csv: ", "deciban: error: costs.csv, row "))
     assert "base.csv" not in answer.err
     assert words in answer.err
+
+
+def test_costs_are_read_like_tables(deciban: Deciban, model: str) -> None:
+    Path("costs.csv").write_text(",no,yes\nno,0,1.5\nyes,1,0\n")
+    wanted = deciban("decide", model, "base.csv", "--costs", "costs.csv").out
+    Path("costs.csv").write_text(";no;yes\nno;0;1,5\nyes;1;0\n")
+    assert deciban("decide", model, "base.csv", "--costs", "costs.csv").out == wanted
+    Path("costs.csv").write_text(",no,yes\nno,0,15\nyes,1,0\n")
+    assert deciban("decide", model, "base.csv", "--costs", "costs.csv").out != wanted
 
 
 def test_costs_that_do_not_fit_folds_are_data_too(deciban: Deciban, model: str) -> None:

@@ -38,6 +38,10 @@ def test_the_theorem_takes_per_cent_and_densities(deciban: Deciban) -> None:
         assert json.loads(deciban(*found).out)[0]["posterior"] == pytest.approx(
             json.loads(deciban(*shares).out)[0]["posterior"], abs=1e-15
         )
+    fractions = ["bayes", "--prior", "1/20", "--sensitivity", "999 / 1000", "--false-positive", "2/25", "--json"]
+    assert deciban(*fractions).out == deciban(*shares).out
+    for wrong in ("1/0", "1/x", "1//2", "/2"):
+        assert deciban("bayes", "--prior", wrong, "--likelihood", "1,0").code == 2
     named = deciban("bayes", "--prior", "ill=5%,well=95 %", "--likelihood", "90%,8%")
     assert "ill   0.05       0.9         0.045      0.371901" in named.out
     dense = deciban("bayes", "--prior", "0.3", "--likelihood", "3.5,2.5")

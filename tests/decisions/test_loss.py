@@ -134,17 +134,45 @@ def test_more_bad_losses(loss, message: str) -> None:
     ("text", "message"),
     [
         ("d,a,b\na,0,\nb,1,0\n", "empty cell"),
-        ("", "not a table of decisions by classes"),
-        ("d,a,b\na,0\n", "not a table of decisions by classes"),
+        ("", "the file is empty"),
+        ("d,a,b\n", "not a table of decisions by classes"),
+        ("d\na\n", "not a table of decisions by classes"),
+        ("d,a,b\na,0\n", "cannot read the costs"),
     ],
 )
 def test_bad_loss_files(tmp_path, text: str, message: str) -> None:
     (tmp_path / "loss.csv").write_text(text)
     with pytest.raises(ValueError, match=message):
         Loss.from_costs(tmp_path / "loss.csv")
-    (tmp_path / "wide.csv").write_text("d,a,b\na,0,1\nb,1,0\n", encoding="utf-16")
-    with pytest.raises(ValueError, match="UTF-8"):
-        Loss.from_costs(tmp_path / "wide.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("d,Büro,b\nBüro,0,1.5\nb,1,0\n", "utf-8"),
+        ("d,Büro,b\nBüro,0,1.5\nb,1,0\n", "utf-16"),
+        ("\ufeff;Büro;b\r\nBüro;0;1,5\r\nb;1;0\r\n", "utf-8"),
+        ("\tBüro\tb\nBüro\t0\t1,5\nb\t 1 \t0\n", "utf-8"),
+        ('|Büro|b\n"Büro"|0|1.5\nb|1|0\n', "utf-8"),
+    ],
+)
+def test_loss_files_are_read_like_tables(tmp_path, text: str, encoding: str) -> None:
+    (tmp_path / "costs.csv").write_text(text, encoding=encoding, newline="")
+    loss = Loss.from_costs(tmp_path / "costs.csv")
+    assert (loss.classes, loss.decisions) == (("Büro", "b"), ("Büro", "b"))
+    assert loss.matrix.tolist() == [[0.0, 1.5], [1.0, 0.0]]
+
+
+def test_a_loss_file_may_be_typed_or_name_columns(tmp_path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"d": [0, 1], "0": [0.0, 0.1], "1": [2, 0]}), tmp_path / "costs.parquet")
+    loss = Loss.from_costs(tmp_path / "costs.parquet").for_classes([0, 1])
+    assert (loss.decisions, loss.matrix.tolist()) == ((0, 1), [[0.0, 2.0], [0.1, 0.0]])
+    (tmp_path / "costs.csv").write_text(";a;b\na;0;amount\nNA;1,5;0\n")
+    loss = Loss.from_costs(tmp_path / "costs.csv")
+    assert (loss["a", "b"], loss["NA", "a"]) == ("amount", 1.5)
 
 
 def test_mean_cost_says_what_is_wrong() -> None:

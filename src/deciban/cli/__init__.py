@@ -20,6 +20,7 @@ from deciban.cli.command_report import playground, report
 from deciban.cli.command_serve import serve
 from deciban.cli.command_warmup import warmup
 from deciban.cli.messages import describe_error, describe_warning
+from deciban.cli.options import DEBUG, refuse_single_dashes, suggest
 from deciban.cli.output import flush, notify
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
 from deciban.sources.addresses import find_passwords
@@ -53,6 +54,24 @@ class App(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments; `help COMMAND` and `version` mean `COMMAND --help` and `--version`."""
+        refuse_single_dashes(self, ctx, args[:1])
+        if args[:1] == ["help"]:
+            args = [*args[1:2], "--help"]
+        elif args == ["version"]:
+            args = ["--version"]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command with this name, or suggest one."""
+        if not ctx.resilient_parsing and args[0] not in self.commands:
+            hint = suggest(args[0], list(self.commands))
+            raise click.UsageError(f"no command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             result = super().invoke(ctx)
@@ -70,12 +89,12 @@ class App(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
 )
 @click.version_option(__version__, message="deciban %(version)s")
+@DEBUG
 @click.pass_context
 def app(context: click.Context) -> None:
     """Fit, evaluate, explain and serve Bayes classifiers for tables and text."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-        raise click.UsageError("no command given; try deciban demo", context)
 
 
 for command in (

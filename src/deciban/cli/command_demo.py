@@ -3,13 +3,12 @@
 import os
 import shlex
 import tempfile
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 import click
 
-from deciban.cli.options import command, common_options, complete_files, parse_pair
+from deciban.cli.options import command, common_options, complete_files, parse_number, parse_pair
 from deciban.cli.output import echo, echo_heading, echo_json
 from deciban.util import shutdown
 
@@ -191,19 +190,9 @@ def completion(shell: str, as_json: bool) -> None:
         click.echo(source)
 
 
-def parse_number(text: str) -> float:
-    """Parse a number or a percentage: "0.9" and "90%" are 0.9. Raise a ValueError for anything else."""
-    if not text.rstrip().endswith("%"):
-        return float(text)
-    try:
-        return float(Decimal(text.rstrip()[:-1].strip()) / 100)  # 99.9 / 100 is not 0.999 in doubles
-    except InvalidOperation:
-        raise ValueError(text) from None
-
-
 @command(short_help="Apply Bayes' theorem to test results", epilog="""\b
 Examples:
-  deciban bayes --prior 5% --sensitivity 90% --false-positive 8%
+  deciban bayes --prior 1/20 --sensitivity 90% --false-positive 8%
   deciban bayes --prior 0.05 --sensitivity 0.9 --specificity 0.92 \\
       --results positive,positive,negative
   deciban bayes --prior ill=0.05,well=0.95 --likelihood ill=0.9,well=0.08
@@ -309,7 +298,7 @@ def _parse_probability(text: str, option: str) -> float:
     try:
         return parse_number(text)
     except ValueError:
-        raise click.UsageError(f"{option} {text}: expected a probability, such as 0.9 or 90%") from None
+        raise click.UsageError(f"{option} {text}: expected a probability, such as 0.9, 90% or 9/10") from None
 
 
 def _parse_share(text: str, option: str) -> float:

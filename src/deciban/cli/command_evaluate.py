@@ -13,6 +13,7 @@ from deciban.cli.options import (
     TABLE,
     TARGET,
     TUNE,
+    Number,
     ReadOptions,
     command,
     common_options,
@@ -65,7 +66,7 @@ Examples:
 )
 @click.option(
     "--hold-out",
-    type=click.FloatRange(0.0, 0.5, min_open=True),
+    type=Number(0.0, 0.5, min_open=True),
     metavar="SHARE",
     help="Instead of cross-validation, hold out this share of the rows, rounded to 1/2, 1/3, 1/4, …",
 )

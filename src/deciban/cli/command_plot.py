@@ -10,6 +10,7 @@ from deciban.cli.options import (
     COSTS,
     MODEL,
     TARGET,
+    Number,
     ReadOptions,
     command,
     common_options,
@@ -78,7 +79,10 @@ decision draws the rows of TABLE as points, if TABLE is given.
 @TARGET
 @COSTS
 @click.option(
-    "--reject", type=float, metavar="COST", help="Mark the effect of leaving rows undecided at this cost (coverage)."
+    "--reject",
+    type=Number(0.0),
+    metavar="COST",
+    help="Mark the effect of leaving rows undecided at this cost (coverage).",
 )
 @click.option(
     "--prior", metavar="PRIOR", help="Use these priors instead of the model's: uniform, or 'ill=0.01,well=0.99'."

@@ -14,6 +14,7 @@ from deciban.cli.options import (
     COSTS,
     MODEL,
     TABLE,
+    Number,
     ReadOptions,
     command,
     common_options,
@@ -121,7 +122,7 @@ costs.csv has a column for each true class and a row for each decision:
 @MODEL
 @TABLE
 @COSTS
-@click.option("--reject", type=float, metavar="COST", help="Allow leaving a row undecided, at this cost.")
+@click.option("--reject", type=Number(0.0), metavar="COST", help="Allow leaving a row undecided, at this cost.")
 @TABLE_OUTPUT
 @INTO
 @IF_EXISTS
@@ -199,7 +200,7 @@ def locate_cost_errors(path: str | None) -> Iterator[None]:
     try:
         yield
     except LossError as problem:
-        place = problem.place if path is None else replace(problem.place, source=path)
+        place = problem.place if path is None or problem.place.source else replace(problem.place, source=path)
         raise DataError(problem.cause, place=place, remedy=problem.remedy, parameter=problem.parameter) from problem
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from deciban.cli.command_predict import load_costs
-from deciban.cli.options import command, common_options, complete_files
+from deciban.cli.options import Number, command, common_options, complete_files
 from deciban.cli.output import echo, echo_json, flush, notify
 from deciban.errors import UsageError, missing_package
 from deciban.serve.settings import ConnectionSettings, LearnSettings, RequestSettings, ServeSettings
@@ -56,7 +56,7 @@ Examples:
 @click.option("--new-classes", is_flag=True, help="With --learn: accept labels that are not yet classes of the model.")
 @click.option(
     "--decay",
-    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    type=Number(0.0, 1.0, min_open=True, max_open=True),
     metavar="FACTOR",
     help="With --learn: after every 1,000 added rows (see --decay-every), multiply all earlier counts by this factor, "
     "e.g. 0.99.",
@@ -95,7 +95,7 @@ Examples:
     help="Default costs for /decide, in the format of deciban decide --costs.",
 )
 @click.option(
-    "--reject", type=click.FloatRange(0.0), metavar="COST", help="Default cost of leaving a row undecided, for /decide."
+    "--reject", type=Number(0.0), metavar="COST", help="Default cost of leaving a row undecided, for /decide."
 )
 @click.option(
     "--workers",

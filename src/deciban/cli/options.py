@@ -4,8 +4,10 @@ import ast
 import csv
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from fractions import Fraction
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -58,6 +60,35 @@ ARGUMENTS = {
     "shell": "Shell to complete for: bash, zsh or fish.",
 }
 
+
+def parse_number(text: str) -> float:
+    """Parse a number, a percentage or a fraction; raise a ValueError for anything else.
+
+    >>> parse_number("0.9"), parse_number("90%"), parse_number("9/10")
+    (0.9, 0.9, 0.9)
+    """
+    part, slash, whole = text.partition("/")
+    try:
+        if slash:
+            return float(Fraction(part.strip()) / Fraction(whole.strip()))
+        if text.rstrip().endswith("%"):  # 99.9 / 100 is not 0.999 in doubles
+            return float(Fraction(text.rstrip()[:-1].strip()) / 100)
+    except (ZeroDivisionError, OverflowError):
+        raise ValueError(text) from None
+    return float(text)
+
+
+class Number(click.FloatRange):
+    """Type of an option whose number may also be written as a percentage or a fraction."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number; reject one outside the range."""
+        if isinstance(value, str):
+            with suppress(ValueError):
+                value = parse_number(value)
+        return super().convert(value, param, ctx)
+
+
 # Sections of the help, and the options in each. All other options are in the section "Options".
 SECTIONS = {
     "Learning options": ("learn", "new_classes", "decay", "decay_every", "retune_every", "max_journal_bytes",
@@ -74,6 +105,11 @@ RANGE = re.compile(r"[-\d.<=]*x[-\d.<>=]*")
 
 class Command(click.Command):
     """A command whose help describes the arguments and shows the options in sections."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments, after a check for long options with one dash."""
+        refuse_single_dashes(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the arguments and options into the formatter."""
@@ -95,6 +131,23 @@ class Command(click.Command):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records, col_max=28)
+
+
+def refuse_single_dashes(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:
+    """Raise a usage error for a long option with one dash: `-target` would mean `-t arget`."""
+    options = [option for option in command.get_params(context) if isinstance(option, click.Option)]
+    spellings = {name: option for option in options for name in option.opts}
+    value_follows = False
+    for argument in arguments:
+        if argument == "--":
+            return
+        given = argument.partition("=")[0]
+        if not value_follows and not argument.startswith("--") and f"-{given}" in spellings and len(given) > 2:
+            if not context.resilient_parsing:
+                raise click.UsageError(f"unknown option {given}; did you mean -{given}?", context)
+            return
+        option = None if value_follows else spellings.get(argument)
+        value_follows = option is not None and not option.is_flag and not option.count
 
 
 def _tidy(text: str) -> str:
@@ -135,9 +188,13 @@ COSTS = click.option(
 MODEL = click.argument("model", type=click.Path(dir_okay=False))
 
 
+# `deciban.cli.run` looks for it among the arguments, so that it can be before or after the name of the command.
+DEBUG = click.option("--debug", is_flag=True, expose_value=False, help="Show a traceback on errors.")
+
+
 def common_options(command: Decorated, json_help: str = "Print JSON.") -> Decorated:
     """Add the options that every command has."""
-    command = click.option("--debug", is_flag=True, expose_value=False, help="Show a traceback on errors.")(command)
+    command = DEBUG(command)
     return click.option("--json", "as_json", is_flag=True, help=json_help)(command)
 
 
@@ -312,9 +369,9 @@ def parse_prior(text: str) -> Any:
         raise click.UsageError(f"--prior {text}: choose {known}, or give probabilities such as 'ill=0.01,well=0.99'")
     shares = dict(parse_pair(part, "--prior", "CLASS=PROBABILITY,…") for part in parse_names(text))
     try:
-        return {name: float(share) for name, share in shares.items()}
+        return {name: parse_number(share) for name, share in shares.items()}
     except ValueError:
-        raise click.UsageError(f"--prior {text}: give a number for each class") from None
+        raise click.UsageError(f"--prior {text}: give a number for each class, such as 0.01, 1% or 1/100") from None
 
 
 def parse_families(texts: Sequence[str], columns: Sequence[str] | None = None) -> dict[Any, Any] | None:
@@ -330,7 +387,7 @@ def parse_families(texts: Sequence[str], columns: Sequence[str] | None = None) -
             raise click.UsageError(f"--family {text}: write it as COLUMN=FAMILY")
         for name in named:
             if columns is not None and name not in columns:
-                raise click.UsageError(f"--family {text}: no column {name!r} in the table{_suggest(name, columns)}")
+                raise click.UsageError(f"--family {text}: no column {name!r} in the table{suggest(name, columns)}")
         found[tuple(named) if len(named) > 1 else named[0]] = _parse_family(parts[2], text)
     return found or None
 
@@ -369,11 +426,11 @@ def _parse_family(text: str, option: str) -> Any:
 
 
 def _unknown_family(name: str, option: str, names: Sequence[str]) -> click.UsageError:
-    hint = _suggest(name, names) or f"; choose one of {', '.join(names)}, such as 'Binned(bins=32)'"
+    hint = suggest(name, names) or f"; choose one of {', '.join(names)}, such as 'Binned(bins=32)'"
     return click.UsageError(f"--family {option}: unknown family {name!r}{hint}")
 
 
-def _suggest(name: str, known: Sequence[str]) -> str:
+def suggest(name: str, known: Sequence[str]) -> str:
     lower = {one.lower(): one for one in known}
     found = get_close_matches(name.lower(), lower, 1)
     return f"; did you mean {lower[found[0]]!r}?" if found else ""

@@ -1,14 +1,14 @@
 """Costs of decisions: `Loss`, from matrices, mappings, tables and CSV files."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from deciban.errors import Argument, BadCell, DecibanError, Labels, LossError, Place, warn_user
+from deciban.errors import Argument, BadCell, DataError, DecibanError, Labels, LossError, Place, warn_user
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
 from deciban.util.text_tables import align_table, count_noun, same_label
@@ -203,19 +203,20 @@ class Loss:
 
     @classmethod
     def from_csv(cls, path: str | Path) -> "Loss":
-        """Read a loss from a CSV file.
+        """Read a loss from a CSV file, or from any other file that `scan` reads.
 
         Parameters
         ----------
         path : str or Path
-            File with the true classes in its first line and the decisions in its first column.
+            File with the true classes in its first line and the decisions in its first column. It is read like a table:
+            encoding, delimiter and decimal commas are detected.
 
         Returns
         -------
         Loss
             A cell that is not a number is the name of a column of the data.
         """
-        return cls(*read_csv_costs(path))
+        return cls(*read_costs(path))
 
     def with_reject(self, cost: float) -> "Loss":
         """Return the loss with one more decision: to leave the row undecided.
@@ -472,7 +473,7 @@ class Loss:
 def parse_costs(given: Any) -> LossParts:
     """Return the costs and labels of any form that `Loss.from_costs` accepts, except a Loss."""
     if isinstance(given, str | Path):
-        return read_csv_costs(given)
+        return read_costs(given)
     if isinstance(given, Mapping):
         return parse_mapping(given)
     if hasattr(given, "columns") and hasattr(given, "index"):
@@ -532,34 +533,36 @@ def parse_arrow(given: Any) -> LossParts:
     return list(zip(*columns, strict=True)), decisions, tuple(table.column_names[1 if named else 0 :])
 
 
-def read_csv_costs(path: str | Path) -> LossParts:
-    """Read a CSV file with the classes in its first line and the decisions in its first column."""
-    import csv
+def read_costs(path: str | Path) -> LossParts:
+    """Read a file with a column for each class; its first column has the decisions."""
+    from deciban.sources.csv import CsvSource
+    from deciban.sources.open import scan
 
     name = str(path)
     try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            first = file.readline()
-            file.seek(0)
-            sign = max(",;\t", key=first.count)
-            lines = [[cell.strip() for cell in line] for line in csv.reader(file, delimiter=sign) if any(line)]
+        source = scan(path, missing=())
+        columns = source.with_types(dict.fromkeys(source.names, "VARCHAR")).table().to_pydict()
     except OSError as error:
-        raise LossError(f"cannot read the costs: {error.strerror}", place=Place(name)) from None
-    except (UnicodeDecodeError, csv.Error):
-        raise LossError(
-            "the costs are not valid UTF-8 CSV", place=Place(name), remedy="save the file as CSV in UTF-8"
-        ) from None
-    if len(lines) < 2 or len(lines[0]) < 2 or any(len(line) != len(lines[0]) for line in lines):
+        raise LossError("cannot read the costs", place=Place(name), remedy=error.strerror or "check the name") from None
+    except DataError as error:
+        cause = error.cause if isinstance(error.cause, tuple) else (error.cause,)
+        place = error.place if error.place.source else replace(error.place, source=name)
+        remedy = error.remedy if isinstance(error.remedy, str) else "save the file as CSV in UTF-8"  # no options here
+        raise LossError(("cannot read the costs: ", *cause), place=place, remedy=remedy) from None
+    (_, decisions), *costs = columns.items()
+    if not costs or not decisions:
         raise LossError(
             "the costs are not a table of decisions by classes",
             place=Place(name),
             remedy="put the classes in the first line and the decisions in the first column",
         )
-    for line in lines[1:]:
-        if "" in line[1:]:
-            raise LossError(f"row {line[0]!r} has an empty cell", place=Place(name), remedy="give every cost")
-    cells = [[parse_cell(cell) for cell in line[1:]] for line in lines[1:]]
-    return cells, tuple(line[0] for line in lines[1:]), tuple(lines[0][1:])
+    decimal = source.cells.decimal if isinstance(source, CsvSource) else "."
+    lines = list(zip(*(cells for _, cells in costs), strict=True))
+    for decision, line in zip(decisions, lines, strict=True):
+        if not all(cell and cell.strip() for cell in line):
+            raise LossError(f"row {decision!r} has an empty cell", place=Place(name), remedy="give every cost")
+    named = tuple((decision or "").strip() for decision in decisions)
+    return [[parse_cell(cell, decimal) for cell in line] for line in lines], named, tuple(label for label, _ in costs)
 
 
 # --- cells and labels
@@ -615,10 +618,10 @@ def check_cell(cell: Cell, place: str) -> None:
         raise LossError(f"the cost {place} is {cell!r}", remedy="give a number, the name of a column or an array")
 
 
-def parse_cell(cell: str) -> float | str:
+def parse_cell(cell: str, decimal: str) -> float | str:
     """Return a number, or the name of a column if the text is not a number."""
     try:
-        return float(cell)
+        return float(cell.replace(decimal, "."))
     except ValueError:
         return cell.strip()
 
