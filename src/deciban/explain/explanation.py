@@ -401,7 +401,8 @@ class _Row:
         model = self.whole.model
         if model.partial is None:
             return np.zeros((model.schema.width, model.classes.size))
-        return compute_offsets(model.partial, self.known)[0]
+        offsets: Floats = compute_offsets(model.partial, self.known)[0]
+        return offsets
 
     @cached_property
     def corrections(self) -> Floats:
