@@ -9,7 +9,7 @@ from tests.support.command import HEADER, Deciban, rows
 NEW = f"{HEADER}\n41.5,Ulm,yes\n,Wien,no\n39.0,Wien,no\n,,yes\nnan,Graz,yes\n"
 NOTE = (
     "deciban: note: 4 missing cells: age (3), town (1); 2 cells with unseen values: town (2, such as 'Wien'); "
-    "these are ignored\n"
+    "missing cells are ignored; unseen values are scored as unknown\n"
 )
 
 
@@ -24,7 +24,7 @@ def test_nothing_is_said_where_every_cell_is_known(deciban: Deciban, model: str)
     Path("new.csv").write_text("\n".join([HEADER, *rows(5, seed=3)]) + "\n")
     assert deciban("predict", model, "new.csv").err == ""
     Path("new.csv").write_text(f"{HEADER}\n41.5,,yes\n")
-    assert "1 missing cell: town (1); these are ignored" in deciban("predict", model, "new.csv").err
+    assert "1 missing cell: town (1); missing cells are ignored\n" in deciban("predict", model, "new.csv").err
 
 
 def test_columns_that_are_not_there_are_told_as_such_and_not_counted(deciban: Deciban, model: str) -> None:

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from deciban import BayesClassifier, JointGaussian, JointTable, Pooled, UsageError
+from deciban import BayesClassifier, JointGaussian, JointTable, Multinomial, Pooled, UsageError
+from deciban.explain.calculation import roll_up
 from deciban.explain.columns import compute_column_evidence
 from deciban.explain.explanation import Explanation
 from deciban.scoring.predict import align_rows
@@ -33,6 +34,24 @@ def check_sums(clf: BayesClassifier, X: Any) -> None:
     assert (np.abs(columns.values.sum(axis=1)[here] - own) <= 1e-12 * size[here]).all()
     said = clf.predict_log_proba(X)
     np.testing.assert_allclose(np.exp(columns.log_posterior), np.exp(said), atol=1e-11)
+    for by in ("column", "block"):
+        check_printed_sums(clf, take_rows(X, slice(0, 4)), joint, by)
+
+
+def check_printed_sums(clf: BayesClassifier, X: Any, joint: Any, by: str) -> None:
+    """Prior, columns (or blocks) and limit are all that there is, in this order, and their sum is the log-odds."""
+    explained = clf.explain(X, by=by)
+    for row in range(explained.table.rows):
+        reasons = explained.to_dict(row)
+        if reasons["against"] is None:
+            continue
+        best, other = np.sort(joint[row])[::-1][:2]
+        expected = 10 / np.log(10) * (best - other)
+        assert reasons["sum"] == pytest.approx(expected, rel=1e-11, abs=1e-9 * max(1.0, abs(best)))
+        terms = [term["term" if by == "column" else "block"] for term in reasons["evidence"]]
+        assert terms[0] == "prior"
+        assert "limit" not in terms[:-1]
+        assert "bias" not in terms
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -107,6 +126,63 @@ def test_what_is_printed_names_columns_and_adds_up() -> None:
     assert set(by_block.to_frame()["block"]) >= {"prior", "worst area"}
     for row in range(3):
         assert by_block.to_dict(row)["sum"] == pytest.approx(found.to_dict(row)["sum"], abs=1e-9)
+
+
+def test_word_counts_of_0_are_one_term() -> None:
+    """In a tuned model they have offsets."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    counts = rng.poisson(np.where(y[:, None] == 1, [2.0, 0.5, 1.0, 1.0], [0.5, 2.0, 1.0, 0.3]))
+    table = pd.DataFrame(counts, columns=list("abcd")).assign(z=rng.normal(y))
+    clf = BayesClassifier({("a", "b", "c", "d"): Multinomial()}).fit(table, y)
+    assert clf.model_.partial is not None
+    assert clf.model_.partial.offsets.any()
+    check_printed_sums(clf, table[:40], clf.log_joint(table[:40]), "column")
+    row = {"a": 0, "b": 0, "c": 3, "d": 0, "z": 0.5}
+    reasons = clf.explain([row]).to_dict(0)
+    assert sorted(term["column"] for term in reasons["evidence"] if term["term"] == "column") == ["c", "z"]
+    (rest,) = [term for term in reasons["evidence"] if term["term"] == "counts of 0"]
+    values = clf.evidence([row], by="column").values[0, [0, 1, 3]].sum(axis=0)
+    assert abs(rest["nats"]) == pytest.approx(abs(values[1] - values[0]), abs=1e-12)
+    assert "3 counts of 0" in str(clf.explain([row]))
+
+
+def test_a_block_is_its_likelihood_and_the_offsets_of_its_columns() -> None:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    clf = BayesClassifier().fit(X, y)
+    row = X[19:20].copy()
+    row["mean area"] = np.nan
+    by_block, by_column = clf.explain(row, by="block"), clf.explain(row)
+    blocks = {term["block"]: term for term in by_block.to_dict(0)["evidence"]}
+    for term in by_column.to_dict(0)["evidence"]:
+        if term["column"]:
+            alone = blocks[term["column"]]
+            assert alone["likelihood"] + alone["offset"] == pytest.approx(term["own"], abs=1e-9)
+            assert alone["decibans"] == pytest.approx(term["own"], abs=1e-9)
+    assert blocks["mean area"]["offset"] == 0.0 != blocks["worst area"]["offset"]
+    steps = by_block.steps(0)
+    for label in "01":
+        assert sum(block["log_offset"][label] for block in steps["blocks"]) == pytest.approx(steps["log_offset"][label])
+        found = sum(block["log_correction"][label] for block in steps["blocks"])
+        assert found == pytest.approx(steps["log_correction"][label], abs=1e-12)
+    assert "(joint = prior × each likelihood to the power of its weight × offsets × corrections)" in str(by_block)
+
+
+def test_the_limit_is_the_last_term_and_is_explained() -> None:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    clf = BayesClassifier().fit(X, y)
+    row = int((clf.model_.limit - np.ptp(clf.log_joint(X) - clf.model_.log_prior, axis=1)).argmin())
+    for by in ("column", "block"):
+        explained = clf.explain(X[row : row + 1], by=by)
+        assert explained.terms(0)[-1].label == "limit"
+        text = explained.summary(0)
+        most = 10 / np.log(10) * clf.model_.limit
+        assert f"(limit: the training rows support at most {most:.0f} decibans of total evidence)" in text
+        assert text.index("\nlimit ") < text.index("\nsum ")
+        assert [name for name, _ in roll_up(explained.terms(0), 3)][-2:] == [
+            f"{len(explained.terms(0)) - 5} others",
+            "limit",
+        ]
 
 
 def test_evidence_is_told_by_column_or_by_block() -> None:

@@ -85,7 +85,7 @@ def test_the_evidence_of_blocks_is_that_of_python(cancer: Known, mixed: Known) -
 def assert_same_blocks(model: Model, known: list[Evidence], found: list[Row]) -> None:
     for evidence, answer in zip(known, found, strict=True):
         blocks = answer["evidence"]
-        others = [("bias", evidence.row_bias(0)), ("limit", evidence.raised[0])][: 1 + evidence.raised.any()]
+        others = [("offsets", evidence.row_bias(0)), ("limit", evidence.raised[0])][: 1 + evidence.raised.any()]
         assert tuple(block["name"] for block in blocks) == (*evidence.blocks, *(name for name, _ in others))
         assert [block["weight"] for block in blocks] == [*evidence.weights.tolist(), *(1.0 for _ in others)]
         expected = np.concatenate([evidence.values[0], [values for _, values in others]])

@@ -279,8 +279,8 @@ def test_the_field_of_people_adds_up() -> None:
 
 def test_differences_of_terms_add_up_if_only_one_sum_has_a_term() -> None:
     """The limit is a term of few rows."""
-    now = [{"name": "prior", "value": 1.0, "isStart": True}, {"name": "x", "value": 5.0, "isStart": False}]
-    before = [*now, {"name": "limit", "value": -2.0, "isStart": True}]
+    now = [{"name": "prior", "value": 1.0, "role": "prior"}, {"name": "x", "value": 5.0, "role": "column"}]
+    before = [*now, {"name": "limit", "value": -2.0, "role": "limit"}]
     for first, second, change in ((now, before, 2.0), (before, now, -2.0)):
         (found,) = called("comparison.js", ("differences", first, second))
         assert sum(term["value"] for term in found) == change

@@ -163,7 +163,12 @@ def count_unknown_cells(fitted: "Fitted") -> Iterator[Callable[["Table"], None]]
     yield found.add
     if str(found):
         flush()
-        notify("note", f"{found}; these are ignored{except_informative(fitted, found.missing)}")
+        effects = []
+        if found.missing:
+            effects.append(f"missing cells are ignored{except_informative(fitted, found.missing)}")
+        if found.unseen:
+            effects.append("unseen values are scored as unknown")
+        notify("note", "; ".join([str(found), *effects]))
 
 
 def load_costs(path: str | None, fitted: "Fitted | None" = None, *, of_columns: bool = False) -> Any:

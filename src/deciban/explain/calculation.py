@@ -1,17 +1,25 @@
 """Calculation behind a prediction: the sum of evidence for one class against another, and the textbook product.
 
-`Term` is a term of the sum (prior, bias, limit, a column or a block). `format_sum` prints the sum,
+`Term` is a term of the sum (prior, a column or a block, limit). `format_sum` prints the sum,
 `format_calculation` prints prior, likelihoods, joint and posterior.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from deciban.explain.columns import Block, ColumnEvidence, format_cell, label_blocks, plain_cell, truncate_label
+from deciban.explain.columns import (
+    Block,
+    ColumnEvidence,
+    add_up_by_block,
+    format_cell,
+    label_blocks,
+    plain_cell,
+    truncate_label,
+)
 from deciban.model.model import Evidence, Model
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, align_table, count_noun, format_digits, shorten, text_width
@@ -19,26 +27,29 @@ from deciban.util.text_tables import DECIBANS, align_table, count_noun, format_d
 # Parts of the evidence of a column: its own block, its share of joint blocks, and its share of the corrections.
 PARTS = ("own", "joint", "correction")
 
+# Parts of the evidence of a block in a tuned model: its weighted likelihood ratio, and the offsets of its columns.
+BLOCK_PARTS = ("likelihood", "offset")
+
 # Fields of a term that is a column.
 COLUMN_KEYS = ("term", "column", "value", "decibans", "nats", *PARTS)
 
 # Fields of a term that is a block.
-BLOCK_KEYS = ("block", "columns", "values", "weight", "decibans", "nats")
+BLOCK_KEYS = ("block", "columns", "values", "weight", "decibans", "nats", *BLOCK_PARTS)
 
 
 @dataclass(frozen=True)
 class Term:
     """Evidence of a column, a block or the prior for one class against another, in nats.
 
-    label: text for people. fields: plain data for programs. parts: summands of the evidence of a column, else empty.
-    is_start: True for the prior, the bias and the limit.
+    label: text for people. fields: plain data for programs. parts: summands of the evidence of a column or block, else
+    empty. role: the prior is the first term of a sum, the limit the last one.
     """
 
     label: str
     nats: float
     fields: dict[str, Any]
     parts: dict[str, float] = field(default_factory=dict)
-    is_start: bool = False
+    role: Literal["prior", "column", "limit"] = "column"
 
     @property
     def decibans(self) -> float:
@@ -50,73 +61,88 @@ class Term:
         return {**self.fields, "decibans": self.decibans, "nats": self.nats, **parts}
 
 
-def sort_terms(terms: Sequence[Term]) -> list[Term]:
-    """Return the terms with the most evidence first."""
-    return sorted(terms, key=lambda term: 0.0 if math.isnan(term.nats) else -abs(term.nats))
+def arrange_terms(
+    terms: Sequence[Term], evidence: Evidence, row: int, key: str, best: int, other: int, **no_cells: Any
+) -> list[Term]:
+    """Return the prior, these terms (most evidence first) and, if it changes the row, the limit."""
 
+    def difference(values: Floats) -> float:
+        with np.errstate(invalid="ignore"):
+            return float(values[best] - values[other])
 
-def make_start_terms(starts: dict[str, Floats], key: str, best: int, other: int, **no_cells: Any) -> list[Term]:
-    """Return terms for the prior, the bias and the limit; only the prior if they are 0."""
-    with np.errstate(invalid="ignore"):
-        differences = [(name, float(values[best] - values[other])) for name, values in starts.items()]
-    return [
-        Term(name, nats, {key: name, **no_cells}, is_start=True)
-        for name, nats in differences
-        if nats != 0.0 or name == "prior"
-    ]
+    found = sorted(terms, key=lambda term: 0.0 if math.isnan(term.nats) else -abs(term.nats))
+    prior, raised = difference(evidence.row_log_prior(row)), difference(evidence.raised[row])
+    limit = [Term("limit", raised, {key: "limit", **no_cells}, role="limit")] if raised != 0.0 else []
+    return [Term("prior", prior, {key: "prior", **no_cells}, role="prior"), *found, *limit]
 
 
 def make_block_terms(
-    model: Model, evidence: Evidence, row: int, cells: list[Any], best: int, other: int, blocks: Sequence[Block]
+    model: Model,
+    evidence: Evidence,
+    row: int,
+    cells: list[Any],
+    offsets: Floats,
+    best: int,
+    other: int,
+    blocks: Sequence[Block],
 ) -> list[Term]:
-    """Return a term for each block and for the correction of each column."""
+    """Return the prior, a term for each block (with its offset) and the correction of each column, and the limit."""
     values, weights = evidence.values[row], evidence.weights
     with np.errstate(invalid="ignore"):
-        each = np.where(weights > 0.0, weights * values[:, best] - weights * values[:, other], 0.0)
-    starts = {"prior": evidence.row_log_prior(row), "bias": evidence.row_bias(row), "limit": evidence.raised[row]}
-    terms = make_start_terms(starts, "block", best, other, columns=[], values=[], weight=1.0)
+        each = np.where(weights > 0.0, weights * values[:, best] - weights * values[:, other], 0.0).tolist()
+    of_blocks = add_up_by_block(blocks, offsets)
+    terms = []
     for b, (block, label) in enumerate(zip(blocks, label_blocks(blocks, cells), strict=True)):
-        fields = {**block.to_dict(cells), "weight": float(evidence.weights[b])}
-        terms.append(Term(label, float(each[b]), fields))
+        fields = {**block.to_dict(cells), "weight": float(weights[b])}
+        parts = dict(zip(BLOCK_PARTS, (each[b], float(of_blocks[b, best] - of_blocks[b, other])), strict=True))
+        terms.append(Term(label, sum(parts.values()), fields, {} if model.partial is None else parts))
     for b in range(len(blocks), len(evidence.blocks)):
         assert model.corrections is not None, "there is a correction"
         column = model.corrections.columns[b - len(blocks)].column
         name, value = model.schema.column_name(column), cells[column]
         fields = {"block": evidence.blocks[b], "columns": [name], "values": [plain_cell(value)], "weight": 1.0}
-        terms.append(Term(f"correction of {name} = {format_cell(value)}", float(each[b]), fields))
-    return sort_terms(terms)
+        terms.append(Term(f"correction of {name} = {format_cell(value)}", each[b], fields))
+    return arrange_terms(terms, evidence, row, "block", best, other, columns=[], values=[], weight=1.0)
 
 
 def make_column_terms(
     model: Model, evidence: Evidence, columns: ColumnEvidence, row: int, cells: list[Any], best: int, other: int
 ) -> list[Term]:
-    """Return a term for each column, except unused columns and word counts of 0."""
-    starts = {"prior": evidence.row_log_prior(row), "limit": evidence.raised[row]}
-    terms = make_start_terms(starts, "term", best, other, column=None, value=None)
+    """Return the prior, a term for each used column, and the limit; word counts of 0 are one term, unless it is 0."""
     with np.errstate(invalid="ignore"):
         parts = [
             (part[row, :, best] - part[row, :, other]).tolist()
             for part in (columns.own, columns.joint, columns.correction)
         ]
     absorbs = {column: group.family.accepts_new_columns for group in model.schema.groups for column in group.columns}
+    terms, absent = [], []
     for column in sorted(absorbs):
+        of_column = {part: values[column] for part, values in zip(PARTS, parts, strict=True)}
         if absorbs[column] and cells[column] == 0:
+            absent.append(of_column)
             continue
         name, value = columns.columns[column], cells[column]
-        of_column = {part: values[column] for part, values in zip(PARTS, parts, strict=True)}
         fields = {"term": "column", "column": name, "value": plain_cell(value)}
         terms.append(Term(f"{name} = {format_cell(value)}", sum(of_column.values()), fields, of_column))
-    return sort_terms(terms)
+    together = {part: math.fsum(one[part] for one in absent) for part in PARTS}
+    if any(together.values()):
+        fields = {"term": "counts of 0", "column": None, "value": 0}
+        terms.append(Term(count_noun(len(absent), "count") + " of 0", sum(together.values()), fields, together))
+    return arrange_terms(terms, evidence, row, "term", best, other, column=None, value=None)
 
 
 def roll_up(terms: Sequence[Term], max_terms: int) -> list[tuple[str, float]]:
-    """Return the label and the decibans of prior, bias, limit and the largest terms, and the sum of the other terms."""
-    start = [term for term in terms if term.is_start]
-    others = [term for term in terms if not term.is_start and term.nats != 0.0]
-    shown = others if len(others) == max_terms + 1 else others[:max_terms]  # a single other term is shown itself
-    found = [(term.label, term.decibans) for term in (*start, *shown)]
-    rest = [term.decibans for term in others[len(shown) :]]
-    return [*found, (count_noun(len(rest), "other"), sum(rest))] if rest else found
+    """Return the label and the decibans of the prior, the largest terms, the sum of the other terms, and the limit."""
+    columns = [term for term in terms if term.role == "column" and term.nats != 0.0]
+    shown = columns if len(columns) == max_terms + 1 else columns[:max_terms]  # a single other term is shown itself
+    rest = [term.decibans for term in columns[len(shown) :]]
+    others = [(count_noun(len(rest), "other"), sum(rest))] if rest else []
+    first, last = ([term for term in terms if term.role == role] for role in ("prior", "limit"))
+    return [
+        *((term.label, term.decibans) for term in (*first, *shown)),
+        *others,
+        *((term.label, term.decibans) for term in last),
+    ]
 
 
 def clip_infinite(values: Sequence[float]) -> list[float]:
@@ -156,32 +182,40 @@ MAX_TERMS = 40
 
 
 def format_sum(terms: Sequence[Term], width: int, short: bool) -> str:
-    """Return the terms and their sum as a text table, with the parts of each term if there is more than one."""
-    is_shown = [not short or term.is_start or (term.nats != 0.0 and k < MAX_TERMS) for k, term in enumerate(terms)]
+    """Return the terms and their sum as a text table, with the parts of each term if there is more than one.
+
+    short: omit columns without evidence, and all but the largest ones.
+    """
+    is_shown = [
+        not short or term.role != "column" or (term.nats != 0.0 and k <= MAX_TERMS) for k, term in enumerate(terms)
+    ]
     if is_shown.count(False) == 1:
         is_shown = [True] * len(terms)  # show a single other term itself
     shown = [term for term, here in zip(terms, is_shown, strict=True) if here]
     others = [term.decibans for term, here in zip(terms, is_shown, strict=True) if not here]
-    parts = [part for part in PARTS if any(term.parts.get(part) for term in shown)]
-    if not set(parts) - {"own"}:
+    parts = [part for part in (*PARTS, *BLOCK_PARTS) if any(term.parts.get(part) for term in shown)]
+    if not set(parts) - {"own", "likelihood"}:
         parts = []  # identical to the total
-    numbers = [[f"{term.decibans:+.2f}", *_format_parts(term, parts)] for term in shown]
     blank = [""] * len(parts)
+    lines = [(term.label, f"{term.decibans:+.2f}", *_format_parts(term, parts)) for term in shown]
     if others:
-        numbers.append([f"{sum(others):+.2f}", *blank])
-    numbers.append([f"{sum(term.decibans for term in terms):+.2f}", *blank])
-    head = ["total", *parts] if parts else []
-    rest = [max(map(text_width, column)) for column in zip(*numbers, *([head] if head else []), strict=True)]
+        at = len(lines) - (shown[-1].role == "limit")
+        lines.insert(at, (count_noun(len(others), "other"), f"{sum(others):+.2f}", *blank))
+    lines.append(("sum", f"{sum(term.decibans for term in terms):+.2f}", *blank))
+    if parts:
+        lines.insert(0, ("", "total", *parts))
+    rest = [max(map(text_width, column)) for column in list(zip(*lines, strict=True))[1:]]
     room = max(width - sum(2 + each for each in rest), 12)
-    labels = [truncate_label(term.label, room) for term in shown]
-    labels += [count_noun(len(others), "other")] if others else []
-    lines = [(label, *line) for label, line in zip([*labels, "sum"], numbers, strict=True)]
-    return align_table([("", *head), *lines] if head else lines, right=range(1, len(rest) + 1))
+    lines = [(truncate_label(label, room), *numbers) for label, *numbers in lines]
+    return align_table(lines, right=range(1, len(rest) + 1))
 
 
 def _format_parts(term: Term, parts: Sequence[str]) -> list[str]:
     return [f"{DECIBANS * term.parts[part]:+.2f}" if part in term.parts else "" for part in parts]
 
+
+# Factors of the joint behind the likelihoods, and their keys in the calculation.
+FACTORS = (("offsets", "log_offset"), ("corrections", "log_correction"), ("limit", "log_limit"))
 
 # Longer class names are truncated in narrow tables.
 MAX_NAME_LENGTH = 16
@@ -193,7 +227,12 @@ MAX_LABEL_OF_FACTORS = 30
 def format_calculation(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str], width: int) -> str:
     """Return the calculation for some classes as text, with formulas beside the numbers, or below if too wide."""
     text = _format_beside(steps, labels, names)
-    return text if max(map(text_width, text.splitlines())) <= width else _format_below(steps, labels, names, width)
+    if max(map(text_width, text.splitlines())) > width:
+        text = _format_below(steps, labels, names, width)
+    factors = [name for name, key in FACTORS if any(steps[key].values())]
+    if not factors and all(block["weight"] == 1.0 for block in steps["blocks"]):
+        return text
+    return f"{text}\n(joint = {' × '.join(['prior', 'each likelihood to the power of its weight', *factors])})"
 
 
 def _format_beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str]) -> str:
@@ -244,17 +283,18 @@ def _format_below(steps: dict[str, Any], labels: Sequence[str], names: Sequence[
 
 
 def _format_remark(block: dict[str, Any]) -> str:
-    """Return a remark on a block: no evidence, its weight, or that it is capped."""
+    """Return a remark on a block: no evidence of its value, its weight, or that it is capped."""
     if all(how is None for how in block["formula"].values()):
-        return "  (no evidence)"
+        more = [part for part in ("offset", "correction") if any(block[f"log_{part}"].values())]
+        return f"  (only {' and '.join(more)})" if more else "  (no evidence)"
     weight = "" if block["weight"] == 1.0 else f"  (weight {block['weight']:.3g})"
     return f"{weight}  (capped)" if block["capped"] else weight
 
 
 def _format_product(steps: dict[str, Any], names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the last lines: bias, corrections, limit, joint and posterior."""
+    """Return the last lines: offsets, corrections, limit, joint and posterior."""
     lines: list[tuple[str, ...]] = []
-    for label, key in (("bias", "log_bias"), ("corrections", "log_correction"), ("limit", "log_limit")):
+    for label, key in FACTORS:
         if any(steps[key].values()):
             lines.append((label, *(f"× {_format_number(steps[key][name])}" for name in names)))
     lines.append(("joint", *(_format_number(steps["log_joint"][name]) for name in names)))

@@ -13,7 +13,7 @@ from deciban.families import Family
 from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settle
 from deciban.model.batches import row_ranges
 from deciban.model.model import Evidence, Model, log_normalize, measure_raised, raise_to_limit
-from deciban.model.partial_rows import MissingAdjustment
+from deciban.model.partial_rows import MissingAdjustment, PartialRows
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
@@ -156,6 +156,14 @@ def check_by(by: str) -> None:
         raise UsageError("choose 'column', or 'block' for columns modeled together", parameter=Argument("by", by))
 
 
+def compute_offsets(partial: PartialRows, known: MissingAdjustment | None) -> Floats:
+    """Return the offset of each column for each class of each row; of one row if no cell is missing."""
+    offsets = partial.offsets[None]
+    if known is None:
+        return offsets
+    return np.where(known.unknown[:, :, None], 0.0, known.scale[:, None, None] * offsets)
+
+
 def compute_column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvidence:
     """Return the evidence of rows by column, from their evidence by block (which may be leave-one-out)."""
     shape = (table.rows, model.schema.width, model.classes.size)
@@ -163,10 +171,7 @@ def compute_column_evidence(model: Model, table: Table, evidence: Evidence) -> C
     rules: dict[str, str] = {}
     weighted, known = evidence.weighted, model.adjust_for_missing(table)
     if model.partial is not None:
-        offsets = model.partial.offsets[None]
-        if known is not None:
-            offsets = np.where(known.unknown[:, :, None], 0.0, known.scale[:, None, None] * offsets)
-        own += offsets
+        own += compute_offsets(model.partial, known)
     for p, (group, slots) in enumerate(zip(model.schema.groups, model.schema.block_slots, strict=True)):
         if not group.family.joint or len(group.columns) == 1:
             own[:, list(group.columns)] += weighted[:, slots]
@@ -176,7 +181,7 @@ def compute_column_evidence(model: Model, table: Table, evidence: Evidence) -> C
     if model.corrections is not None:
         blocks = len(model.schema.block_names)
         places = [one.column for one in model.corrections.columns]
-        correction[:, places] = _share_corrections(model, table, evidence.values[:, blocks:], known)
+        correction[:, places] = share_corrections(model, table, evidence.values[:, blocks:], known)
     start, names = evidence.log_prior, model.schema.column_names
     return ColumnEvidence(names, model.classes, own, joint, correction, start, rules, evidence.limit)
 
@@ -211,7 +216,7 @@ def _slice_rows(group: ColumnGroup, rows: int, classes: int) -> Iterator[slice]:
         yield slice(*span)
 
 
-def _share_corrections(model: Model, table: Table, given: Floats, known: MissingAdjustment | None) -> Floats:
+def share_corrections(model: Model, table: Table, given: Floats, known: MissingAdjustment | None) -> Floats:
     """Return the correction of each column: as given or, for a single total, by the shares of the tables."""
     corrections = model.corrections
     assert corrections is not None, "there are corrections"
@@ -225,7 +230,7 @@ def _share_corrections(model: Model, table: Table, given: Floats, known: Missing
 
 @dataclass(frozen=True)
 class Block:
-    """Block of a model: its position, family and columns."""
+    """Block of a model: its position, family and columns. auxiliary: its columns are also in another block."""
 
     group: int
     place: int
@@ -233,6 +238,7 @@ class Block:
     family: Family
     columns: tuple[int, ...]
     names: tuple[str, ...]
+    auxiliary: bool
 
     @classmethod
     def of(cls, model: Model, block: int) -> "Block":
@@ -240,7 +246,7 @@ class Block:
         here = model.schema.groups[group]
         columns = here.columns if here.family.joint else here.columns[place : place + 1]
         names = tuple(model.schema.column_name(column) for column in columns)
-        return cls(group, place, model.schema.block_names[block], here.family, columns, names)
+        return cls(group, place, model.schema.block_names[block], here.family, columns, names, here.auxiliary)
 
     def to_dict(self, row: list[Any]) -> dict[str, Any]:
         """Return the block and its values in a row as plain data; word counts of 0 are omitted."""
@@ -259,6 +265,17 @@ class Block:
             return f"{len(self.columns)} columns as {self.family}"
         cells = zip(self.names, self.columns, strict=True)
         return ", ".join(f"{name} = {format_cell(row[column])}" for name, column in cells)
+
+
+def add_up_by_block(blocks: Sequence[Block], values: Floats) -> Floats:
+    """Return values of columns (column by class) as block by class; a column counts in the block of its own family."""
+    found = np.zeros((len(blocks), values.shape[1]))
+    placed: set[int] = set()
+    for b in sorted(range(len(blocks)), key=lambda b: blocks[b].auxiliary):
+        fresh = [column for column in blocks[b].columns if column not in placed]
+        found[b] = values[fresh].sum(axis=0)
+        placed.update(fresh)
+    return found
 
 
 def label_blocks(blocks: Sequence[Block], row: list[Any]) -> list[str]:

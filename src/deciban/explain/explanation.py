@@ -20,13 +20,17 @@ from deciban.explain.calculation import (
 from deciban.explain.columns import (
     Block,
     ColumnEvidence,
+    add_up_by_block,
     check_by,
     compute_column_evidence,
+    compute_offsets,
     label_blocks,
     read_row_values,
+    share_corrections,
 )
 from deciban.explain.words import TextEvidence, TokenizedText, tokenize_texts
 from deciban.model.model import Evidence, Model
+from deciban.model.partial_rows import MissingAdjustment
 from deciban.tables.table import Table
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.frames import data_frame
@@ -72,9 +76,9 @@ class Explanation:
     >>> print(clf.explain([{"outlook": "sunny", "wind": "strong"}]))
     predicted: no (P(no) = 0.72973, P(yes) = 0.27027)
     evidence for no against yes, in decibans:
+    prior            -2.55
     outlook = sunny  +4.31
     wind = strong    +2.55
-    prior            -2.55
     2 others         +0.00
     sum              +4.31
     """
@@ -192,8 +196,8 @@ class Explanation:
         Returns
         -------
         dict
-            ``prior``, ``blocks``, ``log_bias``, ``log_correction``, ``log_limit``, ``log_joint`` and ``posterior``, by
-            class.
+            ``prior``, ``blocks``, ``log_offset``, ``log_correction``, ``log_limit``, ``log_joint`` and ``posterior``,
+            by class. The offset and the correction of each block are those of its columns.
         """
         evidence = self.evidence
         names = [format_class(label) for label in evidence.classes]
@@ -203,6 +207,8 @@ class Explanation:
 
         texts = self._row(row).texts
         read = [group.family.read(self._row(row).table, group.columns) for group in self.model.schema.groups]
+        offsets = add_up_by_block(self._blocks, self._row(row).offsets)
+        corrections = add_up_by_block(self._blocks, self._row(row).corrections)
         blocks = []
         for b, block in enumerate(self._blocks):
             likelihood = self.model.likelihoods[block.group]
@@ -216,6 +222,8 @@ class Explanation:
                 "capped": bool(evidence.capped is not None and evidence.capped[row, b]),
                 "formula": dict(zip(names, how, strict=True)),
                 "log_likelihood": by_class(evidence.values[row, b]),
+                "log_offset": by_class(offsets[b]),
+                "log_correction": by_class(corrections[b]),
             }
             if b in texts and (factors := texts[b].factors()):
                 found["factors"] = [
@@ -230,7 +238,7 @@ class Explanation:
         return {
             "prior": by_class(np.exp(evidence.row_log_prior(row))),
             "blocks": blocks,
-            "log_bias": by_class(evidence.row_bias(row)),
+            "log_offset": by_class(evidence.row_bias(row)),
             "log_correction": by_class(evidence.values[row, len(self._blocks) :].sum(axis=0)),
             "log_limit": by_class(evidence.raised[row]),
             "log_joint": by_class(self._log_joint[row]),
@@ -272,11 +280,12 @@ class Explanation:
         -------
         dict
             ``predicted`` and ``against`` are the two most probable classes, ``posterior`` the probability of each
-            class. ``evidence`` lists the terms of the sum, largest first: the prior, the bias and the limit (if any),
-            and each column with its ``value`` and its evidence in ``decibans`` and ``nats``; ``own``, ``joint`` (its
-            share of joint blocks) and ``correction`` are the parts, in decibans. By block, each term has the columns of
-            the block, their values and its weight. ``sum`` is the sum of the decibans. ``words`` holds the evidence of
-            each word of a text. ``sharing_rules`` gives the rule by which each joint block is shared among its columns.
+            class. ``evidence`` lists the terms of the sum: the prior, the columns, most evidence first, and the limit
+            (if it changes the row). A column has its ``value`` and its evidence in ``decibans`` and ``nats``; ``own``,
+            ``joint`` (its share of joint blocks) and ``correction`` are the parts, in decibans. By block, each term has
+            the columns of the block, their values, its weight and, in a tuned model, the parts ``likelihood`` and
+            ``offset``. ``sum`` is the sum of the decibans. ``words`` holds the evidence of each word of a text.
+            ``sharing_rules`` gives the rule by which each joint block is shared among its columns.
         """
         evidence = self.evidence
         order, posterior = self._order(row), self._log_posterior[row]
@@ -325,7 +334,7 @@ class Explanation:
         return list(self._row(row).words)
 
     def terms(self, row: int) -> list[Term]:
-        """Return the evidence of each column (or block) for the best class against the second best, largest first.
+        """Return the evidence for the best class against the second best as a sum.
 
         Parameters
         ----------
@@ -335,26 +344,30 @@ class Explanation:
         Returns
         -------
         list of Term
-            Terms of the sum; empty if there is only one class.
+            The prior, the columns (or blocks), most evidence first, and the limit, if it changes the row. Empty if
+            there is only one class.
         """
         return list(self._row(row).terms)
 
     def _block_terms(self, row: int) -> list[Term]:
         best, other = map(int, self._order(row)[:2])
-        return make_block_terms(self.model, self.evidence, row, self._row(row).cells, best, other, self._blocks)
+        one = self._row(row)
+        return make_block_terms(self.model, self.evidence, row, one.cells, one.offsets, best, other, self._blocks)
 
     def _decibans(self, row: int, terms: list[Term], width: int, short: bool = False) -> str:
         """Return the terms of the sum as text; `short` omits columns without evidence."""
         best, against = map(format_class, self.evidence.classes[self._order(row)[:2]].tolist())
         text = f"evidence for {best} against {against}, in decibans:\n" + format_sum(terms, width, short)
+        notes = []
         if any(term.parts.get("joint") for term in terms):
             rules = ", ".join(sorted(set(self.columns.sharing_rules.values())))
-            text += "\n" + "\n".join(
-                wrap(
-                    f"(joint: the share of the column in the evidence from columns modeled together, by {rules})", width
-                )
-            )
-        return "\n".join([text, *map(str, self.words(row))])
+            notes.append(f"(joint: the share of the column in the evidence from columns modeled together, by {rules})")
+        if any(term.parts.get("offset") for term in terms):
+            notes.append("(offset: the part that does not depend on the value; 0 if the value is missing)")
+        if terms[-1].role == "limit":
+            most = DECIBANS * self.model.limit
+            notes.append(f"(limit: the training rows support at most {most:.0f} decibans of total evidence)")
+        return "\n".join([text, *(line for note in notes for line in wrap(note, width)), *map(str, self.words(row))])
 
 
 class _Row:
@@ -379,6 +392,30 @@ class _Row:
         return {text.block: text for text in tokenize_texts(self.whole.model, self.table)}
 
     @cached_property
+    def known(self) -> MissingAdjustment | None:
+        return self.whole.model.adjust_for_missing(self.table)
+
+    @cached_property
+    def offsets(self) -> Floats:
+        """Offset of each column for each class; 0 without tuning."""
+        model = self.whole.model
+        if model.partial is None:
+            return np.zeros((model.schema.width, model.classes.size))
+        offsets: Floats = compute_offsets(model.partial, self.known)[0]
+        return offsets
+
+    @cached_property
+    def corrections(self) -> Floats:
+        """Correction of each column for each class."""
+        whole, model = self.whole, self.whole.model
+        found = np.zeros((model.schema.width, model.classes.size))
+        if model.corrections is not None:
+            given = whole.evidence.values[self.row : self.row + 1, len(whole._blocks) :]
+            places = [one.column for one in model.corrections.columns]
+            found[places] = share_corrections(model, self.table, given, self.known)[0]
+        return found
+
+    @cached_property
     def terms(self) -> list[Term]:
         whole = self.whole
         if whole.evidence.classes.size == 1:
@@ -390,17 +427,14 @@ class _Row:
 
     @cached_property
     def words(self) -> list[TextEvidence]:
-        model, by_column = self.whole.model, self.whole.by == "column"
+        model = self.whole.model
         if self.order.size == 1 or self.whole._impossible[self.row] or not self.texts:
             return []
         best, other = int(self.order[0]), int(self.order[1])
-        known = model.adjust_for_missing(self.table)
-        scale = 1.0 if known is None else float(known.scale[0])
+        scale = 1.0 if self.known is None else float(self.known.scale[0])
         found = []
         for block, text in self.texts.items():
-            offset = 0.0
-            if by_column and model.partial is not None:
-                own = model.partial.offsets[model.schema.column_names.index(text.name)]
-                offset = float(DECIBANS * scale * (own[best] - own[other]))
-            found.append(text.evidence(scale * float(model.weights[block]), best, other, offset))
+            own = self.offsets[model.schema.column_names.index(text.name)]
+            weight, offset = scale * float(model.weights[block]), float(DECIBANS * (own[best] - own[other]))
+            found.append(text.evidence(weight, best, other, offset))
         return [evidence for evidence in found if evidence is not None]

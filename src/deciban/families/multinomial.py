@@ -359,7 +359,8 @@ class MultinomialLikelihood(BaseLikelihood):
     def formula(self, cells: Amounts, row: int, column: int, label: int) -> str:
         one = np.nan_to_num(dense_row(cells, row))
         totals = self.statistic.total[label]
-        words = [f"[{self._fraction(totals, j)}]^{format_digits(one[j])}" for j in np.flatnonzero(one)[:4]]
+        powers = ["" if amount == 1.0 else f"^{format_digits(amount)}" for amount in one]
+        words = [f"[{self._fraction(totals, j)}]{powers[j]}" for j in np.flatnonzero(one)[:4]]
         more = np.count_nonzero(one) - len(words)
         orders = np.exp(self.log_common_factor(one.astype(np.float64)[None])[0, 0])
         return (

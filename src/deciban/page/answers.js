@@ -21,8 +21,8 @@ export function answersOfScorer(model, form) {
 
 // Convert a term of the service's response.
 function termsOf({ term, column, decibans, own, joint, correction }) {
-  if (term !== "column") return { name: term, value: decibans, isStart: true };
-  return { name: column, value: decibans, isStart: false, own, joint, correction };
+  const role = term === "prior" || term === "limit" ? term : "column";
+  return { name: column ?? term, value: decibans, role, own, joint, correction };
 }
 
 const negated = (term) => Object.fromEntries(

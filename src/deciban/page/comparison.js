@@ -12,14 +12,14 @@ export function changedCells(before, now) {
 
 // Subtract the terms of one sum from those of another.
 export function differences(now, before) {
-  const keyOf = ({ name, isStart }) => `${isStart}${name}`;
+  const keyOf = ({ name, role }) => `${role} ${name}`;
   const old = new Map(before.map((term) => [keyOf(term), term.value]));
   const known = new Set(now.map(keyOf));
   const gone = before.filter((term) => !known.has(keyOf(term))).map((term) => ({ ...term, value: 0 }));
-  return [...now, ...gone].map(({ name, value, isStart }) => {
-    const change = value - (old.get(keyOf({ name, isStart })) ?? 0);
-    return { name, value: Number.isNaN(change) ? 0 : change, isStart };
-  }).filter(({ isStart, value }) => !isStart || value !== 0);
+  return [...now, ...gone].map(({ name, value, role }) => {
+    const change = value - (old.get(keyOf({ name, role })) ?? 0);
+    return { name, value: Number.isNaN(change) ? 0 : change, role };
+  }).filter(({ role, value }) => role === "column" || value !== 0);
 }
 
 // Show the differences in an element; direction: the class that the evidence is for and the one it is against.

@@ -27,7 +27,7 @@ function partsOf(columns) {
 // Show the shares of the columns in a list, and a table of their parts in a second element.
 export function showShares(list, parts, terms, chart) {
   const size = (value) => (Number.isFinite(value) ? Math.abs(value) : Number.MAX_VALUE / 1e6);
-  const columns = terms.filter((term) => !term.isStart && term.value !== 0)
+  const columns = terms.filter((term) => term.role === "column" && term.value !== 0)
     .sort((a, b) => size(b.value) - size(a.value));
   const total = columns.reduce((sum, { value }) => sum + size(value), 0);
   const shown = columns.slice(0, MAX_COLUMNS);

@@ -63,6 +63,8 @@ class EvidenceDisplay(Display):
         The probability of `label` among all classes.
     max_display : int, default=12
         The number of columns with a bar of their own. The others share one bar.
+    limit : float, default=0.0
+        The decibans by which the limit of a tuned model changes the sum.
 
     Attributes
     ----------
@@ -96,6 +98,7 @@ class EvidenceDisplay(Display):
         against: Any,
         posterior: float,
         max_display: int = MAX_COLUMNS_DRAWN,
+        limit: float = 0.0,
     ) -> None:
         self.names = list(names)
         self.decibans = np.asarray(decibans, dtype=np.float64)
@@ -104,6 +107,7 @@ class EvidenceDisplay(Display):
         self.against = against
         self.posterior = posterior
         self.max_display = max_display
+        self.limit = limit
 
     @classmethod
     def from_estimator(
@@ -165,13 +169,12 @@ class EvidenceDisplay(Display):
         labels = fitted.classes.tolist()
         chance = float(np.exp(found.log_posterior[0, best]))
         evidence = np.where(np.isnan(evidence), 0.0, evidence)  # impossible in both classes
-        if (raised := DECIBANS * (found.raised[0, best] - found.raised[0, other])) != 0.0:
-            names, evidence = [*names, "limit"], np.append(evidence, raised)
-        return cls(names, evidence, prior, labels[best], labels[other], chance, max_display).plot(ax)
+        limit = float(DECIBANS * (found.raised[0, best] - found.raised[0, other]))
+        return cls(names, evidence, prior, labels[best], labels[other], chance, max_display, limit).plot(ax)
 
     @property
     def steps(self) -> list[tuple[str, float]]:
-        """Name and decibans of each bar except the sum: prior, columns, other columns."""
+        """Name and decibans of each bar except the sum: prior, columns, other columns, and the limit if it is not 0."""
         order = np.argsort(-np.abs(self.decibans), kind="stable")
         telling = [k for k in order if self.decibans[k] != 0.0]
         kept = (
@@ -180,6 +183,8 @@ class EvidenceDisplay(Display):
         steps = [("prior", self.prior), *((self.names[k], float(self.decibans[k])) for k in kept)]
         if rest := telling[len(kept) :]:
             steps.append((count_noun(len(self.names) - len(kept), "other column"), float(self.decibans[rest].sum())))
+        if self.limit != 0.0:
+            steps.append(("limit", self.limit))
         return steps
 
     @property

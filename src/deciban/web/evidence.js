@@ -2,32 +2,33 @@
 
 import { DECIBANS, drawn, shortened, signed } from "./dom.js";
 
-// Score a row: the posterior, and the terms of the evidence for one class against another in decibans.
+// Score a row: the posterior, and the terms of the evidence for one class against another in decibans: the prior, the
+// columns and, if it changes the row, the limit (each with its role).
 export function scorerAnswer(scorer, row) {
   const found = scorer.columnEvidence(row);
   const difference = (values, best, other) => DECIBANS * (values[best] - values[other]) || 0;
-  return { // the limit follows the columns
+  return {
     posterior: scorer.predictProba(row),
     impossible: scorer.predictJointLogProba(row).every((value) => value === -Infinity),
     terms(best, other) {
-      const start = [{ name: "prior", value: difference(scorer.logPrior, best, other), isStart: true }];
+      const start = [{ name: "prior", value: difference(scorer.logPrior, best, other), role: "prior" }];
       const inFavor = (values) => difference(values, best, other);
       return [...start, ...found.map(({ name, values, own, joint, correction }, k) => ({ name, value: inFavor(values),
-        isStart: k >= scorer.columns.length, own: inFavor(own), joint: inFavor(joint), correction: inFavor(correction) }))];
+        role: k < scorer.columns.length ? "column" : "limit", own: inFavor(own), joint: inFavor(joint), correction: inFavor(correction) }))];
     },
   };
 }
 
-// Return pairs of label and value: the prior, then the columns with the strongest evidence, then the rest as one sum.
+// Return pairs of label and value: the prior, the columns with the strongest evidence, the other columns as one sum, the
+// limit.
 export function rolledUp(terms, maxTerms) {
-  const start = terms.filter((term) => term.isStart);
-  const columns = terms.filter((term) => !term.isStart && term.value !== 0)
+  const ofRole = (role) => terms.filter((term) => term.role === role);
+  const columns = ofRole("column").filter((term) => term.value !== 0)
     .sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   const shown = columns.length === maxTerms + 1 ? columns : columns.slice(0, maxTerms); // a rest of one takes as much room
   const rest = columns.slice(shown.length);
-  const pairs = [...start, ...shown].map(({ name, value }) => [name, value]);
-  if (rest.length) pairs.push([`${rest.length} others`, rest.reduce((sum, { value }) => sum + value, 0)]);
-  return pairs;
+  const others = rest.length ? [{ name: `${rest.length} others`, value: rest.reduce((sum, { value }) => sum + value, 0) }] : [];
+  return [...ofRole("prior"), ...shown, ...others, ...ofRole("limit")].map(({ name, value }) => [name, value]);
 }
 
 const sumOf = (terms) => terms.reduce((sum, [, value]) => sum + value, 0);

@@ -360,9 +360,8 @@ function decibanScorer(model) {
     return values.indexOf(largest(values));
   }
 
-  // Return the evidence of each block, followed by the correction of each corrected column, by the bias (the sum of the
-  // offsets of the known columns), and, if it changes the row, by what the limit adds. All values are scaled if cells
-  // are missing.
+  // Return the evidence of each block, followed by the correction of each corrected column, by the sum of the offsets of
+  // the known columns, and, if it changes the row, by what the limit adds. All values are scaled if cells are missing.
   function evidenceOf(row) {
     reject(row, true);
     const found = blocks.map((block) => block.evidence(row));
@@ -372,7 +371,7 @@ function decibanScorer(model) {
       const { name } = corrected.columns[k];
       found.push({ name: `correction of ${name}`, columns: [name], weight: 1, values: Array.from(values), capped: false });
     });
-    if (partial) found.push({ name: "bias", columns: [], weight: 1, values: Array.from(bias), capped: false });
+    if (partial) found.push({ name: "offsets", columns: [], weight: 1, values: Array.from(bias), capped: false });
     const scaled = found.map((block) => ({ ...block, values: block.values.map((value) => scale * value) }));
     const total = new Float64Array(classes);
     for (const { weight, values } of scaled) if (weight > 0) addTo(total, weight, values);

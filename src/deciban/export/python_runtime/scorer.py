@@ -364,8 +364,8 @@ class DecibanScorer:
     def evidence(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return for each block: name, columns, weight, values (in nats, one per class), capped.
 
-        The blocks are followed by the correction of each corrected column, by the bias (the sum of the offsets of the
-        known columns), and, if it changes the row, by what the limit adds. All values are scaled if cells are missing.
+        The blocks are followed by the correction of each corrected column, by the sum of the offsets of the known
+        columns, and, if it changes the row, by what the limit adds. All values are scaled if cells are missing.
         """
         return self._evidence(self._row(row))
 
@@ -466,7 +466,7 @@ class DecibanScorer:
                 for one, values in corrected
             ]
         if self._partial is not None:
-            found.append(_describe_block("bias", [], 1.0, known.bias, False))
+            found.append(_describe_block("offsets", [], 1.0, known.bias, False))
         found = [{**block, "values": [known.scale * value for value in block["values"]]} for block in found]
         total = zeros(len(self.classes))
         for block in found:
