@@ -17,7 +17,7 @@ from deciban.cli.command_fit import fit, forget, learn, merge
 from deciban.cli.command_plot import plot
 from deciban.cli.command_predict import decide, explain, predict, sample, top_words
 from deciban.cli.command_report import playground, report
-from deciban.cli.command_serve import serve
+from deciban.cli.command_serve import serve, upgrade
 from deciban.cli.command_warmup import warmup
 from deciban.cli.messages import describe_error, describe_warning
 from deciban.cli.options import DEBUG, refuse_single_dashes, suggest
@@ -99,7 +99,7 @@ def app(context: click.Context) -> None:
 
 for command in (
     *(fit, predict, explain, decide, evaluate, diagnose, learn, forget, merge, inspect, top_words, sample),
-    *(plot, report, export, serve, playground, bayes, demo, completion, warmup),
+    *(plot, report, export, serve, upgrade, playground, bayes, demo, completion, warmup),
 ):
     app.add_command(command)
 

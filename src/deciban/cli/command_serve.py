@@ -1,18 +1,32 @@
 """Command `serve`: serve a model, or a folder of models, over HTTP."""
 
 import os
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 import click
 
 from deciban.cli.command_predict import load_costs
-from deciban.cli.options import Number, command, common_options, complete_files
-from deciban.cli.output import echo, echo_json, flush, notify
-from deciban.errors import UsageError, missing_package
+from deciban.cli.options import (
+    MODEL,
+    Number,
+    ReadOptions,
+    command,
+    common_options,
+    complete_files,
+    input_options,
+    load_model,
+    open_table,
+)
+from deciban.cli.output import check_output, echo, echo_json, flush, notify
+from deciban.errors import Argument, Place, UsageError, missing_package
 from deciban.serve.settings import ConnectionSettings, LearnSettings, RequestSettings, ServeSettings
 from deciban.util.text_tables import count_noun, escape_line
+
+# Packages of the extra "serve".
+SERVE_PACKAGES = ("starlette", "msgspec", "uvicorn", "httptools", "prometheus_client", "anyio")
 
 
 @command(short_help="Serve a model over HTTP", epilog="""\b
@@ -178,13 +192,8 @@ def serve(as_json: bool, **options: Any) -> None:
 
 
 def _run_service(settings: ServeSettings, as_json: bool) -> None:
-    try:
+    with _explain_missing_package("deciban serve"):
         from deciban.serve.run import serve as run
-    except ImportError as missing:
-        name = (missing.name or "").partition(".")[0]
-        if name not in ("starlette", "msgspec", "uvicorn", "httptools", "prometheus_client", "anyio"):
-            raise
-        raise missing_package("deciban serve", name, "serve") from None
 
     def announce(address: str, names: list[str], failed: list[str]) -> None:
         if as_json:
@@ -197,6 +206,18 @@ def _run_service(settings: ServeSettings, as_json: bool) -> None:
         flush()
 
     run(settings, announce)
+
+
+@contextmanager
+def _explain_missing_package(purpose: str) -> Iterator[None]:
+    """Name the extra to install if a package of the service is missing."""
+    try:
+        yield
+    except ImportError as missing:
+        name = (missing.name or "").partition(".")[0]
+        if name not in SERVE_PACKAGES:
+            raise
+        raise missing_package(purpose, name, "serve") from None
 
 
 def _check_options(settings: ServeSettings, options: dict[str, Any]) -> None:
@@ -220,3 +241,80 @@ def _check_options(settings: ServeSettings, options: dict[str, Any]) -> None:
         load_costs(settings.costs, of_columns=True)
     if settings.token_file is not None and settings.on_loopback and settings.allow_hosts:
         notify("note", "--allow-host has no effect with --token-file: the Host header is not checked then")
+
+
+@command(short_help="Put a refitted model under a journal", epilog="""\b
+Examples:
+  deciban fit history.csv --target churn --output new.dcb
+  deciban upgrade churn.dcb new.dcb --history history.csv --id order
+""")  # fmt: skip
+@MODEL
+@click.argument("new", metavar="NEW", type=click.Path(dir_okay=False), shell_complete=complete_files)
+@click.option(
+    "--history",
+    metavar="TABLE",
+    shell_complete=complete_files,
+    help="Table that NEW was fitted to; rows of the journal with an id in it are not added again.",
+)
+@click.option("--id", "id_column", metavar="COLUMN", help="With --history: column with the ids.")
+@click.option("--force", is_flag=True, help="Continue even if rows learned without ids would be lost.")
+@input_options
+@common_options
+def upgrade(
+    model: str,
+    new: str,
+    history: str | None,
+    id_column: str | None,
+    force: bool,
+    as_json: bool,
+    read: ReadOptions,
+) -> None:
+    """Replace MODEL, which a stopped learning service has left with its journal, by NEW, a model fitted again.
+
+    The rows that the service has learned with ids are added to NEW, and their ids stay known. NEW is not changed.
+    """
+    if (history is None) != (id_column is None):
+        raise UsageError("--history and --id belong together", remedy="give both, or none")
+    check_output(model, [new, *([] if history is None else [history])])
+    from deciban.store.lock import journal_of
+
+    if not os.path.exists(journal_of(model)):
+        raise UsageError(
+            "the model has no journal", place=Place(model), remedy="a copy of the new file is enough: replace it"
+        )
+    with _explain_missing_package("deciban upgrade"):
+        from deciban.serve.online.durable_model import DurableModel
+    fitted = load_model(new)
+    included = frozenset() if history is None or id_column is None else _read_ids(history, id_column, read)
+    durable = DurableModel.open(model, LearnSettings())
+    try:
+        if (lost := durable.counters.unretained) and not force:
+            raise UsageError(
+                f"{count_noun(lost, 'row')} learned without an id, or dropped from the journal, cannot be added to "
+                "the new model",
+                place=Place(model),
+                remedy=("fit the new model to these rows too and pass ", Argument("force", True)),
+            )
+        kept = durable.counters.kept
+        added = durable.upgrade(fitted, included)
+        rows = durable.state.fitted.counts.rows
+    finally:
+        durable.close()
+    if as_json:
+        return echo_json({"model": model, "added": added, "included": kept - added, "rows": rows})
+    echo(
+        f"{model}: replaced by {new}; {count_noun(added, 'row')} of the journal added, {kept - added:,} already in it; "
+        f"now {count_noun(rows, 'row')}"
+    )
+    return None
+
+
+def _read_ids(history: str, column: str, read: ReadOptions) -> frozenset[str]:
+    """Return the ids in a column of a table, as text."""
+    from deciban.tables.examples import check_column
+
+    scan = open_table((history,), read)
+    with scan.locate_errors():
+        check_column(scan.names, column, f"no column {column!r}", Argument("id", column))
+        ids = scan.without([name for name in scan.names if name != column]).with_types({column: "VARCHAR"})
+        return frozenset(cell for piece in ids.tables() for cell in piece[column].to_pylist() if cell is not None)

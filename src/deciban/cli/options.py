@@ -56,6 +56,7 @@ ARGUMENTS = {
     "table": "CSV, JSON Lines, Parquet, Arrow or ORC file (also compressed), several files, a glob, a folder, - for "
     'standard input, "sql: select ...", or the URL of a PostgreSQL database.',
     "sources": "A table, or a model file and a table. See deciban fit for the kinds of tables.",
+    "new": "Model file, fitted again.",
     "path": "Model file, or a folder of model files.",
     "shell": "Shell to complete for: bash, zsh or fish.",
 }

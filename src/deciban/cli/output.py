@@ -208,8 +208,8 @@ def check_no_journal(path: str) -> None:
     journal = journal_of(path)
     if os.path.exists(journal) and os.path.getsize(journal):
         raise UsageError(
-            f"{path}: a learning service left its journal next to the model ({os.path.basename(journal)}); choose "
-            "another name, or move the journal away, which loses all ids and the rows not yet in the model file"
+            f"{path}: a learning service left its journal next to the model ({os.path.basename(journal)}); write "
+            "to another name, then use deciban upgrade"
         )
 
 

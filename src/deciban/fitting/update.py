@@ -149,13 +149,13 @@ def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
     if one.counts.leaves_unchanged(other.counts):
         return other
     if not force:
-        _check_compatible(one, other)
+        check_compatible(one, other)
     both = replace_counts(one, one.counts + other.counts)
     origin = both.origin.with_shards((*shards_of(one), *shards_of(other)))
     return replace(both, origin=replace(origin, target=one.origin.target or other.origin.target))
 
 
-def _check_compatible(one: Fitted, other: Fitted) -> None:
+def check_compatible(one: Fitted, other: Fitted) -> None:
     """Raise a SchemaError if two models predict different columns, or have no column in common.
 
     Targets and columns without a name, as those of arrays, may be the same.

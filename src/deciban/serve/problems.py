@@ -60,6 +60,12 @@ class Problem(Exception):  # noqa: N818 - term of RFC 9457
     def place(self) -> str:
         return str(self._place)
 
+    @property
+    def row(self) -> int | None:
+        """Number of the row in the request, if the problem is in one row."""
+        row = self._place.row if isinstance(self._place, RowPlace) else None
+        return row if isinstance(row, int) else None
+
     def in_request(self, rows: Sequence[int]) -> "Problem":
         """Return the problem with the row number of the request; rows: the number of each row there."""
         place = self._place

@@ -314,6 +314,7 @@ class ChangeSet:
         self.journal.learn(counters.sequence, self.batch, row_id, text, as_json(label), weight, counters.decay)
         self.delta.added.append(Row(record, label, weight, counters.decay, position))
         counters.kept += row_id is not None
+        counters.unretained += row_id is None
         self._drop_pending(row_id)
         counters.learned += 1
         counters.untuned += 1

@@ -10,16 +10,18 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import attrgetter
 
 import msgspec
 
-from deciban.errors import DecibanError, ModelFileError, Place
+from deciban.errors import DataError, DecibanError, ModelFileError, Place, SchemaError, UsageError, render_message
+from deciban.fitting import update
+from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
 from deciban.model.tuning import Tuning
 from deciban.serve.online.change_set import (
@@ -29,6 +31,7 @@ from deciban.serve.online.change_set import (
     LearnRequest,
     Row,
     apply_delta,
+    count_rows,
     make_column_check,
 )
 from deciban.serve.online.journal import (
@@ -51,6 +54,7 @@ from deciban.serve.settings import LearnSettings
 from deciban.sources.write import replace_file
 from deciban.store import layout, model_file
 from deciban.store.lock import journal_of, lock_model
+from deciban.store.model_file import content
 from deciban.util.parallel import one_blas_thread
 
 
@@ -213,6 +217,9 @@ TARGET_SHARE = 0.5
 
 # Share from which on learning stops. The rest is for requests that arrive meanwhile, and for forgetting.
 FULL_SHARE = 0.9
+
+# Remedy for a model that cannot replace the one of a journal.
+SAME_QUESTION = "fit the new model to a table with the same target and columns"
 
 log = logging.getLogger("deciban.serve")
 
@@ -428,6 +435,7 @@ class DurableModel:
         with self.journal.transaction():
             dropped = drop_oldest_rows(self.journal, max_rows, self.saved.sequence)
             counters.kept -= dropped
+            counters.unretained += dropped
             self.journal.save(counters)
         self.counters = counters
         return dropped
@@ -458,3 +466,70 @@ class DurableModel:
             self.journal.save(counters)
         self.counters, self.tunings = counters, counters.tunings
         self._set_state(fitted)
+
+    def upgrade(self, new: Fitted, included: Container[str]) -> int:
+        """Replace the model by one that was fitted again; return the number of rows added to it.
+
+        Retained rows are added with their remaining weights, except those with an id in `included`, which the new model
+        was fitted to. Ids, rows waiting for a label, and decay continue. If the process is killed, the file and the
+        journal are those of the old model or those of the new one.
+        """
+        counters = self._current_counters()
+        labels = self._labels_for(new)
+        counts, added = new.counts, 0
+        rows = (row for row in self.journal.retained_rows() if row[0] not in included)
+        with one_blas_thread():
+            while batch := list(islice(rows, MAX_REPLAYED_CHANGES)):
+                counted = _count_retained(new, batch, counters, labels)
+                counts = counts if counted is None else counts + counted
+                added += len(batch)
+            fitted = update.replace_counts(new, counts) if added else new
+            _ = fitted.model
+        counters.weight_ever += float(new.counts.class_weight.sum())
+        counters.tunings += 1  # a new version, although no change was made
+        counters.untuned = 0
+        with self.journal.transaction():
+            self.journal.save(counters)
+        data, counters = content(fitted), replace(counters, unretained=0)
+        self.commit_snapshot(data, counters)
+        self.file.replace(data)
+        with self.journal.transaction():
+            self.journal.save(counters)
+        self.counters, self.labels, self.tunings = counters, labels, counters.tunings
+        self._set_state(fitted)
+        for _ in self.drop_saved(counters):
+            pass
+        return added
+
+    def _labels_for(self, new: Fitted) -> ClassLabels:
+        """Return the labels for another model; raise a UsageError if it does not answer the question of this one."""
+        old = self.state.fitted
+        try:
+            update.check_compatible(old, new)
+        except SchemaError as problem:
+            raise UsageError(f"the models do not fit: {render_message(problem.cause)}", remedy=SAME_QUESTION) from None
+        if (old.schema.names is None) != (new.schema.names is None):
+            raise UsageError("only one of the models has column names", remedy=SAME_QUESTION)
+        settings = self.settings
+        class_settings = (new.counts.declared, settings.new_classes, settings.max_classes)
+        labels = ClassLabels.of(new.classes, self.labels.known, *class_settings)
+        if labels.kind != self.labels.kind:
+            raise UsageError("the classes of the models have different types", remedy=SAME_QUESTION)
+        return labels
+
+
+def _count_retained(
+    new: Fitted, rows: Sequence[tuple[str, str, str, float, float]], now: Counters, labels: ClassLabels
+) -> Counts | None:
+    """Return the counts of retained rows by another model; raise a DataError that names the first unsuitable one."""
+    decoded = [
+        Row(msgspec.json.decode(record), msgspec.json.decode(label), weight, decay, position)
+        for position, (_, record, label, weight, decay) in enumerate(rows)
+    ]
+    try:
+        return count_rows(new, decoded, now, labels)
+    except Problem as problem:
+        where = "" if problem.row is None else f" with the id {rows[problem.row][0]!r}"
+        raise DataError(
+            f"the new model cannot learn the row{where}: {problem.place}: {problem.cause}", remedy=SAME_QUESTION
+        ) from None

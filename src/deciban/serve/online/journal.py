@@ -30,7 +30,8 @@ class Counters:
     weight_ever: weight of all rows ever learned or forgotten, decayed; sums of weights may be off by a tiny share of
     it. tunings: number of retunes since the journal was created. clock: uptime in seconds, over all runs. kept,
     pending: number of retained rows with an id, and of rows waiting for a label; pending_bytes: size of the latter.
-    unverified: number of rows forgotten without an id, which may have been learned with one.
+    unverified: number of rows forgotten without an id, which may have been learned with one. unretained: number of rows
+    learned since the model was fitted that are not retained, because they had no id or were dropped.
     """
 
     sequence: int = 0
@@ -44,6 +45,7 @@ class Counters:
     pending: int = 0
     pending_bytes: int = 0
     unverified: int = 0
+    unretained: int = 0
 
     def decay_weight(self, weight: float, decay: float) -> float:
         """Return the remaining weight of a row learned when the decay was `decay`."""
@@ -384,6 +386,12 @@ class Journal:
             "SELECT record, label, weight, decay FROM rows WHERE id IS NOT NULL ORDER BY sequence DESC LIMIT ?",
             (max_rows,),
         ).fetchall()
+
+    def retained_rows(self) -> Iterator[tuple[str, str, str, float, float]]:
+        """Yield id, record, label, weight and decay of each retained row, in the order of learning."""
+        return self.connection.execute(
+            "SELECT id, record, label, weight, decay FROM rows WHERE id IS NOT NULL ORDER BY sequence"
+        )
 
     # Rows waiting for a label.
 
