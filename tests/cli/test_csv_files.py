@@ -86,7 +86,7 @@ BROKEN = {
     "only NUL bytes": ("a\0b\0,\0" * 200, ["NUL", "encoding"]),
     "nothing": ("", ["empty", "header and at least one row"]),
     "only newlines": ("\n\n\n", ["empty"]),
-    "a zip": ("PK\3\4xx", ["zip archive or a spreadsheet", "CSV"]),
+    "a zip": ("PK\3\4xx", ["zip archive or a damaged workbook", "unpack it"]),
     "a pickle": (pickle.dumps([1]), ["pickle"]),
     "an old pickle": (pickle.dumps([1], 2), ["pickle"]),
     "cut gzip": (gzip.compress(table(3000).encode())[:5000], ["cannot decompress the file"]),

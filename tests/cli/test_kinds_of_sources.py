@@ -30,7 +30,7 @@ def test_things_that_are_no_table(deciban: Deciban, model: str) -> None:
     os.mkdir("empty")
     Path("header.csv").write_text(HEADER)
     for source, code, words in (
-        ("a.xlsx", 3, "a.xlsx: this is a zip archive or a spreadsheet"),
+        ("a.xlsx", 3, "a.xlsx: this is a zip archive or a damaged workbook"),
         ("a.db", 3, "a.db: this is an SQLite database"),
         (model, 3, "m.dcb: this is a deciban model, not a table"),
         ("empty", 3, "empty: no tables and no documents found in the folder"),

@@ -214,7 +214,7 @@ def test_an_ibis_table_of_duckdb_is_counted_there() -> None:
         ),
         ("sql: select * from 'https://example.org/t.csv'", "t.csv is not a local file; download it, or load httpfs"),
         ("sql: select * from delta_scan('t')", "delta_scan needs DuckDB's extension delta, which is not loaded"),
-        ("sql: select * from 't.xlsx'", "t.xlsx is a spreadsheet, which is not supported; save the sheet as CSV"),
+        ("sql: select * from 't.xlsx'", "t.xlsx is a spreadsheet, which SQL cannot read; pass the file name"),
         ("sql: select * from 't.orc'", "t.orc is an ORC file, which DuckDB does not support; pass the file name"),
         ("sql: select * from 't.duckdb'", "t.duckdb is a database; open it with duckdb.connect"),
         ("", "the file name is empty; give a file, a folder"),

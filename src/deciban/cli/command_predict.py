@@ -45,7 +45,7 @@ TABLE_OUTPUT = click.option(
     metavar="FILE",
     shell_complete=complete_files,
     show_default="standard output",
-    help="File to write: .csv, .jsonl or .parquet. With --into, the URL of a database.",
+    help="File to write: .csv, .jsonl, .parquet or .xlsx. With --into, the URL of a database.",
 )
 KEEP = click.option(
     "--keep",
@@ -424,7 +424,7 @@ Examples:
     metavar="FILE",
     shell_complete=complete_files,
     show_default="standard output",
-    help="File to write: .csv, .jsonl or .parquet.",
+    help="File to write: .csv, .jsonl, .parquet or .xlsx.",
 )
 @NO_ESCAPE
 @common_options

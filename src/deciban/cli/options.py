@@ -47,14 +47,15 @@ class ReadOptions:
     thousands: str
     date_format: str
     no_header: bool
+    sheet: str | None
 
 
 # Descriptions of arguments for the help.
 ARGUMENTS = {
     "model": "Model file, as written by deciban fit.",
     "models": "Model files, as written by deciban fit.",
-    "table": "CSV, JSON Lines, Parquet, Arrow or ORC file (also compressed), several files, a glob, a folder, - for "
-    'standard input, "sql: select ...", or the URL of a PostgreSQL database.',
+    "table": "CSV, JSON Lines, Parquet, Arrow, ORC or Excel file (also compressed), several files, a glob, a folder, "
+    '- for standard input, "sql: select ...", or the URL of a PostgreSQL database.',
     "sources": "A table, or a model file and a table. See deciban fit for the kinds of tables.",
     "new": "Model file, fitted again.",
     "path": "Model file, or a folder of model files.",
@@ -225,6 +226,7 @@ def input_options(command: Decorated) -> Decorated:
             click.option("--date-format", metavar="FORMAT", default="", show_default="ISO 8601", help="Date format in "
                          "CSV files, e.g. %d.%m.%Y."),
             click.option("--no-header", is_flag=True, help="The CSV file has no header line."),
+            click.option("--sheet", metavar="NAME", show_default="first with data", help="Sheet of an Excel file."),
         )
     ):  # fmt: skip
         with_options = option(with_options)
@@ -251,6 +253,7 @@ def open_table(table: Sequence[str], read: ReadOptions, output: str | None = Non
         header=not read.no_header,
         thousands=read.thousands,
         date_format=read.date_format,
+        sheet=read.sheet,
     )
     check_output(output, found.inputs)  # those of a folder, a glob or a query too
     return found

@@ -351,7 +351,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Parameters
         ----------
         path : str or path-like
-            File name ending with .csv, .jsonl or .parquet (or .csv.gz), or the URL of a PostgreSQL database.
+            File name ending with .csv, .jsonl, .parquet or .xlsx (or .csv.gz), or the URL of a PostgreSQL database.
         X : table
             Rows of any number, as for `predict`.
         probabilities : bool, default=False

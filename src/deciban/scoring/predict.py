@@ -166,7 +166,7 @@ def write_tables(
     table: str | None = None,
     if_exists: IfExists = "fail",
 ) -> int:
-    """Write tables to a .csv, .jsonl or .parquet file, or to a database table; return the number of rows.
+    """Write tables to a .csv, .jsonl, .parquet or .xlsx file, or to a database table; return the number of rows.
 
     source: the input, which must not be overwritten. if_exists: what to do if the table exists.
     """
@@ -292,7 +292,7 @@ def _each_piece(
     if not isinstance(source, Source):
         yield action(source, 0, source)
         return
-    if others_as_text:
+    if others_as_text and output_format != "excel":  # a sheet has typed cells
         source = source.as_text([name for name in source.names if name not in types])
     with source.locate_errors(), progress("reading", "rows", source.expected) as advance:
         first_row = 1  # rows of files are numbered from 1

@@ -64,7 +64,7 @@ _BY_CONNECTION = (
 )
 _ALONE = "pass the file name, without a query"
 NOT_IN_QUERIES: dict[str, tuple[str, Message]] = {
-    **dict.fromkeys((".xlsx", ".xls"), ("a spreadsheet, which is not supported", "save the sheet as CSV")),
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), ("a spreadsheet, which SQL cannot read", _ALONE)),
     **dict.fromkeys((".duckdb", ".ddb", ".db"), ("a database", _BY_CONNECTION)),
     **dict.fromkeys((".arrow", ".arrows", ".feather"), ("an Arrow file, which DuckDB does not support", _ALONE)),
     ".orc": ("an ORC file, which DuckDB does not support", _ALONE),

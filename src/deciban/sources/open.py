@@ -64,7 +64,11 @@ ENDINGS = {
     "orc": (".orc",),
     "json": (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz"),
     "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".txt"),
+    "excel": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
 }
+# Excel writes such a file beside an open workbook.
+LOCK_FILE = "~$"
+
 TABLES = tuple(ending for endings in ENDINGS.values() for ending in endings if ending != ".txt")
 
 
@@ -121,6 +125,7 @@ class ScanOptions:
     header: bool = True
     thousands: str = ""
     date_format: str = ""
+    sheet: str | None = None
 
     def refuse(self, names: Sequence[str], name: str, meant: str) -> None:
         """Raise a UsageError if one of these options is given. meant: what the options apply to."""
@@ -131,6 +136,7 @@ class ScanOptions:
             "header": not self.header,
             "thousands": self.thousands,
             "date_format": self.date_format,
+            "sheet": self.sheet,
         }
         for option in names:
             if given[option]:
@@ -187,6 +193,7 @@ def scan(
     header: bool = True,
     thousands: str = "",
     date_format: str = "",
+    sheet: str | None = None,
 ) -> Source:
     r"""Open files, a query or a table of a database for reading in pieces.
 
@@ -197,8 +204,8 @@ def scan(
     Parameters
     ----------
     source : str, path or list of them, connection, Ibis table, dataset or LazyFrame
-        A file (CSV, JSON lines, Parquet, Arrow or ORC; CSV and JSON may be compressed by gzip or zstd), a glob, a
-        folder, a list of files, "-" for standard input, or "sql: select ..." for a DuckDB query. A pyarrow dataset or a
+        A file (CSV, JSON lines, Parquet, Arrow, ORC or Excel; CSV and JSON may be compressed by gzip or zstd), a glob,
+        a folder, a list of files, "-" for standard input, or "sql: select ..." for a DuckDB query. A pyarrow dataset or a
         polars LazyFrame. A folder with one subfolder of documents per class. A database: a PostgreSQL URL
         ("postgresql://user@host/database"; put the password in PGPASSWORD or ~/.pgpass), an ADBC or DB-API connection,
         or an Ibis table.
@@ -222,6 +229,8 @@ def scan(
         CSV: thousands separator, such as ",".
     date_format : str, default=""
         CSV: strptime format of dates, such as "%d.%m.%Y", in addition to ISO 8601.
+    sheet : str, default=None
+        Excel: name of the sheet; None reads the first sheet with data.
 
     Returns
     -------
@@ -255,7 +264,7 @@ def scan(
     ...     print(rows.names, rows.table().to_pylist()[0])
     ('day', 'code', 'rain') {'day': datetime.date(2026, 2, 1), 'code': '7', 'rain': 2.5}
     """
-    options = ScanOptions(types, ignore, missing, encoding, delimiter, header, thousands, date_format)
+    options = ScanOptions(types, ignore, missing, encoding, delimiter, header, thousands, date_format, sheet)
     _check_habit(thousands, date_format)
     if query is not None or table is not None:
         return _open("database", source, options, query, table)
@@ -279,14 +288,15 @@ def _open(kind: Kind, source: Any, options: ScanOptions, query: str | None = Non
         if (folder := _folder_of_documents(given)) is not None:
             from deciban.sources.documents import documents_in  # imported only for documents
 
-            tables = ("types", "missing", "delimiter", "header", "thousands", "date_format")
+            tables = ("types", "missing", "delimiter", "header", "thousands", "date_format", "sheet")
             options.refuse(tables, name, "tables, not to documents")
             return documents_in(folder, options.encoding).without(options.ignore)
         paths = [path for one in given for path in _paths(one)]
         _refuse_twice(paths)
         found = _open_files(name, paths, options)
     if not isinstance(found, CsvSource):
-        options.refuse(("thousands", "date_format", "missing"), found.name, "CSV files only")
+        options.refuse(("thousands", "date_format", "missing"), found.name, "CSV and Excel files only")
+        options.refuse(("sheet",), found.name, "Excel files only")
     if options.types:
         found = found.with_types({name: _type(name, kind) for name, kind in options.types.items()})
     return found.without(options.ignore) if options.ignore else found
@@ -409,7 +419,7 @@ def _files_in(folder: Path) -> list[str]:
     for here, folders, names in os.walk(folder):
         _refuse_versioned(Path(here))
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        found += [os.path.join(here, name) for name in names if not name.startswith((".", "_"))]
+        found += [os.path.join(here, name) for name in names if not name.startswith((".", "_", LOCK_FILE))]
     return sorted(found)
 
 
@@ -459,11 +469,20 @@ def _open_files(name: str, given: Sequence[str], options: ScanOptions) -> Source
         path, shown = Path(file), called.get(file, file)
         with translate_errors(shown):
             found = sniff(path, shown, options.encoding, options.delimiter, options.header)
+        if found.kind != "excel":
+            options.refuse(("sheet",), shown, "Excel files only")
         if found.kind in ("csv", "json") and (found.encoding != "utf-8" or found.mixed_ends):
             kept.append(copy_as_utf8(path, shown, found))
             path = Path(kept[-1].name)
             called[kept[-1].name] = shown
             found = replace(found, compression=None, encoding="utf-8", mixed_ends=False)
+        elif found.kind == "excel":
+            from deciban.sources.excel import copy_as_csv  # imported only for spreadsheets
+
+            copy, found = copy_as_csv(path, shown, options.sheet, options.header)
+            kept.append(copy)
+            path = Path(copy.name)
+            called[copy.name] = shown
         paths.append(path)
         forms.append(found)
     if len({found.kind for found in forms}) > 1:
@@ -477,7 +496,7 @@ def _open_files(name: str, given: Sequence[str], options: ScanOptions) -> Source
         opened = open_parquet(name, paths, called, overridden)
     elif forms[0].kind == "json":
         opened = open_json(name, paths, forms, called)
-    elif forms[0].kind != "csv":
+    elif forms[0].kind not in ("csv", "excel"):
         opened = open_arrow_files(name, paths, forms[0].kind, called, overridden)
     else:
         habit = CellHabits(thousands=options.thousands, date_format=options.date_format)
@@ -497,10 +516,11 @@ def _paths(source: str) -> list[str]:
         for endings in ENDINGS.values():
             if files := [file for file in inside if file.lower().endswith(endings)]:
                 return files
-        cause = "no CSV, JSON, Parquet, Arrow or ORC file found in the folder"
+        cause = "no CSV, JSON, Parquet, Arrow, ORC or Excel file found in the folder"
         raise DataError(cause, place=Place(source), remedy="give a file")
     if not path.exists() and any(mark in source for mark in "*?["):
-        if files := sorted(file for file in glob.glob(str(path), recursive=True) if not Path(file).is_dir()):
+        matches = (file for file in glob.glob(str(path), recursive=True) if not Path(file).is_dir())
+        if files := sorted(file for file in matches if not Path(file).name.startswith(LOCK_FILE)):
             for folder in {folder for file in files for folder in Path(file).absolute().parents}:
                 _refuse_versioned(folder)
             return files

@@ -4,7 +4,9 @@ import codecs
 import csv
 import io
 import re
+import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -23,11 +25,17 @@ TYPED_KINDS = {
     b"ARROW1\0\0": "arrow",
     b"\xff\xff\xff\xff": "arrow stream",
 }
+
+# Workbooks are zip archives with such a member, or files of Excel before 2007, which all start alike.
+ZIP_MAGIC = b"PK\x03\x04"
+OLD_WORKBOOK_MAGIC = b"\xd0\xcf\x11\xe0"
+WORKBOOK_MEMBER = re.compile(r"xl/workbook\.(xml|bin)")
+OPEN_DOCUMENT = b"application/vnd.oasis.opendocument.spreadsheet"
+
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 MAIL_ENDINGS = (".eml", ".mbox")
 NO_TABLES = {
-    b"PK\x03\x04": "a zip archive or a spreadsheet; unpack it, or save the sheet as CSV",
-    b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the sheet as CSV",
+    ZIP_MAGIC: "a zip archive or a damaged workbook; unpack it, or save it again",
     b"SQLite format 3": "an SQLite database; export the table as CSV",
     b"deciban\n": "a deciban model, not a table; pass a table",
     b"FEA1\0": "a Feather file of version 1; save the table as Parquet",
@@ -51,7 +59,7 @@ DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 @dataclass(frozen=True)
 class FileFormat:
-    """Format of a file: "json", "csv", "orc" or one of TYPED_KINDS, the compression, and the CSV dialect."""
+    """Format of a file: "json", "csv", "excel", "orc" or one of TYPED_KINDS, the compression, and the CSV dialect."""
 
     kind: str
     compression: str | None = None
@@ -85,6 +93,8 @@ def sniff(
             return FileFormat(kind)
     if start.startswith(b"ORC") and end == b"ORC":  # a CSV header may start with ORC too
         return FileFormat("orc")
+    if start.startswith(OLD_WORKBOOK_MAGIC) or (start.startswith(ZIP_MAGIC) and _is_workbook(path)):
+        return FileFormat("excel")
     if start[8:12] == b"DUCK":
         raise DataError(
             "this is a DuckDB database",
@@ -115,6 +125,16 @@ def sniff(
     return _csv(name, text, len(start), compression, encoding, delimiter, header)
 
 
+def _is_workbook(path: Path) -> bool:
+    """Return True for a zip archive that is an Excel or OpenDocument workbook."""
+    with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        return any(map(WORKBOOK_MEMBER.fullmatch, names)) or (
+            "mimetype" in names and archive.read("mimetype").startswith(OPEN_DOCUMENT)
+        )
+    return False
+
+
 def compression_of(start: bytes) -> str | None:
     """Return the compression of a file that starts with these bytes, or None."""
     return next((name for magic, name in COMPRESSIONS.items() if start.startswith(magic)), None)
@@ -137,7 +157,7 @@ def _decode_start(name: str, start: bytes, encoding: str) -> str:
             raise DataError(
                 "unsupported file format",
                 place=Place(name),
-                remedy="use CSV, JSON, Parquet, Arrow or ORC, or give the encoding of the text",
+                remedy="use CSV, JSON, Parquet, Arrow, ORC or Excel, or give the encoding of the text",
             ) from None
         line = start[: problem.start].count(b"\n") + 1
         raise DataError(

@@ -1,4 +1,4 @@
-"""Write tables piece by piece to CSV, JSON lines or Parquet files, or to a database: completely or not at all."""
+"""Write tables piece by piece to files of several formats, or to a database: completely or not at all."""
 
 import csv
 import errno
@@ -31,7 +31,7 @@ Write = Callable[[pa.Table], None]
 # What to do if the database table exists.
 IfExists = Literal["fail", "replace", "append"]
 
-FileKind = Literal["csv", "tsv", "json", "parquet"]
+FileKind = Literal["csv", "tsv", "json", "parquet", "excel"]
 WRITTEN_KINDS: dict[str, FileKind] = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -39,6 +39,7 @@ WRITTEN_KINDS: dict[str, FileKind] = {
     ".ndjson": "json",
     ".json": "json",
     ".parquet": "parquet",
+    ".xlsx": "excel",
 }
 
 # Spreadsheets run text that starts like this as a formula, also after blanks and line breaks. Numbers may start with a
@@ -52,8 +53,8 @@ def kind_of_file(path: str | os.PathLike[str]) -> FileKind:
     """Return the format of a file by its name."""
     name = os.fspath(path).lower()
     ending = Path(name.removesuffix(".gz")).suffix
-    if ending not in WRITTEN_KINDS or (WRITTEN_KINDS[ending] == "parquet" and name.endswith(".gz")):
-        cause, remedy = "unsupported file type", "use .csv, .jsonl or .parquet (or .csv.gz)"
+    if ending not in WRITTEN_KINDS or (WRITTEN_KINDS[ending] in ("parquet", "excel") and name.endswith(".gz")):
+        cause, remedy = "unsupported file type", "use .csv, .jsonl, .parquet or .xlsx (or .csv.gz)"
         raise UsageError(cause, place=Place(os.fspath(path)), remedy=remedy)
     return WRITTEN_KINDS[ending]
 
@@ -176,15 +177,15 @@ def to_stream(file: Any, kind: str, *, safe: bool = True) -> Iterator[Write]:
 
     safe: CSV: put an apostrophe before text that a spreadsheet would run as a formula.
     """
-    makers = {"csv": _csv, "tsv": _csv, "json": _json, "parquet": _parquet}
+    makers = {"csv": _csv, "tsv": _csv, "json": _json, "parquet": _parquet, "excel": _excel}
     writer: Any = None
     schema: pa.Schema | None = None
 
     def write(table: pa.Table) -> None:
         nonlocal writer, schema
-        if kind in ("csv", "tsv"):
+        if kind in ("csv", "tsv", "excel"):
             table = map_columns(table, _flat)
-            table = escape_formulas(table) if safe else table
+            table = escape_formulas(table) if safe and kind != "excel" else table
         if writer is None:
             schema = table.schema
             writer = makers[kind](file, schema, kind)
@@ -246,6 +247,12 @@ def _parquet(file: Any, schema: pa.Schema, kind: str) -> Any:
     from pyarrow import parquet
 
     return parquet.ParquetWriter(file, schema)
+
+
+def _excel(file: Any, schema: pa.Schema, kind: str) -> Any:
+    from deciban.sources.excel import ExcelWriter
+
+    return ExcelWriter(file, schema)
 
 
 class _json:  # noqa: N801 - called like a function
