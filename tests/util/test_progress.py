@@ -16,7 +16,7 @@ from deciban.evaluation.validation import cross_validate, evaluate_left_out
 from deciban.model.fitted import Settings
 from deciban.sources.streams import LabeledStream
 from deciban.util import progress as module
-from deciban.util.progress import describe_progress, progress, stages, track
+from deciban.util.progress import describe_progress, one_call, progress, stages, track
 
 
 class Terminal(io.StringIO):
@@ -258,3 +258,17 @@ def test_ipython_is_never_imported() -> None:
 
 def test_the_callback_is_public() -> None:
     assert deciban.on_progress is on_progress
+
+
+def test_the_stages_of_one_call_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call of many stages of a second each shows a line from two seconds on."""
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    stream = Terminal()
+    with one_call():
+        for name in ("looking", "tuning", "counting"):
+            with progress(name, "rows", 10, stream) as advance:
+                now[0] += 1.0
+                advance(10)
+    shown = [line.partition(" ")[0] for line in stream.getvalue().replace("\033[K", "").split("\r") if line]
+    assert list(dict.fromkeys(shown)) == ["tuning", "counting"]

@@ -34,7 +34,7 @@ from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import LabelArray, check_class_count, check_spellings, check_truncation, encode_labels
 from deciban.tables.table import Frame, Table
 from deciban.util.budget import NO_LIMIT, Budget
-from deciban.util.progress import progress
+from deciban.util.progress import one_call, progress
 from deciban.util.text_tables import integer_if_whole
 
 # A fit may take this many times its budget without a warning.
@@ -144,6 +144,7 @@ class Plan:
             first += rows.rows
 
 
+@one_call()
 def fit(
     settings: Settings,
     X: Any,

@@ -35,6 +35,7 @@ from deciban.store.model_file import identity, shards_of
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
 from deciban.util.arrays import Codes, Floats
 from deciban.util.budget import Budget
+from deciban.util.progress import one_call
 from deciban.util.text_tables import list_names
 
 # Types of labels in a file, in words. Dates are not listed: they are read as written.
@@ -83,6 +84,7 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: 
     return replace(left, origin=left.origin.remove_shards(name))
 
 
+@one_call()
 def retune(
     fitted: Fitted,
     X: Any,

@@ -115,14 +115,22 @@ def stages(what: str, total: int) -> Iterator[Advance]:
 
     Progress lines then start with the stage. They are shown when all stages together have taken longer than PATIENCE.
     """
-    outer, start = _stage.get(), time.monotonic()
-    prefix, begun = ("", start) if outer is None else outer
+    with one_call() as (prefix, begun):
+        outer = _stage.get()
+        try:
+            yield lambda place: _stage.set((f"{prefix}{what} {place + 1} of {total}, ", begun))
+        finally:
+            _stage.set(outer)
 
-    def begin(place: int) -> None:
-        _stage.set((f"{prefix}{what} {place + 1} of {total}, ", begun))
 
+@contextmanager
+def one_call() -> Iterator[tuple[str, float]]:
+    """Count the time of all stages in a block together; yield what they begin with, and when the first one began."""
+    outer = _stage.get()
+    found = ("", time.monotonic()) if outer is None else outer
+    _stage.set(found)
     try:
-        yield begin
+        yield found
     finally:
         _stage.set(outer)
 
@@ -162,7 +170,7 @@ def progress(what: str, unit: str, total: int | None = None, stream: TextIO | No
     try:
         if callbacks:
             report()
-        if stage and start - begun >= PATIENCE:
+        if start - begun >= PATIENCE:
             advance(0)
         yield advance
         if callbacks:
