@@ -268,7 +268,7 @@ def test_the_stages_of_one_call_count_together(monkeypatch: pytest.MonkeyPatch) 
     with one_call():
         for name in ("looking", "tuning", "counting"):
             with progress(name, "rows", 10, stream) as advance:
-                now[0] += 1.0
+                now[0] += 1.1
                 advance(10)
     shown = [line.partition(" ")[0] for line in stream.getvalue().replace("\033[K", "").split("\r") if line]
     assert list(dict.fromkeys(shown)) == ["tuning", "counting"]

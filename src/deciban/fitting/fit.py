@@ -144,7 +144,6 @@ class Plan:
             first += rows.rows
 
 
-@one_call()
 def fit(
     settings: Settings,
     X: Any,
@@ -160,7 +159,7 @@ def fit(
     budget = Budget.of(max_seconds)
     settings.check()
     examples = open_examples(None, X, y, sample_weight, pushdown)
-    with examples.locate_errors():
+    with one_call(), examples.locate_errors():
         fitted = fit_examples(settings, examples, classes=classes, partial=partial, budget=budget)
     return replace(fitted, origin=_name_columns(fitted.origin, y, sample_weight))
 

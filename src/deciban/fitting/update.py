@@ -84,7 +84,6 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: 
     return replace(left, origin=left.origin.remove_shards(name))
 
 
-@one_call()
 def retune(
     fitted: Fitted,
     X: Any,
@@ -97,7 +96,7 @@ def retune(
     """Relearn weights and corrections from these rows, for the same counts; `already_learned`: they are counted."""
     budget = Budget.of(max_seconds)
     examples = open_examples(fitted, X, y, sample_weight)
-    with examples.locate_errors():
+    with one_call(), examples.locate_errors():
         rows, everything = examples.sample()
         labels = replace(
             rows.labels, classes=fitted.classes, codes=find_class_places(fitted, rows.labels, rows.weights)

@@ -116,11 +116,11 @@ def stages(what: str, total: int) -> Iterator[Advance]:
     Progress lines then start with the stage. They are shown when all stages together have taken longer than PATIENCE.
     """
     with one_call() as (prefix, begun):
-        outer = _stage.get()
-        try:
-            yield lambda place: _stage.set((f"{prefix}{what} {place + 1} of {total}, ", begun))
-        finally:
-            _stage.set(outer)
+
+        def begin(place: int) -> None:
+            _stage.set((f"{prefix}{what} {place + 1} of {total}, ", begun))
+
+        yield begin
 
 
 @contextmanager
