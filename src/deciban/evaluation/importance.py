@@ -219,7 +219,7 @@ def _compute_importance(
     log_posterior = np.maximum(log_posterior, least)
     bits = np.zeros(model.schema.width)
     dropped = _drop_each_column(model, table, evidence, amounts)
-    for column, joint in enumerate(track(dropped, "leaving out", "columns", model.schema.width)):
+    for column, joint in enumerate(track(dropped, "measuring importance", "columns", model.schema.width)):
         without = np.maximum(log_normalize(joint, evidence.log_prior, logarithm=True)[0], least)
         gain = log_posterior - without
         expected = (np.exp(log_posterior) * gain).sum(axis=1) if labels is None else gain[rows, labels]

@@ -316,12 +316,15 @@ def finish(plan: Plan, counts: Counts) -> Fitted:
         warn_user((_name_limit(plan.draft.budget), " left no time for tuning: the model is plain Bayes"))
         tuning = replace(Tuning.plain(counts), note="plain Bayes: no time was left for tuning")
     elif plan.draft is not None:
-        proposal, examples = plan.draft.proposal, plan.draft.examples
-        rows = replace(proposal.rows.among(proposal.classes, counts), budget=plan.draft.budget)
+        proposal, examples, budget = plan.draft.proposal, plan.draft.examples, plan.draft.budget
+        before, tuning = budget.used, reweigh(proposal, counts)
+        per_row = (budget.used - before) / max(proposal.rows.labels.size, 1)
+        reserve = CORRECTIONS.first_rows * CORRECTIONS.weighing_times * per_row
+        rows = replace(proposal.rows.among(proposal.classes, counts), budget=budget.without(reserve))
         if proposal.covers(counts):
             rows = replace(rows, evidence=proposal.evidence)
         drawn = plan.draft.sample, plan.draft.copies
-        tuning = complete_tuning(reweigh(proposal, counts), counts, rows, examples, plan.settings, known=drawn)
+        tuning = complete_tuning(tuning, counts, rows, examples, plan.settings, known=drawn)
     tuning = None if tuning is None else replace(tuning, schema=tuning.schema.with_notes(plan.notes))
     return Fitted(counts, prior_of(plan.settings.class_prior, counts), tuning, plan.origin, plan.settings)
 
