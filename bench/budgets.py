@@ -36,7 +36,9 @@ def make_texts(rows: int = 20_000, words: int = 120) -> tuple[pd.DataFrame, pd.S
     """Return texts of words whose frequencies depend on the class."""
     random = np.random.default_rng(0)
     y = random.integers(0, 5, rows)
-    drawn = np.minimum(random.zipf(1.3, (rows, words)), 30_000) + np.where(random.random((rows, words)) < 0.1, y[:, None], 0)
+    drawn = np.minimum(random.zipf(1.3, (rows, words)), 30_000) + np.where(
+        random.random((rows, words)) < 0.1, y[:, None], 0
+    )
     texts = [" ".join(map("w{}".format, row)) for row in drawn.tolist()]
     return pd.DataFrame({"text": texts, "length": random.normal(size=rows) + y}), pd.Series(y).map("class {}".format)
 

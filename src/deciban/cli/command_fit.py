@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -181,14 +181,15 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
         from deciban.cli.command_evaluate import describe_model
 
         return echo_json({"model": output, **describe_model(fitted)})
-    echo_heading(f"{output}: {describe_size(fitted)}{_describe_seconds(seconds)}")
+    shown = seconds if sys.stdout.isatty() else {}  # other output is the same for the same table
+    echo_heading(f"{output}: {describe_size(fitted)}" + (f"; {shown['fit']:.1f} s" if shown else ""))
     echo(format_columns(fitted, max_columns=MAX_COLUMNS, more=f"deciban inspect {output}"))
     echo()
     tuning = fitted.tuning
     if tuning is not None and options["prior"] != "empirical":
         echo(replace(tuning, accuracy=None).describe())  # the metrics are for the empirical prior
     else:
-        echo(describe_tuning(fitted))
+        echo(describe_tuning(fitted, shown.get("learning corrections")))
     if tuning is None or tuning.accuracy is None or options["prior"] != "empirical":
         echo(f"to evaluate it: {shlex.join(['deciban', 'evaluate', output, *again])}")
     return None
@@ -204,14 +205,6 @@ def _time_stages() -> Iterator[dict[str, float]]:
     with on_progress(lambda progress: seconds.__setitem__(progress.stage, progress.seconds)):
         yield seconds
     seconds["fit"] = time.monotonic() - start
-
-
-def _describe_seconds(seconds: Mapping[str, float]) -> str:
-    """Describe the time of a fit. It is shown on terminals only: other output is the same for the same table."""
-    if not sys.stdout.isatty():
-        return ""
-    corrections = seconds.get("learning corrections")
-    return f"; {seconds['fit']:.1f} s" + ("" if corrections is None else f", of which corrections {corrections:.1f} s")
 
 
 @command(short_help="Add rows to a model", epilog="""\b

@@ -123,6 +123,6 @@ def _write_query(expressions: Mapping[str, str], table: Sequence[str]) -> str:
 RETUNE = "to update it, run deciban learn --retune with more rows, or fit again"
 
 
-def describe_tuning(fitted: "Fitted") -> str:
+def describe_tuning(fitted: "Fitted", correction_seconds: float | None = None) -> str:
     """Describe the tuning in one line: rows, accuracy and log-loss, and the accuracy of the most frequent class."""
-    return "plain Bayes" if fitted.tuning is None else fitted.tuning.describe(fitted.counts)
+    return "plain Bayes" if fitted.tuning is None else fitted.tuning.describe(fitted.counts, correction_seconds)

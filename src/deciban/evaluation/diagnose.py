@@ -28,6 +28,7 @@ from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers, sum_at
 from deciban.util.frames import data_frame
+from deciban.util.progress import track
 from deciban.util.text_tables import align_table, count_noun, integer_if_whole
 
 # Levels with fewer rows in a class are merged: with rarer ones, the gamma approximation of chi-square is poor.
@@ -489,7 +490,8 @@ def _code_columns(rows: Rows, columns: Iterable[int], levels: int) -> list[_Code
 def find_dependences(rows: Rows, schema: Schema) -> tuple[tuple[Dependence, ...], int]:
     """Return the pairs of columns that depend on each other given the class, and the number of tests."""
     pairs = list(combinations(_code_columns(rows, range(schema.width), LEVELS_COMPARED), 2))
-    found = (_measure_dependence(pair, rows, schema, len(pairs)) for pair in pairs)
+    tested = track(pairs, "testing", "pairs of columns", len(pairs))
+    found = (_measure_dependence(pair, rows, schema, len(pairs)) for pair in tested)
     return _sort_by_strength(found), len(pairs)
 
 
@@ -523,7 +525,8 @@ def _find_triples(
         cells = rows.classes * np.prod([one.size for one in members])
         if cells <= rows.labels.size and not any(frozenset(two) in dependent for two in combinations(names, 2)):
             triples.append(members)
-    found = (_measure_dependence(members, rows, schema, len(triples)) for members in triples)
+    tested = track(triples, "testing", "sets of columns", len(triples))
+    found = (_measure_dependence(members, rows, schema, len(triples)) for members in tested)
     return _sort_by_strength(one for one in found if one is not None and one.interaction), len(triples)
 
 
@@ -656,7 +659,8 @@ def _measure_loss(parts: Sequence[tuple[Codes, int]], rows: Rows, there: Integer
 def _find_misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...]:
     """Return the continuous columns that do not follow their estimated distribution within a class."""
     found = []
-    for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
+    pairs = zip(model.schema.groups, model.likelihoods, strict=True)
+    for group, likelihood in track(pairs, "testing", "families", len(model.likelihoods)):
         if likelihood.cdf(np.zeros(0), 0, 0) is None:
             continue
         cells = np.asarray(group.family.read(rows.table, group.columns), dtype=np.float64)

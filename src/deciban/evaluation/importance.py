@@ -28,6 +28,7 @@ from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.frames import data_frame
+from deciban.util.progress import progress, track
 from deciban.util.text_tables import DECIBANS, align_table, count_noun
 
 # Numbers of evidence (row by column by class): 32 MB. Of more rows, a sample is used.
@@ -217,7 +218,8 @@ def _compute_importance(
     least = np.log(MIN_PROBABILITY)
     log_posterior = np.maximum(log_posterior, least)
     bits = np.zeros(model.schema.width)
-    for column, joint in enumerate(_drop_each_column(model, table, evidence, amounts)):
+    dropped = _drop_each_column(model, table, evidence, amounts)
+    for column, joint in enumerate(track(dropped, "measuring importance", "columns", model.schema.width)):
         without = np.maximum(log_normalize(joint, evidence.log_prior, logarithm=True)[0], least)
         gain = log_posterior - without
         expected = (np.exp(log_posterior) * gain).sum(axis=1) if labels is None else gain[rows, labels]
@@ -352,31 +354,35 @@ def select_columns(
     those that interact by the test of `diagnose`. Without `max_columns`, selection stops when a column adds no more
     than chance would.
     """
-    candidates = _list_candidates(rows, schema, corrections)
+    with progress("scoring", "families and sets of columns") as advance:
+        candidates = _list_candidates(replace(rows, advance=advance), schema, corrections)
     chosen: list[int] = []
     used: list[Candidate] = []
     score = np.tile(rows.log_prior, (rows.labels.size, 1))
     columns = {column for candidate in candidates for column in candidate.columns}
     limit = len(columns) if max_columns is None else min(max_columns, len(columns))
-    while len(chosen) < limit:
-        posterior, _ = log_normalize(score, rows.log_prior)
-        left = [
-            candidate
-            for candidate in candidates
-            if 0 < len(set(candidate.columns) - set(chosen)) <= limit - len(chosen)
-        ]
-        gains = [
-            _estimate_gain(candidate.evidence, posterior, rows) / len(set(candidate.columns) - set(chosen))
-            for candidate in left
-        ]
-        best = int(np.argmax(gains))
-        if max_columns is None and gains[best] < MIN_COLUMN_GAIN:
-            break
-        chosen += [column for column in left[best].columns if column not in chosen]
-        used = [candidate for candidate in candidates if set(candidate.columns) <= set(chosen)]
-        evidence = np.stack([candidate.evidence for candidate in used], axis=1)
-        weights, bias = learn_weights(evidence, rows, np.zeros(len(used), dtype=np.int64))
-        score = np.einsum("nbk,b->nk", evidence, weights) + rows.log_prior + bias
+    with progress("selecting", "columns", limit) as advance:
+        while len(chosen) < limit:
+            posterior, _ = log_normalize(score, rows.log_prior)
+            left = [
+                candidate
+                for candidate in candidates
+                if 0 < len(set(candidate.columns) - set(chosen)) <= limit - len(chosen)
+            ]
+            gains = [
+                _estimate_gain(candidate.evidence, posterior, rows) / len(set(candidate.columns) - set(chosen))
+                for candidate in left
+            ]
+            best = int(np.argmax(gains))
+            if max_columns is None and gains[best] < MIN_COLUMN_GAIN:
+                break
+            added = [column for column in left[best].columns if column not in chosen]
+            chosen += added
+            used = [candidate for candidate in candidates if set(candidate.columns) <= set(chosen)]
+            evidence = np.stack([candidate.evidence for candidate in used], axis=1)
+            weights, bias = learn_weights(evidence, rows, np.zeros(len(used), dtype=np.int64))
+            score = np.einsum("nbk,b->nk", evidence, weights) + rows.log_prior + bias
+            advance(len(added))
     return chosen
 
 

@@ -34,6 +34,8 @@ from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import LabelArray, check_class_count, check_spellings, check_truncation, encode_labels
 from deciban.tables.table import Frame, Table
 from deciban.util.budget import NO_LIMIT, Budget
+from deciban.util.progress import one_call, progress
+from deciban.util.text_tables import integer_if_whole
 
 # A fit may take this many times its budget without a warning.
 ALLOWED_OVERRUN = 1.2
@@ -157,7 +159,7 @@ def fit(
     budget = Budget.of(max_seconds)
     settings.check()
     examples = open_examples(None, X, y, sample_weight, pushdown)
-    with examples.locate_errors():
+    with one_call(), examples.locate_errors():
         fitted = fit_examples(settings, examples, classes=classes, partial=partial, budget=budget)
     return replace(fitted, origin=_name_columns(fitted.origin, y, sample_weight))
 
@@ -294,7 +296,9 @@ def count_examples(schema: Schema, examples: Examples, threads: int | None = Non
     if isinstance(examples, LabeledStream) and examples.pushdown:
         return count_in_engine(schema, examples, partial(count_examples, threads=threads))
     if isinstance(examples, LabeledStream) and examples.elsewhere:
-        shards = examples.stream.each_part(_make_counter(schema, examples))
+        with progress("counting", "parts") as advance:  # how many there are is known only at the end
+            shards = list(examples.stream.each_part(_make_counter(schema, examples)))
+            advance(len(shards))
         return add_up((from_content(shard, "a shard").counts for shard in shards), Counts.empty(schema))
     return count_batches(batches(examples, schema), Counts.empty(schema), threads, examples.expected)
 
@@ -309,16 +313,18 @@ def finish(plan: Plan, counts: Counts) -> Fitted:
     """Return the fitted model for these counts of all rows, with weights and corrections."""
     tuning = None
     if plan.draft is not None and plan.draft.budget.spent:
-        seconds = Argument("max_seconds", plan.draft.budget.seconds)
-        warn_user((seconds, " left no time for tuning: the model is plain Bayes"))
+        warn_user((_name_limit(plan.draft.budget), " left no time for tuning: the model is plain Bayes"))
         tuning = replace(Tuning.plain(counts), note="plain Bayes: no time was left for tuning")
     elif plan.draft is not None:
-        proposal, examples = plan.draft.proposal, plan.draft.examples
-        rows = replace(proposal.rows.among(proposal.classes, counts), budget=plan.draft.budget)
+        proposal, examples, budget = plan.draft.proposal, plan.draft.examples, plan.draft.budget
+        before, tuning = budget.used, reweigh(proposal, counts)
+        per_row = (budget.used - before) / max(proposal.rows.labels.size, 1)
+        reserve = CORRECTIONS.first_rows * CORRECTIONS.weighing_times * per_row
+        rows = replace(proposal.rows.among(proposal.classes, counts), budget=budget.without(reserve))
         if proposal.covers(counts):
             rows = replace(rows, evidence=proposal.evidence)
         drawn = plan.draft.sample, plan.draft.copies
-        tuning = complete_tuning(reweigh(proposal, counts), counts, rows, examples, plan.settings, known=drawn)
+        tuning = complete_tuning(tuning, counts, rows, examples, plan.settings, known=drawn)
     tuning = None if tuning is None else replace(tuning, schema=tuning.schema.with_notes(plan.notes))
     return Fitted(counts, prior_of(plan.settings.class_prior, counts), tuning, plan.origin, plan.settings)
 
@@ -380,10 +386,12 @@ def check_not_empty(table: Table) -> None:
 def warn_about_time(budget: Budget) -> None:
     """Warn if a fit took longer than it was given: reading and counting all rows cannot be shortened."""
     if budget.used > ALLOWED_OVERRUN * budget.seconds:
-        seconds = Argument("max_seconds", budget.seconds)
-        warn_user(
-            (f"reading, counting and tuning took {budget.used:.1f} s although ", seconds, "; all rows are counted")
-        )
+        took = f"the fit took {budget.used:.1f} s despite "
+        warn_user((took, _name_limit(budget), ": reading and counting are not shortened"))
+
+
+def _name_limit(budget: Budget) -> Argument:
+    return Argument("max_seconds", integer_if_whole(budget.seconds))
 
 
 def check_something_learned(counts: Counts, partial: bool = False) -> None:

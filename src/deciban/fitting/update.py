@@ -35,6 +35,7 @@ from deciban.store.model_file import identity, shards_of
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
 from deciban.util.arrays import Codes, Floats
 from deciban.util.budget import Budget
+from deciban.util.progress import one_call
 from deciban.util.text_tables import list_names
 
 # Types of labels in a file, in words. Dates are not listed: they are read as written.
@@ -95,7 +96,7 @@ def retune(
     """Relearn weights and corrections from these rows, for the same counts; `already_learned`: they are counted."""
     budget = Budget.of(max_seconds)
     examples = open_examples(fitted, X, y, sample_weight)
-    with examples.locate_errors():
+    with one_call(), examples.locate_errors():
         rows, everything = examples.sample()
         labels = replace(
             rows.labels, classes=fitted.classes, codes=find_class_places(fitted, rows.labels, rows.weights)

@@ -205,16 +205,18 @@ class Tuning:
         kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections, partial=partial)
         return replace(kept, stale=True, accuracy=None, log_loss=None)
 
-    def describe(self, counts: Counts | None = None) -> str:
+    def describe(self, counts: Counts | None = None, correction_seconds: float | None = None) -> str:
         """Describe the rows and the left-out metrics in one line.
 
         counts: those of the model; the accuracy is then shown beside that of the most frequent class.
+        correction_seconds: time of learning the corrections, which the model does not contain.
         """
         if not self.rows:
             return self.note or "not tuned"
         text = f"tuned on {count_noun(self.rows, 'row')}" + (f", {self.note}" if self.note else "")
         if self.correction_rows:
             text += f", corrections learned from {count_noun(self.correction_rows, 'row')}"
+            text += "" if correction_seconds is None else f" in {correction_seconds:.1f} s"
         if self.accuracy is None or self.log_loss is None:
             return text
         baseline = ""

@@ -1,6 +1,5 @@
 """Scoring of rows batch by batch on threads: posteriors, predictions and decisions."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -53,12 +52,15 @@ def score_table(
     arrays = nothing if isinstance(nothing, tuple) else (nothing,)
     results = tuple(np.empty((table.rows, *array.shape[1:]), array.dtype) for array in arrays)
 
-    def fill(rows: tuple[int, int]) -> None:
+    def fill(rows: tuple[int, int]) -> int:
         found = finish(model.log_joint(table.slice(*rows), first_row + rows[0], full), model.log_prior)
         for result, part in zip(results, found if isinstance(found, tuple) else (found,), strict=True):
             result[slice(*rows)] = part
+        return rows[1] - rows[0]
 
-    deque(map_in_threads(fill, row_ranges(table.rows, max_rows), threads), maxlen=0)
+    with progress("scoring", "rows", table.rows) as advance:
+        for done in map_in_threads(fill, row_ranges(table.rows, max_rows), threads):
+            advance(done)
     return results if isinstance(nothing, tuple) else results[0]
 
 

@@ -69,6 +69,10 @@ class Budget:
         """Return the budget that ends when this share of the time left is used."""
         return Budget(self.used + share * self.left, self.start) if self.limited else self
 
+    def without(self, seconds: float) -> "Budget":
+        """Return the budget that ends earlier by these seconds."""
+        return Budget(self.seconds - seconds, self.start)
+
     def run_with_affordable_rows(self, run: Callable[[int], T], rows: int, first: int) -> T:
         """Return `run(rows)`, or with less time, the result of a run with fewer rows.
 

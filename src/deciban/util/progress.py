@@ -6,13 +6,14 @@ The line appears after two seconds and is cleared at the end. Without a terminal
 import os
 import shutil
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol, TextIO, TypeVar
 from uuid import uuid4
 
 # Seconds before the first line is shown.
@@ -28,6 +29,8 @@ BAR_WIDTH = 20
 NOTEBOOK_COLUMNS = 100
 
 Advance = Callable[[int], None]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -112,14 +115,22 @@ def stages(what: str, total: int) -> Iterator[Advance]:
 
     Progress lines then start with the stage. They are shown when all stages together have taken longer than PATIENCE.
     """
-    outer, start = _stage.get(), time.monotonic()
-    prefix, begun = ("", start) if outer is None else outer
+    with one_call() as (prefix, begun):
 
-    def begin(place: int) -> None:
-        _stage.set((f"{prefix}{what} {place + 1} of {total}, ", begun))
+        def begin(place: int) -> None:
+            _stage.set((f"{prefix}{what} {place + 1} of {total}, ", begun))
 
-    try:
         yield begin
+
+
+@contextmanager
+def one_call() -> Iterator[tuple[str, float]]:
+    """Count the time of all stages in a block together; yield what they begin with, and when the first one began."""
+    outer = _stage.get()
+    found = ("", time.monotonic()) if outer is None else outer
+    _stage.set(found)
+    try:
+        yield found
     finally:
         _stage.set(outer)
 
@@ -130,7 +141,8 @@ def progress(what: str, unit: str, total: int | None = None, stream: TextIO | No
 
     With a total the line shows the share and the remaining time, without one the number, the rate and the elapsed time.
     """
-    screen, callbacks = _find_screen(stream), _callbacks.get()
+    main = threading.current_thread() is threading.main_thread()  # lines of several threads would mix
+    screen, callbacks = _find_screen(stream) if main else None, _callbacks.get()
     if screen is None and not callbacks:
         yield lambda done: None
         return
@@ -158,7 +170,7 @@ def progress(what: str, unit: str, total: int | None = None, stream: TextIO | No
     try:
         if callbacks:
             report()
-        if stage and start - begun >= PATIENCE:
+        if start - begun >= PATIENCE:
             advance(0)
         yield advance
         if callbacks:
@@ -166,6 +178,14 @@ def progress(what: str, unit: str, total: int | None = None, stream: TextIO | No
     finally:
         if shown and screen is not None:
             screen.clear()
+
+
+def track(items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterator[T]:
+    """Yield the items; each counts as done when the next one is asked for."""
+    with progress(what, unit, total) as advance:
+        for item in items:
+            yield item
+            advance(1)
 
 
 def show_line(line: str, stream: TextIO | None = None) -> None:

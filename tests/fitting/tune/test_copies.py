@@ -141,7 +141,7 @@ def test_the_command_says_how_many_there_are(tmp_path: Path, capsys: pytest.Capt
     table, model = tmp_path / "t.csv", tmp_path / "m.dcb"
     pd.DataFrame({"a": X[rows, 0], "b": X[rows, 1], "kind": y[rows]}).to_csv(table, index=False)
     assert run(["fit", str(table), "--target", "kind", "-o", str(model)]) == 0
-    assert "20 copied rows left out together with the original" in capsys.readouterr().out
+    assert "20 rows are copies of others and were left out with them" in capsys.readouterr().out
     assert run(["evaluate", str(model), str(table)]) == 0
     assert "20 rows are copies of others and were left out with them" in capsys.readouterr().out
 

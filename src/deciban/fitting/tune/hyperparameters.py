@@ -171,6 +171,7 @@ class CorrectionSettings:
     max_numbers: numbers held for all rows together: 512 MB.
     min_log_prior: log prior of a class without rows.
     first_rows: rows of the first run within a time budget, which shows how many there is time for.
+    weighing_times: the first run takes about this many times as long as learning weights from as many rows.
     budget_share: share of the time left in which tables may grow; scales and rows with missing cells follow.
     """
 
@@ -197,6 +198,7 @@ class CorrectionSettings:
     max_numbers: int = 1 << 26
     min_log_prior: float = -50.0
     first_rows: int = 1_000
+    weighing_times: float = 4.0
     budget_share: float = 0.85
 
 
