@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deciban.cli.complete import complete_column, complete_sources
 from deciban.cli.fit_notes import RETUNE, describe_tuning, note_missing_words
 from deciban.cli.messages import as_option
 from deciban.cli.options import (
@@ -17,7 +18,6 @@ from deciban.cli.options import (
     ReadOptions,
     command,
     common_options,
-    complete_files,
     input_options,
     load_model,
     open_labeled,
@@ -47,15 +47,21 @@ Examples:
   deciban evaluate wine.dcb new.csv
   deciban evaluate cancer.dcb new.csv --costs costs.csv
 """)  # fmt: skip
-@click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...", shell_complete=complete_files)
+@click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...", shell_complete=complete_sources)
 @click.option(
     "--target",
     "-t",
     metavar="COLUMN",
     show_default="as in the model",
+    shell_complete=complete_column,
     help="Column to predict (the class). Required without a model.",
 )
-@click.option("--weight", metavar="COLUMN", help="Column with the weight of each row (only without a model).")
+@click.option(
+    "--weight",
+    metavar="COLUMN",
+    shell_complete=complete_column,
+    help="Column with the weight of each row (only without a model).",
+)
 @click.option(
     "--folds",
     type=click.IntRange(2),

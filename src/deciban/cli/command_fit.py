@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deciban.cli.complete import complete_column, complete_family, complete_files, complete_models
 from deciban.cli.fit_notes import RETUNE, describe_tuning, note_missing_words, warn_about_model
 from deciban.cli.options import (
     MODEL,
@@ -19,7 +20,6 @@ from deciban.cli.options import (
     ReadOptions,
     command,
     common_options,
-    complete_files,
     input_options,
     load_model,
     open_labeled,
@@ -95,7 +95,8 @@ Families for --family:
 """,
 )
 @TABLE
-@click.option("--target", "-t", required=True, metavar="COLUMN", help="Column to predict (the class).")
+@click.option("--target", "-t", required=True, metavar="COLUMN", shell_complete=complete_column,
+              help="Column to predict (the class).")  # fmt: skip
 @click.option(
     "--output",
     "-o",
@@ -104,11 +105,17 @@ Families for --family:
     shell_complete=complete_files,
     help="Model file to write, e.g. wine.dcb.",
 )
-@click.option("--weight", metavar="COLUMN", help="Column with the weight of each row; weight 2 counts the row twice.")
+@click.option(
+    "--weight",
+    metavar="COLUMN",
+    shell_complete=complete_column,
+    help="Column with the weight of each row; weight 2 counts the row twice.",
+)
 @click.option(
     "--family",
     multiple=True,
     metavar="COLUMN=FAMILY",
+    shell_complete=complete_family,
     show_default="inferred",
     help="Distribution of a column, or of several jointly: age=Gaussian, 'size=Binned(bins=32)', "
     "'a,b=JointGaussian'. Repeatable.",
@@ -268,7 +275,7 @@ def forget(
 Example:
   deciban merge monday.dcb tuesday.dcb --output week.dcb
 """)  # fmt: skip
-@click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False))
+@click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False), shell_complete=complete_models)
 @click.option(
     "--output", "-o", required=True, metavar="FILE", shell_complete=complete_files, help="Model file to write."
 )

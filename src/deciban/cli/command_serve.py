@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from deciban.cli.command_predict import load_costs
-from deciban.cli.options import Number, command, common_options, complete_files
+from deciban.cli.complete import complete_files, complete_models
+from deciban.cli.options import Number, command, common_options
 from deciban.cli.output import echo, echo_json, flush, notify
 from deciban.errors import UsageError, missing_package
 from deciban.serve.settings import ConnectionSettings, LearnSettings, RequestSettings, ServeSettings
@@ -25,7 +26,7 @@ Examples:
   curl -H 'Content-Type: application/json' -d '[{"alcohol": 13.2}]' \\
       http://127.0.0.1:8000/predict
 """)  # fmt: skip
-@click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=complete_files)
+@click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=complete_models)
 @click.option(
     "--host",
     default=ServeSettings.host,
