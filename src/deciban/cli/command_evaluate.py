@@ -23,6 +23,7 @@ from deciban.cli.options import (
     open_labeled,
     open_table,
     parse_tuning,
+    refuse_class_per_row,
     warn_missing_columns,
 )
 from deciban.cli.output import echo, echo_heading, echo_json, format_columns, notify
@@ -82,6 +83,7 @@ Examples:
     help="Leave out each row in turn. Use it if TABLE is a subset of the training rows; for the full training table "
     "this is automatic.",
 )
+@click.option("--force", is_flag=True, help="Cross-validate even if about every row has a class of its own.")
 @COSTS
 @TUNE
 @input_options
@@ -122,7 +124,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
         share = options["hold_out"]
         folds = max(2, round(1 / share)) if share is not None else options["folds"] or DEFAULT_FOLDS
         method = f"hold-out of 1/{folds}" if share is not None else f"{folds}-fold cross-validation"
-        with locate_cost_errors(options["costs"]):
+        with locate_cost_errors(options["costs"]), refuse_class_per_row(scan, options["force"]):
             settings = Settings(tune=parse_tuning(options["tune"])) if fitted is None else fitted.settings
             found = cross_validate(settings, rows, folds, loss, only=1 if share is not None else None)
     elif options["leave_one_out"]:

@@ -27,6 +27,7 @@ from deciban.cli.options import (
     parse_families,
     parse_prior,
     parse_tuning,
+    refuse_class_per_row,
     table_arguments,
     warn_missing_columns,
     warn_new_classes,
@@ -136,7 +137,11 @@ Families for --family:
 @TUNE
 @click.option("--threads", type=click.IntRange(1), metavar="N", show_default="all cores", help="Number of threads.")
 @PUSHDOWN
-@click.option("--force", is_flag=True, help="Overwrite FILE even if it is not a model.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Fit even if about every row has a class of its own, and overwrite FILE even if it is not a model.",
+)
 @input_options
 @common_options
 def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: ReadOptions, **options: Any) -> None:
@@ -168,7 +173,8 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     scan = open_table(table, read, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
     settings = replace(settings, families=parse_families(options["family"], columns))
-    fitted = fit.fit(settings, scan, target, options["weight"], pushdown=options["pushdown"])
+    with refuse_class_per_row(scan, options["force"]):
+        fitted = fit.fit(settings, scan, target, options["weight"], pushdown=options["pushdown"])
     save(output, fitted)
     note_missing_words(scan, target)
     warn_about_model(fitted, again, scan.typed, identifiers=False)

@@ -3,8 +3,9 @@
 import ast
 import csv
 import re
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from fractions import Fraction
@@ -15,7 +16,7 @@ import click
 
 from deciban.cli.complete import complete_column, complete_files, complete_models, complete_tables, complete_type
 from deciban.cli.output import check_output, list_first, notify
-from deciban.errors import Argument, UsageError
+from deciban.errors import Argument, ClassPerRowWarning, DataError, Place, UsageError
 from deciban.sources.addresses import HIDDEN, mask_passwords
 from deciban.util.text_tables import count_noun, format_class, list_some
 
@@ -302,6 +303,20 @@ def open_labeled(fitted: "Fitted", scan: "Source", target: str | None) -> "Label
     rows = open_examples(fitted, scan, name, fitted.origin.weight)
     assert isinstance(rows, LabeledStream), "a scan is a stream"
     return rows
+
+
+@contextmanager
+def refuse_class_per_row(scan: "Source", force: bool) -> Iterator[None]:
+    """Turn the warning about a target with a class per row into an error, unless `force`."""
+    with warnings.catch_warnings():
+        if not force:
+            warnings.simplefilter("error", ClassPerRowWarning)
+        try:
+            yield
+        except ClassPerRowWarning as warning:
+            raise DataError(
+                warning.message, place=Place(scan.name), remedy=("or pass ", Argument("force", True))
+            ) from None
 
 
 def warn_missing_columns(fitted: "Fitted", scan: "Source") -> None:
