@@ -311,12 +311,16 @@ class DecibanWarning(UserWarning):
         self.message = message
 
 
-def warn_user(message: Message) -> None:
+class ClassPerRowWarning(DecibanWarning):
+    """Warning about a target with about one class per row. The command turns it into an error."""
+
+
+def warn_user(message: Message, kind: type[DecibanWarning] = DecibanWarning) -> None:
     """Issue a warning that points to the calling line outside this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
         level, frame = level + 1, frame.f_back
-    warnings.warn(DecibanWarning(message), stacklevel=level)
+    warnings.warn(kind(message), stacklevel=level)
 
 
 class BadCell(Exception):  # noqa: N818 - internal; it becomes a DataError where the column names are known

@@ -84,7 +84,7 @@ def test_completion(shell: str, deciban: Deciban) -> None:
     assert json.loads(deciban("completion", shell, "--json").out)["script"].strip() == script.strip()
     if shell == "bash":
         subprocess.run(["bash", "-n"], input=script.encode(), check=True)
-        asked = {**os.environ, "_DECIBAN_COMPLETE": "bash_complete", "COMP_WORDS": "deciban pre", "COMP_CWORD": "1"}
+        asked = {**os.environ, "_DECIBAN_COMPLETE": "bash_complete", "COMP_WORDS": "deciban\npre", "COMP_CWORD": "1"}
         assert subprocess.run([COMMAND], env=asked, capture_output=True, check=False).stdout == b"plain,predict\n"
 
 

@@ -35,6 +35,22 @@ def test_two_thousand_classes(deciban: Deciban) -> None:
     assert {row["predicted"] for row in found} <= {row["kind"] for row in found}
 
 
+def test_a_target_with_a_class_per_row_is_refused(deciban: Deciban) -> None:
+    rows = [f"{i},{i % 5},{'many' if i % 8 == 0 else f'c{i}'}" for i in range(80)]
+    Path("a.csv").write_text("\n".join(["id,v,kind", *rows]) + "\n")
+    for command, target in ((["fit", "a.csv", "-o", "m.dcb"], "id"), (["evaluate", "a.csv"], "kind")):
+        answer = deciban(*command, "-t", target, "--tune", "none")
+        assert answer.code == 3
+        assert answer.err.startswith("deciban: error: a.csv: the target has ")
+        assert answer.err.endswith("or pass --force\n")
+        assert not Path("m.dcb").exists()
+        answer = deciban(*command, "-t", target, "--tune", "none", "--force")
+        assert (answer.code, "warning: the target has " in answer.err) == (0, True)
+    Path("two.csv").write_text("id,v,kind\n" + "".join(f"{i},{i % 5},c{i // 2}\n" for i in range(80)))
+    answer = deciban("fit", "two.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
+    assert (answer.code, "warning: the target has 40 classes in 80 rows" in answer.err) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from deciban.cli.options import command, common_options, complete_files, parse_number, parse_pair
+from deciban.cli.complete import complete_files
+from deciban.cli.options import command, common_options, parse_number, parse_pair
 from deciban.cli.output import echo, echo_heading, echo_json
 from deciban.util import shutdown
 
@@ -173,7 +174,7 @@ Example:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @common_options
 def completion(shell: str, as_json: bool) -> None:
-    """Print a script that completes commands, options and file names in SHELL."""
+    """Print a script for SHELL that completes commands, options, files, columns and classes."""
     from click.shell_completion import get_completion_class
 
     from deciban.cli import app
@@ -181,9 +182,6 @@ def completion(shell: str, as_json: bool) -> None:
     kind = get_completion_class(shell)
     assert kind is not None, "click knows these shells"
     source = kind(app, {}, "deciban", "_DECIBAN_COMPLETE").source()
-    source = source.replace(
-        "complete -o nosort", "complete -o nosort -o bashdefault -o default"
-    )  # otherwise bash completes no file names
     if as_json:
         echo_json({"shell": shell, "script": source})
     else:

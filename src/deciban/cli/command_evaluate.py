@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deciban.cli.complete import complete_column, complete_sources
 from deciban.cli.fit_notes import RETUNE, describe_tuning, note_missing_words
 from deciban.cli.messages import as_option
 from deciban.cli.options import (
@@ -17,12 +18,12 @@ from deciban.cli.options import (
     ReadOptions,
     command,
     common_options,
-    complete_files,
     input_options,
     load_model,
     open_labeled,
     open_table,
     parse_tuning,
+    refuse_class_per_row,
     warn_missing_columns,
 )
 from deciban.cli.output import echo, echo_heading, echo_json, format_columns, notify
@@ -47,15 +48,21 @@ Examples:
   deciban evaluate wine.dcb new.csv
   deciban evaluate cancer.dcb new.csv --costs costs.csv
 """)  # fmt: skip
-@click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...", shell_complete=complete_files)
+@click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...", shell_complete=complete_sources)
 @click.option(
     "--target",
     "-t",
     metavar="COLUMN",
     show_default="as in the model",
+    shell_complete=complete_column,
     help="Column to predict (the class). Required without a model.",
 )
-@click.option("--weight", metavar="COLUMN", help="Column with the weight of each row (only without a model).")
+@click.option(
+    "--weight",
+    metavar="COLUMN",
+    shell_complete=complete_column,
+    help="Column with the weight of each row (only without a model).",
+)
 @click.option(
     "--folds",
     type=click.IntRange(2),
@@ -76,6 +83,7 @@ Examples:
     help="Leave out each row in turn. Use it if TABLE is a subset of the training rows; for the full training table "
     "this is automatic.",
 )
+@click.option("--force", is_flag=True, help="Cross-validate even if about every row has a class of its own.")
 @COSTS
 @TUNE
 @input_options
@@ -116,7 +124,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
         share = options["hold_out"]
         folds = max(2, round(1 / share)) if share is not None else options["folds"] or DEFAULT_FOLDS
         method = f"hold-out of 1/{folds}" if share is not None else f"{folds}-fold cross-validation"
-        with locate_cost_errors(options["costs"]):
+        with locate_cost_errors(options["costs"]), refuse_class_per_row(scan, options["force"]):
             settings = Settings(tune=parse_tuning(options["tune"])) if fitted is None else fitted.settings
             found = cross_validate(settings, rows, folds, loss, only=1 if share is not None else None)
     elif options["leave_one_out"]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deciban.cli.options import MODEL, command, common_options, complete_files, load_model
+from deciban.cli.complete import complete_files, complete_model_column
+from deciban.cli.options import MODEL, command, common_options, load_model
 from deciban.cli.output import check_output, echo, echo_json
 from deciban.errors import UsageError
 
@@ -93,7 +94,12 @@ Examples:
 )
 @click.option("--explain", is_flag=True, help="With --to sql: add the evidence of each column, in decibans.")
 @click.option(
-    "--keep", multiple=True, metavar="COLUMN", show_default="all", help="With --to sql: column to keep. Repeatable."
+    "--keep",
+    multiple=True,
+    metavar="COLUMN",
+    shell_complete=complete_model_column,
+    show_default="all",
+    help="With --to sql: column to keep. Repeatable.",
 )
 @click.option(
     "--output",

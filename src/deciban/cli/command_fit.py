@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deciban.cli.complete import complete_column, complete_family, complete_files, complete_models
 from deciban.cli.fit_notes import RETUNE, describe_tuning, note_missing_words, warn_about_model
 from deciban.cli.options import (
     MODEL,
@@ -21,7 +22,6 @@ from deciban.cli.options import (
     ReadOptions,
     command,
     common_options,
-    complete_files,
     input_options,
     load_model,
     open_labeled,
@@ -29,6 +29,7 @@ from deciban.cli.options import (
     parse_families,
     parse_prior,
     parse_tuning,
+    refuse_class_per_row,
     table_arguments,
     warn_missing_columns,
     warn_new_classes,
@@ -104,7 +105,8 @@ Families for --family:
 """,
 )
 @TABLE
-@click.option("--target", "-t", required=True, metavar="COLUMN", help="Column to predict (the class).")
+@click.option("--target", "-t", required=True, metavar="COLUMN", shell_complete=complete_column,
+              help="Column to predict (the class).")  # fmt: skip
 @click.option(
     "--output",
     "-o",
@@ -113,11 +115,17 @@ Families for --family:
     shell_complete=complete_files,
     help="Model file to write, e.g. wine.dcb.",
 )
-@click.option("--weight", metavar="COLUMN", help="Column with the weight of each row; weight 2 counts the row twice.")
+@click.option(
+    "--weight",
+    metavar="COLUMN",
+    shell_complete=complete_column,
+    help="Column with the weight of each row; weight 2 counts the row twice.",
+)
 @click.option(
     "--family",
     multiple=True,
     metavar="COLUMN=FAMILY",
+    shell_complete=complete_family,
     show_default="inferred",
     help="Distribution of a column, or of several jointly: age=Gaussian, 'size=Binned(bins=32)', "
     "'a,b=JointGaussian'. Repeatable.",
@@ -139,7 +147,11 @@ Families for --family:
 @click.option("--threads", type=click.IntRange(1), metavar="N", show_default="all cores", help="Number of threads.")
 @MAX_SECONDS
 @PUSHDOWN
-@click.option("--force", is_flag=True, help="Overwrite FILE even if it is not a model.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Fit even if about every row has a class of its own, and overwrite FILE even if it is not a model.",
+)
 @input_options
 @common_options
 def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: ReadOptions, **options: Any) -> None:
@@ -172,7 +184,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     columns = [name for name in scan.names if name not in (target, options["weight"])]
     settings = replace(settings, families=parse_families(options["family"], columns))
     limits = {"pushdown": options["pushdown"], "max_seconds": options["max_seconds"]}
-    with _time_stages() as seconds:
+    with _time_stages() as seconds, refuse_class_per_row(scan, options["force"]):
         fitted = fit.fit(settings, scan, target, options["weight"], **limits)
     save(output, fitted)
     note_missing_words(scan, target)
@@ -293,7 +305,7 @@ def forget(
 Example:
   deciban merge monday.dcb tuesday.dcb --output week.dcb
 """)  # fmt: skip
-@click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False))
+@click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False), shell_complete=complete_models)
 @click.option(
     "--output", "-o", required=True, metavar="FILE", shell_complete=complete_files, help="Model file to write."
 )

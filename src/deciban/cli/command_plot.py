@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deciban.cli.command_predict import count_unknown_cells, find_class, load_costs
+from deciban.cli.complete import complete_class, complete_files, complete_model_column, complete_tables
 from deciban.cli.options import (
     COSTS,
     MODEL,
@@ -14,7 +15,6 @@ from deciban.cli.options import (
     ReadOptions,
     command,
     common_options,
-    complete_files,
     input_options,
     load_model,
     open_table,
@@ -64,17 +64,19 @@ reliability, coverage, cost, dependence, learning.
 decision draws the rows of TABLE as points, if TABLE is given.
 """)  # fmt: skip
 @MODEL
-@click.argument("table", nargs=-1, shell_complete=complete_files)
+@click.argument("table", nargs=-1, shell_complete=complete_tables)
 @click.option("--kind", type=click.Choice(PICTURE_KINDS), required=True, metavar="KIND", help="Kind of plot: "
               f"{', '.join(PICTURE_KINDS)}.")  # fmt: skip
 @click.option(
     "--output", "-o", metavar="FILE", required=True, shell_complete=complete_files, help="A .png, .svg or .pdf file."
 )
 @click.option("--row", type=click.IntRange(1), metavar="N", show_default="1", help="Row to plot, counted from 1.")
-@click.option("--column", multiple=True, metavar="COLUMN", help="Column to plot. Repeat it for a second column "
+@click.option("--column", multiple=True, metavar="COLUMN", shell_complete=complete_model_column,
+              help="Column to plot. Repeat it for a second column "
               "(pair, decision) or for several (nomogram).")  # fmt: skip
-@click.option("--class", "label", metavar="CLASS", help="Class to explain.")
-@click.option("--against", metavar="CLASS", show_default="the most probable other class; in a nomogram all others",
+@click.option("--class", "label", metavar="CLASS", shell_complete=complete_class, help="Class to explain.")
+@click.option("--against", metavar="CLASS", shell_complete=complete_class,
+              show_default="the most probable other class; in a nomogram all others",
               help="Class to compare with.")  # fmt: skip
 @TARGET
 @COSTS

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deciban.cli.complete import complete_class, complete_columns, complete_files, complete_model_column
 from deciban.cli.options import (
     COSTS,
     MODEL,
@@ -18,7 +19,6 @@ from deciban.cli.options import (
     ReadOptions,
     command,
     common_options,
-    complete_files,
     except_informative,
     input_options,
     load_model,
@@ -50,6 +50,7 @@ TABLE_OUTPUT = click.option(
 KEEP = click.option(
     "--keep",
     metavar="COLUMNS",
+    shell_complete=complete_columns,
     show_default="all",
     help="Input columns to copy to the output, e.g. 'id,name'; '' for none.",
 )
@@ -372,8 +373,17 @@ Examples:
   deciban top-words mail.dcb --class spam --count 50
 """)  # fmt: skip
 @MODEL
-@click.option("--class", "label", metavar="CLASS", show_default="all classes", help="Show only this class.")
-@click.option("--column", metavar="COLUMN", help="Text column, if there are several.")
+@click.option(
+    "--class",
+    "label",
+    metavar="CLASS",
+    shell_complete=complete_class,
+    show_default="all classes",
+    help="Show only this class.",
+)
+@click.option(
+    "--column", metavar="COLUMN", shell_complete=complete_model_column, help="Text column, if there are several."
+)
 @click.option("--count", "-n", type=click.IntRange(1), default=10, metavar="N", help="Number of words per class.")
 @common_options
 def top_words(model: str, label: str | None, column: str | None, count: int, as_json: bool) -> None:
@@ -416,7 +426,9 @@ Examples:
 @MODEL
 @click.option("--rows", type=click.IntRange(0), default=10, metavar="N", help="Number of rows to generate.")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed, for reproducible rows.")
-@click.option("--class", "label", metavar="CLASS", help="Generate rows of this class only.")
+@click.option(
+    "--class", "label", metavar="CLASS", shell_complete=complete_class, help="Generate rows of this class only."
+)
 @click.option("--length", type=click.IntRange(0), metavar="N", help="Number of words in each text cell.")
 @click.option(
     "--output",

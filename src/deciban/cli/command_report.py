@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from deciban.cli.command_predict import load_costs, locate_cost_errors
+from deciban.cli.complete import complete_files, complete_models, complete_tables
 from deciban.cli.options import (
     COSTS,
     MODEL,
@@ -14,7 +15,6 @@ from deciban.cli.options import (
     ReadOptions,
     command,
     common_options,
-    complete_files,
     input_options,
     load_model,
     open_labeled,
@@ -32,7 +32,7 @@ Examples:
   deciban report wine.dcb --json
 """)  # fmt: skip
 @MODEL
-@click.argument("table", nargs=-1, shell_complete=complete_files)
+@click.argument("table", nargs=-1, shell_complete=complete_tables)
 @TARGET
 @COSTS
 @click.option("--title", metavar="TEXT", help="Title of the page.")
@@ -88,7 +88,7 @@ Examples:
   deciban playground --output page.html
   deciban playground wine.dcb --output wine.html
 """)  # fmt: skip
-@click.argument("model", required=False, type=click.Path(dir_okay=False))
+@click.argument("model", required=False, type=click.Path(dir_okay=False), shell_complete=complete_models)
 @click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option(
     "--output", "-o", metavar="FILE", required=True, shell_complete=complete_files, help="HTML file to write."

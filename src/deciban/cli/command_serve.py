@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from deciban.cli.command_predict import load_costs
+from deciban.cli.complete import complete_files, complete_models
 from deciban.cli.options import (
     MODEL,
     Number,
     ReadOptions,
     command,
     common_options,
-    complete_files,
     input_options,
     load_model,
     open_table,
@@ -39,7 +39,7 @@ Examples:
   curl -H 'Content-Type: application/json' -d '[{"alcohol": 13.2}]' \\
       http://127.0.0.1:8000/predict
 """)  # fmt: skip
-@click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=complete_files)
+@click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=complete_models)
 @click.option(
     "--host",
     default=ServeSettings.host,

@@ -3,8 +3,9 @@
 import ast
 import csv
 import re
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from fractions import Fraction
@@ -12,10 +13,10 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
-from click.shell_completion import CompletionItem
 
+from deciban.cli.complete import complete_column, complete_files, complete_models, complete_tables, complete_type
 from deciban.cli.output import check_output, list_first, notify
-from deciban.errors import Argument, UsageError
+from deciban.errors import Argument, ClassPerRowWarning, DataError, Place, UsageError
 from deciban.sources.addresses import HIDDEN, mask_passwords
 from deciban.util.text_tables import count_noun, format_class, list_some
 
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
 
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-
-def complete_files(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Let the shell complete the name of a file or folder."""
-    return [CompletionItem(incomplete, type="file")]
 
 
 @dataclass(frozen=True)
@@ -110,8 +106,9 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse arguments, after a check for long options with one dash."""
-        refuse_single_dashes(self, ctx, args)
-        return super().parse_args(ctx, args)
+        awaits_value = refuse_single_dashes(self, ctx, args)
+        # to complete the value of the last option, parse what is before it
+        return super().parse_args(ctx, args[:-1] if ctx.resilient_parsing and awaits_value else args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the arguments and options into the formatter."""
@@ -135,21 +132,25 @@ class Command(click.Command):
                     formatter.write_dl(records, col_max=28)
 
 
-def refuse_single_dashes(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:
-    """Raise a usage error for a long option with one dash: `-target` would mean `-t arget`."""
+def refuse_single_dashes(command: click.Command, context: click.Context, arguments: Sequence[str]) -> bool:
+    """Raise a usage error for a long option with one dash: `-target` would mean `-t arget`.
+
+    Returns True if the last argument is an option without its value.
+    """
     options = [option for option in command.get_params(context) if isinstance(option, click.Option)]
     spellings = {name: option for option in options for name in option.opts}
     value_follows = False
     for argument in arguments:
         if argument == "--":
-            return
+            return False
         given = argument.partition("=")[0]
         if not value_follows and not argument.startswith("--") and f"-{given}" in spellings and len(given) > 2:
             if not context.resilient_parsing:
                 raise click.UsageError(f"unknown option {given}; did you mean -{given}?", context)
-            return
+            return False
         option = None if value_follows else spellings.get(argument)
         value_follows = option is not None and not option.is_flag and not option.count
+    return value_follows
 
 
 def _tidy(text: str) -> str:
@@ -170,9 +171,14 @@ def _tidy(text: str) -> str:
 
 command = partial(click.command, cls=Command)
 
-TABLE = click.argument("table", nargs=-1, required=True, shell_complete=complete_files)
+TABLE = click.argument("table", nargs=-1, required=True, shell_complete=complete_tables)
 TARGET = click.option(
-    "--target", "-t", metavar="COLUMN", show_default="as in the model", help="Column to predict (the class)."
+    "--target",
+    "-t",
+    metavar="COLUMN",
+    show_default="as in the model",
+    shell_complete=complete_column,
+    help="Column to predict (the class).",
 )
 TUNE = click.option(
     "--tune",
@@ -187,7 +193,7 @@ COSTS = click.option(
     shell_complete=complete_files,
     help="CSV file with the cost of each decision (row) for each true class (column).",
 )
-MODEL = click.argument("model", type=click.Path(dir_okay=False))
+MODEL = click.argument("model", type=click.Path(dir_okay=False), shell_complete=complete_models)
 
 
 # `deciban.cli.run` looks for it among the arguments, so that it can be before or after the name of the command.
@@ -213,9 +219,10 @@ def input_options(command: Decorated) -> Decorated:
             click.option("--query", metavar="SQL", help="For a database: read the rows of this query."),
             click.option("--table", "database_table", metavar="NAME", help="For a database: read this table, e.g. "
                          "sales.customers."),
-            click.option("--type", "types", multiple=True, metavar="COLUMN=TYPE", help="Read a column as text, number, "
-                         "bool, date or time. Repeatable."),
-            click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave out a column. Repeatable."),
+            click.option("--type", "types", multiple=True, metavar="COLUMN=TYPE", shell_complete=complete_type,
+                         help="Read a column as text, number, bool, date or time. Repeatable."),
+            click.option("--ignore", multiple=True, metavar="COLUMN", shell_complete=complete_column,
+                         help="Leave out a column. Repeatable."),
             click.option("--missing", multiple=True, metavar="TEXT", help="CSV value to treat as missing, e.g. '?'. "
                          "Repeatable."),
             click.option("--encoding", metavar="NAME", show_default="UTF-8", help="Encoding of CSV files and "
@@ -300,6 +307,20 @@ def open_labeled(fitted: "Fitted", scan: "Source", target: str | None) -> "Label
     rows = open_examples(fitted, scan, name, fitted.origin.weight)
     assert isinstance(rows, LabeledStream), "a scan is a stream"
     return rows
+
+
+@contextmanager
+def refuse_class_per_row(scan: "Source", force: bool) -> Iterator[None]:
+    """Turn the warning about a target with a class per row into an error, unless `force`."""
+    with warnings.catch_warnings():
+        if not force:
+            warnings.simplefilter("error", ClassPerRowWarning)
+        try:
+            yield
+        except ClassPerRowWarning as warning:
+            raise DataError(
+                warning.message, place=Place(scan.name), remedy=("or pass ", Argument("force", True))
+            ) from None
 
 
 def warn_missing_columns(fitted: "Fitted", scan: "Source") -> None:

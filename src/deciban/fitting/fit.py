@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.errors import Argument, DataError, UsageError, warn_user
+from deciban.errors import Argument, ClassPerRowWarning, DataError, DecibanWarning, UsageError, warn_user
 from deciban.fitting.sql_counts.pushdown import count_in_engine
 from deciban.fitting.tune.boosting import bound_evidence, learn_corrections, limit_correction_rows, may_correct
 from deciban.fitting.tune.hyperparameters import CORRECTIONS
@@ -31,7 +31,14 @@ from deciban.sources.source import Work
 from deciban.sources.streams import Examples, LabeledStream, open_labeled
 from deciban.store.model_file import content, from_content
 from deciban.tables.examples import LabeledTable
-from deciban.tables.labels import LabelArray, check_class_count, check_spellings, check_truncation, encode_labels
+from deciban.tables.labels import (
+    LabelArray,
+    check_class_count,
+    check_spellings,
+    check_truncation,
+    encode_labels,
+    has_class_per_row,
+)
 from deciban.tables.table import Frame, Table
 from deciban.util.budget import NO_LIMIT, Budget
 from deciban.util.progress import one_call, progress
@@ -244,7 +251,7 @@ def plan_examples(
         None if copies is None else np.sort(np.unique(copies.units, return_index=True)[1]),
     ).with_notes(notes)
     if not partial and (warning := check_class_count(sample.labels)):
-        warn_user(warning)
+        warn_user(warning, ClassPerRowWarning if has_class_per_row(sample.labels) else DecibanWarning)
     for name in schema.columns_like("identifier"):
         warn_user((f"column {name!r} looks like an identifier; use ", Argument("ignore", name), " to leave it out"))
     draft = None

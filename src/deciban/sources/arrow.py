@@ -16,7 +16,7 @@ from deciban.errors import Argument, BadCell, DataError, Place, UsageError
 from deciban.sources.duckdb import DuckDbSource, column_types, files_of, rows_of_relation, select_from, select_typed
 from deciban.sources.source import ColumnType, Source, SqlRows, Types, duplicate_column_error, in_measured_pieces
 from deciban.tables.cells import ARROW, CellFormat, as_whole, is_text, kind_of, plain_type
-from deciban.tables.table import find_duplicate
+from deciban.util.text_tables import find_duplicate
 
 # Arrow types for conversions of columns that are not text.
 AS_ARROW = {**ARROW, "VARCHAR": pa.string(), "TIME": pa.time64("us")}

@@ -31,10 +31,9 @@ from deciban.sources.source import (
     in_pieces,
     rows_of_piece,
 )
-from deciban.tables.table import find_duplicate
 from deciban.util import shutdown
 from deciban.util.arrays import CORES
-from deciban.util.text_tables import count_noun
+from deciban.util.text_tables import count_noun, find_duplicate
 
 if TYPE_CHECKING:
     import duckdb

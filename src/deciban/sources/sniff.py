@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-import pyarrow as pa
-
 from deciban.errors import Argument, DataError, Place, UsageError
-from deciban.tables.table import find_duplicate
+from deciban.util.text_tables import find_duplicate
 
 # Bytes examined at the start of a file; the header must end before.
 SNIFF_BYTES = 1 << 20
@@ -108,6 +106,8 @@ def sniff(
         )
     compression = compression_of(start)
     if compression is not None:
+        import pyarrow as pa  # only here, because completion by the shell must be fast
+
         try:
             with pa.input_stream(str(path), compression=compression) as stream:
                 start = stream.read(SNIFF_BYTES)

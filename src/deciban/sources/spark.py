@@ -18,8 +18,9 @@ from deciban.errors import Argument, DataError, DecibanError, Place, UsageError
 from deciban.sources.dialects import SPARK
 from deciban.sources.source import Source, SqlRows, Work, duplicate_column_error
 from deciban.tables.row_sampling import LONG_ROWS, rows_that_fit
-from deciban.tables.table import find_duplicate, map_columns
+from deciban.tables.table import map_columns
 from deciban.util.progress import Advance
+from deciban.util.text_tables import find_duplicate
 
 # Result of a task: partition number, and the result or the error.
 ANSWER = pa.schema([("part", pa.int32()), ("content", pa.binary()), ("error", pa.binary())])

@@ -196,6 +196,16 @@ def read_from(file: BinaryIO, size: int, path: Any) -> Content:
     return Content(header, memoryview(content), digest.hexdigest(), size)
 
 
+def read_header(path: str | os.PathLike[str]) -> Any:
+    """Return only the header of a model file; the rest of the file is not read and not checked."""
+    with open_model_file(path) as file:
+        start = file.read(16)
+        length = int.from_bytes(start[8:], "little")
+        if not start.startswith(MAGIC) or length > MAX_HEADER_BYTES:
+            raise _damage_error(path, "it has no header")
+        return _parse_header(_text(path, file, length))
+
+
 def sha256_of(path: str | os.PathLike[str]) -> str:
     """Return the SHA-256 of a file without reading it into memory."""
     with open_model_file(path) as file:

@@ -11,8 +11,9 @@ import scipy
 
 from deciban.errors import DataError, Place, UsageError
 from deciban.tables.cells import is_text, plain_type
-from deciban.tables.table import NO_COLUMN, Frame, Matrix, SparseMatrix, Table, find_duplicate
+from deciban.tables.table import NO_COLUMN, Frame, Matrix, SparseMatrix, Table
 from deciban.util.sparse import SparseRows
+from deciban.util.text_tables import find_duplicate
 
 # Lone surrogates, which cannot be encoded in UTF-8.
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")

@@ -25,6 +25,9 @@ MANY_CLASSES = 20
 # ... with fewer rows per class than this on average.
 ROWS_OF_A_CLASS = 3
 
+# A target with fewer rows per class than this on average has about one class per row.
+ROWS_OF_A_CLASS_PER_ROW = 1.25
+
 # Groups of spellings shown in a warning.
 SHOWN = 3
 
@@ -269,14 +272,25 @@ def check_class_count(labels: Labels) -> str:
     """Return a warning if the labels look like numbers or identifiers instead of classes; else an empty text."""
     if labels.classes.size < MANY_CLASSES:
         return ""
-    rows_of = np.bincount(labels.codes[labels.codes >= 0])
-    rows, classes = int(rows_of.sum()), int(np.count_nonzero(rows_of))
+    rows, classes = _count_rows_and_classes(labels)
     if classes < MANY_CLASSES or rows >= ROWS_OF_A_CLASS * classes:
         return ""
     shown = f"the target has {count_noun(classes, 'class')} in {count_noun(rows, 'row')}"
     if labels.classes.dtype.kind in "iuf" and classes < rows:
         return f"{shown}: it looks like a quantity to predict; convert it to a few classes first, such as low and high"
     return f"{shown}: it looks like an identifier; name the column with the classes"
+
+
+def has_class_per_row(labels: Labels) -> bool:
+    """Return True if about every row has a class of its own."""
+    rows, classes = _count_rows_and_classes(labels)
+    return rows < ROWS_OF_A_CLASS_PER_ROW * classes
+
+
+def _count_rows_and_classes(labels: Labels) -> tuple[int, int]:
+    """Return the number of rows with a label, and of classes that occur."""
+    rows_of = np.bincount(labels.codes[labels.codes >= 0])
+    return int(rows_of.sum()), int(np.count_nonzero(rows_of))
 
 
 def check_spellings(classes: Iterable[Any]) -> str:

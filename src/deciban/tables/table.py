@@ -4,10 +4,10 @@
 where these would be slow or raise.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,6 @@ from deciban.tables.row_sampling import RowHashes, content_hashes, matrix_hashes
 from deciban.util.arrays import Flags, Floats, Integers, Numbers, kernel_view
 from deciban.util.sparse import SparseRows
 from deciban.util.text_tables import format_class
-
-Name = TypeVar("Name", bound=Hashable)
 
 # Name of a placeholder column of missing cells for rows without columns: Arrow and DuckDB need one.
 NO_COLUMN = " "
@@ -349,16 +347,6 @@ def decode_cells(array: pa.Array) -> list[str | None]:
     """Return cells of text as Python strings. Invalid UTF-8, which Arrow accepts, is replaced."""
     cells = array.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
     return [None if cell is None else cell.decode(errors="replace") for cell in cells]
-
-
-def find_duplicate(names: Iterable[Name]) -> Name | None:
-    """Return the first name that occurs more than once, or None."""
-    seen = set[Name]()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
 
 
 def _take_columns(array: npt.NDArray[Any], columns: Sequence[int]) -> npt.NDArray[Any]:

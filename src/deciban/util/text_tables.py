@@ -2,9 +2,11 @@
 
 import math
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
+
+Name = TypeVar("Name", bound=Hashable)
 
 # Decibans per nat: a deciban is ten times the common logarithm of odds.
 DECIBANS = 10.0 / math.log(10.0)
@@ -166,6 +168,16 @@ def format_number(value: float) -> str:
     ('1242486', '0.3', '-12.5', '1e+300')
     """
     return f"{value:.0f}" if value == round(value, 0) and abs(value) < 1e15 else f"{value:.12g}"
+
+
+def find_duplicate(names: Iterable[Name]) -> Name | None:
+    """Return the first name that occurs more than once, or None."""
+    seen = set[Name]()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def list_some(names: Collection[str], max_names: int = 12) -> str:

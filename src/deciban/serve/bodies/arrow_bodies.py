@@ -15,7 +15,7 @@ from deciban.serve.bodies.checks import check_column_count, check_row_count
 from deciban.serve.problems import Problem, cell_place
 from deciban.serve.settings import RequestSettings
 from deciban.tables.cells import is_numeric, is_text
-from deciban.tables.table import find_duplicate
+from deciban.util.text_tables import find_duplicate
 
 # Unix time of the start of year 1, the first that Python's datetime represents.
 FIRST_SECOND = -62_135_596_800

@@ -12,7 +12,7 @@ from deciban.serve.problems import Problem, cell_place
 from deciban.serve.settings import RequestSettings
 from deciban.tables.cells import kind_of
 from deciban.tables.labels import MAX_REPETITIONS
-from deciban.tables.table import find_duplicate
+from deciban.util.text_tables import find_duplicate
 
 # Row in JSON: cells by column name or, if columns have no names, in order.
 Record = Mapping[str, Any] | Sequence[Any]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from deciban.serve.problems import Problem
-from deciban.tables.table import find_duplicate
+from deciban.util.text_tables import find_duplicate
 
 # Position in error messages of msgspec: a byte, or a path.
 AT_BYTE = re.compile(r" \(byte (\d+)\)$")
