@@ -193,7 +193,7 @@ def test_names_in_tables_are_not_broken_letter_by_letter(tmp_path: Path) -> None
     """On the screen of a phone, where a table is wider than it."""
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
-    table = pd.DataFrame({name: rng.exponential(1.0 + y) for name in ("dependents", "expenditure")})
+    table = pd.DataFrame({name: rng.exponential(1.0 + y) for name in ("dependents_of_the_applicant", "expenditure")})
     families = {name: Gaussian(variance=Pooled()) for name in table}
     BayesClassifier(families, tune=None).fit(table, np.where(y, "yes", "no")).report(tmp_path / "report.html")
     with opened(tmp_path / "report.html", width=390) as it:
