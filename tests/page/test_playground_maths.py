@@ -10,6 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from deciban import BayesClassifier, JointGaussian, bayes, bayes_error
 from deciban.datasets import weather
+from deciban.util.text_tables import format_probability
 from tests.page.node import called
 from tests.support.node import needs_node
 
@@ -275,6 +276,13 @@ def test_the_field_of_people_adds_up() -> None:
     (belief,) = called("maths_belief.js", ("testsInARow", 0.05, 0.9, 0.08, [True]))
     (field,) = called("maths_belief.js", ("peopleInField", belief[0], 1000))
     assert field == [[45, 5], [76, 874]]
+
+
+def test_pages_format_probabilities_as_python_does() -> None:
+    rng = np.random.default_rng(5)
+    chances = [0.0, 1.0, 0.5, 1e-4, 1.0 - 1e-4, 0.01, 0.99, *rng.random(200), *10.0 ** -rng.uniform(1, 6, 100)]
+    found = called("../web/dom.js", *(("percent", chance) for chance in chances))
+    assert found == [format_probability(chance) for chance in chances]
 
 
 def test_differences_of_terms_add_up_if_only_one_sum_has_a_term() -> None:

@@ -270,3 +270,16 @@ def test_the_axis_of_an_area_does_not_start_below_zero() -> None:
     shown = DecisionDisplay.from_estimator(clf, X=X[["worst area"]], y=y)
     assert shown.x[0] < 0.0
     assert shown.ax_.get_xlim()[0] == 0.0
+
+
+def test_areas_of_different_mistakes_look_different_and_right_decisions_are_not_shaded() -> None:
+    rng = np.random.default_rng(1)
+    y = np.repeat(["no", "yes"], 500)
+    clf = BayesClassifier(Gaussian(), tune=None).fit(rng.normal(2.0 * (y == "yes"), 1.0)[:, None], y)
+    costs = {"refuse": {"no": 0, "yes": 3}, "ask": {"no": 1, "yes": 1}, "grant": {"no": 5, "yes": 0}}
+    shown = DecisionDisplay.from_estimator(clf, 0, loss=costs)
+    found = [one for one in shown.ax_.collections if str(one.get_label()).count(" decided as ")]
+    labels = {str(one.get_label()).partition(":")[0] for one in found}
+    assert labels == {"no decided as ask", "no decided as grant", "yes decided as refuse", "yes decided as ask"}
+    looks = {(tuple(one.get_facecolor()[0].round(3)), one.get_hatch()) for one in found}
+    assert len(looks) == len(found)

@@ -1,9 +1,10 @@
 """Rulers: values stand where they are worth what the model says, and their sum is the posterior."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from deciban import BayesClassifier, Binned, Gaussian, UsageError
+from deciban import BayesClassifier, Binned, Gaussian, LogNormal, UsageError
 from deciban.datasets import weather
 from deciban.plot import NomogramDisplay
 from deciban.plot.nomogram import MARKED_CHANCES, list_marks
@@ -77,6 +78,32 @@ def test_marks_of_what_falls_and_rises_are_on_both_sides() -> None:
     marks = list_marks(shown.columns[0], shown.evidence[0])
     assert {mark.rises for mark in marks if float(mark.name) < -1} == {False}
     assert {mark.rises for mark in marks if float(mark.name) > 1} == {True}
+
+
+def test_values_next_to_each_other_are_named_and_all_ticks_of_numbers_have_a_name() -> None:
+    rng = np.random.default_rng(3)
+    y = np.arange(2_000) % 2
+    table = pd.DataFrame({
+        "amount": np.exp(rng.normal(-5.0 + 4.0 * y, 1.0)),  # most of its values are far below its largest one
+        "owner": np.where(rng.random(2_000) < 0.5 + 0.02 * y, "yes", "no"),
+    })  # fmt: skip
+    clf = BayesClassifier({"amount": LogNormal()}, tune=None).fit(table, y)
+    shown = NomogramDisplay.from_estimator(clf)
+    assert [values.name for values in shown.columns] == ["amount", "owner"]
+    texts = {text.get_text(): text.get_position() for text in shown.ax_.texts}
+    assert {"yes", "no"} <= set(texts)
+    row_of = {name: round(at[1]) for name, at in texts.items()}
+    numbers = [name for name, row in row_of.items() if row == 0]
+    assert min(map(float, numbers)) < 0.01
+    places = np.sort([texts[name][0] for name in numbers])
+    low, high = np.clip([shown.evidence[0].min(), shown.evidence[0].max()], *shown._find_reach())
+    assert np.diff([low, *places, high]).max() < 0.2 * (high - low)
+    ends = [line.get_ydata() for line in shown.ax_.lines if len(line.get_ydata()) == 2]
+    ticks = [1 for start, end in ends if start == 0 != end]
+    assert len(ticks) == len(numbers)
+    for name in numbers:
+        odds = clf.predict_log_proba(pd.DataFrame({"amount": [float(name)], "owner": [None]}))[0]
+        assert texts[name][0] == pytest.approx(10.0 / np.log(10.0) * (odds[1] - odds[0]), abs=0.1)
 
 
 def test_bad_questions_are_refused(days: BayesClassifier) -> None:

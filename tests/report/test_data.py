@@ -216,6 +216,20 @@ def test_very_many_columns_are_not_all_shown() -> None:
     assert "1,500 less important columns not shown." in found.html
 
 
+def test_the_importance_of_columns_is_the_first_picture() -> None:
+    clf, new = mixed_model(), mixed_table(200, seed=5)
+    found = clf.report(X=new)
+    section = found.html.partition('<section id="columns"')[2]
+    figure = section[section.index("<figure>") : section.index("</figure>")]
+    assert section.index("<figure>") < section.index("<article")
+    importance = clf.importance(new.drop(columns="buys"))
+    ranked = [f"{importance.columns[k]} {importance.decibans[k]:.1f}" for k in importance.order]
+    assert f"Mean absolute evidence of each column, in decibans: {', '.join(ranked)}" in figure
+    widths = [float(width) for width in re.findall(r'<rect [^>]*width="([^"]+)"', figure)]
+    assert len(widths) == len(ranked)
+    np.testing.assert_allclose(widths, 166.0 * np.sort(importance.decibans)[::-1] / importance.decibans.max(), atol=0.6)
+
+
 def test_few_rows_and_a_model_that_is_no_better_than_the_baseline_are_told() -> None:
     page = textbook().fit(weather(), "play").report().html
     assert "Classes with few rows: no (5 rows), yes (9 rows). Remedy: more rows" in page

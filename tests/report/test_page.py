@@ -177,11 +177,23 @@ def test_what_is_impossible_is_drawn_as_infinite(tmp_path: Path) -> None:
         it.check_quiet()
 
 
+# Words in the first column of a table that are broken.
+WORDS_ON_TWO_LINES = """[...document.querySelectorAll("tbody th")].flatMap((cell) => {
+  const text = cell.firstChild;
+  return [...text.data.matchAll(/[^ ]+/g)].filter((word) => {
+    const range = document.createRange();
+    range.setStart(text, word.index);
+    range.setEnd(text, word.index + word[0].length);
+    return range.getClientRects().length > 1;
+  }).map(([word]) => word);
+})"""
+
+
 def test_names_in_tables_are_not_broken_letter_by_letter(tmp_path: Path) -> None:
     """On the screen of a phone, where a table is wider than it."""
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
-    table = pd.DataFrame({name: rng.exponential(1.0 + y) for name in ("dependents", "expenditure")})
+    table = pd.DataFrame({name: rng.exponential(1.0 + y) for name in ("dependents_of_the_applicant", "expenditure")})
     families = {name: Gaussian(variance=Pooled()) for name in table}
     BayesClassifier(families, tune=None).fit(table, np.where(y, "yes", "no")).report(tmp_path / "report.html")
     with opened(tmp_path / "report.html", width=390) as it:
@@ -189,4 +201,6 @@ def test_names_in_tables_are_not_broken_letter_by_letter(tmp_path: Path) -> None
         assert len(found) == 4
         for cell in found:
             assert cell.bounding_box()["height"] < 60.0, "at most two lines"
+        words = it.page.evaluate(WORDS_ON_TWO_LINES)
+        assert words == []
         assert it.page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -19,7 +19,7 @@ from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
-from deciban.util.text_tables import DECIBANS, evidence_column, format_number, integer_if_whole, shorten, text_width
+from deciban.util.text_tables import DECIBANS, evidence_column, format_digits, integer_if_whole, shorten, text_width
 
 # Longer cells are truncated in text output.
 MAX_CELL_LENGTH = 40
@@ -51,11 +51,11 @@ def plain_cell(value: Any) -> Any:
 
 
 def format_cell(value: Any) -> str:
-    """Return a cell as text."""
+    """Return a cell as text; numbers have six digits."""
     if value is None:
         return "missing"
     if isinstance(value, float):
-        return format_number(value)
+        return format_digits(value)
     return shorten(str(value).replace("\n", "\\n"), MAX_CELL_LENGTH)
 
 

@@ -1,6 +1,6 @@
 // The tab "Try it": entered values update the posterior, the evidence, the shares of the columns and the decision.
 
-import { digits, element } from "../web/dom.js";
+import { element, percent } from "../web/dom.js";
 import { rolledUp, waterfall } from "../web/evidence.js";
 import { rowForm, valuesIn } from "../web/form.js";
 import { bestFirst, posteriorBars } from "../web/posterior.js";
@@ -134,7 +134,7 @@ export function mountTryIt(root, form, source, changed) {
   function draw({ answer, before, texts }) {
     const [best, other] = bestFirst(answer.posterior);
     const [name, chance] = [form.classes[best], answer.posterior[best]];
-    at.result.replaceChildren(element("strong", {}, name), ` with probability ${digits(chance)}`);
+    at.result.replaceChildren(element("strong", {}, name), ` with probability ${percent(chance)}`);
     if (answer.impossible) at.result.append("; this row has probability 0 in every class, so the prior is shown");
     showPosterior(answer.posterior, before && before.posterior);
     at.comparison.hidden = before === null;

@@ -1,6 +1,7 @@
 """Decision regions: `DecisionDisplay` along one column, `DecisionMapDisplay` over two columns."""
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -40,6 +41,8 @@ from deciban.web.palette import CLASS_COLORS
 MIN_SEEN = 2e-3
 # Up to this number of classes, each error area and boundary is listed in the legend.
 MAX_LISTED = 3
+# Opacity of the error areas of a class, one for each wrong decision.
+OPACITIES = (0.35, 0.7, 0.15)
 # Error areas below this probability are too small to see and are not listed.
 MIN_AREA_LISTED = 5e-5
 # Height of the strip of region labels, as a fraction of the axes.
@@ -297,15 +300,20 @@ class DecisionDisplay(Display):
             ax.plot(self.x, self.joint[:, c], color=style.color, linestyle=style.line, linewidth=1.6, label=label)
 
     def _draw_errors(self, ax: Axes) -> None:
-        """Shade the part of each class where something else is decided."""
+        """Shade the part of each class where a decision is made that costs more than the best one for this class."""
         styles = get_class_styles(self._classes)
         names = [format_name(label) for label in self._classes]
         decisions = list(self.loss.decisions or ())
         listed = len(names) <= MAX_LISTED
+        matrix = self.loss.matrix
         for c, style in enumerate(styles):
-            for d, decision in enumerate(decisions):
-                if decision == self._classes[c] or not self.areas[d, c] > 0.0:
-                    continue
+            wrong = [
+                d
+                for d, decision in enumerate(decisions)
+                if decision != self._classes[c] and matrix[d, c] > matrix[:, c].min() and self.areas[d, c] > 0.0
+            ]
+            for opacity, d in zip(cycle(OPACITIES), wrong, strict=False):
+                decision = decisions[d]
                 label: str | None = (
                     f"{names[c]} decided as {format_name(decision)}: {_format_percent(self.areas[d, c])}"
                 )
@@ -316,7 +324,7 @@ class DecisionDisplay(Display):
                     hatched = listed and c % 2 == 1
                     hatch = {"hatch": style.hatch, "edgecolor": style.color} if hatched else {"edgecolor": "none"}
                     ax.fill_between(self.x[inside], self.joint[inside, c], facecolor=style.color, label=label,
-                                    alpha=0.35 if listed else 0.12, linewidth=0.0, **hatch)  # fmt: skip
+                                    alpha=opacity if listed else 0.12, linewidth=0.0, **hatch)  # fmt: skip
                     label = None
 
     def _draw_boundaries(self, ax: Axes, low: float, high: float) -> None:

@@ -25,7 +25,7 @@ from deciban.plot.display import (
 from deciban.scoring.predict import align_rows
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_digits, format_probability, shorten
+from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_probability, shorten
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
 # Columns with a bar of their own; the others share one.
@@ -282,9 +282,7 @@ class EvidenceDisplay(Display):
 
 def _format_cell(value: Any) -> str:
     """Format a cell for the label of a bar."""
-    if isinstance(value, bool):
-        return format_class(value)
-    return format_digits(value) if isinstance(value, float) else format_cell(value)
+    return format_class(value) if isinstance(value, bool) else format_cell(value)
 
 
 def _choose_color(step: float) -> str:

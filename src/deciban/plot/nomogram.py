@@ -54,11 +54,16 @@ RULER_HEIGHT = 0.42
 
 
 class Mark(NamedTuple):
-    """Mark on a ruler: the value, its decibans, and True if the decibans rise with the values here."""
+    """Mark on a ruler: the value and its decibans.
+
+    rises: True if the decibans rise with the values here, False if they fall, None if that is not shown. optional: the
+    mark is drawn only if its name has room.
+    """
 
     name: str
     decibans: float
-    rises: bool
+    rises: bool | None
+    optional: bool = False
 
 
 class NomogramDisplay(Display):
@@ -66,8 +71,8 @@ class NomogramDisplay(Display):
 
     Each value of a column is placed at its evidence for a class, in decibans, read on the scale above. A value that
     rules a class out is marked ∞ beyond the scale, and its column comes first. Add up the decibans of a row, 0 for
-    missing values, and read the probability on the last ruler. If the evidence of a number first falls and then rises,
-    the marks of the falling part are below the line.
+    missing values, and read the probability on the last ruler. If the evidence of a number partly falls and partly
+    rises, the marks of the falling parts are below the line.
 
     The evidence of a column is its evidence with all others missing. The total is exact for two classes (or one class
     against another) and columns that the model adds up. For one class against several others, and for columns in joint
@@ -296,24 +301,31 @@ def list_marks(values: ColumnValues, decibans: Floats) -> list[Mark]:
     """Return the marks of a ruler: all categories, or round numbers."""
     finite = np.clip(decibans, -BEYOND_SCALE, BEYOND_SCALE)
     slope = np.gradient(finite) if decibans.size > 1 else np.ones(decibans.size)
+    one_way = values.numbers is None or bool((slope >= 0.0).all() or (slope <= 0.0).all())
+
+    def mark(name: str, at: float, rising: float, optional: bool = False) -> Mark:
+        return Mark(escape_text(name, MAX_MARK_WIDTH), float(at), None if one_way else rising >= 0.0, optional)
+
     if values.kind == "categories" or values.numbers is None:
-        ordered = values.numbers is not None
-        return [
-            Mark(escape_text(name, MAX_MARK_WIDTH), float(decibans[k]), not ordered or bool(slope[k] >= 0.0))
-            for k, name in enumerate(values.names)
-        ]
+        return [mark(name, decibans[k], slope[k]) for k, name in enumerate(values.names)]
     from matplotlib.ticker import MaxNLocator
 
     numbers = values.numbers
     if values.dates:
         chosen = np.linspace(0, numbers.size - 1, MARKS_PER_RULER).astype(np.int64)
-        return [Mark(values.names[k][:10], float(decibans[k]), bool(slope[k] >= 0.0)) for k in chosen]
-    round_ones = MaxNLocator(MARKS_PER_RULER).tick_values(numbers[0], numbers[-1])
+        return [mark(values.names[k][:10], decibans[k], slope[k], True) for k in chosen]
+    even = MaxNLocator(MARKS_PER_RULER).tick_values(numbers[0], numbers[-1])
+    largest = np.abs(numbers[[0, -1]]).max()
+    powers = 10.0 ** np.arange(np.floor(np.log10(largest)), -7.0, -1.0) if largest > 0.0 else np.zeros(0)
+    uneven = (powers[:, None] * [5.0, 2.0, 1.0]).ravel()  # where the evidence of small numbers differs
+    if values.kind == "whole":
+        uneven = uneven[uneven >= 1.0]
+    round_ones = np.array([*dict.fromkeys(float(f"{x:.6g}") for x in [*even, *uneven, *-uneven])])
     inside = round_ones[(round_ones >= numbers[0]) & (round_ones <= numbers[-1])]
-    at, rises = np.interp(inside, numbers, finite), np.interp(inside, numbers, slope) >= 0.0
+    at, rises = np.interp(inside, numbers, finite), np.interp(inside, numbers, slope)
     nearest = decibans[np.abs(numbers[:, None] - inside).argmin(axis=0)]
     at = np.where(np.isinf(nearest), nearest, at)
-    return [Mark(f"{x:.6g}", float(y), bool(up)) for x, y, up in zip(inside, at, rises, strict=True)]
+    return [mark(f"{x:.6g}", y, up, True) for x, y, up in zip(inside, at, rises, strict=True)]
 
 
 def _draw_infinite(ax: Axes, row: int, edge: float, step: float, names: str) -> None:
@@ -325,17 +337,22 @@ def _draw_infinite(ax: Axes, row: int, edge: float, step: float, names: str) -> 
 
 
 def _draw_marks(ax: Axes, row: int, marks: Sequence[Mark], room: float) -> None:
-    """Draw marks above the line if the evidence rises, else below. Names that would overlap are left out."""
-    for above in (True, False):
-        end = -np.inf
-        for mark in sorted((one for one in marks if one.rises is above), key=lambda one: one.decibans):
-            side = -1.0 if above else 1.0
-            ax.plot([mark.decibans] * 2, [row, row + 0.12 * side], color="black", linewidth=0.8)
-            half = 0.5 * room * (len(mark.name) + 1)
-            if mark.decibans - half >= end:
-                align = "bottom" if above else "top"
-                ax.text(mark.decibans, row + 0.14 * side, mark.name, ha="center", va=align, fontsize=SMALL_SIZE - 1)
-                end = mark.decibans + half
+    """Draw marks above the line if the evidence rises, below if it falls, else where their names have room."""
+    named: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    ends = sorted({int(find([mark.decibans for mark in marks])) for find in (np.argmin, np.argmax)}) if marks else []
+    for mark in [*(marks[k] for k in ends), *(mark for k, mark in enumerate(marks) if k not in ends)]:
+        half = 0.5 * room * (len(mark.name) + 1)
+        sides = (True, False) if mark.rises is None else (mark.rises,)
+        free = [side for side in sides if all(abs(mark.decibans - at) >= half + other for at, other in named[side])]
+        if mark.optional and not free:
+            continue
+        above = (free or sides)[0]
+        side = -1.0 if above else 1.0
+        ax.plot([mark.decibans] * 2, [row, row + 0.12 * side], color="black", linewidth=0.8)
+        if free:
+            align = "bottom" if above else "top"
+            ax.text(mark.decibans, row + 0.14 * side, mark.name, ha="center", va=align, fontsize=SMALL_SIZE - 1)
+            named[above].append((mark.decibans, half))
 
 
 def _list_column_values(fitted: Fitted, columns: Sequence[Any] | None) -> list[ColumnValues]:

@@ -1,7 +1,7 @@
 // "What if": a form for the columns of the model that updates the posterior and the evidence.
 // It needs decibanScorer (the scorer) and two scripts of JSON: #model-json and #what-if-data.
 
-import { digits, element } from "../web/dom.js";
+import { digits, element, percent } from "../web/dom.js";
 import { rolledUp, scorerAnswer, waterfall } from "../web/evidence.js";
 import { rowForm, scorerColumns, valuesIn } from "../web/form.js";
 import { bestFirst, posteriorBars } from "../web/posterior.js";
@@ -26,7 +26,7 @@ function showEvidence(answer, best, other) {
 function decisionOf(posterior) {
   const risks = risksOf(posterior, data.loss.costs);
   const best = leastRisk(risks);
-  return `least-cost decision: ${data.loss.decisions[best]} (${digits(risks[best])})`;
+  return `least-cost decision: ${data.loss.decisions[best]} (expected cost ${digits(risks[best])})`;
 }
 
 function update() {
@@ -37,7 +37,7 @@ function update() {
     problem.textContent = "";
     showPosterior(answer.posterior);
     if (other !== undefined) showEvidence(answer, best, other);
-    const result = `${data.classes[best]}: ${digits(answer.posterior[best])}`;
+    const result = `${data.classes[best]}: ${percent(answer.posterior[best])}`;
     byId("what-if-result").textContent = data.loss ? `${result}; ${decisionOf(answer.posterior)}` : result;
   } catch (error) {
     problem.textContent = error.message;

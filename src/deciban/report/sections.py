@@ -9,7 +9,7 @@ import numpy as np
 from deciban.explain.calculation import format_decibans
 from deciban.explain.column_values import ColumnValues
 from deciban.report.data import MANY_LINES, MAX_CATEGORIES_SHOWN, OPEN_COLUMNS, ColumnData, ReportData
-from deciban.report.svg import bar_chart, calibration_chart, dot, line_chart, waterfall
+from deciban.report.svg import bar_chart, calibration_chart, dot, line_chart, ranking_chart, waterfall
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import (
     count_noun,
@@ -24,6 +24,9 @@ from deciban.web.palette import class_colors
 
 # Classes in a table; more are summed up.
 MAX_CLASSES_TABLED = 20
+
+# Columns in the chart of their importance.
+MAX_COLUMNS_RANKED = 20
 
 # Findings of the diagnosis in a table, the strongest first.
 MAX_FINDINGS_TABLED = 12
@@ -174,7 +177,9 @@ def columns_section(contents: ReportData) -> list[Html]:
         for rank, (facts, column) in enumerate(zip(contents.data["columns"], contents.columns, strict=True))
     ]
     found = [
-        paragraph(_matters(contents.data["importance"]), " ", intro),
+        paragraph(_matters(contents.data["importance"])),
+        _ranking(contents.data["columns"]),
+        paragraph(intro),
         tag("ul", key, class_="key", aria_label="Colors of the classes"),
         tag("div", cards[:OPEN_COLUMNS], class_="cards"),
     ]
@@ -182,6 +187,19 @@ def columns_section(contents: ReportData) -> list[Html]:
         found.append(details(f"{len(rest)} more columns", tag("div", rest, class_="cards")))
     left = contents.data["model"]["columns"] - len(cards)
     return [*found, paragraph(f"{count_noun(left, 'less important column')} not shown.")] if left else found
+
+
+def _ranking(columns: list[dict[str, Any]]) -> Html:
+    """Draw the importance of the first columns; nothing if it is not known."""
+    ranked = [one for one in columns if "decibans" in one][:MAX_COLUMNS_RANKED]
+    if len(ranked) < 2:
+        return Html()
+    labels, values = [one["column"] for one in ranked], [one["decibans"] for one in ranked]
+    title = "Mean absolute evidence of each column, in decibans"
+    numbers = ", ".join(f"{name} {value:.1f}" for name, value in zip(labels, values, strict=True))
+    more = len(columns) - len(ranked)
+    rest = f" ({count_noun(more, 'less important column')} below)" if more else ""
+    return tag("figure", tag("figcaption", title + rest), ranking_chart(labels, values, f"{title}: {numbers}"))
 
 
 def _matters(importance: dict[str, Any]) -> str:
@@ -204,7 +222,7 @@ def diagnosis_section(data: dict[str, Any]) -> list[Html]:
         found += _dependences(diagnosis)
     if diagnosis["misfits"]:
         lines = [
-            (f"{one['column']} in {one['class']}", one["family"], f"{one['distance']:.3f}")
+            (f"{one['column']} in {one['class']}", one["family"].split("(")[0], f"{one['distance']:.3f}")
             for one in diagnosis["misfits"][:MAX_FINDINGS_TABLED]
         ]
         head = ("column", "family", "Kolmogorov–Smirnov distance")

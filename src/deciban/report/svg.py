@@ -115,6 +115,21 @@ def bar_chart(labels: Sequence[str], values: Floats, colors: Sequence[str], titl
     return _picture(WIDE, high, title, parts)
 
 
+def ranking_chart(labels: Sequence[str], values: Sequence[float], title: str) -> Html:
+    """Draw sizes as bars that start at 0, in the given order."""
+    high = BAR_STEP * len(labels) + 6
+    longest = max([value for value in values if np.isfinite(value)], default=0.0)
+    longest = max(longest, 1e-9) * (INFINITE_LENGTH if np.isinf(values).any() else 1.0)
+    along = _scale(0.0, longest, LABEL_ROOM, WIDE - NUMBER_ROOM)
+    parts = [_zero(along(0.0), along(0.0), 0, high)]
+    for row, (label, value) in enumerate(zip(labels, values, strict=True)):
+        middle = BAR_STEP * row + 11
+        bar = _bar(along(0.0), along(min(value, longest)), middle, value, "var(--accent)")
+        text = "∞" if np.isinf(value) else f"{value:.1f}"
+        parts += [_label(middle, label), bar, _text(WIDE - 4, middle + 4, text, end=True)]
+    return _picture(WIDE, high, title, parts)
+
+
 def waterfall(labels: Sequence[str], values: Sequence[float], title: str) -> Html:
     """Draw the terms of a sum, each starting where the previous one ends, then the sum."""
     ends = list(accumulate(clip_infinite(values), initial=0.0))
@@ -182,10 +197,10 @@ def _number(middle: float, value: float) -> Html:
     return _text(WIDE - 4, middle + 4, format_decibans(value), end=True)
 
 
-def _bar(start: float, end: float, middle: float, value: float) -> Html:
-    """Draw a bar, or an arrow if the value is infinite."""
+def _bar(start: float, end: float, middle: float, value: float, color: str | None = None) -> Html:
+    """Draw a bar, or an arrow if the value is infinite; by default in the color of evidence for or against."""
     width = round(max(abs(end - start), 0.6), 1)
-    color = FOR_COLOR if end >= start else AGAINST_COLOR
+    color = color or (FOR_COLOR if end >= start else AGAINST_COLOR)
     if np.isinf(value):
         neck = round(end - np.sign(end - start) * min(9.0, width), 1)
         outline = f"M{start},{middle - 4}H{neck}V{middle - 8}L{end},{middle}L{neck},{middle + 8}V{middle + 4}H{start}Z"

@@ -29,7 +29,15 @@ export function signed(value) {
   return `${value >= 0 ? "+" : "−"}${Number.isFinite(value) ? Math.abs(value).toFixed(1) : "∞"}`;
 }
 
-// Format a probability or a loss with four digits.
+// Format a probability as a percentage; values next to 0 and 1 are written as bounds (format_probability in Python).
+export function percent(chance) {
+  if (chance > 1 - 1e-4) return "> 99.99%";
+  if (chance < 1e-4) return "< 0.01%";
+  const places = Math.min(chance, 1 - chance) < 0.01 ? 2 : 1; // 0.12% and 99.88%, but 12.3%
+  return `${Number((100 * chance).toFixed(places))}%`;
+}
+
+// Format a loss with four digits.
 export function digits(value) {
   return value === 0 || Math.abs(value) >= 1e-3 ? value.toPrecision(4) : value.toExponential(3);
 }

@@ -1,6 +1,6 @@
 // The posterior as bars.
 
-import { digits, element } from "./dom.js";
+import { element, percent } from "./dom.js";
 
 // Classes with a bar; of more classes, the most probable ones.
 const MAX_CLASSES = 12;
@@ -41,7 +41,7 @@ export function posteriorBars(list, { classes, colors }) {
       node.dataset.probability = String(posterior[c]);
       node.classList.toggle("best", c === best);
       fill.style.width = `${100 * posterior[c]}%`;
-      number.textContent = digits(posterior[c]);
+      number.textContent = percent(posterior[c]);
       mark.hidden = pinned === null;
       if (pinned) mark.style.left = `${100 * pinned[c]}%`;
       change.textContent = pinned ? inPoints(posterior[c] - pinned[c]) : "";
