@@ -381,7 +381,7 @@ class Service:
         """Return the model of this name and its predictor; raise a Problem if it is not available."""
         served = self.models.get(name)
         if served is None:
-            raise Problem(404, "model not found", "see /models for the available models", "path")
+            raise Problem(404, "model not found", "see /models for the available models", "path", code="unknown-model")
         if served.predictor is None and served.problem:
             raise Problem(503, "the model is not available", "ask the operator; see /health/ready")
         if served.predictor is None:
