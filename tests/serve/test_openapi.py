@@ -116,7 +116,7 @@ def test_the_codes_of_problems_are_those_that_are_documented(opened: Opened) -> 
         ("/predict", [{"outlook": 3}], "invalid-cell", "send text, or null"),
         ("/predict", [{"moon": 3}], "unknown-column", "send columns of the model"),
         ("/predict", {"rows": [], "moon": 3}, "unknown-property", "remove it"),
-        ("/predict?moon=1", [], "invalid-parameter", ""),
+        ("/explain?by=moon", [], "invalid-parameter", "use column or block"),
         ("/predict", {"rows": [{"outlook": "rain"}], "ids": [None]}, "invalid-id", ""),
         ("/decide", {"rows": [{"outlook": "rain"}], "costs": 1}, "invalid-costs", ""),
         ("/learn", [{"outlook": "rain"}], "learning-disabled", ""),

@@ -129,6 +129,9 @@ Families for --family:
 @TUNE
 @click.option("--threads", type=click.IntRange(1), metavar="N", show_default="all cores", help="Number of threads.")
 @PUSHDOWN
+@click.option(
+    "--note", default="", metavar="TEXT", help="Note in the model file, e.g. 'churn v7'; see deciban inspect."
+)
 @click.option("--force", is_flag=True, help="Overwrite FILE even if it is not a model.")
 @input_options
 @common_options
@@ -146,8 +149,10 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     check_no_service(output)
     from deciban.fitting import fit
     from deciban.model.fitted import Settings
+    from deciban.store.about import describe_fit
     from deciban.store.model_file import save
 
+    describe_fit(0, options["note"])  # refuses an invalid note before any work
     parse_families(options["family"])
     settings = Settings(
         prior=parse_prior(options["prior"]),
@@ -162,6 +167,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     columns = [name for name in scan.names if name not in (target, options["weight"])]
     settings = replace(settings, families=parse_families(options["family"], columns))
     fitted = fit.fit(settings, scan, target, options["weight"], pushdown=options["pushdown"])
+    fitted = fitted.with_about(describe_fit(fitted.counts.rows, options["note"]))
     save(output, fitted)
     note_missing_words(scan, target)
     warn_about_model(fitted, again, scan.typed, identifiers=False)

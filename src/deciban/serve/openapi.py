@@ -102,6 +102,7 @@ COMMON_SCHEMAS: Json = {
             "model",
             "version",
             "target",
+            "about",
             "rows",
             "classes",
             "columns",
