@@ -1,5 +1,6 @@
 """The description of the service is true: nothing that it allows, and nothing near that, brings about a fault."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from deciban.serve import problems
 from deciban.serve.app import create_app
 from deciban.serve.bodies.body import ARROW_STREAM, CSV
+from deciban.serve.openapi import STATUS_DESCRIPTIONS
+from deciban.serve.problems import PLACE_CODES, PROBLEM_CODES, STATUS_CODES
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
 from tests import example_count
@@ -88,3 +92,39 @@ def test_columns_are_described(opened: Opened) -> None:
     assert "null" in row["age"]["type"]
     assert "Bern" in row["city"]["examples"]
     assert set(found["paths"]["/predict"]["post"]["responses"]) > {"200", "413", "415", "422"}
+
+
+def test_the_codes_of_problems_are_those_that_are_documented(opened: Opened) -> None:
+    described = opened("weather.dcb").get("/openapi.json").json()["components"]["schemas"]["Problem"]
+    document = (Path(__file__).parent.parent.parent / "docs" / "serving.md").read_text()
+    documented = dict(re.findall(r"^\| `([a-z][a-z-]+)` \| (.*) \|$", document, re.MULTILINE))
+    assert documented == PROBLEM_CODES
+    assert described["properties"]["code"]["enum"] == list(PROBLEM_CODES)
+    assert {*STATUS_CODES.values(), *PLACE_CODES.values()} <= PROBLEM_CODES.keys()
+    written = "".join(path.read_text() for path in Path(problems.__file__).parent.rglob("*.py"))
+    assert set(re.findall(r'code="([a-z-]+)"', written)) <= PROBLEM_CODES.keys()
+    assert {int(status) for status in STATUS_DESCRIPTIONS} <= {*STATUS_CODES, 422}
+
+
+@pytest.mark.parametrize(
+    ("path", "sent", "code", "said"),
+    [
+        ("/predict", {"outlook": "rain"}, "invalid-rows", 'send a list of rows: [{"outlook": "rain"}]'),
+        ("/explain", {"rows": {"outlook": "rain"}}, "invalid-rows", 'send a list of rows: [{"outlook": "rain"}]'),
+        ("/decide", {"outlook": {"a": 1}}, "invalid-rows", "send a list of rows: [{column: value, ...}]"),
+        ("/predict", {"outlook": "r" * 300}, "invalid-rows", "send a list of rows: [{column: value, ...}]"),
+        ("/predict", [{"outlook": 3}], "invalid-cell", "send text, or null"),
+        ("/predict", [{"moon": 3}], "unknown-column", "send columns of the model"),
+        ("/predict", {"rows": [], "moon": 3}, "unknown-property", "remove it"),
+        ("/explain?by=moon", [], "invalid-parameter", "use column or block"),
+        ("/predict", {"rows": [{"outlook": "rain"}], "ids": [None]}, "invalid-id", ""),
+        ("/decide", {"rows": [{"outlook": "rain"}], "costs": 1}, "invalid-costs", ""),
+        ("/learn", [{"outlook": "rain"}], "learning-disabled", ""),
+        ("/nowhere", [], "not-found", ""),
+        ("/model", [], "method-not-allowed", ""),
+    ],
+)
+def test_a_problem_has_a_code(opened: Opened, path: str, sent: object, code: str, said: str) -> None:
+    found = opened("weather.dcb").post(path, json=sent).json()
+    assert (found["code"], found["type"]) == (code, f"urn:deciban:problem:{code}")
+    assert said in found["remedy"]

@@ -27,7 +27,7 @@ from deciban.cli.options import (
     warn_missing_columns,
 )
 from deciban.cli.output import echo, echo_heading, echo_json, format_columns, notify
-from deciban.util.text_tables import align_table, count_noun, format_amount, format_class, integer_if_whole
+from deciban.util.text_tables import align_table, count_noun, escape_line, format_amount, format_class, integer_if_whole
 
 if TYPE_CHECKING:
     from deciban.evaluation.metrics import Evaluation
@@ -233,6 +233,11 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
     shown = ", ".join(shard[:12] for shard in shards[:4]) + (", …" if len(shards) > 4 else "")
     echo(f"{os.path.getsize(model):,} bytes; {count_noun(len(shards), 'shard')} ({shown})")
     echo(f"target: {fitted.origin.target or 'not named'}")
+    if (about := fitted.about).fitted:
+        versions = f"deciban {about.deciban}, NumPy {about.numpy}, Python {about.python}"
+        echo(f"fitted: {about.fitted} on {count_noun(about.rows, 'row')} ({versions})")
+    if about.note:
+        echo(f"note: {escape_line(about.note)}")
     echo()
     counts = fitted.counts
     rows = list(zip(counts.classes.tolist(), counts.class_weight.tolist(), strict=True))
@@ -276,6 +281,7 @@ def describe_model(fitted: "Fitted") -> dict[str, Any]:
         "rows": counts.rows,
         "unlabeled": counts.unlabeled,
         "target": fitted.origin.target,
+        "about": fitted.about.to_dict(),
         "classes": dict(
             zip(
                 map(format_class, counts.classes.tolist()),

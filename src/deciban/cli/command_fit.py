@@ -148,6 +148,9 @@ Families for --family:
 @MAX_SECONDS
 @PUSHDOWN
 @click.option(
+    "--note", default="", metavar="TEXT", help="Note in the model file, e.g. 'churn v7'; see deciban inspect."
+)
+@click.option(
     "--force",
     is_flag=True,
     help="Fit even if about every row has a class of its own, and overwrite FILE even if it is not a model.",
@@ -168,8 +171,10 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     check_no_service(output)
     from deciban.fitting import fit
     from deciban.model.fitted import Settings
+    from deciban.store.about import describe_fit
     from deciban.store.model_file import save
 
+    describe_fit(0, options["note"])  # refuses an invalid note before any work
     parse_families(options["family"])
     settings = Settings(
         prior=parse_prior(options["prior"]),
@@ -186,6 +191,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     limits = {"pushdown": options["pushdown"], "max_seconds": options["max_seconds"]}
     with _time_stages() as seconds, refuse_class_per_row(scan, options["force"]):
         fitted = fit.fit(settings, scan, target, options["weight"], **limits)
+    fitted = fitted.with_about(describe_fit(fitted.counts.rows, options["note"]))
     save(output, fitted)
     note_missing_words(scan, target)
     warn_about_model(fitted, again, scan.typed, identifiers=False)

@@ -63,6 +63,7 @@ from deciban.sources.open import kind_of_rows, open_query_or_table
 from deciban.sources.streams import Examples
 from deciban.sources.write import FileKind, IfExists
 from deciban.store import model_file
+from deciban.store.about import describe_fit
 from deciban.store.model_file import shards_of
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
@@ -1381,15 +1382,22 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     # --- files and exports
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], note: str | None = None) -> None:
         """Save the classifier to a model file (.dcb), which holds data and no code. `deciban.load` reads it.
 
         Parameters
         ----------
         path : str or path-like
             File name. An existing file is replaced atomically.
+        note : str, optional
+            Note to store with the time, the number of rows and the versions of deciban, NumPy and Python;
+            `deciban inspect` shows them. Default: keep those of the file that was loaded, if any. Without them, equal
+            classifiers give equal bytes.
         """
-        model_file.save(path, self._get_fitted())
+        fitted = self._get_fitted()
+        if note is not None:
+            fitted = fitted.with_about(describe_fit(fitted.counts.rows, note))
+        model_file.save(path, fitted)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

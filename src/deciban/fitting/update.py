@@ -24,7 +24,7 @@ from deciban.fitting.fit import (
 )
 from deciban.fitting.tune.propose import relearn_weights
 from deciban.model.counts import Counts
-from deciban.model.fitted import Fitted
+from deciban.model.fitted import About, Fitted
 from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, extend_schema
@@ -153,7 +153,8 @@ def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
         check_compatible(one, other)
     both = replace_counts(one, one.counts + other.counts)
     origin = both.origin.with_shards((*shards_of(one), *shards_of(other)))
-    return replace(both, origin=replace(origin, target=one.origin.target or other.origin.target))
+    about = one.about if other.about in (one.about, About()) else About()  # of neither
+    return replace(both, origin=replace(origin, target=one.origin.target or other.origin.target), about=about)
 
 
 def check_compatible(one: Fitted, other: Fitted) -> None:
@@ -229,7 +230,7 @@ def replace_counts(fitted: Fitted, counts: Counts) -> Fitted:
         raise DataError("no rows would be left in the model", remedy="fit a new model instead")
     tuning = None if fitted.tuning is None else fitted.tuning.mark_stale(counts, fitted.classes)
     origin = fitted.origin.with_shards(shards_of(fitted))
-    return Fitted(counts, prior_of(fitted.settings.class_prior, counts), tuning, origin, fitted.settings)
+    return Fitted(counts, prior_of(fitted.settings.class_prior, counts), tuning, origin, fitted.settings, fitted.about)
 
 
 def find_class_places(fitted: Fitted, labels: Labels, weights: Floats | None = None) -> Codes:

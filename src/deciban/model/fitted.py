@@ -1,7 +1,7 @@
 """State of a fitted classifier: settings, counts, tuning, and the model estimated from them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -70,8 +70,29 @@ class Origin:
 
 
 @dataclass(frozen=True)
+class About:
+    """Metadata of a model, which do not affect it: a note, when it was fitted, on how many rows, and by what.
+
+    fitted: time in UTC, as 2026-01-31T12:30:00Z. deciban, numpy, python: versions. Text is empty if unknown.
+    """
+
+    note: str = ""
+    fitted: str = ""
+    rows: int = 0
+    deciban: str = ""
+    numpy: str = ""
+    python: str = ""
+
+    def to_dict(self) -> dict[str, str | int]:
+        """Return what is known."""
+        return {field.name: value for field in fields(self) if (value := getattr(self, field.name))}
+
+
+@dataclass(frozen=True)
 class Fitted(PickledFields):
     """Counts, log prior and tuning, and the model estimated from them.
+
+    about: metadata, kept when rows are learned or forgotten.
 
     The value is immutable and replaced as a whole, so that no reader sees a partial update.
     """
@@ -81,6 +102,7 @@ class Fitted(PickledFields):
     tuning: Tuning | None = None
     origin: Origin = Origin()
     settings: Settings = Settings()
+    about: About = About()
 
     @cached_property
     def model(self) -> Model:
@@ -139,7 +161,14 @@ class Fitted(PickledFields):
 
     def with_settings(self, settings: Settings) -> "Fitted":
         """Return the same state with other settings that do not affect the model."""
-        changed = replace(self, settings=settings)
+        return self._with(settings=settings)
+
+    def with_about(self, about: About) -> "Fitted":
+        """Return the same state with other metadata."""
+        return self._with(about=about)
+
+    def _with(self, **changes: Any) -> "Fitted":
+        changed = replace(self, **changes)
         vars(changed).update(
             {name: value for name, value in vars(self).items() if name in ("model", "plain", "generative")}
         )

@@ -258,7 +258,9 @@ class Access:
             return Problem(401, "missing or invalid token", remedy, "Authorization")
         if role != "learn" and request.learns:
             remedy = "use a token with the role learn"
-            return Problem(403, "permission denied: this token has the role read", remedy, "Authorization")
+            return Problem(
+                403, "permission denied: this token has the role read", remedy, "Authorization", code="read-only-token"
+            )
         return None
 
 

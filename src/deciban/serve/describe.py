@@ -35,6 +35,7 @@ def describe_model(served: ServedModel, predictor: Predictor) -> dict[str, Any]:
         "version": state.version,
         "name": served.name,
         "target": fitted.origin.target,
+        "about": fitted.about.to_dict(),
         "rows": _whole(float(fitted.counts.class_weight.sum())),
         "classes": describe_classes(predictor),
         "columns": describe_columns(fitted),

@@ -201,7 +201,7 @@ def _find_learner(service: Service, request: Request) -> tuple[Learner, Predicto
         raise Problem(503, "online learning is not available", "try again later; see /health/ready")
     if served.learner is None:
         remedy = "ask the operator to start the service with --learn"
-        raise Problem(403, "online learning is disabled", remedy)
+        raise Problem(403, "online learning is disabled", remedy, code="learning-disabled")
     return served.learner, predictor
 
 
@@ -248,7 +248,8 @@ async def scorer(service: Service, request: Request) -> Response:
         try:
             return encode_json(model_as_json(predictor.state.fitted))
         except DecibanError as error:
-            raise Problem(404, render_message(error.cause), remedy_for_clients(error.remedy)) from None
+            problem = Problem(404, render_message(error.cause), remedy_for_clients(error.remedy), code="not-exportable")
+            raise problem from None
 
     return await _cacheable_response(service, request, "application/json", render)
 

@@ -8,7 +8,7 @@ from deciban.serve.bodies.checks import MAX_ID_LENGTH
 from deciban.serve.bodies.records import MATRIX_TYPE
 from deciban.serve.describe import kinds_and_levels
 from deciban.serve.predictions import Predictor
-from deciban.serve.problems import PROBLEM_JSON
+from deciban.serve.problems import PROBLEM_CODES, PROBLEM_JSON
 from deciban.serve.responses import IGNORED_HEADER
 from deciban.serve.service import Service
 from deciban.tables.cells import kind_of
@@ -39,7 +39,8 @@ def _rows(row: Json) -> Json:
 COMMON_SCHEMAS: Json = {
     "Problem": _object(
         {
-            "type": {"type": "string"},
+            "type": {"type": "string", "description": "urn:deciban:problem: and the code"},
+            "code": {"enum": list(PROBLEM_CODES)},
             "title": {"type": "string"},
             "status": {"type": "integer"},
             "detail": {"type": "string"},
@@ -101,6 +102,7 @@ COMMON_SCHEMAS: Json = {
             "model",
             "version",
             "target",
+            "about",
             "rows",
             "classes",
             "columns",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -16,6 +17,74 @@ TITLES = {413: "Content Too Large", 414: "URI Too Long", 416: "Range Not Satisfi
 
 # Seconds after which a client may retry after a 503, for the header Retry-After.
 RETRY_AFTER = "1"
+
+
+# Codes of problems, which are stable, and their meanings.
+PROBLEM_CODES = {
+    "malformed-request": "malformed HTTP/1.1 request",
+    "invalid-token": "missing or invalid token",
+    "read-only-token": "a token with the role read was sent to /learn or /forget",
+    "cross-site": "a request from a page of another site",
+    "learning-disabled": "the service runs without --learn",
+    "not-found": "unknown path",
+    "unknown-model": "no model of this name",
+    "not-exportable": "the model has no form for client-side scoring",
+    "method-not-allowed": "method not allowed",
+    "request-timeout": "the body was not received in time",
+    "too-large": "too many bytes, rows, columns or headers, or a URL that is too long",
+    "unsupported-type": "unsupported content type, charset or compression",
+    "unknown-host": "unknown name in the Host header",
+    "invalid-body": "the body cannot be read, such as invalid JSON, CSV or Arrow",
+    "invalid-rows": "the rows have the wrong form",
+    "invalid-cell": "a cell has the wrong type or value",
+    "unknown-column": "a column that the model does not have",
+    "unknown-property": "an unexpected property next to rows",
+    "invalid-label": "a missing or invalid label",
+    "unknown-class": "a label that is not a class of the model",
+    "invalid-id": "an invalid or repeated id",
+    "unknown-id": "no row is known by this id",
+    "invalid-weight": "an invalid weight",
+    "invalid-costs": "invalid costs",
+    "invalid-parameter": "an invalid query parameter",
+    "internal-error": "internal error (a bug)",
+    "unsupported-http": "an HTTP version or method that is not supported",
+    "unavailable": "overload, timeout, startup, shutdown, or the journal cannot be written",
+    "model-full": "the model or its journal has reached its maximum size",
+}
+
+# Default codes by status.
+STATUS_CODES = {
+    400: "malformed-request",
+    401: "invalid-token",
+    403: "cross-site",
+    404: "not-found",
+    405: "method-not-allowed",
+    408: "request-timeout",
+    413: "too-large",
+    414: "too-large",
+    415: "unsupported-type",
+    421: "unknown-host",
+    431: "too-large",
+    500: "internal-error",
+    501: "unsupported-http",
+    503: "unavailable",
+    505: "unsupported-http",
+    507: "model-full",
+}
+
+# Default codes of invalid content, by the beginning of the place.
+PLACE_CODES = {
+    "rows": "invalid-rows",
+    "labels": "invalid-label",
+    "ids": "invalid-id",
+    "weights": "invalid-weight",
+    "costs": "invalid-costs",
+    "reject": "invalid-costs",
+    "query": "invalid-parameter",
+}
+
+# A cell in a place: of a row, or of all rows.
+CELL_PLACE = re.compile(r"rows\[[^]]*\].")
 
 
 @dataclass(frozen=True)
@@ -44,10 +113,12 @@ class Problem(Exception):  # noqa: N818 - term of RFC 9457
         Place in the request, such as ``rows[3].age``; empty for the whole request.
     retryable
         True if nothing was done, so that after a 503 the same request can be sent again.
+    code
+        One of `PROBLEM_CODES`; by default it follows from the status and the place.
     """
 
     def __init__(
-        self, status: int, cause: str, remedy: str, place: str | RowPlace = "", retryable: bool = True
+        self, status: int, cause: str, remedy: str, place: str | RowPlace = "", retryable: bool = True, code: str = ""
     ) -> None:
         super().__init__(cause)
         self.status = status
@@ -55,10 +126,24 @@ class Problem(Exception):  # noqa: N818 - term of RFC 9457
         self.remedy = remedy
         self.retryable = retryable
         self._place = place
+        self._code = code
 
     @property
     def place(self) -> str:
         return str(self._place)
+
+    @property
+    def code(self) -> str:
+        """Stable code of the problem.
+
+        >>> Problem(422, "found 'abc', expected a number", "send a number, or null", "rows[0].age").code
+        'invalid-cell'
+        """
+        if self._code or self.status != 422:
+            return self._code or STATUS_CODES.get(self.status, "malformed-request")
+        if CELL_PLACE.match(self.place):
+            return "invalid-cell"
+        return PLACE_CODES.get(re.split(r"[.\[]", self.place)[0], "invalid-body")
 
     @property
     def row(self) -> int | None:
@@ -71,7 +156,7 @@ class Problem(Exception):  # noqa: N818 - term of RFC 9457
         place = self._place
         if isinstance(place, RowPlace) and isinstance(place.row, int) and place.row < len(rows):
             place = replace(place, row=rows[place.row])
-        return Problem(self.status, self.cause, self.remedy, place, self.retryable)
+        return Problem(self.status, self.cause, self.remedy, place, self.retryable, self._code)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem details, with place, cause and remedy as extension members.
@@ -81,7 +166,8 @@ class Problem(Exception):  # noqa: N818 - term of RFC 9457
         """
         where = f"{self.place}: " if self.place else ""
         return {
-            "type": "about:blank",
+            "type": f"urn:deciban:problem:{self.code}",
+            "code": self.code,
             "title": TITLES.get(self.status) or HTTPStatus(self.status).phrase,
             "status": self.status,
             "detail": f"{where}{self.cause}; {self.remedy}",

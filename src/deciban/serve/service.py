@@ -31,7 +31,7 @@ from deciban.util.arrays import CORES
 # Suffix of model files.
 MODEL_SUFFIX = ".dcb"
 
-# Length of a version: the first hex digits of the SHA-256 of the file.
+# Length of a version: the first hex digits of the SHA-256 of the file without metadata.
 VERSION_DIGITS = 16
 
 # Seconds to wait on shutdown for a file that is being read: an unavailable disk may never respond.
@@ -264,7 +264,7 @@ class Models:
 def load_state(path: str) -> State:
     """Return the state of a model file, estimated and warmed up; raise an error if it cannot be used."""
     content = read(path, os.path.basename(path))
-    state = State(content.fitted, content.sha256[:VERSION_DIGITS], 0, time.time())
+    state = State(content.fitted, content.version[:VERSION_DIGITS], 0, time.time())
     warm_up(state)
     return state
 
@@ -381,7 +381,7 @@ class Service:
         """Return the model of this name and its predictor; raise a Problem if it is not available."""
         served = self.models.get(name)
         if served is None:
-            raise Problem(404, "model not found", "see /models for the available models", "path")
+            raise Problem(404, "model not found", "see /models for the available models", "path", code="unknown-model")
         if served.predictor is None and served.problem:
             raise Problem(503, "the model is not available", "ask the operator; see /health/ready")
         if served.predictor is None:

@@ -9,6 +9,12 @@
               names them
     checksum  32 bytes  SHA-256 of everything before
 
+A file may end with metadata, which do not affect the model and its version:
+
+    length    8 bytes   of the metadata, little-endian
+    metadata  JSON in UTF-8
+    checksum  32 bytes  SHA-256 of everything before
+
 The layout has no gaps and no offsets, so that every byte has one meaning.
 """
 
@@ -38,6 +44,12 @@ READ_BYTES = 1 << 22
 # Maximum size of a header. All limits are checked before the content is parsed, so that a short file never takes long
 # or much memory.
 MAX_HEADER_BYTES = 1 << 28
+
+# Maximum size of the metadata.
+MAX_ABOUT_BYTES = 1 << 16
+
+# Maximum size of the end of a file that has metadata: their length, themselves, and the checksum.
+MAX_ABOUT_SIZE = 8 + MAX_ABOUT_BYTES + CHECKSUM_BYTES
 
 # Maximum number of lists and objects; each column of a model has a few.
 MAX_LISTS = 1 << 20
@@ -93,8 +105,11 @@ def narrow(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def pack_file(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
-    """Return the whole file; raise a UsageError for a model that exceeds the limits of the format."""
+def pack_file(header: Any, arrays: Sequence[npt.NDArray[Any]], about: bytes = b"") -> bytes:
+    """Return the whole file, also the metadata if there are any.
+
+    Raise a UsageError for a model that exceeds the limits of the format.
+    """
     text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if excess := _excess(text):
@@ -103,7 +118,11 @@ def pack_file(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
     for array in arrays:
         held = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes()
         body += [held, bytes(-len(held) % 8)]
-    content = b"".join(body)
+    content = _with_checksum(b"".join(body))
+    return _with_checksum(content + len(about).to_bytes(8, "little") + about) if about else content
+
+
+def _with_checksum(content: bytes) -> bytes:
     return content + hashlib.sha256(content).digest()
 
 
@@ -118,13 +137,16 @@ def is_model(path: str | os.PathLike[str]) -> bool:
 class Content(NamedTuple):
     """Content of a model file.
 
-    arrays: the bytes after the header. sha256, size: of the whole file.
+    arrays: the bytes after the header. sha256, size: of the whole file. version: SHA-256 of the file without metadata.
+    about: the metadata.
     """
 
     header: Any
     arrays: memoryview
     sha256: str
     size: int
+    version: str = ""
+    about: bytes = b""
 
 
 @contextmanager
@@ -183,17 +205,31 @@ def read_from(file: BinaryIO, size: int, path: Any) -> Content:
     except (ValueError, RecursionError) as problem:
         reason = "it is nested too deeply" if isinstance(problem, RecursionError) else str(problem)
         raise _damage_error(path, f"its header cannot be read ({reason})") from None
-    if 16 + length + held + CHECKSUM_BYTES != size:
-        raise _damage_error(path, f"expected {16 + length + held + CHECKSUM_BYTES} bytes, found {size}")
-    digest = _digest(file, size - CHECKSUM_BYTES)
-    if (checksum := file.read(CHECKSUM_BYTES)) != digest.digest():
-        raise _damage_error(path, "the checksum does not match the content")
-    digest.update(checksum)
+    model_size = 16 + length + held + CHECKSUM_BYTES
+    if size != model_size and not model_size + 8 + CHECKSUM_BYTES < size <= model_size + MAX_ABOUT_SIZE:
+        raise _damage_error(path, f"expected {model_size} bytes, found {size}")
+    digest = _digest(file, model_size - CHECKSUM_BYTES)
+    _read_checksum(file, digest, path)
+    version, about = digest.hexdigest(), b""
+    if size > model_size:
+        stored = file.read(size - model_size - CHECKSUM_BYTES)
+        digest.update(stored)
+        _read_checksum(file, digest, path)
+        about = stored[8:]
+        if int.from_bytes(stored[:8], "little") != len(about):
+            raise _damage_error(path, f"its metadata have {len(about)} bytes, not those of their length")
     content = bytearray(held)
     file.seek(16 + length)
     if file.readinto(content) != held:  # type: ignore[attr-defined]  # files and BytesIO have it
         raise ModelFileError("the file became shorter while it was read", place=Place(str(path)), remedy="try again")
-    return Content(header, memoryview(content), digest.hexdigest(), size)
+    return Content(header, memoryview(content), digest.hexdigest(), size, version, about)
+
+
+def _read_checksum(file: BinaryIO, digest: Any, path: Any) -> None:
+    """Compare the next bytes with the digest of everything before, and add them to it."""
+    if (checksum := file.read(CHECKSUM_BYTES)) != digest.digest():
+        raise _damage_error(path, "the checksum does not match the content")
+    digest.update(checksum)
 
 
 def read_header(path: str | os.PathLike[str]) -> Any:

@@ -23,6 +23,7 @@ from deciban.model.tuning import Tuning
 from deciban.sources.write import replace_file
 from deciban.statistics import Statistic, Vocabulary
 from deciban.store import layout
+from deciban.store.about import pack_about, unpack_about
 from deciban.store.checks import check
 from deciban.store.values import conforms, pack, unpack
 from deciban.util.sparse import SparseRows
@@ -50,7 +51,7 @@ def save(path: str | os.PathLike[str], fitted: Fitted) -> None:
 
 
 def content(fitted: Fitted) -> bytes:
-    """Return the bytes of the file; equal classifiers give equal bytes."""
+    """Return the bytes of the file; equal classifiers with equal metadata give equal bytes."""
     arrays: list[Any] = []
     header: dict[str, Any] = {"format": FORMAT, "deciban": __version__}
     origin = fitted.origin.with_shards(shards_of(fitted))
@@ -63,15 +64,19 @@ def content(fitted: Fitted) -> bytes:
     )  # cores differ by machine
     for key, value in zip(KEYS[2:], parts, strict=True):
         header[key] = pack(value, arrays)
-    return layout.pack_file(header, arrays)
+    return layout.pack_file(header, arrays, pack_about(fitted.about))
 
 
 class Loaded(NamedTuple):
-    """A loaded model file: the fitted state, the SHA-256 of the file, and its size in bytes."""
+    """A loaded model file: the fitted state, the SHA-256 of the file, its size in bytes, and the version of the model.
+
+    version: SHA-256 of the file without metadata.
+    """
 
     fitted: Fitted
     sha256: str
     size: int
+    version: str
 
 
 def load(path: str | os.PathLike[str]) -> Fitted:
@@ -82,7 +87,8 @@ def load(path: str | os.PathLike[str]) -> Fitted:
 def read(path: str | os.PathLike[str], name: Any = None) -> Loaded:
     """Return the fitted state with the hash and size of the file; `name` is its name in messages."""
     content = layout.read(path, name)
-    return Loaded(_unpack_content(path if name is None else name, content), content.sha256, content.size)
+    fitted = _unpack_content(path if name is None else name, content)
+    return Loaded(fitted, content.sha256, content.size, content.version)
 
 
 def from_content(data: bytes, name: str) -> Fitted:
@@ -113,7 +119,9 @@ def _unpack_content(path: Any, content: layout.Content) -> Fitted:
         if not isinstance(tuning, Tuning | None) or not isinstance(origin, Origin):
             raise ValueError("the tuning or the origin has the wrong type")
         settings = _settings(parameters)
-        fitted = Fitted(counts, prior_of(settings.class_prior, counts), tuning, origin, settings)
+        fitted = Fitted(
+            counts, prior_of(settings.class_prior, counts), tuning, origin, settings, unpack_about(content.about)
+        )
         check(fitted)
     except ModelFileError:
         raise

@@ -1,5 +1,6 @@
 """Rows and options of a request, from JSON, CSV or an Arrow stream."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -45,6 +46,9 @@ ARROW_STREAM = "application/vnd.apache.arrow.stream"
 
 # Supported content types.
 CONTENT_TYPES = (JSON, CSV, ARROW_STREAM)
+
+# Maximum number of cells and of characters of a row that an error repeats.
+MAX_SHOWN_CELLS, MAX_SHOWN_ROW = 20, 200
 
 # Query parameters that name the columns with options.
 COLUMN_PARAMETERS = {"ids": "id", "labels": "target", "weights": "weight"}
@@ -100,7 +104,8 @@ class Body:
                 unknown.update(dict.fromkeys(list(record)[:10]))
         if unknown:
             cause = f"the rows have no column of the model: found {list_names(list(unknown), 6)}"
-            raise Problem(422, cause, f"send columns of the model: {list_names(schema.names or (), 6)}", "rows")
+            remedy = f"send columns of the model: {list_names(schema.names or (), 6)}"
+            raise Problem(422, cause, remedy, "rows", code="unknown-column")
 
     def unknown(self, schema: Schema, table: Frame) -> list[str]:
         """Return the names of columns that are not in the model, in order. table: the result of `table`."""
@@ -305,12 +310,20 @@ def _rows_and_options(value: Any, allowed: Sequence[str]) -> tuple[list[Any] | N
     rows = options.pop("rows", None)
     unknown = [name for name in options if name not in allowed]
     if unknown and rows is None and "ids" not in options:
-        remedy = "send a list of rows, [{column: value, ...}], even for one row"
-        raise Problem(422, "expected a list of rows, found an object", remedy, "the body")
+        raise Problem(422, "expected a list of rows, found an object", _as_list(value), "the body", code="invalid-rows")
     if unknown:
         raise reject_property(unknown[0], unknown[0][:80], ("rows", *allowed))
     by_ids = "ids" in options and "labels" in allowed  # rows that are already known
+    if type(rows) is dict:
+        raise Problem(422, "expected a list of rows, found an object", _as_list(rows), "rows")
     if type(rows) is not list and ("rows" in value or not by_ids):
         remedy = 'send [{column: value, ...}] or {"rows": [{column: value, ...}]}'
         raise Problem(422, "missing list of rows", remedy, "rows")
     return rows, options
+
+
+def _as_list(row: dict[str, Any]) -> str:
+    """Return the remedy for a row that was sent without a list: the row as it should be sent, if it is short."""
+    short = len(row) <= MAX_SHOWN_CELLS and not any(isinstance(cell, dict | list) for cell in row.values())
+    shown = json.dumps([row], ensure_ascii=False) if short else ""
+    return f"send a list of rows: {shown if 0 < len(shown) <= MAX_SHOWN_ROW else '[{column: value, ...}]'}"

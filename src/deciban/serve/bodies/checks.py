@@ -85,7 +85,9 @@ def check_column_count(columns: int, settings: RequestSettings) -> None:
 
 def reject_property(name: str, place: str, known: Sequence[str]) -> Problem:
     """Return the problem for a property or parameter that an endpoint does not accept."""
-    return Problem(422, f"unexpected property {name[:80]!r}", f"remove it; allowed: {', '.join(known)}", place)
+    remedy = f"remove it; allowed: {', '.join(known)}"
+    code = "invalid-parameter" if place.startswith("query") else "unknown-property"
+    return Problem(422, f"unexpected property {name[:80]!r}", remedy, place, code=code)
 
 
 def check_options(options: dict[str, Any], rows: int | None, settings: RequestSettings) -> dict[str, Any]:

@@ -87,10 +87,10 @@ class ClassLabels:
         if converted not in self.known and (not self.new or self.declared or self.kind == "?"):
             cause = f"unknown class {str(converted)[:80]!r}, expected one of {list_names(list(self.known), 6)}"
             remedy = "correct the label" if self.declared else "correct it, or start the service with --new-classes"
-            raise Problem(422, cause, remedy, position)
+            raise Problem(422, cause, remedy, position, code="unknown-class")
         if converted not in self.known and len(self.known) >= self.max_classes:
             cause = f"unknown class {str(converted)[:80]!r}, and the maximum of {self.max_classes:,} classes is reached"
-            raise Problem(422, cause, "send a known class", position)
+            raise Problem(422, cause, "send a known class", position, code="unknown-class")
         if isinstance(converted, str) and not _is_unicode(converted):
             raise Problem(422, "the label is not valid Unicode", "send text without lone surrogates", position)
         return converted
@@ -303,7 +303,9 @@ class ChangeSet:
         found = None if row_id is None else self.journal.read_pending(row_id)
         if found is None:
             remedy = "send the row with its label, or predict it with this id first"
-            raise Problem(422, f"no row found for the id {str(row_id)[:80]!r}", remedy, f"ids[{position}]")
+            raise Problem(
+                422, f"no row found for the id {str(row_id)[:80]!r}", remedy, f"ids[{position}]", code="unknown-id"
+            )
         return msgspec.json.decode(found), 1.0
 
     def _add(self, row_id: str | None, record: Record, label: Any, weight: float, position: int) -> None:
@@ -431,7 +433,7 @@ def make_column_check(fitted: Fitted) -> Callable[[Record, int], None]:
             name = next(name for name in record if name not in known)
             near = get_close_matches(str(name), names, 1)
             remedy = f"did you mean {near[0]!r}?" if near else "omit it"
-            raise Problem(422, "unknown column", remedy, f"rows[{row}].{str(name)[:80]}")
+            raise Problem(422, "unknown column", remedy, f"rows[{row}].{str(name)[:80]}", code="unknown-column")
 
     return check
 
