@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, DataError, UsageError, warn_user
+from deciban.fitting.remarks import Reading, list_remarks
 from deciban.fitting.sql_counts.pushdown import count_in_engine
 from deciban.fitting.tune.boosting import bound_evidence, learn_corrections, limit_correction_rows, may_correct
 from deciban.fitting.tune.partial import learn_partial_rows
@@ -219,8 +220,8 @@ def plan_examples(
     ).with_notes(notes)
     if not partial and (warning := check_class_count(sample.labels)):
         warn_user(warning)
-    for name in schema.columns_like("identifier"):
-        warn_user((f"column {name!r} looks like an identifier; use ", Argument("ignore", name), " to leave it out"))
+    for remark in list_remarks(schema, Reading.of(examples)):
+        warn_user(remark)
     draft = None
     if settings.tune is not None:
         table, copies = schema.table_as_learned(sample.table), copies if sample.weights is None else None
