@@ -19,6 +19,7 @@ SAME_NAME = (
 OPTIONS = {
     **{name: f"--{name.replace('_', '-')}" for name in SAME_NAME},
     "families": "--family",
+    "hold_out_last": "--hold-out-last",
     "header": "--no-header",
     "label": "--class",
     "loss": "--costs",

@@ -898,9 +898,16 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return evaluate.evaluate_rows(fitted, open_examples(fitted, X, y, sample_weight), loss)
 
     def cross_validate(
-        self, X: Any, y: Any, sample_weight: Any = None, *, folds: int = 5, loss: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        folds: int = 5,
+        loss: Any = None,
+        hold_out_last: float | None = None,
     ) -> Evaluation:
-        """Return cross-validated metrics.
+        """Return cross-validated metrics, or those of the last rows.
 
         Only the parameters of the classifier are used; it need not be fitted and is not changed. Folds are stratified
         by class and deterministic.
@@ -917,11 +924,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Number of folds, at least 2.
         loss : Loss, matrix, mapping, table or path, default=None
             Costs of decisions, as for `decide`.
+        hold_out_last : float, default=None
+            Instead of folds, hold out the last labeled rows, this share of them, and fit the rows before them. Use it
+            if rows are in the order of time. Rows are not sorted.
 
         Returns
         -------
         Evaluation
-            Metrics over all rows, each predicted by a model fitted without its fold.
+            Metrics over all rows, each predicted by a model fitted without its fold; or over the last rows.
 
         Examples
         --------
@@ -935,7 +945,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError("expected an integer of at least 2", parameter=Argument("folds", folds))
         settings = self._settings()
         settings.check()
-        return evaluate.cross_validate(settings, open_examples(None, X, y, sample_weight), int(folds), loss)
+        rows = open_examples(None, X, y, sample_weight)
+        if hold_out_last is not None:
+            return evaluate.evaluate_last(settings, rows, hold_out_last, loss)
+        return evaluate.cross_validate(settings, rows, int(folds), loss)
 
     def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:
         """Return the leave-one-out predictions of the training rows: exact, in one pass over them.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, DataError, UsageError, warn_user
-from deciban.fitting.remarks import Reading, list_remarks
+from deciban.fitting.remarks import Reading, list_order_remarks, list_remarks
 from deciban.fitting.sql_counts.pushdown import count_in_engine
 from deciban.fitting.tune.boosting import bound_evidence, learn_corrections, limit_correction_rows, may_correct
 from deciban.fitting.tune.partial import learn_partial_rows
@@ -224,6 +224,8 @@ def plan_examples(
         warn_user(remark)
     draft = None
     if settings.tune is not None:
+        for remark in list_order_remarks(examples):
+            warn_user(remark)
         table, copies = schema.table_as_learned(sample.table), copies if sample.weights is None else None
         proposal = propose(table, sample.labels, sample.weights, schema, settings.threads, copies)
         schema, draft = proposal.schema, TuningDraft(proposal, everything, sample, copies)

@@ -4,13 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
+
 from deciban.errors import Argument, Message
 from deciban.schema.schema import LooksLike, LooksLikeKind, Schema
 from deciban.sources.duckdb import DuckDbSource, keywords, list_of, literal, quote_name
 from deciban.sources.open import ENDINGS
 from deciban.sources.query import QueryRead
-from deciban.sources.streams import Examples, LabeledStream
+from deciban.sources.streams import FIRST_ROWS, Examples, LabeledStream
 from deciban.sources.temporary import STANDARD_INPUT
+from deciban.tables.cells import as_numbers
+from deciban.tables.table import Frame
 from deciban.util.text_tables import list_names
 
 # SQL expressions that read the numbers and dates in texts.
@@ -28,6 +33,13 @@ AS_AMOUNT_WITH_COMMA = AS_AMOUNT.format("(,.", "-.")
 
 # Other readings of text columns, in the order of the warnings.
 LOOKS_LIKE_OTHER: tuple[LooksLikeKind, ...] = ("numbers", "units", "thousands", "dates")
+
+# Dates in order: at least this many distinct ones, and at most this share of steps back.
+MIN_DATES = 20
+MAX_STEPS_BACK = 0.01
+
+# Start of the warning about rows in the order of time.
+IN_ORDER = "the rows are in the order of "
 
 # Columns that a message lists.
 MAX_COLUMNS_LISTED = 5
@@ -64,6 +76,47 @@ class Reading:
         if any(name.lower().endswith(ENDINGS["excel"]) for name in stream.inputs):
             return cls(as_text, sql="")
         return cls(as_text, sql=literal(stream.name if len(stream.files) == 1 else str(stream.files[0])))
+
+
+def find_date_orders(examples: Examples) -> dict[str, int]:
+    """Return for each column of dates 1 if the rows are in its order, -1 if the latest come first, 0 otherwise.
+
+    Of a file, the first rows are examined. Rows without an order of their own have no such columns.
+    """
+    if isinstance(examples, LabeledStream):
+        stream = examples.stream
+        dates = any(stream.looks_like(name) == "TIMESTAMP" for name in examples.names)
+        table = stream.head(FIRST_ROWS) if dates and stream.in_order else pa.table({})
+    else:
+        table = examples.table.table if isinstance(examples.table, Frame) else pa.table({})
+    orders = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not pa.types.is_temporal(column.type) or pa.types.is_time(column.type) or pa.types.is_duration(column.type):
+            continue
+        steps = np.diff(as_numbers(column.drop_null().combine_chunks()))
+        forward, back = (int(np.count_nonzero(sign * steps > 0.0)) for sign in (1, -1))
+        few = MAX_STEPS_BACK * steps.size
+        enough = forward + back >= MIN_DATES
+        orders[name] = (1 if back <= few else -1 if forward <= few else 0) if enough else 0
+    return orders
+
+
+def list_order_remarks(examples: Examples) -> Iterator[Message]:
+    """Yield a warning if the rows are in the order of a column of dates: random splits then flatter the metrics."""
+    if name := next((name for name, order in find_date_orders(examples).items() if order), None):
+        flattered = ", so metrics of a random split are too optimistic; to test on later rows, evaluate with "
+        yield f"{IN_ORDER}{name!r}{flattered}", Argument("hold_out_last", 0.2)
+
+
+def list_last_rows_remarks(examples: Examples) -> Iterator[Message]:
+    """Yield a warning if there are dates, but the last rows are not the latest ones."""
+    orders = find_date_orders(examples)
+    if 1 in orders.values():
+        return
+    for name, order in orders.items():
+        cause = "from late to early, so the last rows are the earliest" if order else "not sorted"
+        yield f"by {name!r}, the rows are {cause}; sort them by {name!r} first"
+        return
 
 
 def list_remarks(schema: Schema, reading: Reading) -> Iterator[Message]:
