@@ -12,9 +12,50 @@ from deciban.store.layout import ArrayReader, Content
 from deciban.store.values import pack, unpack
 from deciban.tables.convert import as_table
 
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
 CASES = {
     "dates": ([f"{1 + i % 28}.{1 + i % 12}.2024" for i in range(60)], LooksLike("dates", "%d.%m.%Y")),
     "American dates": ([f"{1 + i % 12}/{1 + i % 28}/2024" for i in range(60)], LooksLike("dates", "%m/%d/%Y")),
+    "dates with times": (
+        [f"{1 + i % 28}.{1 + i % 12}.2024 {i % 24}:05" for i in range(60)],
+        LooksLike("dates", "%d.%m.%Y %H:%M"),
+    ),
+    "American dates with times": (
+        [f"{1 + i % 12}/{1 + i % 28}/2024, {1 + i % 12}:30:00 PM" for i in range(60)],
+        LooksLike("dates", "%m/%d/%Y, %I:%M:%S %p"),
+    ),
+    "dates with names of months": (
+        [f"{1 + i % 28}-{MONTHS[i % 12]}-2024" for i in range(60)],
+        LooksLike("dates", "%d-%b-%Y"),
+    ),
+    "dates in words": (
+        [f"{MONTHS[0]}uary {1 + i % 28}, {1960 + i}" for i in range(60)],
+        LooksLike("dates", "%B %d, %Y"),
+    ),
+    "dates and times in words": (
+        [f"{1 + i % 28} {MONTHS[i % 12]} 2024 14:{i:02d}" for i in range(60)],
+        LooksLike("dates", "%d %b %Y %H:%M"),
+    ),
+    "short years": ([f"{1 + i % 28}/{1 + i % 12}/24" for i in range(60)], LooksLike("dates", "%d/%m/%y")),
+    "ISO dates in memory": ([f"2024-01-{1 + i % 28:02d}T{i % 24:02d}:30:00Z" for i in range(60)], LooksLike("dates")),
+    "dates in two formats": (
+        [f"2024-{1 + i % 12:02d}-{13 + i % 15}" for i in range(54)] + [f"{20 + i}/12/2024" for i in range(6)],
+        LooksLike("dates", "%d/%m/%Y"),
+    ),
+    "dates, some with times": (
+        [f"{1 + i % 28}.{1 + i % 12}.2024{' 14:30' if i > 40 else ''}" for i in range(60)],
+        LooksLike("dates", "%d.%m.%Y|%d.%m.%Y %H:%M"),
+    ),
+    "dates and a word": (
+        [f"{1 + i % 28}.{1 + i % 12}.2024" for i in range(59)] + ["soon"],
+        LooksLike("dates", "%d.%m.%Y", exception="soon"),
+    ),
+    "days or months": (
+        [f"{1 + i % 12}/{1 + i // 12}/2024" for i in range(60)],
+        LooksLike("dates", "%d/%m/%Y", otherwise="%m/%d/%Y"),
+    ),
+    "part numbers like dates": ([f"{i:02d}-{70 + i % 20}-{1000 + i}" for i in range(60)], LooksLike("identifier")),
     "commas between thousands": ([f"{i},{i:03d}" for i in range(1, 60)], LooksLike("thousands", ",")),
     "points between thousands": ([f"{i}.{i:03d}.000" for i in range(1, 60)], LooksLike("thousands", ".")),
     "apostrophes between thousands": ([f"{i}'{i:03d}" for i in range(1, 60)], LooksLike("thousands", "'")),
@@ -26,6 +67,16 @@ CASES = {
     "units": ([f"{i}.5 kg" for i in range(60)], LooksLike("units", "0.5 kg")),
     "units and decimal commas": ([f"{i},5 kg" for i in range(60)], LooksLike("units", "0,5 kg", decimal_comma=True)),
     "money": ([f"€{i}" for i in range(60)], LooksLike("units", "€0")),
+    "dollars with thousands": ([f"${i},{237 + i}.50" for i in range(1, 61)], LooksLike("units", "$1,238.50")),
+    "euros with thousands": (
+        [f"€ {i}.{237 + i},50" for i in range(1, 61)],
+        LooksLike("units", "€ 1.238,50", decimal_comma=True),
+    ),
+    "a currency behind": ([f"{i},{237 + i}.50 USD" for i in range(1, 61)], LooksLike("units", "1,238.50 USD")),
+    "negative in parentheses": (
+        [f"({i},237)" if i % 3 else f"{i},500" for i in range(1, 61)],
+        LooksLike("units", "(1,237)"),
+    ),
     "names": ([f"name{i}" for i in range(60)], LooksLike("identifier")),
     "numbered rows": (list(range(60)), LooksLike("identifier")),
     "codes": ([f"{i:05d}" for i in range(40)], None),
@@ -41,6 +92,12 @@ WORDS = {
     LooksLike("numbers", "n/a"): "looks like numbers, except for 'n/a'",
     LooksLike("units", "0.5 kg"): "looks like numbers with a unit ('0.5 kg')",
     LooksLike("identifier"): "looks like an identifier",
+    LooksLike("dates"): "looks like dates",
+    LooksLike(
+        "dates", "%d.%m.%Y|%d.%m.%y", exception="soon"
+    ): "looks like dates (%d.%m.%Y, %d.%m.%y), except for 'soon'",
+    LooksLike("dates", "%d/%m/%Y", otherwise="%m/%d/%Y"): "looks like dates (%d/%m/%Y, or %m/%d/%Y)",
+    LooksLike("units", "(1,237)"): "looks like numbers in parentheses ('(1,237)')",
 }
 
 

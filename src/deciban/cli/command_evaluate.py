@@ -45,6 +45,7 @@ DEFAULT_FOLDS = 5
 Examples:
   deciban evaluate wine.csv --target kind
   deciban evaluate wine.csv --target kind --hold-out 0.2
+  deciban evaluate sales.csv --target churn --hold-out-last 0.2
   deciban evaluate wine.dcb new.csv
   deciban evaluate cancer.dcb new.csv --costs costs.csv
 """)  # fmt: skip
@@ -78,6 +79,13 @@ Examples:
     help="Instead of cross-validation, hold out this share of the rows, rounded to 1/2, 1/3, 1/4, …",
 )
 @click.option(
+    "--hold-out-last",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Instead of cross-validation, hold out this share of the rows at the end of the table. Use it if rows are in "
+    "the order of time: the model is fitted on the past and tested on the future.",
+)
+@click.option(
     "--leave-one-out",
     is_flag=True,
     help="Leave out each row in turn. Use it if TABLE is a subset of the training rows; for the full training table "
@@ -95,11 +103,15 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
     table is the one that the model was fitted on, each row is left out in turn.
     """
     from deciban.cli.command_predict import load_costs, locate_cost_errors
-    from deciban.evaluation.validation import cross_validate, evaluate_left_out
+    from deciban.evaluation.validation import cross_validate, evaluate_last, evaluate_left_out
     from deciban.model.fitted import Settings
 
     first_is_model = _is_model(sources[0])
-    from_scratch = not first_is_model or options["folds"] is not None or options["hold_out"] is not None
+    methods = [name for name in ("folds", "hold_out", "hold_out_last") if options[name] is not None]
+    if len(methods) > 1:
+        one, other = (f"--{name.replace('_', '-')}" for name in methods[:2])
+        raise click.UsageError(f"{one} and {other} cannot be combined; choose one")
+    from_scratch = not first_is_model or bool(methods)
     if first_is_model and len(sources) == 1:
         raise click.UsageError("missing table: deciban evaluate MODEL TABLE")
     if options["leave_one_out"] and from_scratch:
@@ -126,7 +138,11 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
         method = f"hold-out of 1/{folds}" if share is not None else f"{folds}-fold cross-validation"
         with locate_cost_errors(options["costs"]), refuse_class_per_row(scan, options["force"]):
             settings = Settings(tune=parse_tuning(options["tune"])) if fitted is None else fitted.settings
-            found = cross_validate(settings, rows, folds, loss, only=1 if share is not None else None)
+            if options["hold_out_last"] is not None:
+                method = f"hold-out of the last {100 * options['hold_out_last']:.3g}% of the rows"
+                found = evaluate_last(settings, rows, options["hold_out_last"], loss)
+            else:
+                found = cross_validate(settings, rows, folds, loss, only=1 if share is not None else None)
     elif options["leave_one_out"]:
         method, found = _describe_left_out(fitted), evaluate_left_out(fitted, rows, loss)
     else:

@@ -1,5 +1,6 @@
 """Messages of the library in terms of the command line: options instead of Python arguments."""
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +19,7 @@ SAME_NAME = (
 OPTIONS = {
     **{name: f"--{name.replace('_', '-')}" for name in SAME_NAME},
     "families": "--family",
+    "hold_out_last": "--hold-out-last",
     "header": "--no-header",
     "label": "--class",
     "loss": "--costs",
@@ -44,6 +46,8 @@ def as_option(part: Part) -> str:
     name, value = part.name, part.value
     if name == "family":
         return str(value)
+    if name == "X":  # the table, as it is written in a shell
+        return '"' + re.sub(r'([\\"$`])', r"\\\1", str(value)) + '"'
     if name == "tune":
         return f"--tune {'none' if value is None else value}"
     option = OPTIONS.get(name, name.replace("_", " "))

@@ -924,9 +924,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         *,
         folds: int = 5,
         loss: Any = None,
+        hold_out_last: float | None = None,
         max_seconds: float | None = None,
     ) -> Evaluation:
-        """Return cross-validated metrics.
+        """Return cross-validated metrics, or those of the last rows.
 
         Only the parameters of the classifier are used; it need not be fitted and is not changed. Folds are stratified
         by class and deterministic.
@@ -943,13 +944,16 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Number of folds, at least 2.
         loss : Loss, matrix, mapping, table or path, default=None
             Costs of decisions, as for `decide`.
+        hold_out_last : float, default=None
+            Instead of folds, hold out the last labeled rows, this share of them, and fit the rows before them. Use it
+            if rows are in the order of time. Rows are not sorted.
         max_seconds : float, default=None
-            Wall time for the fit of each fold, as for `fit`: the metrics are those of ``fit(..., max_seconds=...)``.
+            Wall time for each fit, as for `fit`: the metrics are those of ``fit(..., max_seconds=...)``.
 
         Returns
         -------
         Evaluation
-            Metrics over all rows, each predicted by a model fitted without its fold.
+            Metrics over all rows, each predicted by a model fitted without its fold; or over the last rows.
 
         Examples
         --------
@@ -964,6 +968,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         settings = self._settings()
         settings.check()
         rows = open_examples(None, X, y, sample_weight)
+        if hold_out_last is not None:
+            return evaluate.evaluate_last(settings, rows, hold_out_last, loss, max_seconds)
         return evaluate.cross_validate(settings, rows, int(folds), loss, max_seconds=max_seconds)
 
     def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:

@@ -12,16 +12,17 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import Argument, DataError, DecibanError
+from deciban.errors import Argument, DataError, DecibanError, Place, UsageError, warn_user
 from deciban.evaluation.diagnose import Diagnosis, diagnose
 from deciban.evaluation.leave_one_out import MAX_EVIDENCE, LeaveOneOut, leave_one_out
 from deciban.evaluation.metrics import Evaluation
 from deciban.fitting.fit import fit_examples, open_examples
+from deciban.fitting.remarks import IN_ORDER, list_last_rows_remarks, list_order_remarks
 from deciban.fitting.tune.rows import Copies, find_copies
 from deciban.fitting.update import find_class_places
 from deciban.model.batches import batches, count
@@ -98,10 +99,49 @@ def _assign_folds(rows: LabeledTable, folds: int) -> Integers:
 
 
 @dataclass(frozen=True)
-class Fold(Source):
-    """The rows of a source in one fold (`inside`), or all others."""
+class Part(Source):
+    """Some rows of a source."""
 
     stream: Source
+
+    @property
+    def typed(self) -> bool:
+        return self.stream.typed
+
+    @property
+    def in_order(self) -> bool:
+        return self.stream.in_order
+
+    def resolve_types(self, sample: pa.Table) -> tuple[Self, pa.Table]:
+        stream, table = self.stream.resolve_types(sample)
+        return replace(self, stream=stream), table
+
+    def steady(self) -> AbstractContextManager[None]:
+        return self.stream.steady()
+
+
+@dataclass(frozen=True)
+class RowRange(Part):
+    """The rows of a source from `first` on, up to `stop`."""
+
+    first: int
+    stop: int | None
+
+    def tables(self) -> Iterator[pa.Table]:
+        row, empty = 0, True
+        for table in self.stream.tables():
+            stop = table.num_rows if self.stop is None else min(self.stop - row, table.num_rows)
+            begin = max(self.first - row, 0)
+            row += table.num_rows
+            if begin < stop or (empty and stop <= 0):
+                empty = False
+                yield table.slice(begin, max(stop - begin, 0))
+
+
+@dataclass(frozen=True)
+class Fold(Part):
+    """The rows of a source in one fold (`inside`), or all others."""
+
     target: str
     folds: int
     fold: int
@@ -113,22 +153,11 @@ class Fold(Source):
         share = 1 / self.folds if self.inside else 1 - 1 / self.folds
         return None if whole is None else int(whole * share)
 
-    @property
-    def typed(self) -> bool:
-        return self.stream.typed
-
     def tables(self) -> Iterator[pa.Table]:
         dealer = FoldAssigner(self.folds)
         for table in self.stream.tables():
             folds = dealer.assign(encode_labels(table[self.target], table.num_rows))
             yield table.filter(pa.array((folds == self.fold) == self.inside))
-
-    def resolve_types(self, sample: pa.Table) -> tuple["Fold", pa.Table]:
-        stream, table = self.stream.resolve_types(sample)
-        return replace(self, stream=stream), table
-
-    def steady(self) -> AbstractContextManager[None]:
-        return self.stream.steady()
 
 
 def check_enough_rows(rows: Examples, folds: int) -> None:
@@ -228,6 +257,9 @@ def cross_validate(
     evaluated = folds if only is None else only
     given_before: set[str] = set()
     with rows.locate_errors(), stages("fold", evaluated) as begin:
+        with _warn_once(given_before):
+            for remark in list_order_remarks(rows):
+                warn_user(remark)
         check_enough_rows(rows, folds if only is None else 2)
         rows = hold_in_memory(rows)
         for fold in range(evaluated):
@@ -239,6 +271,46 @@ def cross_validate(
             total = one if total is None else total + one
     assert total is not None, "there is at least one fold"
     return total
+
+
+def evaluate_last(
+    settings: Settings, rows: Examples, share: float, loss: Any = None, max_seconds: float | None = None
+) -> Evaluation:
+    """Return the metrics of the last rows, this share of the labeled ones, by a model fitted on the rows before them.
+
+    The order is that of the rows; they are not sorted. max_seconds: time for the fit.
+    """
+    parameter = Argument("hold_out_last", share)
+    if not 0.0 < share < 1.0:
+        raise UsageError("expected a number between 0 and 1", parameter=parameter)
+    if isinstance(rows, LabeledStream) and not rows.stream.in_order:
+        remedy = "sort them with ORDER BY in the query, or give a file"
+        raise UsageError("these rows have no order", place=Place(rows.stream.name), remedy=remedy, parameter=parameter)
+    with rows.locate_errors():
+        check_enough_rows(rows, 2)
+        for remark in list_last_rows_remarks(rows):
+            warn_user(remark)
+        earlier, last = separate_last(hold_in_memory(rows), share)
+        with warnings.catch_warnings(), earlier.locate_errors():
+            warnings.filterwarnings("ignore", re.escape(IN_ORDER))
+            fitted = fit_examples(settings, earlier, budget=Budget.of(max_seconds))
+        return evaluate_rows(fitted, last, loss)
+
+
+def separate_last(rows: Examples, share: float) -> tuple[Examples, Examples]:
+    """Return the rows before the last ones, and the last ones: this share of the labeled rows, at least one."""
+    known = []
+    for piece in rows.pieces():
+        labeled = piece.labels.codes >= 0
+        known.append(labeled if piece.weights is None else labeled & (piece.weights > 0.0))
+    places = np.flatnonzero(np.concatenate(known))
+    first = int(places[-min(max(round(share * places.size), 1), places.size - 1)])
+    if isinstance(rows, LabeledTable):
+        return rows.take(np.arange(first)), rows.take(np.arange(first, rows.table.rows))
+    stream = rows.stream
+    parts = (RowRange(stream.name, stream.names, stream, *bounds) for bounds in ((0, first), (first, None)))
+    earlier, last = (replace(rows, stream=part, rows=None) for part in parts)
+    return earlier, last
 
 
 def score_left_out(

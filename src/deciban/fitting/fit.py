@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, ClassPerRowWarning, DataError, DecibanWarning, UsageError, warn_user
+from deciban.fitting.remarks import Reading, list_order_remarks, list_remarks
 from deciban.fitting.sql_counts.pushdown import count_in_engine
 from deciban.fitting.tune.boosting import bound_evidence, learn_corrections, limit_correction_rows, may_correct
 from deciban.fitting.tune.hyperparameters import CORRECTIONS
@@ -252,10 +253,12 @@ def plan_examples(
     ).with_notes(notes)
     if not partial and (warning := check_class_count(sample.labels)):
         warn_user(warning, ClassPerRowWarning if has_class_per_row(sample.labels) else DecibanWarning)
-    for name in schema.columns_like("identifier"):
-        warn_user((f"column {name!r} looks like an identifier; use ", Argument("ignore", name), " to leave it out"))
+    for remark in list_remarks(schema, Reading.of(examples)):
+        warn_user(remark)
     draft = None
     if settings.tune is not None:
+        for remark in list_order_remarks(examples):
+            warn_user(remark)
         table, copies = schema.table_as_learned(sample.table), copies if sample.weights is None else None
         proposal = propose(table, sample.labels, sample.weights, schema, settings.threads, copies, budget)
         schema, draft = proposal.schema, TuningDraft(proposal, everything, sample, copies, budget)

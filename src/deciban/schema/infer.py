@@ -4,7 +4,8 @@
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +17,16 @@ from deciban.errors import Argument, UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.base.checks import Unseen
 from deciban.schema.schema import GIVEN, ChosenBy, ColumnGroup, ColumnSpec, LooksLike, Reason, Schema, union_schemas
-from deciban.tables.cells import DATE_ORIGIN, LEADING_ZERO, NUMBER_PATTERN, TIME_ORIGIN, are_dates, is_text
+from deciban.tables.cells import (
+    DATE_ORIGIN,
+    FORMAT_SEPARATOR,
+    LEADING_ZERO,
+    NUMBER_PATTERN,
+    TIME_ORIGIN,
+    date_of,
+    is_missing_word,
+    is_text,
+)
 from deciban.tables.row_sampling import places_by_content
 from deciban.tables.table import Frame, Matrix, Table, decode_cells, take_cells
 from deciban.util.arrays import Floats, Integers
@@ -61,25 +71,36 @@ MEANT_SHARE = 0.9
 # Maximum length of an example cell in a message.
 EXAMPLE_LENGTH = 20
 
-# Date formats other than ISO, and their strptime formats.
-DATE_FORMS = {
-    r"^\d{1,2}\.\d{1,2}\.\d{4}$": ("%d.%m.%Y",),
-    r"^\d{1,2}/\d{1,2}/\d{4}$": ("%d/%m/%Y", "%m/%d/%Y"),
-    r"^\d{1,2}-\d{1,2}-\d{4}$": ("%d-%m-%Y", "%m-%d-%Y"),
-    r"^\d{4}/\d{1,2}/\d{1,2}$": ("%Y/%m/%d",),
-}
-
-
-# Numbers with a unit, or with a currency symbol in front.
-AMOUNT = r"[-+]?(?:\d+[.,]?\d*|[.,]\d+)"
-
-WITH_UNIT = (
-    rf"^\s*{AMOUNT}\s*(?P<unit>[^\d\s.,+\-][^\d\s]{{0,9}})\s*$",
-    rf"^\s*[-+]?(?P<unit>[^\w\s.,+\-]|[A-Z]{{3}}\s)\s*{AMOUNT}\s*$",
+# Dates with and without a time of day. Which numbers are days and months, and what is a month's name, is decided by
+# parsing them.
+DATE = re.compile(
+    r"""\s*(?P<weekday>[A-Za-z]{3},\ )?(?:
+    (?P<iso>\d{4}-\d\d-\d\d(?:[T\ ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?\s*$)
+    |(?P<sign>\d{1,2}[-/.])\d{1,2}(?P<sign2>[-/.])(?P<year>\d{4}|\d\d)
+    |\d{4}(?P<sign3>[-/.])\d{1,2}(?P<sign4>[-/.])\d{1,2}
+    |\d{1,2}(?P<gap>[-\ ])(?P<month>[A-Za-z]{3,9})(?P<gap2>[-\ ])(?P<year2>\d{4}|\d\d)
+    |(?P<month2>[A-Za-z]{3,9})\ \d{1,2}(?P<comma>,?\ )\d{4}
+    )(?:(?P<before>,?\ |T)\d{1,2}:\d\d(?P<seconds>:\d\d(?P<fraction>\.\d{1,6})?)?(?P<half>\ ?[AaPp][Mm])?)?\s*""",
+    re.VERBOSE,
 )
 
+# Distinct texts examined first: if fewer than half are dates, the column is not one of dates.
+FIRST_DATES = 100
 
-COMMA_BEFORE_DECIMALS = re.compile(r"\d,\d{1,2}(?!\d)")
+# Numbers, also with thousands separators.
+AMOUNT = r"[-+]?(?:\d{1,3}(?:[,.'’ \x{a0}\x{202f}]\d{3})+(?:[.,]\d+)?|\d+[.,]?\d*|[.,]\d+)"
+
+# Numbers with a unit, or with a currency symbol in front.
+WITH_UNIT = (
+    rf"^\s*{AMOUNT}\s*(?P<unit>[^\d\s.,+\-()'’][^\d\s]{{0,9}})\s*$",
+    rf"^\s*[-+]?(?P<unit>[A-Z]{{0,3}}[^\w\s.,+\-()'’]|[A-Z]{{2,3}}\s)\s*{AMOUNT}\s*$",
+)
+
+# Negative numbers of accountants.
+IN_PARENTHESES = r"^\s*\((.*)\)\s*$"
+
+# Decimal commas, and decimal points.
+DECIMALS = {mark: rf"\d[{mark}]\d{{1,2}}(\D|$)" for mark in ",."}
 
 
 @dataclass(frozen=True)
@@ -315,6 +336,9 @@ def _infer_from_texts(array: pa.Array, defaults: Defaults) -> Inferred | None:
     some = [(cell or "")[:10_000] for cell in decode_cells(take_cells(filled, places_by_content(filled, LOOKED_AT)))]
     if 2 * len(set(some)) <= len(some):
         return None
+    meant = text_looks_like(pa.array(sorted(set(some)), pa.string()), len(some))
+    if meant is not None and meant.kind != "identifier":
+        return None  # a date may have several words
     words = float(np.mean([len(cell.split()) for cell in some]))
     if words >= TEXT_WORDS:
         return Inferred(Text(alpha=defaults.alpha), f"text, {words:.0f} words on average")
@@ -368,8 +392,10 @@ def text_looks_like(values: pa.Array, cells: int) -> LooksLike | None:
     """
     if len(values) < MIN_MEANT_TEXTS:
         return None
-    if form := date_form(values):
-        return LooksLike("dates", form)
+    if (dates := mostly_dates(values)) is not None:
+        return dates
+    if (amounts := mostly_in_parentheses(values)) is not None:
+        return amounts
     if sign := thousands_sign(values):
         return LooksLike("thousands", sign)
     if len(values) >= MIN_NAMES and (numbers := mostly_numbers(values)) is not None:
@@ -411,13 +437,76 @@ def mostly_numbers(values: pa.Array) -> LooksLike | None:
     return LooksLike("numbers", decimal_comma=bool(pc.any(pc.match_substring(values, ",")).as_py()))
 
 
-def date_form(values: pa.Array) -> str:
-    """Return the strptime format of nearly all texts, or an empty text if they are not dates."""
-    for pattern, forms in DATE_FORMS.items():
-        if _share_of_matches(values, pattern) >= MEANT_SHARE:
-            known = values.filter(pc.match_substring_regex(values, pattern))
-            return next((form for form in forms if are_dates(known, form)), forms[0])
-    return ""
+def mostly_dates(values: pa.Array) -> LooksLike | None:
+    """Return what cells look like if nearly all are dates, else None."""
+    known = values.filter(pc.invert(is_missing_word(values)))
+    first = [DATE.fullmatch(cell) for cell in decode_texts(known.slice(0, FIRST_DATES))]
+    if not first or 2 * sum(found is not None for found in first) < len(first):
+        return None
+    cells: dict[tuple[str, ...], list[str]] = {}
+    for cell in decode_texts(known):
+        cells.setdefault(_date_formats(cell), []).append(cell)
+    readings = []
+    for order in (0, -1) if max(map(len, cells)) > 1 else (0,):  # the day first, or the month
+        chosen = {formats: formats[order] if formats else None for formats in cells}
+        bad = [cell for formats, some in cells.items() for cell in some if not _is_date(cell, chosen[formats])]
+        several = {form: cells[formats] for formats, form in chosen.items() if form}
+        needed = [form for form, some in several.items() if not _have_long_months(some, form, several)]
+        readings.append((bad, FORMAT_SEPARATOR.join(needed) or None))
+    (bad, detail), *others = sorted(readings, key=lambda reading: len(reading[0]))
+    if len(bad) > (1.0 - MEANT_SHARE) * len(known):
+        return None
+    otherwise = next((other for other_bad, other in others if len(other_bad) == len(bad) and other != detail), None)
+    return LooksLike("dates", detail, exception=_example(pa.array(bad)) if bad else None, otherwise=otherwise)
+
+
+def _date_formats(cell: str) -> tuple[str, ...]:
+    """Return the strptime formats that a date may have, day first; an empty one for ISO 8601, none for other text."""
+    found = DATE.fullmatch(cell)
+    if found is None:
+        return ()
+    part = {name: text or "" for name, text in found.groupdict().items()}
+    if part["iso"]:
+        return ("",)
+    time = ""
+    if part["before"]:
+        seconds = ("%S" if part["seconds"] else "") + (".%f" if part["fraction"] else "")
+        half = part["half"][:-2] + "%p" if part["half"] else ""
+        time = part["before"] + ("%I" if half else "%H") + ":%M" + (":" if seconds else "") + seconds + half
+    year = "%Y" if len(part["year"] or part["year2"] or "2024") == 4 else "%y"
+    month = "%b" if len(part["month"] or part["month2"]) == 3 else "%B"
+    if sign := part["sign"][-1:]:
+        dates = [f"%d{sign}%m{part['sign2']}{year}", f"%m{sign}%d{part['sign2']}{year}"]
+        dates = dates[:1] if sign == "." else dates  # the month is never first there
+    elif part["month"]:
+        dates = [f"%d{part['gap']}{month}{part['gap2']}{year}"]
+    elif part["month2"]:
+        dates = [f"{month} %d{part['comma']}%Y"]
+    else:
+        dates = [f"%Y{part['sign3']}%m{part['sign4']}%d"]
+    weekday = "%a, " if part["weekday"] else ""
+    return tuple(f"{weekday}{one}{time}" for one in dates)
+
+
+def _have_long_months(cells: list[str], form: str, formats: Collection[str]) -> bool:
+    """Return True if all dates with an abbreviated month are in May, and a format with full names reads them too."""
+    long = form.replace("%b", "%B")
+    return long != form and long in formats and all(_is_date(cell, long) for cell in cells)
+
+
+def _is_date(cell: str, date_format: str | None) -> bool:
+    """Return True if a text is a date in this format, or in ISO format if it is empty."""
+    if date_format is None:
+        return False
+    with suppress(ValueError):
+        date_of(cell.strip(), date_format or "%Y-%m-%d")
+        return True
+    return False
+
+
+def decode_texts(values: pa.Array) -> list[str]:
+    """Return cells of text without missing ones."""
+    return [cell for cell in decode_cells(values) if cell is not None]
 
 
 def thousands_sign(values: pa.Array) -> str:
@@ -432,13 +521,26 @@ def thousands_sign(values: pa.Array) -> str:
 
 def mostly_with_unit(values: pa.Array) -> LooksLike | None:
     """Return what cells look like if nearly all are numbers with the same unit, else None."""
+    plain = pc.replace_substring_regex(values, IN_PARENTHESES, r"-\1")
     for pattern in WITH_UNIT:
-        units = pc.struct_field(pc.extract_regex(values, pattern), "unit").drop_null()
+        units = pc.struct_field(pc.extract_regex(plain, pattern), "unit").drop_null()
         highest = max((found["counts"].as_py() for found in pc.value_counts(units)), default=0)
         if highest >= MEANT_SHARE * len(values):
-            cell = _example(values)
-            return LooksLike("units", cell, decimal_comma=COMMA_BEFORE_DECIMALS.search(cell) is not None)
+            return LooksLike("units", _example(values), decimal_comma=_have_decimal_commas(values))
     return None
+
+
+def mostly_in_parentheses(values: pa.Array) -> LooksLike | None:
+    """Return what cells look like if nearly all are numbers, some of them negative in parentheses, else None."""
+    inside = values.filter(pc.match_substring_regex(values, IN_PARENTHESES))
+    number = rf"^\s*\(?{AMOUNT}\)?\s*$"
+    if not len(inside) or _share_of_matches(values, number) < MEANT_SHARE or not _share_of_matches(inside, number):
+        return None
+    return LooksLike("units", _example(inside), decimal_comma=_have_decimal_commas(values))
+
+
+def _have_decimal_commas(values: pa.Array) -> bool:
+    return _share_of_matches(values, DECIMALS[","]) > 0.0 and not _share_of_matches(values, DECIMALS["."])
 
 
 def _example(cells: pa.Array) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from deciban.errors import Argument, BadCell, SchemaError
 from deciban.families import Family
-from deciban.tables.cells import as_learned, fits
+from deciban.tables.cells import FORMAT_SEPARATOR, as_learned, fits
 from deciban.tables.table import NO_COLUMN, Frame, Table
 from deciban.util.arrays import Integers, PickledFields
 from deciban.util.frames import data_frame
@@ -70,27 +70,46 @@ LooksLikeKind = Literal["identifier", "numbers", "thousands", "units", "dates"]
 class LooksLike:
     """Appearance of a column that differs from its family.
 
-    detail: for dates the strptime format; for thousands the separator; for numbers a cell that is not a number, or None
-        if all are; for units an example.
+    detail: for dates their strptime formats besides ISO 8601, separated by |, or None without any; for thousands the
+        separator; for numbers a cell that is not a number, or None if all are; for units an example.
     decimal_comma: True if numbers have decimal commas.
+    exception: for dates, a cell that is not a date, or None if all are.
+    otherwise: for dates, other formats that all of them have too, because no day is after the 12th.
 
     >>> str(LooksLike("numbers", "many"))
     "looks like numbers, except for 'many'"
+    >>> str(LooksLike("dates", "%d/%m/%Y", otherwise="%m/%d/%Y"))
+    'looks like dates (%d/%m/%Y, or %m/%d/%Y)'
     """
 
     kind: LooksLikeKind
     detail: str | None = None
     decimal_comma: bool = False
+    exception: str | None = None
+    otherwise: str | None = None
+
+    @property
+    def formats(self) -> list[str]:
+        """Formats of dates, besides ISO 8601."""
+        return self.detail.split(FORMAT_SEPARATOR) if self.kind == "dates" and self.detail else []
+
+    @property
+    def unreadable(self) -> str | None:
+        """A cell that is not a number or a date, or None."""
+        return self.detail if self.kind == "numbers" else self.exception
 
     def __str__(self) -> str:
         if self.kind == "identifier":
             return "looks like an identifier"
         if self.kind == "dates":
-            return f"looks like dates ({self.detail})"
+            formats = [*self.formats, *([] if self.otherwise is None else [f"or {self.otherwise}"])]
+            shown = f" ({', '.join(formats)})" if formats else ""
+            return f"looks like dates{shown}" + ("" if self.exception is None else f", except for {self.exception!r}")
         if self.kind == "thousands":
             return f"looks like numbers with {self.detail!r} between thousands"
         if self.kind == "units":
-            return f"looks like numbers with a unit ({self.detail!r})"
+            sign = "in parentheses" if (self.detail or "").lstrip().startswith("(") else "with a unit"
+            return f"looks like numbers {sign} ({self.detail!r})"
         if self.detail is not None:
             return f"looks like numbers, except for {self.detail!r}"
         return "looks like numbers with decimal commas" if self.decimal_comma else "looks like numbers"

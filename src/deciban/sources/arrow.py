@@ -14,7 +14,15 @@ import pyarrow as pa
 
 from deciban.errors import Argument, BadCell, DataError, Place, UsageError
 from deciban.sources.duckdb import DuckDbSource, column_types, files_of, rows_of_relation, select_from, select_typed
-from deciban.sources.source import ColumnType, Source, SqlRows, Types, duplicate_column_error, in_measured_pieces
+from deciban.sources.source import (
+    ColumnType,
+    Source,
+    SqlRows,
+    Types,
+    duplicate_column_error,
+    in_measured_pieces,
+    is_sorted_query,
+)
 from deciban.tables.cells import ARROW, CellFormat, as_whole, is_text, kind_of, plain_type
 from deciban.util.text_tables import find_duplicate
 
@@ -51,6 +59,10 @@ class BatchSource(Source):
 
     batches: Batches = field(repr=False, compare=False)
     declared: frozenset[str] | None = None
+
+    @property
+    def in_order(self) -> bool:
+        return isinstance(self.batches, StoredBatches) or is_sorted_query(getattr(self.batches, "query", ""))
 
     @property
     def typed(self) -> bool:

@@ -29,6 +29,7 @@ from deciban.sources.source import (
     Types,
     duplicate_column_error,
     in_pieces,
+    is_sorted_query,
     rows_of_piece,
 )
 from deciban.util import shutdown
@@ -424,6 +425,10 @@ class DuckDbSource(Source):
     rows: int | None = None
     named: tuple[str, ...] = ()
     more_memory: float = 0.0
+
+    @property
+    def in_order(self) -> bool:
+        return bool(self.files) or is_sorted_query(self._query)
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -20,8 +20,7 @@ from deciban.errors import Argument, DataError, Place, UsageError, missing_packa
 from deciban.sources.sniff import FileFormat
 from deciban.sources.temporary import Temporary, create_temporary
 from deciban.tables.cells import plain_type
-from deciban.tables.table import find_duplicate
-from deciban.util.text_tables import list_names
+from deciban.util.text_tables import find_duplicate, list_names
 
 # Excel's limits: rows and columns of a sheet, and characters of a cell.
 MAX_SHEET_ROWS = 1 << 20

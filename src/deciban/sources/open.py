@@ -35,7 +35,7 @@ from deciban.sources.sniff import FileFormat, sniff
 from deciban.sources.source import Source
 from deciban.sources.spark import SparkRows
 from deciban.sources.temporary import STANDARD_INPUT, spool
-from deciban.tables.cells import TYPES, CellHabits
+from deciban.tables.cells import FORMAT_SEPARATOR, TYPES, CellHabits
 from deciban.tables.convert import as_table
 from deciban.tables.table import Frame, Table
 
@@ -205,8 +205,8 @@ def scan(
     ----------
     source : str, path or list of them, connection, Ibis table, dataset or LazyFrame
         A file (CSV, JSON lines, Parquet, Arrow, ORC or Excel; CSV and JSON may be compressed by gzip or zstd), a glob,
-        a folder, a list of files, "-" for standard input, or "sql: select ..." for a DuckDB query. A pyarrow dataset or a
-        polars LazyFrame. A folder with one subfolder of documents per class. A database: a PostgreSQL URL
+        a folder, a list of files, "-" for standard input, or "sql: select ..." for a DuckDB query. A pyarrow dataset or
+        a polars LazyFrame. A folder with one subfolder of documents per class. A database: a PostgreSQL URL
         ("postgresql://user@host/database"; put the password in PGPASSWORD or ~/.pgpass), an ADBC or DB-API connection,
         or an Ibis table.
     query : str, default=None
@@ -228,7 +228,7 @@ def scan(
     thousands : str, default=""
         CSV: thousands separator, such as ",".
     date_format : str, default=""
-        CSV: strptime format of dates, such as "%d.%m.%Y", in addition to ISO 8601.
+        CSV: strptime format of dates, such as "%d.%m.%Y", in addition to ISO 8601. Several formats are separated by |.
     sheet : str, default=None
         Excel: name of the sheet; None reads the first sheet with data.
 
@@ -370,9 +370,9 @@ def _check_habit(thousands: str, date_format: str) -> None:
     if len(thousands) > 1 or thousands.isalnum() or thousands in ("-", "+"):
         remedy = "expected one character, such as ','"
         raise UsageError(remedy, parameter=Argument("thousands", thousands))
-    if date_format:
+    for form in date_format.split(FORMAT_SEPARATOR) if date_format else ():
         try:
-            again = datetime.strptime(datetime(2024, 11, 30).strftime(date_format), date_format)
+            again = datetime.strptime(datetime(2024, 11, 30).strftime(form), form)
         except ValueError:
             again = datetime.min
         if again.date() != date(2024, 11, 30):

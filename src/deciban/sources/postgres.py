@@ -20,7 +20,15 @@ from deciban.sources.addresses import Address
 from deciban.sources.arrow import distinct_names
 from deciban.sources.connections import connection_error, translate_server_errors
 from deciban.sources.dialects import POSTGRES
-from deciban.sources.source import ColumnType, Source, SqlColumn, SqlRows, in_measured_pieces, sample_by_content
+from deciban.sources.source import (
+    ColumnType,
+    Source,
+    SqlColumn,
+    SqlRows,
+    in_measured_pieces,
+    is_sorted_query,
+    sample_by_content,
+)
 from deciban.sources.write import IfExists
 from deciban.tables.cells import is_text, plain_type
 from deciban.tables.table import cast_like_first, map_columns
@@ -365,6 +373,10 @@ class PostgresSource(Source):
     source: str
     connections: Connections = field(repr=False)
     types: Mapping[str, PostgresType] = field(kw_only=True)
+
+    @property
+    def in_order(self) -> bool:
+        return is_sorted_query(self.source)
 
     def steady(self) -> AbstractContextManager[None]:
         return self.connections.hold_snapshot(self.name, self._refuse_changed)

@@ -5,6 +5,7 @@ in its own module and composes the parts it needs: DuckDB reads, cell formats, c
 whose size depends only on the table, and rows in an SQL engine.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -117,6 +118,11 @@ class Source(ABC):
     def elsewhere(self) -> bool:
         """True if the rows are on other machines and processed there."""
         return False
+
+    @property
+    def in_order(self) -> bool:
+        """True if the rows have an order: those of files have, those of a query only with ORDER BY."""
+        return bool(self.files)
 
     # Types of columns
 
@@ -283,6 +289,11 @@ def _add_source_to_errors(source: str) -> Iterator[None]:
     except DecibanError as problem:
         problem.add_place(source=source)
         raise
+
+
+def is_sorted_query(query: str) -> bool:
+    """Return True if a query sorts its rows."""
+    return re.search(r"\border\s+by\b", query, re.IGNORECASE) is not None
 
 
 def duplicate_column_error(column: str, source: str | None = None) -> DataError:

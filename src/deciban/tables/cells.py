@@ -6,8 +6,9 @@ cells and in other formats. Dates and times become numbers that count from an or
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 
 import numpy as np
@@ -45,6 +46,9 @@ MARKERS = (
     *("?", "??", "-", "--", "\u2013", "\u2014", ".", "..", "\u2026"),
 )
 
+
+# Between several formats of dates.
+FORMAT_SEPARATOR = "|"
 
 # Arrow's types for DuckDB's types. A time is parsed as a timestamp on a fixed day.
 ARROW = {
@@ -270,14 +274,15 @@ def as_days(cells: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def date_of(cell: str, date_format: str) -> datetime:
-    """Parse a date in this format or in ISO format; raise a ValueError for anything else."""
-    try:
-        return datetime.strptime(cell, date_format)
-    except ValueError:
-        found = datetime.fromisoformat(cell)
-        if found.tzinfo is not None:
-            raise
-        return found
+    """Parse a date in one of these formats or in ISO format, in UTC; raise a ValueError for anything else."""
+    for form in date_format.split(FORMAT_SEPARATOR):
+        with suppress(ValueError):
+            return _without_zone(datetime.strptime(cell, form))
+    return _without_zone(datetime.fromisoformat(cell))
+
+
+def _without_zone(moment: datetime) -> datetime:
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def _in_utc(cells: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -331,10 +336,10 @@ def sniff_format(cells: pa.ChunkedArray, decimal: str, thousands: str, date_form
 
 
 def are_dates(values: pa.Array, date_format: str) -> bool:
-    """Return True if all texts are dates in this format."""
+    """Return True if all texts are dates in one of these formats or in ISO format."""
     try:
         for cell in values.to_pylist():
-            datetime.strptime(cell.strip(), date_format)
+            date_of(cell.strip(), date_format)
     except ValueError:
         return False
     return True

@@ -1,0 +1,170 @@
+"""Warnings about columns that were read as text name what reads them, and it does."""
+
+import datetime as dt
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from deciban import BayesClassifier, Gaussian, scan
+from deciban.errors import DecibanWarning
+from tests.sources.test_excel import save
+from tests.support.command import Deciban
+
+ROWS = 120
+MOMENTS = [dt.datetime(2023, 3, 30, 9, 5) + dt.timedelta(hours=31 * i) for i in range(ROWS)]
+KINDS = ["a", "b"] * (ROWS // 2)
+FORMATS = [
+    *("%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %I:%M %p", "%d-%b-%Y %H:%M", "%B %d, %Y %H:%M"),
+    *("%d %b %Y %H:%M", "%Y/%m/%d %H:%M", "%m/%d/%y, %I:%M:%S %p"),
+]
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def fit(rows: Any, **more: Any) -> tuple[BayesClassifier, list[str]]:
+    """A model, and the warnings of its fit."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        clf = BayesClassifier(tune=None, **more).fit(rows, "kind")
+    return clf, [str(one.message) for one in given if isinstance(one.message, DecibanWarning)]
+
+
+def write(cells: list[str], name: str = "a.csv") -> pd.DataFrame:
+    frame = pd.DataFrame({"when": cells, "size": np.arange(ROWS) / 7.0, "kind": KINDS})
+    frame.to_csv(name, index=False)
+    return frame
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_option_of_the_warning_reads_the_dates(form: str, deciban: Deciban) -> None:
+    frame = write([moment.strftime(form) for moment in MOMENTS])
+    (warning,) = fit("a.csv")[1]
+    assert warning == (
+        f"column 'when' looks like dates ({form}), but was read as text; use date_format={form!r} to read it as dates"
+    )
+    rows = scan("a.csv", date_format=form)
+    expected = pd.to_datetime(frame["when"], format=form).dt.to_pydatetime().tolist()
+    assert rows.table()["when"].to_pylist() == expected
+    clf, warned = fit(rows)
+    assert (warned, clf.schema_.groups[0].family) == ([], Gaussian())
+    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
+    assert answer.err.count("column 'when' looks like dates") == 1
+    assert f"use --date-format '{form}' to read it as dates" in answer.err
+
+
+def test_a_column_of_several_formats_is_read_by_the_option() -> None:
+    forms = ["%Y-%m-%d", "%d/%m/%Y", "%d/%m/%Y %H:%M"]
+    days = [moment.replace(hour=0, minute=0) if i % 10 < 9 else moment for i, moment in enumerate(MOMENTS)]
+    write([day.strftime(forms[0 if i % 10 < 8 else i % 10 - 7]) for i, day in enumerate(days)])
+    (warning,) = fit("a.csv")[1]
+    form = "%d/%m/%Y|%d/%m/%Y %H:%M"
+    assert warning.startswith(
+        "column 'when' looks like dates (%d/%m/%Y, %d/%m/%Y %H:%M), but was read as text; use date"
+    )
+    assert f"date_format={form!r}" in warning
+    assert scan("a.csv", date_format=form).table()["when"].to_pylist() == days
+
+
+def test_a_word_among_dates_is_named_with_both_options() -> None:
+    write([*(moment.strftime("%d.%m.%Y") for moment in MOMENTS[1:]), "soon"])
+    (warning,) = fit("a.csv")[1]
+    assert "except for 'soon', but was read as text; use date_format='%d.%m.%Y' and missing='soon' to read" in warning
+    rows = scan("a.csv", date_format="%d.%m.%Y", missing=["soon"])
+    assert rows.table()["when"].to_pylist() == [*(moment.date() for moment in MOMENTS[1:]), None]
+    write([*(moment.date().isoformat() for moment in MOMENTS[1:]), "soon"])
+    (warning,) = fit("a.csv")[1]
+    assert "except for 'soon', but was read as text; use missing='soon' to treat such cells as missing" in warning
+
+
+AMOUNTS = {
+    "$": ([f"${i},{237 + i}.50" for i in range(1, ROWS + 1)], [237.5 + 1001 * i for i in range(1, ROWS + 1)]),
+    "€": ([f"€ {i}.{237 + i},50" for i in range(1, ROWS + 1)], [237.5 + 1001 * i for i in range(1, ROWS + 1)]),
+    "USD": ([f"{i},{237 + i}.50 USD" for i in range(1, ROWS + 1)], [237.5 + 1001 * i for i in range(1, ROWS + 1)]),
+    "minus": ([f"-${i},{237 + i}.50" for i in range(1, ROWS + 1)], [-237.5 - 1001 * i for i in range(1, ROWS + 1)]),
+    "parentheses": (
+        [f"({i},{237 + i})" if i % 3 else f"{i},{237 + i}" for i in range(1, ROWS + 1)],
+        [(-237 - 1001 * i) if i % 3 else 237 + 1001 * i for i in range(1, ROWS + 1)],
+    ),
+    "%": ([f"{i}%" for i in range(1, ROWS + 1)], list(range(1, ROWS + 1))),
+}
+
+
+@pytest.mark.parametrize("what", AMOUNTS)
+def test_the_query_of_the_warning_reads_the_amounts(what: str, deciban: Deciban) -> None:
+    cells, numbers = AMOUNTS[what]
+    write(cells)
+    warned = fit("a.csv")[1]
+    assert warned[0].startswith("column 'when' looks like numbers ")
+    prefix = "to read 'when' as numbers or dates, use X="
+    assert warned[1].startswith(prefix)
+    query = eval(warned[1].removeprefix(prefix))
+    clf, again = fit(query)
+    assert (again, clf.schema_.groups[0].family) == ([], Gaussian())
+    assert scan(query).table()["when"].to_pylist() == numbers
+    answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none")
+    assert answer.err.count("column 'when' looks like numbers") == answer.err.count('use "sql: select') == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "as_text", "in_memory"),
+    [
+        (
+            [f"{i},{i:03d}" for i in range(1, ROWS + 1)],
+            "use thousands=',' to read it as numbers",
+            "convert it to numbers",
+        ),
+        ([f"{i % 99}%" for i in range(ROWS)], "to read 'when' as numbers", "convert it to numbers"),
+        ([f"n{i}" for i in range(ROWS)], "use ignore='when' to leave it out", "use ignore='when' to leave it out"),
+        ([f"{m:%d.%m.%Y}" for m in MOMENTS], "use date_format='%d.%m.%Y' to read it as dates", "convert it to dates"),
+    ],
+)
+def test_fit_warns_wherever_the_rows_come_from(cells: list[str], as_text: str, in_memory: str) -> None:
+    """In Python as on the command line, whatever holds the table; only the remedy depends on it."""
+    frame = write(cells)
+    parquet.write_table(pa.Table.from_pandas(frame), "a.parquet")
+    save("a.xlsx", {"S": [frame.columns.tolist(), *frame.values.tolist()]})
+    for rows in (frame, pa.Table.from_pandas(frame), "a.csv", "a.parquet", "a.xlsx"):
+        clf, warned = fit(rows)
+        assert warned[0].startswith("column 'when' looks like ")
+        remedy = in_memory if not isinstance(rows, str) else as_text if rows == "a.csv" else ""
+        assert remedy in " ".join(warned)
+        assert str(clf.schema_.looks_like[0]) in warned[0]
+
+
+def test_iso_dates_in_text_columns_are_not_identifiers() -> None:
+    frame = write([moment.isoformat() for moment in MOMENTS])
+    assert fit("a.csv")[1] == []
+    assert fit(frame)[1] == ["column 'when' looks like dates, but was read as text; convert it to dates"]
+    parquet.write_table(pa.Table.from_pandas(frame), "a.parquet")
+    (warning,) = fit("a.parquet")[1]
+    assert warning.endswith("; use types={'when': 'date'} to read it as dates")
+    assert fit(scan("a.parquet", types={"when": "date"}))[1] == []
+
+
+@pytest.mark.parametrize("tune", ["auto", "weights"])
+def test_a_tuned_schema_keeps_the_mark(tune: str) -> None:
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 2, 300)
+    frame = pd.DataFrame({
+        "id": [f"P{i:05d}" for i in range(300)],
+        "number": range(300),
+        "day": [f"{1 + i % 28}.{1 + i % 12}.2024" for i in range(300)],
+        "size": rng.normal(size=300) + kinds,
+        "kind": [("no", "yes")[k] for k in kinds],
+    })  # fmt: skip
+    with pytest.warns(DecibanWarning, match="column 'day' looks like dates"):
+        clf = BayesClassifier(tune=tune).fit(frame, "kind")
+    why = {name: reason for name, _, reason in clf.schema_.descriptions()}
+    assert "log-loss" in why["size"]
+    for name in ("id", "number"):
+        assert "looks like an identifier" in why[name]
+    assert "looks like dates (%d.%m.%Y)" in why["day"]
