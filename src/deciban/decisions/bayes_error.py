@@ -19,6 +19,7 @@ from deciban.model.model import posteriors
 from deciban.model.priors import log_prior
 from deciban.util.arrays import Floats, log
 from deciban.util.frames import data_frame
+from deciban.util.special import normal_quantile
 
 # More regions than this do not fit on a screen.
 MAX_REGIONS_SHOWN = 12
@@ -322,10 +323,8 @@ def _simulate(distributions: Sequence[Any], prior: Floats, loss: Loss, n_samples
 
 def compute_mean_interval(values: Floats) -> tuple[float, tuple[float, float]]:
     """Return the mean of independent values and its 95% confidence interval."""
-    from scipy.special import ndtri
-
     mean = float(values.mean())
-    half = float(ndtri(0.975)) * float(values.std(ddof=1)) / np.sqrt(values.size)
+    half = normal_quantile(0.975) * float(values.std(ddof=1)) / np.sqrt(values.size)
     return mean, (mean - half, mean + half)
 
 

@@ -9,6 +9,7 @@ from deciban.errors import Argument, DataError, UsageError, warn_user
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
+from deciban.util.special import normal_quantile
 
 # EM converges long before this unless the classes are hardly distinguishable.
 MAX_STEPS = 10_000
@@ -87,8 +88,6 @@ def estimate_shares(
     `posterior` was computed under the prior `before`, so P(x | c) is proportional to their ratio. One pseudo-row with
     the shares `before` is added, so that no class with a positive prior gets the share 0.
     """
-    from scipy.special import ndtri
-
     if calibration_error is None or calibration_error > MAX_CALIBRATION_ERROR:
         reason = (
             "come from plain Bayes" if calibration_error is None else f"are off by {calibration_error:.3f} on average"
@@ -124,5 +123,5 @@ def estimate_shares(
     uninformative = known <= 1e-9 * max(float(information.max()), 1.0)  # no information there
     variance = (directions[~uninformative] ** 2 / known[~uninformative][:, None]).sum(axis=0)
     variance[(directions[uninformative] ** 2).sum(axis=0) > 1e-9] = np.inf
-    half = float(ndtri(0.5 + level / 2.0)) * np.sqrt(variance)
+    half = normal_quantile(0.5 + level / 2.0) * np.sqrt(variance)
     return EstimatedPrior(classes, share, np.maximum(share - half, 0.0), np.minimum(share + half, 1.0), level, steps)

@@ -14,6 +14,7 @@ from deciban.model.counts import Counts, Guard
 from deciban.model.model import Model, posteriors
 from deciban.tables.table import Table
 from deciban.util.arrays import Floats, Integers
+from deciban.util.special import normal_quantile
 
 # Rows per batch, to limit memory.
 INTERVAL_ROWS = 1 << 14
@@ -33,14 +34,12 @@ def posterior_intervals(
     counts: the counts from which the model was estimated. prior_variance: variance of the log prior of each class. If
     cells are so far from the training data that their errors overflow, the interval is 0 to 1.
     """
-    from scipy.special import expit, ndtri
-
     classes = model.classes.size
     low, high = np.ones((table.rows, classes)), np.ones((table.rows, classes))
     if classes == 1:
         return low, high
     step = max(1, min(INTERVAL_ROWS, INTERVAL_NUMBERS // (classes * model.n_slots)))
-    width = float(ndtri(0.5 + level / 2.0))
+    width = normal_quantile(0.5 + level / 2.0)
     for first in range(0, table.rows, step):
         some = slice(first, min(first + step, table.rows))
         piece = table.slice(some.start, some.stop)
@@ -55,7 +54,7 @@ def posterior_intervals(
                 errors[impossible & np.isfinite(covariance.own).all(axis=1)] = 0.0
             covariance.own[:] += prior_variance
             spread = width * np.sqrt(odds.variance(covariance))
-            bounds = expit(odds.value - spread), expit(odds.value + spread)
+            bounds = [np.exp(-np.logaddexp(0.0, -odds.value + side)) for side in (spread, -spread)]
         posterior = posteriors(log_joint, model.log_prior)  # the bounds must contain it exactly
         known = np.isfinite(spread)
         low[some] = np.where(known, np.minimum(bounds[0], posterior), 0.0)

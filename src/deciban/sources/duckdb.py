@@ -89,7 +89,7 @@ def connect(columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
         import duckdb
     except ImportError:
         raise UsageError(
-            "CSV, JSON and Parquet need DuckDB, which is not installed", remedy="run pip install duckdb"
+            "CSV, JSON and Parquet files need DuckDB, which is not installed", remedy="run pip install duckdb"
         ) from None
 
     config: dict[str, Any] = {

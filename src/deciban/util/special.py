@@ -75,6 +75,19 @@ def _polynomial(coefficients: Sequence[float], x: Floats) -> Floats:
     return found
 
 
+def normal_quantile(probability: float) -> float:
+    """Return the quantile of the standard normal distribution.
+
+    Examples
+    --------
+    >>> round(normal_quantile(0.975), 4)
+    1.96
+    """
+    from statistics import NormalDist  # takes 10 ms
+
+    return NormalDist().inv_cdf(probability) if probability < 1.0 else np.inf
+
+
 def solve_lower(lower: Floats, right: Floats) -> Floats:
     """Return the solution x of lower @ x = right for a lower triangular matrix, by substitution.
 
