@@ -36,6 +36,7 @@ SLOW = (
     "tests/cli/test_databases.py",
     "tests/cli/test_interrupts.py",
     "tests/cli/test_labels_weights_costs.py::test_two_thousand_classes",
+    "tests/cli/test_light_installation.py",
     "tests/cli/test_outputs.py",
     "tests/cli/test_streams.py",
     "tests/cli/test_theorem_and_tour.py",

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,9 @@ class Answer:
 
 
 @contextlib.contextmanager
-def serving(path: Path, *options: str) -> Iterator[str]:
+def serving(path: Path, *options: str, program: Sequence[str] = ("-m", "deciban")) -> Iterator[str]:
     """The address of a service of this model, which is ended in order when the block is left."""
-    command = [sys.executable, "-m", "deciban", "serve", str(path), "--port", "0", "--json", *options]
+    command = [sys.executable, *program, "serve", str(path), "--port", "0", "--json", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as service:
         assert service.stdout is not None
         try:

@@ -30,6 +30,9 @@ from deciban.util.version import __version__
 # Exit codes of errors. Others are 0 success, 1 internal error, 129 hung up, 130 interrupted, 143 terminated.
 CODES = {UsageError: 2, DataError: 3, ModelFileError: 4, DecibanError: 3, OSError: 5, MemoryError: 3}
 
+# Dependencies that only some commands need, by module: a light installation may lack them; see docs/deployment.md.
+LEFT_OUT = {"scipy": "scipy", "sklearn": "scikit-learn", "duckdb": "duckdb"}
+
 PASSWORD_SEEN = (
     "a password in an argument is visible in the process list and in the shell history; put it in PGPASSWORD or "
     "~/.pgpass"
@@ -135,6 +138,12 @@ def run(arguments: Sequence[str]) -> int:
         except Exception as problem:
             if "--debug" in arguments:
                 traceback.print_exc()
+            if (
+                isinstance(problem, ModuleNotFoundError)
+                and (missing := (problem.name or "").partition(".")[0]) in LEFT_OUT
+            ):
+                cause, remedy = f"{LEFT_OUT[missing]} is not installed", f"run pip install {LEFT_OUT[missing]}"
+                problem = UsageError(cause, remedy=remedy)
             code = next((code for kind, code in CODES.items() if isinstance(problem, kind)), 1)
             notify("error", describe(problem) if code != 1 else describe_internal_error(problem))
             return code

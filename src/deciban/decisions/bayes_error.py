@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy
 
 from deciban.decisions.decide import choose_decisions, compute_risks
 from deciban.decisions.loss import Loss
@@ -20,6 +19,7 @@ from deciban.model.model import posteriors
 from deciban.model.priors import log_prior
 from deciban.util.arrays import Floats, log
 from deciban.util.frames import data_frame
+from deciban.util.special import normal_quantile
 
 # More regions than this do not fit on a screen.
 MAX_REGIONS_SHOWN = 12
@@ -324,12 +324,14 @@ def _simulate(distributions: Sequence[Any], prior: Floats, loss: Loss, n_samples
 def compute_mean_interval(values: Floats) -> tuple[float, tuple[float, float]]:
     """Return the mean of independent values and its 95% confidence interval."""
     mean = float(values.mean())
-    half = float(scipy.special.ndtri(0.975)) * float(values.std(ddof=1)) / np.sqrt(values.size)
+    half = normal_quantile(0.975) * float(values.std(ddof=1)) / np.sqrt(values.size)
     return mean, (mean - half, mean + half)
 
 
 def compute_gaussian_bounds(distributions: Sequence[Any], prior: Floats) -> dict[str, float]:
     """Return the Bhattacharyya and the Chernoff bound of the error of two Gaussians."""
+    from scipy.optimize import minimize_scalar
+
     mean = [np.atleast_1d(d.mean) for d in distributions]
     cov = [np.atleast_2d(d.cov_object.covariance if hasattr(d, "cov_object") else d.cov) for d in distributions]
 
@@ -341,9 +343,7 @@ def compute_gaussian_bounds(distributions: Sequence[Any], prior: Floats) -> dict
         distance += 0.5 * (logs[0] - (1.0 - s) * logs[1] - s * logs[2])
         return float(prior[0] ** s * prior[1] ** (1.0 - s) * np.exp(-distance))
 
-    best: Any = scipy.optimize.minimize_scalar(
-        bound, bounds=(1e-6, 1.0 - 1e-6), method="bounded", options={"xatol": 1e-10}
-    )
+    best: Any = minimize_scalar(bound, bounds=(1e-6, 1.0 - 1e-6), method="bounded", options={"xatol": 1e-10})
     return {"Bhattacharyya": bound(0.5), "Chernoff": float(min(best.fun, bound(0.5)))}
 
 
@@ -405,6 +405,8 @@ def _posterior(distributions: Sequence[Any], prior: Floats, x: Floats) -> Floats
 
 def _find_best_boundaries(distributions: Sequence[Any], prior: Floats, loss: Loss) -> list[float]:
     """Return the points at which the best decision changes."""
+    from scipy.optimize import brentq
+
     grid = _make_grid(distributions)
     least = find_least_risk(_posterior(distributions, prior, grid), loss)
     edges = []
@@ -417,7 +419,7 @@ def _find_best_boundaries(distributions: Sequence[Any], prior: Floats, loss: Los
 
         low, high = float(grid[k]), float(grid[k + 1])
         if difference(low) < 0.0 < difference(high):
-            edges.append(float(scipy.optimize.brentq(difference, low, high, xtol=1e-13, rtol=1e-14)))
+            edges.append(float(brentq(difference, low, high, xtol=1e-13, rtol=1e-14)))
         else:  # a jump, for example at the edge of a support
             edges.append(_find_jump(distributions, prior, loss, low, high, a))
     return edges

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 
 from deciban.errors import Argument, DataError, UsageError, warn_user
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
 from deciban.util.frames import data_frame
+from deciban.util.special import normal_quantile
 
 # EM converges long before this unless the classes are hardly distinguishable.
 MAX_STEPS = 10_000
@@ -123,5 +123,5 @@ def estimate_shares(
     uninformative = known <= 1e-9 * max(float(information.max()), 1.0)  # no information there
     variance = (directions[~uninformative] ** 2 / known[~uninformative][:, None]).sum(axis=0)
     variance[(directions[uninformative] ** 2).sum(axis=0) > 1e-9] = np.inf
-    half = float(scipy.special.ndtri(0.5 + level / 2.0)) * np.sqrt(variance)
+    half = normal_quantile(0.5 + level / 2.0) * np.sqrt(variance)
     return EstimatedPrior(classes, share, np.maximum(share - half, 0.0), np.minimum(share + half, 1.0), level, steps)

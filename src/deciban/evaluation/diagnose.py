@@ -13,7 +13,6 @@ from textwrap import indent
 from typing import Any
 
 import numpy as np
-import scipy
 
 from deciban.errors import Argument, Part
 from deciban.evaluation.leave_one_out import LeaveOneOut
@@ -66,6 +65,8 @@ def compute_p_value(counts: Floats) -> float:
     with the same margins (Haldane 1940, Dawson 1954), which differ from the degrees of freedom in small tables. The
     p-value is that of the gamma distribution with this mean and variance.
     """
+    from scipy.special import gammaincc
+
     total = counts.sum(axis=(1, 2))
     by_a, by_b = counts.sum(axis=2), counts.sum(axis=1)
     levels_a, levels_b = (by_a > 0.0).sum(axis=1), (by_b > 0.0).sum(axis=1)
@@ -79,7 +80,7 @@ def compute_p_value(counts: Floats) -> float:
     mean = n / (n - 1.0) * (levels_a[testable] - 1) * (levels_b[testable] - 1)
     variance = 2.0 * n / (n - 3.0) * (free_a - uneven_a) * (free_b - uneven_b) + n**2 / (n - 1.0) * uneven_a * uneven_b
     scale = variance.sum() / mean.sum()
-    return float(scipy.special.gammaincc(mean.sum() / scale, square.sum() / scale)) if scale > 0.0 else 1.0
+    return float(gammaincc(mean.sum() / scale, square.sum() / scale)) if scale > 0.0 else 1.0
 
 
 def _freedom(held: Floats, n: Floats) -> tuple[Floats, Floats]:

@@ -126,7 +126,7 @@ class Bernoulli(ColumnFamily):
             step = max(1, MAX_DENSE_CELLS // max(1, cells.shape[1]))
             for first in range(0, cells.shape[0], step):
                 some = slice(first, min(first + step, cells.shape[0]))
-                dense = cells.slice(some.start, some.stop).matrix().toarray()
+                dense = cells.slice(some.start, some.stop).dense()
                 self.score_left_out(statistic, dense, rows[some], slot, out[some])
             return
         whole, columns = self.estimate(statistic), cells.shape[1]
@@ -149,7 +149,7 @@ class Bernoulli(ColumnFamily):
         weight: Floats,
         out: Covariance,
     ) -> None:
-        dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
+        dense = cells if isinstance(cells, np.ndarray) else cells.dense()
         alpha = np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (dense.shape[1],))
         counts = np.stack([statistic.present - statistic.total, statistic.total], axis=-1)
         codes = np.where(np.isnan(dense), -1, dense > self.cut).astype(np.int32)
@@ -175,7 +175,7 @@ class BernoulliLikelihood(BaseLikelihood):
     def score(self, cells: Numbers | SparseRows, weight: Floats, slot: Integers, out: Floats) -> None:
         # with one slot per block, `out` is as large as a dense matrix
         if out.shape[1] > 1 or (len(self.one) < MANY_COLUMNS and isinstance(cells, np.ndarray)):
-            dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
+            dense = cells if isinstance(cells, np.ndarray) else cells.dense()
             kernels.scoring.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
             return
         exchange = self._exchange if (weight == 1.0).all() else Exchange.of(self.one, self.zero, weight)
@@ -211,7 +211,7 @@ class BernoulliLikelihood(BaseLikelihood):
         ]
 
     def _flags(self, column: int, cells: Numbers | SparseRows) -> Floats:
-        some = cells[:, column] if isinstance(cells, np.ndarray) else cells.matrix()[:, [column]].toarray()[:, 0]
+        some = cells[:, column] if isinstance(cells, np.ndarray) else cells.take_columns([column]).dense()[:, 0]
         return np.where(np.isnan(some), np.nan, some > self.threshold)[:, None]
 
     def formula(self, cells: Numbers | SparseRows, row: int, column: int, label: int) -> str | None:

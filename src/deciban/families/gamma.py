@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-import scipy
 
 from deciban import kernels
 from deciban.families.base.checks import POSITIVE, Outside, check_amount, check_finite, check_outside, score_impossible
@@ -36,6 +35,7 @@ from deciban.statistics import Combined, Moments
 from deciban.statistics.moments import MomentValues
 from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers
+from deciban.util.special import digamma_gap, log_gamma, trigamma_gap
 from deciban.util.text_tables import format_digits, format_number
 
 # Minimum of log(mean) - mean(log): cells that differ by a few units of their last digit.
@@ -198,17 +198,8 @@ class Gamma(ColumnFamily):
             x = np.where(cells[:, j] > 0, cells[:, j], np.nan).astype(np.float64)[:, None]
             shape, mean, low = whole.shape[j], whole.mean[j], whole.mean_low[j]
             by_mean = ((x - mean) - low) / mean
-            large = np.maximum(shape, NARROW_SHAPE)
-            gap = np.where(
-                shape < NARROW_SHAPE, np.log(shape) - scipy.special.digamma(shape), (0.5 + 1.0 / (12.0 * large)) / large
-            )
-            information = np.where(
-                shape < NARROW_SHAPE,
-                scipy.special.polygamma(1, shape) - 1.0 / shape,
-                (0.5 + 1.0 / (6.0 * large)) / large**2,
-            )
-            by_shape = fall(x, mean, low) + gap
-            variance = (shape * by_mean**2 + by_shape**2 / information) / rows[j]
+            by_shape = fall(x, mean, low) + digamma_gap(shape)
+            variance = (shape * by_mean**2 + by_shape**2 / trigamma_gap(shape)) / rows[j]
             out.own[:] += weight[j] ** 2 * np.where(np.isnan(x), 0.0, variance)
 
 
@@ -253,7 +244,7 @@ def fall(x: Floats, mean: Floats, low: Floats) -> Floats:
 def log_peak(shape: Floats) -> Floats:
     """Return k log k - k - log gamma(k) for the shape k."""
     small, large = np.minimum(shape, STIRLING_SHAPE), np.maximum(shape, STIRLING_SHAPE)
-    exact = small * np.log(small) - small - scipy.special.gammaln(small)
+    exact = small * np.log(small) - small - log_gamma(small)
     series = 0.5 * np.log(large / (2.0 * np.pi)) - 1.0 / (12.0 * large) + 1.0 / (360.0 * large**3)
     return np.asarray(np.where(shape < STIRLING_SHAPE, exact, series))
 
@@ -268,15 +259,15 @@ def _solve_shape(gap: Floats, near: tuple[Floats, Floats] | None = None) -> Floa
     if near is not None:
         known = moving[np.abs(near[0][moving] - gap[moving]) < CLOSE_GAP * gap[moving]]
         shapes, place = np.unique(near[1][known], return_inverse=True)  # one per class
-        slope = (1.0 / shapes - scipy.special.zeta(2.0, shapes)) * shapes**2
+        slope = -trigamma_gap(shapes) * shapes**2
         shape[known] = 1.0 / (1.0 / shapes[place] + (near[0][known] - gap[known]) / slope[place])
     flat, gap = shape.reshape(-1), gap.reshape(-1)
     for _ in range(6):
         if not moving.size:
             break
         k = flat[moving]
-        error = np.log(k) - scipy.special.digamma(k) - gap[moving]
-        step = 1.0 / k + error / (k**2 * (1.0 / k - scipy.special.zeta(2.0, k)))  # zeta: the derivative of digamma
+        error = digamma_gap(k) - gap[moving]
+        step = 1.0 / k - error / (k**2 * trigamma_gap(k))
         better = step > 0.0
         flat[moving[better]] = 1.0 / step[better]
         moving = moving[better & (np.abs(step * k - 1.0) > CLOSE_SHAPE)]
@@ -302,7 +293,7 @@ class GammaLikelihood(BaseLikelihood):
     def of(cls, shape: Floats, mean: Floats, low: Floats, varies: Flags, outside: Outside = "error") -> Self:
         """Return the distributions; columns that do not vary have no evidence."""
         used, scale = np.where(varies[:, None], 1.0, 0.0), mean / shape
-        offset = -used * (scipy.special.gammaln(shape) + shape * np.log(scale))
+        offset = -used * (log_gamma(shape) + shape * np.log(scale))
         return cls(shape, mean, low, used * (shape - 1.0), -used / scale, offset, outside)
 
     @property
@@ -350,7 +341,9 @@ class GammaLikelihood(BaseLikelihood):
 
     def cdf(self, x: Floats, column: int, label: int) -> Floats:
         shape, scale = self.shape[column, label], self.scale[column, label]
-        return np.asarray(scipy.special.gammainc(shape, np.maximum(x, 0) / scale))
+        from scipy.special import gammainc
+
+        return np.asarray(gammainc(shape, np.maximum(x, 0) / scale))
 
     def curve_points(self, column: int) -> Floats:
         """Return the modes; a distribution with a shape of at most 1 has none above 0."""

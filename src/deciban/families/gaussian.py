@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-import scipy
 
 from deciban import kernels
 from deciban.families.base.checks import FINITE, check_amount, check_finite
@@ -288,7 +287,9 @@ class Normal(BaseLikelihood):
 
     def cdf(self, x: Floats, column: int, label: int) -> Floats:
         deviation = np.sqrt(max(float(self.variance[column, label]), 1e-300))
-        return np.asarray(scipy.special.ndtr((x - self.center[column] - self.mean[column, label]) / deviation))
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr((x - self.center[column] - self.mean[column, label]) / deviation))
 
     def curve_points(self, column: int) -> Floats:
         return np.unique(self.center[column] + self.mean[column])

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-import scipy
 
 from deciban import kernels
 from deciban.families.base.checks import FINITE, check_amount, check_finite
@@ -33,6 +32,7 @@ from deciban.families.gaussian import Gaussian
 from deciban.statistics import Scatter
 from deciban.tables.table import Readable
 from deciban.util.arrays import TILE_PITCH, TILE_ROWS, Codes, Flags, Floats, Integers, Numbers
+from deciban.util.special import solve_lower
 from deciban.util.text_tables import format_digits, format_number
 
 # Maximum size of arrays row by class by class, or row by class by column, while errors are added up.
@@ -385,7 +385,7 @@ class JointNormal(BaseLikelihood):
             for c, group in enumerate(self.group):
                 root = np.linalg.cholesky(self.covariance[group][np.ix_(some, some)])
                 away = (z[:, known] - self.mean[c, some]).T
-                white = scipy.linalg.solve_triangular(root, away, lower=True, check_finite=False) if some.size else away
+                white = solve_lower(root, away)
                 with np.errstate(over="ignore"):
                     found[:, c] = -0.5 * (white**2).sum(axis=0) - np.log(np.diag(root)).sum()
             return found
@@ -489,7 +489,7 @@ class Whitened:
         whiten, log_root = np.empty((len(covariance), size, size)), np.zeros(len(covariance))
         for g, matrix in enumerate(covariance):
             lower = np.linalg.cholesky(matrix[kept])
-            inverse = scipy.linalg.solve_triangular(lower, np.eye(size), lower=True) / np.sqrt(2.0) if size else lower
+            inverse = solve_lower(lower, np.eye(size)) / np.sqrt(2.0)
             log_root[g] = np.log(np.diag(lower)).sum() + np.log(unit[columns]).sum()
             whiten[g] = inverse / unit[columns]
         whitened = np.einsum("cmk,ck->cm", whiten[group], mean[:, columns] * unit[columns])
@@ -621,8 +621,8 @@ class Downdate:
                 sure[here] = False
                 continue
             lower = np.linalg.cholesky(matrix)
-            white = scipy.linalg.solve_triangular(lower, z[here].T, lower=True).T
-            means = scipy.linalg.solve_triangular(lower, self.mean.T, lower=True).T
+            whiten = solve_lower(lower, np.eye(len(lower))).T
+            white, means = z[here] @ whiten, self.mean @ whiten
             removed, labels = rows.removed[here], rows.labels[here]
             weight = self.weight[labels]
             rest = weight - removed

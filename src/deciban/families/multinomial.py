@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy
 
 from deciban import kernels
 from deciban.errors import Argument, BadCell
@@ -33,6 +32,7 @@ from deciban.statistics import Totals
 from deciban.tables.table import Readable
 from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, in_lanes, kernel_view, log
 from deciban.util.sparse import SparseRows, dense_row
+from deciban.util.special import log_gamma
 from deciban.util.text_tables import format_digits
 
 Amounts = Numbers | SparseRows
@@ -49,11 +49,11 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
     return cut if isinstance(cells, np.ndarray) else cells.with_values(cut)
 
 
-def _to_sparse(cells: Amounts) -> tuple[Any, Floats]:
-    """Return the cells as a sparse matrix, with 0 for missing cells, and the sum of each row."""
-    words = scipy.sparse.csr_array(cells) if isinstance(cells, np.ndarray) else cells.matrix()
-    words.data = np.nan_to_num(words.data.astype(np.float64))
-    return words, np.asarray(words.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+def _to_sparse(cells: Amounts) -> tuple[SparseRows, Floats]:
+    """Return the cells as sparse rows, with 0 for missing cells, and the sum of each row."""
+    words = SparseRows.of_dense(cells) if isinstance(cells, np.ndarray) else cells
+    words = words.with_values(np.nan_to_num(words.stored.astype(np.float64)))
+    return words, words.sum()[:, None]
 
 
 def share_amounts(cells: Amounts, slope: Floats, base: Floats | None = None) -> ShapleyValues:
@@ -62,7 +62,7 @@ def share_amounts(cells: Amounts, slope: Floats, base: Floats | None = None) -> 
     base: log factor of each row that is the same for every class; it is distributed in proportion to the amounts.
     """
     words, length = _to_sparse(cells)
-    amounts = words.toarray()
+    amounts = words.dense()
     with np.errstate(invalid="ignore"):
         values = np.where(amounts[:, :, None] > 0.0, amounts[:, :, None] * slope, 0.0)
     if base is not None:
@@ -77,7 +77,9 @@ def add_amounts_variance(counts: Floats, alpha: Alpha, cells: Amounts, weight: f
     """
     words, length = _to_sparse(cells)
     added = counts + np.maximum(alpha_to_array(alpha), 1e-3)
-    out += weight**2 * np.maximum(words.power(2) @ (1.0 / added).T - length**2 / added.sum(axis=1), 0.0)
+    out += weight**2 * np.maximum(
+        words.with_values(words.stored**2).multiply(1.0 / added.T) - length**2 / added.sum(axis=1), 0.0
+    )
 
 
 def add_complement_covariance(
@@ -94,11 +96,12 @@ def add_complement_covariance(
     add_amounts_variance(others, alpha, cells, weight, own)
     out.own[:] += own / size**2
     words, length = _to_sparse(cells)
-    x, row = words.data, np.repeat(np.arange(words.shape[0]), np.diff(words.indptr))
+    x, row = words.data, words.stored_rows
     added = others + np.maximum(alpha_to_array(alpha), 1e-3)
     inverse, share = 1.0 / added, length / added.sum(axis=1)
     third = others - counts  # corrects the product below, which treats a class and itself as two classes
-    twice = words.power(2) @ (third * inverse**2).T - 2.0 * share * (words @ (third * inverse).T)
+    twice = words.with_values(x**2).multiply((third * inverse**2).T)
+    twice -= 2.0 * share * words.multiply((third * inverse).T)
     twice += share**2 * third.sum(axis=1)
 
     def at_words(table: Floats, along: Floats) -> Floats:
@@ -108,18 +111,15 @@ def add_complement_covariance(
             found += table[c, words.indices] * along[row, c]
         return found
 
-    def of_words(values: Floats) -> Any:
-        return scipy.sparse.csr_array((values, words.indices, words.indptr), shape=words.shape)
-
     def product(direction: Floats) -> Floats:
         along = direction / size
         absent = share * along
         changes, counted = x * at_words(inverse, along), x * at_words(counts * inverse, along)
         of_all = absent.sum(axis=1)
-        found = of_words(x * (changes - of_all[row])) @ (others * inverse).T
-        found -= of_words(x * (counted - at_words(counts, absent))) @ inverse.T
-        over_words = of_words(changes) @ others.T - of_all[:, None] * others.sum(axis=1)
-        over_words -= (of_words(counted).sum(axis=1) - absent @ counts.sum(axis=1))[:, None]
+        found = words.with_values(x * (changes - of_all[row])).multiply((others * inverse).T)
+        found -= words.with_values(x * (counted - at_words(counts, absent))).multiply(inverse.T)
+        over_words = words.with_values(changes).multiply(others.T) - of_all[:, None] * others.sum(axis=1)
+        over_words -= (words.with_values(counted).sum() - absent @ counts.sum(axis=1))[:, None]
         return np.asarray(weight**2 * (found - share * over_words - twice * along) / size)
 
     out.add_shared(product)
@@ -159,7 +159,7 @@ def _build_amount_terms(names: Sequence[str], slope: Floats) -> DiscriminantTerm
     """Return the terms of amounts times slopes; a missing amount counts as 0."""
 
     def amounts(cells: Amounts) -> Floats:
-        dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
+        dense = cells if isinstance(cells, np.ndarray) else cells.dense()
         return np.nan_to_num(dense.astype(np.float64))
 
     return DiscriminantTerms(tuple(names), amounts, slope, np.zeros(slope.shape[1]))
@@ -197,7 +197,7 @@ def score_amounts_left_out(
 
     Rows are refitted if weights are `normed`, if a column occurs in no other row, or if their class has no other row.
     """
-    words = SparseRows.of(scipy.sparse.csr_array(cells)) if isinstance(cells, np.ndarray) else cells
+    words = SparseRows.of_dense(cells) if isinstance(cells, np.ndarray) else cells
     weight = statistic.present.max(axis=1)
     lonely = statistic.present.sum(axis=0) <= rows.removed.max(initial=0.0)
     last = weight[rows.labels] <= rows.removed * (1.0 + 1e-9)
@@ -313,14 +313,11 @@ class MultinomialLikelihood(BaseLikelihood):
         """Return the log multinomial coefficient, log m! - sum of log x!."""
         if isinstance(cells, np.ndarray):
             filled = np.nan_to_num(cells.astype(np.float64))
-            length, ways = filled.sum(axis=1), scipy.special.gammaln(filled + 1.0).sum(axis=1)
+            length, ways = filled.sum(axis=1), log_gamma(filled + 1.0).sum(axis=1)
         else:
             stored = np.nan_to_num(cells.stored.astype(np.float64))
-            length, ways = (
-                cells.with_values(values).matrix().sum(axis=1)
-                for values in (stored, scipy.special.gammaln(stored + 1.0))
-            )
-        return np.asarray(scipy.special.gammaln(np.asarray(length, dtype=np.float64) + 1.0) - ways)[:, None]
+            length, ways = (cells.with_values(values).sum() for values in (stored, log_gamma(stored + 1.0)))
+        return np.asarray(log_gamma(length + 1.0) - ways)[:, None]
 
     def shapley_values(self, cells: Amounts) -> ShapleyValues:
         return share_amounts(cells, self.log_share, self.log_common_factor(cells))

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Self
 
 import numpy as np
-import scipy
 
 from deciban import kernels
 from deciban.families.base.checks import COUNTS, Outside, check_amount, check_finite, check_outside, score_impossible
@@ -30,6 +29,7 @@ from deciban.statistics.base import FUZZ
 from deciban.statistics.moments import check_not_too_large
 from deciban.tables.table import Readable
 from deciban.util.arrays import MAX_AMOUNT, Codes, Floats, Integers, Numbers, log
+from deciban.util.special import log_gamma
 from deciban.util.text_tables import format_digits, format_number
 
 
@@ -160,9 +160,7 @@ class PoissonLikelihood(BaseLikelihood):
         score_impossible(~COUNTS.contains(cells) & ~np.isnan(cells), weight, slot, out)
 
     def log_common_factor(self, cells: Numbers) -> Floats:
-        return -np.asarray(
-            scipy.special.gammaln(np.where(COUNTS.contains(cells), np.minimum(cells, MAX_AMOUNT), 0.0) + 1.0)
-        )
+        return -log_gamma(np.where(COUNTS.contains(cells), np.minimum(cells, MAX_AMOUNT), 0.0) + 1.0)
 
     def lower(self, columns: ExportedColumns) -> Lowered:
         impossible, flat = self.outside == "error", np.zeros(self.rate.shape[1])

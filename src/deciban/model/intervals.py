@@ -8,13 +8,13 @@ of each class against all others. Evidence weights are treated as fixed.
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from deciban.families.base.contract import Covariance
 from deciban.model.counts import Counts, Guard
 from deciban.model.model import Model, posteriors
 from deciban.tables.table import Table
 from deciban.util.arrays import Floats, Integers
+from deciban.util.special import normal_quantile
 
 # Rows per batch, to limit memory.
 INTERVAL_ROWS = 1 << 14
@@ -39,7 +39,7 @@ def posterior_intervals(
     if classes == 1:
         return low, high
     step = max(1, min(INTERVAL_ROWS, INTERVAL_NUMBERS // (classes * model.n_slots)))
-    width = float(scipy.special.ndtri(0.5 + level / 2.0))
+    width = normal_quantile(0.5 + level / 2.0)
     for first in range(0, table.rows, step):
         some = slice(first, min(first + step, table.rows))
         piece = table.slice(some.start, some.stop)
@@ -54,7 +54,7 @@ def posterior_intervals(
                 errors[impossible & np.isfinite(covariance.own).all(axis=1)] = 0.0
             covariance.own[:] += prior_variance
             spread = width * np.sqrt(odds.variance(covariance))
-            bounds = scipy.special.expit(odds.value - spread), scipy.special.expit(odds.value + spread)
+            bounds = [np.exp(-np.logaddexp(0.0, -odds.value + side)) for side in (spread, -spread)]
         posterior = posteriors(log_joint, model.log_prior)  # the bounds must contain it exactly
         known = np.isfinite(spread)
         low[some] = np.where(known, np.minimum(bounds[0], posterior), 0.0)

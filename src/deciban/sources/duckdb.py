@@ -85,7 +85,12 @@ def connect(columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
     parsing: True if it parses text, which is most of the work; else it uses half of the cores.
     more_memory: megabytes beyond those for rows of numbers.
     """
-    import duckdb
+    try:
+        import duckdb
+    except ImportError:
+        raise UsageError(
+            "CSV, JSON and Parquet files need DuckDB, which is not installed", remedy="run pip install duckdb"
+        ) from None
 
     config: dict[str, Any] = {
         "memory_limit": f"{DUCKDB_MEMORY + columns + int(more_memory)}MB",

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import scipy
 
 from deciban import kernels
 from deciban.errors import ForgetError
 from deciban.kernels.text_arrays import LabeledTexts
 from deciban.statistics.base import subtract_counts
 from deciban.statistics.vocabulary import NO_WORDS, UNKNOWN, Vocabulary, bucket_name, count_buckets
-from deciban.util.arrays import Codes, Floats, Integers, scatter_to, sum_columns_at
+from deciban.util.arrays import Codes, Floats, Integers, scatter_to, sum_at, sum_columns_at
 from deciban.util.sparse import SparseArrays, SparseRows
 
 # A vocabulary, and the counts of its words, class by word.
@@ -84,7 +83,7 @@ class Words:
     @property
     def tables(self) -> tuple[Floats, ...]:
         """Counts of each column as dense arrays, word by class."""
-        return tuple(counts.matrix().toarray().T for counts in self.counts)
+        return tuple(counts.dense().T for counts in self.counts)
 
     @property
     def sorted_words(self) -> "Words":
@@ -162,8 +161,7 @@ def _sort(words: Vocabulary, counts: SparseRows) -> Counted:
     order = words.sort_order
     place = np.empty(len(words), dtype=np.int32)
     place[order] = np.arange(len(words), dtype=np.int32)
-    moved = SparseRows(counts.data.copy(), place[counts.indices], counts.indptr, counts.width)
-    return words.take(order), _sort_cells(moved.matrix())
+    return words.take(order), counts.move_columns(place, counts.width)
 
 
 def _set_to_zero(column: Counted) -> Counted:
@@ -179,27 +177,14 @@ def _reindex_classes(counts: SparseRows, positions: Integers, size: int) -> Spar
     there = np.flatnonzero(positions >= 0)
     there = there[np.argsort(positions[there])]
     ends = np.cumsum(scatter_to(np.diff(counts.indptr), positions, size))
-    kept = _convert_types(counts.matrix()[there])
+    kept = counts.take(there)
     return SparseRows(kept.data, kept.indices, np.concatenate([[0], ends]).astype(np.int64), counts.width)
-
-
-def _sort_cells(matrix: "scipy.sparse.csr_array") -> SparseRows:
-    """Sort the cells of each row of a SciPy matrix, in place, and return its rows."""
-    matrix.sort_indices()
-    return _convert_types(matrix)
-
-
-def _convert_types(matrix: "scipy.sparse.csr_array") -> SparseRows:
-    """Return the rows of a SciPy matrix with the types that kernels and files use."""
-    return SparseRows(matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int64), matrix.shape[1])
 
 
 def _drop_unused(words: Vocabulary, counts: SparseRows) -> Counted:
     """Drop words without a count."""
     if not counts.data.all():
-        matrix = counts.with_values(counts.stored.copy()).matrix()
-        matrix.eliminate_zeros()
-        counts = _convert_types(matrix)
+        counts = counts.drop_zeros()
     there = np.zeros(len(words), dtype=np.bool_)
     there[counts.indices] = True
     if there.all():
@@ -217,15 +202,14 @@ def _limit_words(column: Counted, max_features: int | None) -> Counted:
     first = words.bucket_count
     if len(words) - first <= max_features:
         return words, counts
-    table = counts.matrix().T.tocsr()
-    order = np.argsort(-table[first:].sum(axis=1), kind="stable") + first
+    order = np.argsort(-sum_at(counts.indices, counts.data, len(words))[first:], kind="stable") + first
     kept = np.sort(order[:max_features])
     rare = np.concatenate([np.arange(first), np.sort(order[max_features:])])
     distinct, place = np.unique(words.take(rare).buckets(count_buckets(max_features)), return_inverse=True)
     tail = Vocabulary.of([bucket_name(bucket) for bucket in distinct])
-    into = scipy.sparse.csr_array((np.ones(rare.size), (place, np.arange(rare.size))), shape=(len(tail), rare.size))
-    table = scipy.sparse.vstack([into @ table[rare], table[kept]], format="csr")
-    return tail.concat(words.take(kept)), _sort_cells(table.T.tocsr())
+    there = np.empty(len(words), dtype=np.int64)
+    there[rare], there[kept] = place, len(tail) + np.arange(kept.size)
+    return tail.concat(words.take(kept)), counts.move_columns(there, len(tail) + kept.size)
 
 
 def _take_from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buckets: int, strict: bool) -> Floats:
@@ -235,7 +219,7 @@ def _take_from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows
     counted as words here are removed from all words of the bucket in proportion, because it is unknown which of them
     they were. strict: raise ForgetError if the bucket has too few counts.
     """
-    have, taken = having.matrix().toarray().T, taking.matrix().toarray().T
+    have, taken = having.dense().T, taking.dense().T
     bucket = words.buckets(buckets)
     lacking = sum_columns_at(np.maximum(taken - have, 0.0).T, bucket, buckets).T
     taken = np.minimum(taken, have)

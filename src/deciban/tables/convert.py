@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy
 
 from deciban.errors import DataError, Place, UsageError
 from deciban.tables.cells import is_text, plain_type
@@ -42,7 +41,8 @@ def as_table(data: Any) -> Table:
         raise UsageError(f"expected a table, found {type(data).__name__} of {package}; {NOT_IN_MEMORY[package]}")
     if isinstance(data, bytes):
         raise UsageError(f"expected a table, found {data[:40]!r}", remedy="pass a table, or a file name as str")
-    if "scipy.sparse" in sys.modules and scipy.sparse.issparse(data):  # else the data cannot be sparse
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(data):  # without the module the data cannot be sparse
         return _sparse(data)
     if (texts := _texts(data)) is not None:
         return texts

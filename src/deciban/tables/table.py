@@ -149,13 +149,13 @@ class SparseMatrix:
         return sparse_hashes(self.cells)
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
-        return np.ascontiguousarray(self.amounts(columns).matrix().toarray())
+        return np.ascontiguousarray(self.amounts(columns).dense())
 
     def values(self, columns: Sequence[int]) -> Numbers:
         return self.numbers(columns)
 
     def amounts(self, columns: Sequence[int]) -> SparseRows:
-        return self.cells if _is_all(columns, self.width) else SparseRows.of(self.cells.matrix()[:, list(columns)])
+        return self.cells if _is_all(columns, self.width) else self.cells.take_columns(columns)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.special import gammaln
 
 from deciban.errors import Argument, BadCell
 from deciban.families.base.checks import TEXTS
@@ -26,7 +25,7 @@ from deciban.families.base.contract import (
 from deciban.families.base.lowering import ExportedColumns, Lowered, Term, TextTerm
 from deciban.families.bernoulli import Exchange
 from deciban.families.text.kinds import KINDS, Kind, WordCounts, WordFactor, WordScores
-from deciban.families.text.options import TermWeights, TextOptions, sum_rows
+from deciban.families.text.options import TermWeights, TextOptions
 from deciban.families.text.tokens import as_text, find_present
 from deciban.kernels.text_arrays import LabeledTexts, LeftOutTexts, UnknownWords
 from deciban.statistics.vocabulary import BUCKET_SEEDS, Vocabulary, bucket_number, count_buckets, display_word
@@ -34,6 +33,7 @@ from deciban.statistics.words import Words, count_by_class, count_by_text
 from deciban.tables.table import Readable, decode_cells, take_cells
 from deciban.util.arrays import CORES, Codes, Floats, Integers
 from deciban.util.sparse import SparseRows
+from deciban.util.special import log_gamma
 
 # From this number of words on, preparing a column uses a second thread.
 MIN_WORDS_FOR_THREAD = 1 << 14
@@ -155,7 +155,7 @@ class Text(TextOptions):
         if self.min_count == 0.0:
             return column.rows(texts)
         everything = replace(self, min_count=0.0)._column(statistic, j)
-        return SparseRows.of(everything.rows(texts).matrix()[:, : len(column.words)])  # words below min_count come last
+        return everything.rows(texts).take_columns(range(len(column.words)))  # words below min_count come last
 
     def score_left_out(
         self, statistic: Words, cells: list[pa.Array], rows: LeftOutRows, slot: Integers, out: Floats
@@ -308,7 +308,7 @@ class TextColumn:
         self.kind.score(rows, 1.0, 0, part)
         if texts.null_count:
             part[~find_present(texts)] = 0.0
-        out[:, slot] += weight * self._power(sum_rows(rows))[:, None] * part[:, 0]
+        out[:, slot] += weight * self._power(rows.sum())[:, None] * part[:, 0]
 
     def lower(self, column: int) -> TextTerm:
         """Return the export term of this column, given its number."""
@@ -367,7 +367,7 @@ class TextColumn:
 
     def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:
         """Add the estimation errors; see `Family.add_covariance`. Each text has its own weight."""
-        self.kind.add_covariance(rows, (weight * self._power(sum_rows(rows)))[:, None], out)
+        self.kind.add_covariance(rows, (weight * self._power(rows.sum()))[:, None], out)
 
     def sample(self, labels: Integers, rng: np.random.Generator, length: int | None) -> pa.Array:
         """Draw texts for rows of the given classes."""
@@ -387,9 +387,7 @@ class TextColumn:
             return None
         rows = self.rows(text)
         stored = slice(0, rows.indptr[1])
-        return KnownWords(
-            rows.indices[stored].astype(np.int64), rows.data[stored], float(self._power(sum_rows(rows))[0])
-        )
+        return KnownWords(rows.indices[stored].astype(np.int64), rows.data[stored], float(self._power(rows.sum())[0]))
 
     def word_scores(self, text: KnownWords) -> WordScores:
         """Return the evidence of one text for each class, word by word."""
@@ -411,7 +409,7 @@ class TextColumn:
         """Return `log_orders` of one text."""
         if not self.kind.counts_orders:
             return None
-        return float(gammaln(text.amounts.sum() + 1.0) - gammaln(text.amounts + 1.0).sum())
+        return float(log_gamma(text.amounts.sum() + 1.0) - log_gamma(text.amounts + 1.0).sum())
 
     def terms(self, name: str) -> DiscriminantTerms | None:
         """Return the evidence as weights of words times amounts; None with tempering, which is not linear."""
@@ -420,7 +418,7 @@ class TextColumn:
         weights, offset = self.kind.linear()
 
         def amounts(texts: pa.Array) -> Floats:
-            dense = self.rows(texts).matrix().toarray().astype(np.float64)
+            dense = self.rows(texts).dense().astype(np.float64)
             dense[~find_present(texts)] = np.nan
             return dense
 
@@ -430,8 +428,8 @@ class TextColumn:
 
 def compute_log_orders(rows: SparseRows) -> Floats:
     """Return log m! - sum of log x! for the counts x of each row, with the sum m."""
-    ways = sum_rows(rows.with_values(gammaln(rows.stored + 1.0)))
-    return np.asarray(gammaln(sum_rows(rows) + 1.0) - ways)
+    ways = rows.with_values(log_gamma(rows.stored + 1.0)).sum()
+    return np.asarray(log_gamma(rows.sum() + 1.0) - ways)
 
 
 def _features_of_column(features: Callable[[pa.Array], Floats], column: int, cells: list[pa.Array]) -> Floats:

@@ -80,18 +80,17 @@ class WordCounts:
     @cached_property
     def stored(self) -> SparseRows:
         """Counts of the scored words, word by class, without zeros."""
-        by_word = self.table.matrix().T.tocsr()[self.order]
-        return SparseRows(by_word.data, by_word.indices, by_word.indptr, self.classes)
+        return self.table.transpose().take(self.order)
 
     @property
     def stored_words(self) -> Integers:
         """Word of each stored count."""
-        return np.repeat(np.arange(self.size), np.diff(self.stored.indptr))
+        return self.stored.stored_rows
 
     @cached_property
     def counts(self) -> Floats:
         """Counts of the scored words, word by class."""
-        return self.stored.matrix().toarray()
+        return self.stored.dense()
 
     @cached_property
     def sums(self) -> Floats:
@@ -534,7 +533,7 @@ class BernoulliWords:
     def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:
         share = (self.counts.counts + 0.5) / (self.counts.texts + 1.0)
         absent, there = share / (1.0 - share), (1.0 - share) / share
-        own = absent.sum(axis=0) + rows.matrix() @ (there - absent)
+        own = absent.sum(axis=0) + rows.multiply(there - absent)
         out.own[:] += weight**2 * own / np.maximum(self.counts.texts, 0.5)
 
     def estimates(self) -> dict[str, Floats]:

@@ -55,15 +55,9 @@ class TermWeights(NamedTuple):
             return rows
         amounts = TERM_COUNT_RULES[self.term_counts](rows.stored)
         if self.normalize:
-            length = np.sqrt(sum_rows(rows.with_values(amounts**2)))
+            length = np.sqrt(rows.with_values(amounts**2).sum())
             amounts = amounts / np.repeat(np.maximum(length, 1e-300), np.diff(rows.indptr))
         return rows.with_values(amounts)
-
-
-def sum_rows(rows: SparseRows) -> Floats:
-    """Return the sum of the stored cells of each row."""
-    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    return np.bincount(row, rows.stored, rows.shape[0]).astype(np.float64)
 
 
 @dataclass(frozen=True, repr=False)

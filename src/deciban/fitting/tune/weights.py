@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import scipy
 
 from deciban.fitting.tune.hyperparameters import WEIGHTS
 from deciban.fitting.tune.rows import Rows
@@ -228,7 +227,9 @@ class WeightProblem:
         point, lower = np.concatenate([weights / self.unit, bias]), self.lower
         if self.newton:
             return self._split(minimize_newton(self.evaluate, point, lower))
-        solved: Any = scipy.optimize.minimize(  # type: ignore[call-overload]  # stubs stricter than the function
+        from scipy.optimize import minimize
+
+        solved: Any = minimize(  # type: ignore[call-overload]  # stubs stricter than the function
             lambda point: self.evaluate(point, curved=False)[:2],
             point,
             jac=True,
