@@ -47,7 +47,7 @@ class TuningDraft:
     copies: Copies | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """Schema and settings by which rows are counted. `BayesClassifier.plan` returns it.
 
@@ -91,6 +91,9 @@ class Plan:
     origin: Origin
     notes: Mapping[str, str] = field(default_factory=dict)
     draft: TuningDraft | None = None
+
+    def __repr__(self) -> str:
+        return f"<Plan for the column {self.origin.target!r}>\n{self.schema}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the sample."""

@@ -82,6 +82,9 @@ class Fitted(PickledFields):
     origin: Origin = Origin()
     settings: Settings = Settings()
 
+    def __repr__(self) -> str:
+        return f"<Fitted {self.counts!r}, {'not tuned' if self.tuning is None else self.tuning.summary}>"
+
     @cached_property
     def model(self) -> Model:
         """Model used for posteriors and decisions."""

@@ -24,7 +24,7 @@ from deciban.plot.display import (
 )
 from deciban.scoring.predict import align_rows
 from deciban.util.arrays import Floats
-from deciban.util.frames import data_frame
+from deciban.util.frames import remember_library
 from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_digits, format_probability, shorten
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
@@ -167,7 +167,8 @@ class EvidenceDisplay(Display):
         evidence = np.where(np.isnan(evidence), 0.0, evidence)  # impossible in both classes
         if (raised := DECIBANS * (found.raised[0, best] - found.raised[0, other])) != 0.0:
             names, evidence = [*names, "limit"], np.append(evidence, raised)
-        return cls(names, evidence, prior, labels[best], labels[other], chance, max_display).plot(ax)
+        shown = cls(names, evidence, prior, labels[best], labels[other], chance, max_display)
+        return remember_library(shown, X, estimator).plot(ax)
 
     @property
     def steps(self) -> list[tuple[str, float]]:
@@ -254,25 +255,17 @@ class EvidenceDisplay(Display):
                          fontsize=SMALL_SIZE, color=QUIET_COLOR)  # fmt: skip
         upper.spines["top"].set_color(LINE_COLOR)
 
-    def to_frame(self) -> Any:
-        """Return the plotted values as a table.
-
-        Returns
-        -------
-        DataFrame
-            A row for each bar: name, decibans, start, end, and the probability of the class among the two after it.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return a row for each bar: name, decibans, start, end, and P(class) among the two classes after it."""
         bars = self.bars
         ends = np.array([end for _, _, end in bars])
-        return data_frame(
-            {
-                "term": [name for name, _, _ in bars],
-                "decibans": self._decibans_of_bars,
-                "start": [start for _, start, _ in bars],
-                "end": ends,
-                "probability": 1.0 / (1.0 + np.exp(-ends / DECIBANS)),
-            }
-        )
+        return {
+            "term": [name for name, _, _ in bars],
+            "decibans": self._decibans_of_bars,
+            "start": [start for _, start, _ in bars],
+            "end": ends,
+            "probability": 1.0 / (1.0 + np.exp(-ends / DECIBANS)),
+        }
 
 
 def _format_cell(value: Any) -> str:
