@@ -14,6 +14,7 @@ from deciban.sources.open import open_table
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats
+from deciban.util.frames import remember_library
 from deciban.util.parallel import map_in_threads
 from deciban.util.results import Part, Result, TextTable
 
@@ -233,7 +234,7 @@ def decide(
             raise UsageError(f"the costs {name!r} of the loss are missing", remedy=("pass them in ", Argument("costs")))
         return table.numbers([table.names.index(name)])[:, 0]
 
-    return choose_decisions(shares, loss_for_classes, column)
+    return remember_library(choose_decisions(shares, loss_for_classes, column), posterior)
 
 
 def _match_positions(table: Table, classes: Any, loss_classes: Any) -> tuple[list[Any], list[int]]:

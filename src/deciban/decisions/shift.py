@@ -64,7 +64,7 @@ class EstimatedPrior(Result):
             for label, *shares in zip(self.classes.tolist(), *columns, strict=True)
         ]
         head = ("class", "share", f"{100 * self.level:g}% interval from", "to")
-        return [TextTable(lines, head, range(1, 4), bars=[(0.0, share) for share in columns[0]])]
+        return [TextTable(lines, head, range(1, 4), bars=[(0.0, share) for share in columns[0]], bar_reach=1.0)]
 
     def __str__(self) -> str:
         interval = f"{100 * self.level:g}% interval"

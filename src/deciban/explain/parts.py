@@ -42,12 +42,9 @@ def format_prediction(found: dict[str, Any]) -> str:
 
 def _row_parts(explanation: "Explanation", row: int) -> Iterator[Part]:
     found = explanation.to_dict(row)
-    yield format_prediction(found)
-    if explanation.by == "block":
-        yield Aligned(explanation.calculation(row, evidence=False))
-    elif explanation.evidence.impossible[row]:
-        yield IMPOSSIBLE
+    prediction = format_prediction(found)
     if found["against"] is None:
+        yield prediction + (f"\n{IMPOSSIBLE}" if explanation.evidence.impossible[row] else "")
         return
     terms = roll_up(explanation.terms(row), MAX_TERMS_SHOWN)
     decibans = [value for _, value in terms]
@@ -57,6 +54,10 @@ def _row_parts(explanation: "Explanation", row: int) -> Iterator[Part]:
         [(label, format_decibans(value, 2)) for label, value in (*terms, ("sum", found["sum"]))],
         (f"evidence for {best} against {other}", "decibans"),
         right=[1],
+        title=prediction,
         bars=[*pairwise(ends), (0.0, ends[-1])],
+        total=True,
     )
+    if explanation.by == "block":
+        yield Aligned(explanation.calculation(row, evidence=False))
     yield from (Aligned(str(text)) for text in explanation.words(row))

@@ -132,7 +132,7 @@ class Intervals(Pair):
         more = self.low.size - len(lines)
         bars = [*zip(columns["low"].tolist(), columns["high"].tolist(), strict=True)]
         notes = [f"… ({count_noun(more, 'more line')}: to_frame())"] if more > 0 else []
-        return [TextTable(lines, head, range(2, 5), notes=notes, bars=bars, bar_column=2)]
+        return [TextTable(lines, head, range(2, 5), notes=notes, bars=bars, bar_column=2, bar_reach=1.0)]
 
 
 def intervals(fitted: Fitted, X: Any, level: float) -> Intervals:

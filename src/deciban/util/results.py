@@ -13,7 +13,8 @@ class TextTable:
     """A table of a result: lines of cells, with a title above and notes below.
 
     head: names of the columns; empty for none. right: right-aligned columns. bars: start and end of a bar for each
-    line, all in one unit, drawn in HTML beside column `bar_column`.
+    line, all in one unit, drawn in HTML beside column `bar_column`, on an axis that reaches at least to `bar_reach`.
+    total: True if the last line is a total.
 
     >>> print(TextTable([("sex", "5.6"), ("age", "1.3")], ("column", "decibans"), [1], notes=["… (1 more column)"]))
     column  decibans
@@ -29,6 +30,8 @@ class TextTable:
     notes: Sequence[str] = ()
     bars: Sequence[tuple[float, float]] = field(default=(), repr=False)
     bar_column: int = 1
+    bar_reach: float = 0.0
+    total: bool = False
 
     def __str__(self) -> str:
         every = [self.head, *self.lines] if self.head else list(self.lines)

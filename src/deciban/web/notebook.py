@@ -41,21 +41,25 @@ def _render_part(part: Part) -> Html:
 
 def _render_table(table: TextTable) -> Html:
     """Return a table; each bar has a cell of its own, before its number, which says the same."""
-    marks = _render_bars(table.bars)
+    marks = _render_bars(table.bars, table.bar_reach)
     place = table.bar_column if marks else None
     head: Inside = ()
     if any(table.head):
         head = tag("thead", tag("tr", (_head_cell(name, k, table, place) for k, name in enumerate(table.head))))
-    lines = (
-        tag(
-            "tr",
-            ([marks[row] if k == place else "", _cell(cell, k, table)] for k, cell in enumerate(line)),
-        )
+    lines = [
+        tag("tr", ([marks[row] if k == place else "", _cell(cell, k, table)] for k, cell in enumerate(line)))
         for row, line in enumerate(table.lines)
-    )
-    caption = tag("caption", table.title) if table.title else ""
+    ]
+    body, foot = (lines[:-1], tag("tfoot", lines[-1:])) if table.total else (lines, "")
+    title = paragraph(table.title, class_="deciban-title") if table.title else ""
     notes = [paragraph(note, class_="deciban-note") for note in "\n".join(table.notes).splitlines()]
-    return tag("div", tag("table", caption, head, tag("tbody", lines)), notes, class_="deciban-table")
+    return tag(
+        "div",
+        title,
+        tag("table", head, tag("tbody", body), foot, aria_label=table.title or None),
+        notes,
+        class_="deciban-table",
+    )
 
 
 def _head_cell(name: str, column: int, table: TextTable, place: int | None) -> Html:
@@ -70,14 +74,14 @@ def _cell(text: str, column: int, table: TextTable) -> Html:
 
 
 def _side(column: int, table: TextTable) -> str | None:
-    return "deciban-right" if column in table.right else None
+    return "deciban-right" if column and column in table.right else None  # names of lines stay on the left
 
 
-def _render_bars(bars: Sequence[tuple[float, float]]) -> list[Html]:
+def _render_bars(bars: Sequence[tuple[float, float]], reach: float) -> list[Html]:
     """Return a cell with a bar for each (start, end), around a common zero."""
     if not bars:
         return []
-    low, high = min(0.0, *map(min, bars)), max(0.0, *map(max, bars))
+    low, high = min(0.0, *map(min, bars)), max(reach, *map(max, bars))
     scale = 100.0 / ((high - low) or 1.0)
 
     def cell(start: float, end: float) -> Html:
