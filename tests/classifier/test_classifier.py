@@ -255,7 +255,8 @@ def test_weights_by_name_and_by_array() -> None:
 def test_columns_of_true_and_false_are_drawn_as_such(family) -> None:
     flags = np.arange(40) % 4 == 0
     columns = None if family is None else {"flag": family}
-    table, _ = textbook(columns).fit({"flag": flags, "x": np.arange(40.0)}, np.arange(40) % 2).sample(400, 0)
+    clf = textbook(columns).fit({"flag": flags, "x": np.arange(40.0)}, np.arange(40) % 2)
+    table = clf.sample(400, 0).to_frame("pyarrow")
     assert table["flag"].type == pa.bool_()
     assert 0.1 < np.mean(table["flag"].to_numpy()) < 0.5
 

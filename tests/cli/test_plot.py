@@ -37,6 +37,9 @@ def ready(model: str) -> str:
         ["new.csv", "--kind", "cost", "--x-axis", "prior", "--class", "no"],
         ["base.csv", "--kind", "dependence", "--bars"],
         ["base.csv", "--kind", "learning", "--target", "kind"],
+        ["--kind", "importance"],
+        ["new.csv", "--kind", "importance"],
+        ["base.csv", "--kind", "importance"],
     ],
     ids=" ".join,
 )
@@ -63,6 +66,8 @@ def test_rows_that_were_learned_are_left_out_and_that_is_said(deciban: Deciban, 
     said = "the model was trained on these rows; each is scored by the model without it"
     assert said in deciban("plot", ready, "base.csv", "--kind", "reliability", "-o", "p.png").err
     assert said not in deciban("plot", ready, "new.csv", "--kind", "reliability", "-o", "p.png").err
+    assert said in deciban("plot", ready, "base.csv", "--kind", "importance", "-o", "p.png").err
+    assert said not in deciban("plot", ready, "new.csv", "--kind", "importance", "-o", "p.png").err
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_decisions_print_and_convert() -> None:
     assert len(found) == 150
     frame = found.to_frame()
     assert list(frame.columns) == ["decision", "risk", "second_best", "second_best_risk"]
-    assert found.to_arrow().num_rows == 150
+    assert found.to_frame("pyarrow").num_rows == 150
     assert "decision" in str(found).splitlines()[0]
     assert repr(found) == str(found)
     assert "…" in str(found)
@@ -224,7 +224,7 @@ def test_an_infinite_cost_rejects_nothing_among_huge_costs() -> None:
 def test_a_cost_of_rejecting_may_be_any_number() -> None:
     for cost in (0.1, np.float32(0.1), np.float64(0.1)):
         assert LINE.decide([[1.0], [1.5]], reject=cost).decision.tolist() == [0, "reject"]
-    assert LINE.decide([[1.0], [1.5]], reject=0.1).to_arrow()["decision"].to_pylist() == ["0", "reject"]
+    assert LINE.decide([[1.0], [1.5]], reject=0.1).to_frame("pyarrow")["decision"].to_pylist() == ["0", "reject"]
 
 
 def test_the_coverage_curve_refuses_what_cannot_be() -> None:

@@ -61,7 +61,7 @@ def test_every_result_is_readable_text_a_table_and_plain_data(name: str) -> None
     assert repr(result) == str(result)
     assert isinstance(result.to_dict(), dict)
     if hasattr(result, "to_frame"):
-        frame = result.to_frame()
+        frame = result.to_frame("pandas")
         assert isinstance(frame, pd.DataFrame)
         assert rows is None or len(frame) == rows
 
@@ -76,9 +76,9 @@ def test_plain_data_of_results() -> None:
     found = decide([[0.2, 0.8], [0.6, 0.4]]).to_dict()
     assert (found["decision"], found["risk"]) == ([1, 0], pytest.approx([0.2, 0.4]))
     curve = RESULTS["coverage curve"][0]
-    np.testing.assert_allclose(curve.to_frame()["cost"], curve.cost)
+    np.testing.assert_allclose(curve.to_frame("pandas")["cost"], curve.cost)
     with pytest.warns(UserWarning, match="may be too extreme"):
         shares = CLF.estimate_prior(weather())
     assert repr(shares) == str(shares)
-    assert list(shares.to_frame()) == ["class", "prior", "low", "high"]
+    assert shares.to_frame().column_names == ["class", "prior", "low", "high"]
     assert list(shares.to_dict()) == ["no", "yes"]

@@ -10,9 +10,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import nbformat
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "docs" / "gallery"
@@ -180,3 +182,19 @@ def test_the_page_of_pictures_shows_every_display(run: Runs) -> None:
     for name in displays:
         assert (run.folder / f"{name}.png").stat().st_size > 1000
         assert (GALLERY / f"{name}.png").stat().st_size < MAX_AMOUNT
+
+
+def test_the_notebook_runs_and_shows_results_and_pictures() -> None:
+    """Its outputs are not stored: they are made here, by a kernel of their own."""
+    notebook = nbformat.read(ROOT / "examples" / "notebook.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(not cell.outputs and cell.execution_count is None for cell in cells)
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert all(output.output_type in ("execute_result", "display_data") for output in outputs), "no warnings"
+    results = [output.data["text/html"] for output in outputs if "deciban-result" in output.data.get("text/html", "")]
+    assert len(results) >= 10
+    assert sum("image/png" in output.data for output in outputs) == 2
+    assert re.search(r"predicted: (yes|no)", "".join(results))
+    assert "accuracy" in "".join(results)

@@ -130,12 +130,12 @@ def test_estimates_come_as_tables() -> None:
     assert found.to_dict()["wind"] == {
         "probability": {"no": {"strong": 0.6, "weak": 0.4}, "yes": {"strong": 3 / 9, "weak": 6 / 9}}
     }
-    frame = found.to_frame()
+    frame = found.to_frame("pandas")
     counted = weather().to_pandas().groupby("play").outlook.value_counts(normalize=True)
     for line in frame[frame.block == "outlook"].itertuples():
         assert line.estimate == pytest.approx(counted.get((line[4], line.value), 0.0))
-    assert found.to_arrow().column_names == ["block", "parameter", "value", "class", "estimate"]
-    pd.testing.assert_frame_equal(found.to_arrow().to_pandas(), frame, check_dtype=False)
+    assert found.to_frame().column_names == ["block", "parameter", "value", "class", "estimate"]
+    pd.testing.assert_frame_equal(found.to_frame().to_pandas(), frame, check_dtype=False)
     assert "P(strong)  0.6  0.333333" in str(found)
     joint = textbook(JointGaussian()).fit(X * 1e6, Y).estimates()
     assert "covariance of x0, x1" in str(joint)

@@ -137,7 +137,7 @@ def test_samples_have_the_moments_of_the_data(family, parameters) -> None:
     clf = textbook(family).fit(table, np.zeros(80, dtype=int))
     drawn, _ = clf.sample(40_000, random_state=1)
     if not isinstance(drawn, np.ndarray):
-        drawn = np.stack([column.to_numpy() for column in drawn.columns], axis=1)
+        drawn = drawn.to_numpy()
     seen = (table > 6).astype(float) if isinstance(family, dc.Bernoulli) else table
     for found, expected in zip(parameters(drawn.astype(float)), parameters(seen), strict=True):
         np.testing.assert_allclose(found, expected, rtol=0.05, atol=0.05)

@@ -19,7 +19,7 @@ from deciban import (
 )
 from deciban.plot import DecisionDisplay, DecisionMapDisplay
 
-from .cases import area
+from .cases import area, drawn_rows, fitted
 
 LETTERS = [stats.norm(15, 4), stats.norm(25, 4)]
 PRIORS = [0.75, 0.25]
@@ -283,3 +283,16 @@ def test_areas_of_different_mistakes_look_different_and_right_decisions_are_not_
     assert labels == {"no decided as ask", "no decided as grant", "yes decided as refuse", "yes decided as ask"}
     looks = {(tuple(one.get_facecolor()[0].round(3)), one.get_hatch()) for one in found}
     assert len(looks) == len(found)
+
+
+def test_a_map_is_drawn_by_its_own_name_too() -> None:
+    X, y = drawn_rows(2, 3)
+    clf = fitted(2, 3)
+    own = DecisionMapDisplay.from_estimator(clf, [0, 1], prior="uniform", loss=[[0, 3], [1, 0]], X=X, y=y)
+    same = DecisionDisplay.from_estimator(clf, [0, 1], prior="uniform", loss=[[0, 3], [1, 0]], X=X, y=y)
+    assert isinstance(same, DecisionMapDisplay)
+    np.testing.assert_array_equal(own.decisions, same.decisions)
+    np.testing.assert_array_equal(own.points.values, same.points.values)
+    assert own.loss.decisions == same.loss.decisions == ("class 0", "class 1")
+    with pytest.raises(UsageError, match="a map has two columns; 1 column given"):
+        DecisionMapDisplay.from_estimator(clf, 0)

@@ -20,6 +20,7 @@ from deciban.plot import (
     DecisionDisplay,
     DependenceDisplay,
     EvidenceDisplay,
+    ImportanceDisplay,
     LearningDisplay,
     NomogramDisplay,
     PairDisplay,
@@ -45,6 +46,8 @@ DISPLAYS: dict[str, Draw] = {
     "cost": lambda clf, X, y, **more: CostDisplay.from_estimator(clf, X, y, x_axis="prior", **more),
     "dependence": lambda clf, X, y, **more: DependenceDisplay.from_estimator(clf, X, y, **more),
     "learning": lambda clf, X, y, **more: LearningDisplay.from_estimator(clf, X, y, **more),
+    "importance": lambda clf, X, y, **more: ImportanceDisplay.from_estimator(clf, X, y, **more),
+    "importance in bits": lambda clf, X, y, **more: ImportanceDisplay.from_estimator(clf, X, measure="bits", **more),
 }
 
 

@@ -47,6 +47,6 @@ def test_a_column_without_cells_has_no_opinion() -> None:
         assert [str(part.family) for part in both.schema_.groups] == ["Gaussian()"]
         assert both.counts_.statistics[0].weight.sum() == 6.0
     assert "undecided" in str(empty.schema_)
-    assert empty.sample(3, random_state=0)[0].column_names == ["a", "b"]
+    assert list(empty.sample(3, random_state=0).X) == ["a", "b"]
     typed = pd.DataFrame({"n": pd.array([None, None], dtype="Int64"), "z": [1.0, 2.0]})
     assert "undecided" in str(textbook().fit(typed, [0, 1]).schema_)

@@ -31,7 +31,7 @@ def test_tuned_models_draw_each_column_from_its_own_family() -> None:
     families = {name: family for name, family, _ in clf.schema_.descriptions()}
     assert families["expenditure"].startswith("Binned")
     assert families["share"].startswith("LogNormal")
-    drawn = clf.sample(5_000, random_state=0)[0].to_pandas()
+    drawn = clf.sample(5_000, random_state=0).X
     for name in ("expenditure", "share", "income", "months", "active", "reports"):
         assert drawn[name].min() >= 0.0, name
     below = [np.mean(one["expenditure"] < 16.0) for one in (table, drawn)]
@@ -52,8 +52,7 @@ def test_declared_blocks_are_drawn_together_and_shown_by_their_marginals() -> No
     a = rng.normal(y, 1.0)
     table = pd.DataFrame({"a": a, "b": a + rng.normal(0.0, 0.1, 600), "c": rng.lognormal(y, 1.0)})
     clf = dc.BayesClassifier({("a", "b"): dc.JointGaussian()}).fit(table, y)
-    drawn, labels = clf.sample(4_000, random_state=1)
-    numbers = drawn.to_pandas()
+    numbers, labels = clf.sample(4_000, random_state=1)
     for label in (0, 1):
         inside = numbers[labels == label]
         assert np.corrcoef(inside.a, inside.b)[0, 1] > 0.98
@@ -67,7 +66,7 @@ def test_declared_blocks_are_drawn_together_and_shown_by_their_marginals() -> No
 def test_tuned_texts_are_drawn_from_their_words() -> None:
     texts = {"t": ["cheap pills now", "buy cheap watches", "meeting at noon", "notes of a meeting"] * 20}
     clf = dc.BayesClassifier().fit({**texts, "x": np.arange(80.0)}, [1, 1, 0, 0] * 20)
-    drawn = clf.sample(20, random_state=0, label=1)[0]["t"].to_pylist()
+    drawn = clf.sample(20, random_state=0, label=1).to_dict()["t"]
     assert set(" ".join(drawn).split()) <= set(" ".join(texts["t"]).split())
 
 

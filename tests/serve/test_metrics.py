@@ -254,7 +254,7 @@ def test_about_one_in_a_thousand_of_the_model_s_own_rows_is_an_outlier(
 ) -> None:
     """Whatever cells are missing: without `fine` all rows would be outliers, without `coarse` none, if rows that lack
     cells were judged by those that have them all."""
-    own = measured.sample(20_000, random_state=8)[0].to_pandas()
+    own = measured.sample(20_000, random_state=8).X
     own[gone] = None
     assert 0.0003 < share_of_outliers(measured, own) < 0.0025
 
@@ -262,7 +262,7 @@ def test_about_one_in_a_thousand_of_the_model_s_own_rows_is_an_outlier(
 @pytest.mark.parametrize("gone", [lacking for lacking in LACKING if "length" not in lacking], ids="+".join)
 def test_missing_cells_hide_no_outliers(measured: BayesClassifier, gone: list[str]) -> None:
     """A length six deviations off costs a row 18 nats; that `coarse` is missing would give it back 12."""
-    strange = measured.sample(500, random_state=9)[0].to_pandas()
+    strange = measured.sample(500, random_state=9).X
     strange["length"] = 7.0
     strange[gone] = None
     assert share_of_outliers(measured, strange) > 0.95
@@ -275,7 +275,7 @@ def test_a_value_never_seen_is_left_out_of_the_judgment(unseen: str) -> None:
     country = rng.choice(["here", "there"], 200_000)
     frame = pd.DataFrame({"length": rng.normal(size=200_000), "country": country})
     clf = BayesClassifier(tune=None, unseen=unseen).fit(frame, rng.choice(["a", "b"], 200_000))
-    own = clf.sample(20_000, random_state=10)[0].to_pandas().assign(country="nowhere")
+    own = clf.sample(20_000, random_state=10).X.assign(country="nowhere")
     assert 0.0003 < share_of_outliers(clf, own) < 0.0025
     assert share_of_outliers(clf, own.head(100).assign(length=12.0)) == 1.0
 

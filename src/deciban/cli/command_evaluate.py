@@ -242,7 +242,7 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
 
     fitted = load_model(model)
     if as_json:
-        found = {"estimates": Estimates.from_model(fitted.model).to_arrow().to_pylist()} if estimates else {}
+        found = {"estimates": Estimates.from_model(fitted.model).to_frame("pyarrow").to_pylist()} if estimates else {}
         return echo_json({"model": model, "bytes": os.path.getsize(model), **describe_model(fitted), **found})
     echo_heading(f"{model}: {describe_size(fitted)}")
     shards = shards_of(fitted)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from deciban.sources.source import Source
 
 # Kinds of pictures by what they need: a model alone, one row of a table, or labeled rows.
-OF_MODELS = ("nomogram", "column", "pair", "decision")
+OF_MODELS = ("nomogram", "column", "pair", "decision", "importance")
+ROWS_OPTIONAL = ("decision", "importance")
 OF_ROWS = ("evidence",)
 OF_LABELED_ROWS = ("reliability", "coverage", "cost", "dependence", "learning")
 PICTURE_KINDS = (*OF_ROWS, *OF_MODELS, *OF_LABELED_ROWS)
@@ -39,7 +40,7 @@ OPTIONS_OF_KINDS = {
     "column": ("nomogram", "column", "pair", "decision"),
     "label": ("evidence", "nomogram", "cost"),
     "against": ("evidence", "nomogram"),
-    "target": (*OF_LABELED_ROWS, "decision"),
+    "target": (*OF_LABELED_ROWS, *ROWS_OPTIONAL),
     "costs": ("decision", "coverage", "cost"),
     "reject": ("coverage",),
     "prior": ("decision",),
@@ -58,10 +59,12 @@ Examples:
   deciban plot cancer.dcb --kind decision --column worst_area -o area.png
   deciban plot cancer.dcb new.csv --kind reliability -o reliability.png
 \b
-These kinds need only MODEL: nomogram, column, pair, decision.
+These kinds need only MODEL: nomogram, column, pair, decision,
+importance.
 evidence needs rows. These kinds need rows with the target column:
 reliability, coverage, cost, dependence, learning.
-decision draws the rows of TABLE as points, if TABLE is given.
+If TABLE is given, decision draws its rows as points, and importance
+is that of its rows instead of rows sampled from the model.
 """)  # fmt: skip
 @MODEL
 @click.argument("table", nargs=-1, shell_complete=complete_tables)
@@ -124,7 +127,7 @@ def _check_options(kind: str, table: tuple[str, ...], options: dict[str, Any]) -
         if options[name] not in (None, (), False) and kind not in kinds:
             option = SPELLINGS.get(name, f"--{name}")
             raise click.UsageError(f"{option} is for --kind {', '.join(kinds)}, not for {kind}; leave it out")
-    if table and kind in OF_MODELS and kind != "decision":
+    if table and kind in OF_MODELS and kind not in ROWS_OPTIONAL:
         raise click.UsageError(f"--kind {kind} needs only the model; leave the table out")
     if not table and kind not in OF_MODELS:
         raise click.UsageError(f"--kind {kind} needs a table: deciban plot MODEL TABLE")
@@ -227,6 +230,15 @@ def _draw_dependence(fitted: "Fitted", scan: "Source | None", options: dict[str,
         )
 
 
+def _draw_importance(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
+    from deciban.plot import ImportanceDisplay
+
+    clf, target = _make_classifier(fitted), options["target"] or fitted.origin.target
+    if scan is None or target not in scan.names or not _recognize(fitted, scan, target):
+        return ImportanceDisplay.from_estimator(clf, scan)
+    return ImportanceDisplay.from_estimator(clf, scan, target, fitted.origin.weight)
+
+
 def _draw_learning(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import LearningDisplay
 
@@ -238,15 +250,22 @@ def _draw_labeled_rows(
     display: Any, fitted: "Fitted", scan: "Source | None", options: dict[str, Any], **more: Any
 ) -> Any:
     """Draw labeled rows. Rows that the model was trained on are each scored by the model without them."""
+    target, weight = _target(fitted, options), fitted.origin.weight
+    learned = _recognize(fitted, scan, target)
+    return display.from_estimator(_make_classifier(fitted), scan, target, weight, leave_one_out=learned, **more)
+
+
+def _recognize(fitted: "Fitted", scan: "Source | None", target: str) -> bool:
+    """Return True if the model was trained on these rows, after a note on that."""
     from deciban.evaluation.validation import evaluate_and_recognize
     from deciban.fitting.fit import open_examples
 
-    target, weight = _target(fitted, options), fitted.origin.weight
     with count_unknown_cells(fitted) as observe:
-        _, learned = evaluate_and_recognize(fitted, open_examples(fitted, scan, target, weight), None, observe)
+        rows = open_examples(fitted, scan, target, fitted.origin.weight)
+        _, learned = evaluate_and_recognize(fitted, rows, None, observe)
     if learned:
         notify("note", "the model was trained on these rows; each is scored by the model without it")
-    return display.from_estimator(_make_classifier(fitted), scan, target, weight, leave_one_out=learned, **more)
+    return learned
 
 
 def _target(fitted: "Fitted", options: dict[str, Any]) -> str:
@@ -276,4 +295,5 @@ DRAW: dict[str, Callable[["Fitted", "Source | None", dict[str, Any]], Any]] = {
     "cost": _draw_cost,
     "dependence": _draw_dependence,
     "learning": _draw_learning,
+    "importance": _draw_importance,
 }

@@ -451,13 +451,9 @@ def sample(
     counts).
     """
     check_table_output(output, (model,))
-    import pyarrow as pa
-
-    from deciban.scoring.simulate import sample_rows
+    from deciban.scoring.simulate import Sample, sample_rows
 
     fitted = load_model(model)
-    drawn, labels = sample_rows(fitted, rows, seed, find_class(fitted, label), length)
-    if not isinstance(drawn, pa.Table):
-        drawn = pa.table({f"x{j}": drawn[:, j] for j in range(drawn.shape[1])})
-    table = drawn.append_column(fitted.origin.target or "class", pa.array(labels.tolist()))
+    drawn = sample_rows(fitted, rows, seed, find_class(fitted, label), length)
+    table = Sample(*drawn, fitted.origin.target).to_frame("pyarrow")
     _write_tables(output, [table], table.column_names, as_json, {"keep": None, "no_escape": no_escape, "as_read": ()})

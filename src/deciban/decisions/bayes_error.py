@@ -18,7 +18,7 @@ from deciban.errors import Argument, UsageError
 from deciban.model.model import posteriors
 from deciban.model.priors import log_prior
 from deciban.util.arrays import Floats, log
-from deciban.util.frames import data_frame
+from deciban.util.results import Aligned, Part, Result
 from deciban.util.special import normal_quantile
 
 # More regions than this do not fit on a screen.
@@ -58,7 +58,7 @@ class Region:
 
 
 @dataclass(frozen=True, repr=False)
-class BayesError:
+class BayesError(Result):
     """Expected loss of a decision rule under known distributions; under zero-one loss, its error rate.
 
     `repr` shows the risk and the decision regions.
@@ -123,19 +123,12 @@ class BayesError:
             total[decisions.index(region.decision)] += region.areas
         return total
 
-    def to_frame(self) -> Any:
-        """Return a DataFrame with a row for each region, in one dimension.
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            Columns ``low``, ``high`` and ``decision``, and the joint probability of each class and the region as
-            ``P(class)``.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return the bounds and decision of each region, and the joint probability of each class and the region."""
         classes = self.loss.classes or ()
         columns = {name: [getattr(region, name) for region in self.regions] for name in ("low", "high", "decision")}
         areas = {f"P({label})": [float(r.areas[c]) for r in self.regions] for c, label in enumerate(classes)}
-        return data_frame({**columns, **areas})
+        return {**columns, **areas}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data.
@@ -158,10 +151,7 @@ class BayesError:
             "regions": regions,
         }
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
+    def _parts(self) -> list[Part]:
         name = "error" if self.loss.is_zero_one else "risk"
         lines = [
             f"{name} {self.risk:.6g}" + (f", of which {self.avoidable:.6g} is avoidable" if self.avoidable else "")
@@ -173,7 +163,7 @@ class BayesError:
         if more > 0:
             lines.append(f"  ({more} more regions)")
         lines += [f"  {bound} bound {value:.6g}" for bound, value in (self.bounds or {}).items()]
-        return "\n".join(lines)
+        return [Aligned("\n".join(lines))]
 
 
 def bayes_error(

@@ -14,9 +14,9 @@ from deciban.sources.open import open_table
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats
-from deciban.util.frames import data_frame
+from deciban.util.frames import remember_library
 from deciban.util.parallel import map_in_threads
-from deciban.util.text_tables import align_table
+from deciban.util.results import Part, Result, TextTable
 
 # Posteriors printed with three digits need not sum to exactly 1.
 MAX_SUM_ERROR = 1e-3
@@ -33,10 +33,11 @@ COLUMNS = ("decision", "risk", "second_best", "second_best_risk")
 
 
 @dataclass(frozen=True, repr=False)
-class Decisions:
+class Decisions(Result):
     """Decision with the least expected loss for each row, its risk, and the second-best decision.
 
-    Ties go to the decision that comes first in the loss. `repr` shows a table.
+    Ties go to the decision that comes first in the loss. Print it for a table. `to_frame` returns a line for each row:
+    ``decision``, ``risk``, ``second_best`` and ``second_best_risk``.
 
     Attributes
     ----------
@@ -83,18 +84,8 @@ class Decisions:
     def __len__(self) -> int:
         return self.decision_index.size
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def to_frame(self) -> Any:
-        """Return a DataFrame with a line for each row.
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            Columns ``decision``, ``risk``, ``second_best`` and ``second_best_risk``.
-        """
-        return data_frame({name: getattr(self, name) for name in COLUMNS})
+    def _columns(self) -> dict[str, LabelArray]:
+        return {name: getattr(self, name) for name in COLUMNS}
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the columns of `to_frame` as lists.
@@ -104,26 +95,10 @@ class Decisions:
         dict
             ``decision``, ``risk``, ``second_best`` and ``second_best_risk``.
         """
-        return {name: getattr(self, name).tolist() for name in COLUMNS}
+        return {name: values.tolist() for name, values in self._columns().items()}
 
-    def to_arrow(self) -> Any:
-        """Return an Arrow table with a line for each row.
-
-        Returns
-        -------
-        pyarrow.Table
-            The columns of `to_frame`; labels of different types become text.
-        """
-        import pyarrow as pa
-
-        def column(values: LabelArray) -> Any:
-            mixed = values.dtype == object and len({type(value) for value in values}) > 1
-            return pa.array([str(value) for value in values] if mixed else values.tolist())
-
-        return pa.table({name: column(getattr(self, name)) for name in COLUMNS})
-
-    def __str__(self) -> str:
-        lines = [("", "decision", "risk", "second best", "second-best risk")]
+    def _parts(self) -> list[Part]:
+        lines: list[tuple[str, ...]] = []
         shown = range(len(self)) if len(self) <= MAX_ROWS_PRINTED else [*range(10), *range(len(self) - 5, len(self))]
         last = -1
         decision, second_best = self.decision, self.second_best
@@ -133,7 +108,7 @@ class Decisions:
             last = i
             risks = f"{self.risk[i]:.4g}", f"{self.second_best_risk[i]:.4g}"
             lines.append((str(i), str(decision[i]), risks[0], str(second_best[i]), risks[1]))
-        return align_table(lines)
+        return [TextTable(lines, ("", "decision", "risk", "second best", "second-best risk"))]
 
 
 def choose_decisions(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None = None) -> Decisions:
@@ -214,7 +189,7 @@ def decide(
     Returns
     -------
     Decisions
-        ``decision``, ``risk``, ``second_best`` and ``second_best_risk`` of each row; `to_frame()` and `to_arrow()`.
+        ``decision``, ``risk``, ``second_best`` and ``second_best_risk`` of each row, as arrays or by `to_frame()`.
         Ties go to the decision that comes first in the loss.
 
     Raises
@@ -259,7 +234,7 @@ def decide(
             raise UsageError(f"the costs {name!r} of the loss are missing", remedy=("pass them in ", Argument("costs")))
         return table.numbers([table.names.index(name)])[:, 0]
 
-    return choose_decisions(shares, loss_for_classes, column)
+    return remember_library(choose_decisions(shares, loss_for_classes, column), posterior)
 
 
 def _match_positions(table: Table, classes: Any, loss_classes: Any) -> tuple[list[Any], list[int]]:
@@ -304,10 +279,10 @@ def _check(shares: Floats) -> None:
 
 
 @dataclass(frozen=True, repr=False)
-class CoverageCurve:
+class CoverageCurve(Result):
     """Share of rows that are decided, and their mean cost, for every cost of rejecting a row.
 
-    `BayesClassifier.coverage_curve` returns it.
+    `BayesClassifier.coverage_curve` returns it. `to_frame` returns ``reject``, ``coverage``, ``risk`` and ``cost``.
 
     Attributes
     ----------
@@ -389,16 +364,6 @@ class CoverageCurve:
             )
         return float(self.reject[low[-1]])
 
-    def to_frame(self) -> Any:
-        """Return a DataFrame with a row for each cost of rejecting.
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            Columns ``reject``, ``coverage``, ``risk`` and ``cost``.
-        """
-        return data_frame(self._columns)
-
     def to_dict(self) -> dict[str, list[float]]:
         """Return the columns of `to_frame` as lists.
 
@@ -407,19 +372,15 @@ class CoverageCurve:
         dict
             ``reject``, ``coverage``, ``risk`` and ``cost``.
         """
-        return {name: values.tolist() for name, values in self._columns.items()}
+        return {name: values.tolist() for name, values in self._columns().items()}
 
-    @property
     def _columns(self) -> dict[str, Floats]:
         return {"reject": self.reject, "coverage": self.coverage, "risk": self.risk, "cost": self.cost}
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
+    def _parts(self) -> list[Part]:
         shown = np.unique(np.linspace(0, self.reject.size - 1, MAX_POINTS_PRINTED).astype(np.int64))
-        lines = [("reject", "coverage", "risk", "cost")]
+        lines = []
         for k in shown:
             point = f"{self.reject[k]:.4g}", f"{self.coverage[k]:.3f}", f"{self.risk[k]:.4g}", f"{self.cost[k]:.4g}"
             lines.append(point)
-        return align_table(lines, right=range(4))
+        return [TextTable(lines, tuple(self._columns()), range(4))]

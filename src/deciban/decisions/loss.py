@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from deciban.errors import Argument, BadCell, DataError, DecibanError, Labels, LossError, Place, warn_user
 from deciban.util.arrays import Floats
-from deciban.util.frames import data_frame
-from deciban.util.text_tables import align_table, count_noun, same_label
+from deciban.util.results import Part, Result, TextTable
+from deciban.util.text_tables import count_noun, same_label
 
 # Label of the decision to leave a row undecided.
 REJECT = "reject"
@@ -21,7 +21,7 @@ LossParts = tuple[Any, tuple[Any, ...] | None, tuple[Any, ...] | None]  # costs,
 
 
 @dataclass(frozen=True, eq=False)
-class Loss:
+class Loss(Result):
     """Cost of each decision under each true class: `loss[decision, truth]`.
 
     The order is always **decision first, truth second**. There may be more decisions than classes, for example to refer
@@ -376,12 +376,11 @@ class Loss:
                     )
                     return
 
-    def __str__(self) -> str:
+    def _parts(self) -> list[Part]:
         decisions, classes = self._labels
-        lines = [("decide", *(f"if {label}" for label in classes))]
-        for k, decision in enumerate(decisions):
-            lines.append((str(decision), *(format_cell(cell) for cell in self.costs[k])))
-        return align_table(lines, right=range(1, len(lines[0])))
+        head = ("decide", *(f"if {label}" for label in classes))
+        lines = [(str(decision), *map(format_cell, self.costs[k])) for k, decision in enumerate(decisions)]
+        return [TextTable(lines, head, range(1, len(head)))]
 
     def decision_index(self, label: Any) -> int:
         """Return the position of a decision in `decisions`.
@@ -435,17 +434,11 @@ class Loss:
         decision, truth = place
         return self.costs[self.decision_index(decision), self.class_index(truth)]
 
-    def to_frame(self) -> Any:
-        """Return a DataFrame with a row per decision and a column per class.
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            The column ``decision`` holds the decisions.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return the decisions, and the costs under each class."""
         decisions, classes = self._labels
         columns = {str(label): self.costs[:, c].tolist() for c, label in enumerate(classes)}
-        return data_frame({"decision": list(decisions), **columns})
+        return {"decision": list(decisions), **columns}
 
     def to_dict(self) -> dict[Any, dict[Any, Any]]:
         """Return the costs as {decision: {truth: cost}}, which `Loss.from_costs` accepts.

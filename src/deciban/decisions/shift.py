@@ -8,7 +8,7 @@ import numpy as np
 from deciban.errors import Argument, DataError, UsageError, warn_user
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
-from deciban.util.frames import data_frame
+from deciban.util.results import Part, Result, TextTable
 from deciban.util.special import normal_quantile
 
 # EM converges long before this unless the classes are hardly distinguishable.
@@ -19,7 +19,7 @@ MAX_CALIBRATION_ERROR = 0.05
 
 
 @dataclass(frozen=True, repr=False)
-class EstimatedPrior:
+class EstimatedPrior(Result):
     """Estimated share of each class among unlabeled rows, with intervals.
 
     `BayesClassifier.estimate_prior` returns it; `BayesClassifier.with_prior` accepts it.
@@ -54,18 +54,17 @@ class EstimatedPrior:
         """
         return dict(zip(self.classes.tolist(), self.prior.tolist(), strict=True))
 
-    def to_frame(self) -> Any:
-        """Return a DataFrame with a row for each class.
+    def _columns(self) -> dict[str, Any]:
+        return {"class": self.classes, "prior": self.prior, "low": self.low, "high": self.high}
 
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            Columns ``class``, ``prior``, ``low`` and ``high``.
-        """
-        return data_frame({"class": self.classes, "prior": self.prior, "low": self.low, "high": self.high})
-
-    def __repr__(self) -> str:
-        return str(self)
+    def _parts(self) -> list[Part]:
+        columns = (self.prior.tolist(), self.low.tolist(), self.high.tolist())
+        lines = [
+            (str(label), *(f"{share:.4f}" for share in shares))
+            for label, *shares in zip(self.classes.tolist(), *columns, strict=True)
+        ]
+        head = ("class", "share", f"{100 * self.level:g}% interval from", "to")
+        return [TextTable(lines, head, range(1, 4), bars=[(0.0, share) for share in columns[0]], bar_reach=1.0)]
 
     def __str__(self) -> str:
         interval = f"{100 * self.level:g}% interval"

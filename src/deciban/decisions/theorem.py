@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deciban.errors import Argument, Labels, UsageError
-from deciban.util.frames import data_frame
-from deciban.util.text_tables import align_table, count_noun
+from deciban.util.results import Part, Result, TextTable
+from deciban.util.text_tables import count_noun
 
 # Larger populations are not tried: a reader cannot picture them.
 MAX_POPULATION = 10**9
@@ -17,7 +17,7 @@ MIN_ROUNDED = 10.0
 
 
 @dataclass(frozen=True, repr=False)
-class Belief(Mapping[Any, float]):
+class Belief(Result, Mapping[Any, float]):
     """Mapping from each hypothesis to its posterior, with the calculation behind it.
 
     `str` and `repr` show the calculation and, unless the likelihoods are densities, the same in natural frequencies.
@@ -152,23 +152,20 @@ class Belief(Mapping[Any, float]):
         str
             A line for each hypothesis.
         """
-        lines: list[tuple[str, ...]] = [("", "prior", "likelihood", "joint", "posterior")]
+        return str(self._table())
+
+    def _table(self) -> TextTable:
+        lines = []
         for name in self.prior:
             numbers = (f"{part[name]:<9.4g}" for part in (self.prior, self.likelihoods, self.joint))
             lines.append((str(name), *numbers, f"{self[name]:.6g}"))
-        return align_table(lines)
+        return TextTable(lines, ("", "prior", "likelihood", "joint", "posterior"))
 
-    def to_frame(self) -> Any:
-        """Return a DataFrame with a row for each hypothesis.
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            Columns ``hypothesis``, ``prior``, ``likelihood``, ``joint`` and ``posterior``.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return the prior, likelihood, joint and posterior of each hypothesis."""
         parts = {"prior": self.prior, "likelihood": self.likelihoods, "joint": self.joint, "posterior": self.posterior}
         columns = {name: [part[one] for one in self.prior] for name, part in parts.items()}
-        return data_frame({"hypothesis": list(self.prior), **columns})
+        return {"hypothesis": list(self.prior), **columns}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calculation as plain data.
@@ -186,11 +183,8 @@ class Belief(Mapping[Any, float]):
             "posterior": self.posterior,
         }
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        return "\n".join([self.calculation(), *([self.frequencies()] if self.has_frequencies else [])])
+    def _parts(self) -> list[Part]:
+        return [replace(self._table(), notes=[self.frequencies()] if self.has_frequencies else [])]
 
 
 def bayes(

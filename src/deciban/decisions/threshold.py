@@ -9,12 +9,13 @@ import numpy as np
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.model.priors import log_prior
+from deciban.util.results import Aligned, Part, Result
 
 THRESHOLD_ARGUMENTS = "the arguments are Threshold.from_loss(loss, prior, classes)"
 
 
 @dataclass(frozen=True, repr=False)
-class Threshold:
+class Threshold(Result):
     """Thresholds above which to decide for the first of two classes: on likelihood ratio, odds and posterior.
 
     If deciding for the first class never pays, the thresholds are infinite (1 for the posterior). If it always pays,
@@ -186,24 +187,26 @@ class Threshold:
             "posterior": self.posterior,
         }
 
+    def _columns(self) -> dict[str, Any]:
+        return {"quantity": list(self._quantities), "threshold": list(self._quantities.values())}
+
+    @property
+    def _quantities(self) -> dict[str, float]:
+        first, second = self.classes
+        return {
+            f"p(x | {first}) / p(x | {second})": self.likelihood_ratio,
+            f"P({first} | x) / P({second} | x)": self.odds,
+            f"P({first} | x)": self.posterior,
+        }
+
     @property
     def _order(self) -> tuple[Any, Any]:
         first, second = self.loss.classes or self.classes
         return first, second
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        first, second = self.classes
-        return "\n".join(
-            [
-                f"decide {first} if",
-                f"  p(x | {first}) / p(x | {second})  >  {self.likelihood_ratio:.6g}",
-                f"  P({first} | x) / P({second} | x)  >  {self.odds:.6g}",
-                f"  P({first} | x)  >  {self.posterior:.6g}",
-            ]
-        )
+    def _parts(self) -> list[Part]:
+        lines = [f"  {name}  >  {value:.6g}" for name, value in self._quantities.items()]
+        return [Aligned("\n".join([f"decide {self.classes[0]} if", *lines]))]
 
 
 def _check_two_labels(name: str, labels: Any) -> tuple[Any, Any]:

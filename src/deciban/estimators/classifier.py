@@ -58,7 +58,7 @@ from deciban.report.report import Report
 from deciban.schema.schema import ColumnSpec, Schema
 from deciban.scoring import predict as scoring
 from deciban.scoring.predict import loss_for, predict_posteriors
-from deciban.scoring.simulate import sample_rows
+from deciban.scoring.simulate import Sample, sample_rows
 from deciban.sources.open import kind_of_rows, open_query_or_table
 from deciban.sources.streams import Examples
 from deciban.sources.write import FileKind, IfExists
@@ -67,6 +67,7 @@ from deciban.store.about import describe_fit
 from deciban.store.model_file import shards_of
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
+from deciban.util.frames import Library, library_of, remember_library
 
 SETTINGS = tuple(field.name for field in fields(Settings))
 
@@ -424,7 +425,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._get_fitted()
         if kind_of_rows(X) == "spark":
             return explain_in_spark(fitted, X)  # type: ignore[no-any-return]  # a DataFrame
-        return Explanation.from_model(fitted.model, scoring.align_rows(fitted, X), by)
+        return remember_library(Explanation.from_model(fitted.model, scoring.align_rows(fitted, X), by), X)
 
     # --- learning more, and forgetting
 
@@ -742,7 +743,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._get_fitted()
         if kind_of_rows(X) == "spark":
             return decide_in_spark(fitted, X, loss, reject)  # type: ignore[no-any-return]  # a DataFrame
-        return scoring.decide_table(fitted, scoring.table_of(fitted, X), scoring.loss_for(fitted, loss, reject))
+        found = scoring.decide_table(fitted, scoring.table_of(fitted, X), scoring.loss_for(fitted, loss, reject))
+        return remember_library(found, X)
 
     def decide_batches(
         self, X: Any, loss: Any = None, *, reject: float | None = None, output_format: FileKind | None = None
@@ -844,9 +846,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         truths = find_class_places(fitted, rows.labels)
         if (truths < 0).any():
             raise DataError("a label is missing", remedy="give the true class of every row")
-        return CoverageCurve.from_decisions(
-            decisions, compute_incurred_costs(decisions, truths, scoring.column_of(rows.table))
-        )
+        costs = compute_incurred_costs(decisions, truths, scoring.column_of(rows.table))
+        return remember_library(CoverageCurve.from_decisions(decisions, costs), X, self)
 
     def threshold(self, loss: Any = None, positive: Any = None) -> Threshold:
         """Return the decision threshold for two classes, on likelihood ratio, odds and posterior.
@@ -914,7 +915,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         0.96
         """
         fitted = self._get_fitted()
-        return evaluate.evaluate_rows(fitted, open_examples(fitted, X, y, sample_weight), loss)
+        return remember_library(evaluate.evaluate_rows(fitted, open_examples(fitted, X, y, sample_weight), loss), X)
 
     def cross_validate(
         self,
@@ -969,8 +970,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         settings.check()
         rows = open_examples(None, X, y, sample_weight)
         if hold_out_last is not None:
-            return evaluate.evaluate_last(settings, rows, hold_out_last, loss, max_seconds)
-        return evaluate.cross_validate(settings, rows, int(folds), loss, max_seconds=max_seconds)
+            found = evaluate.evaluate_last(settings, rows, hold_out_last, loss, max_seconds)
+        else:
+            found = evaluate.cross_validate(settings, rows, int(folds), loss, max_seconds=max_seconds)
+        return remember_library(found, X)
 
     def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:
         """Return the leave-one-out predictions of the training rows: exact, in one pass over them.
@@ -993,7 +996,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         rows = self._examples(X, y, sample_weight)
         if rows.elsewhere:
             return evaluate.evaluate_left_out(fitted, rows)  # type: ignore[return-value]  # rows stay there
-        return evaluate.score_left_out(fitted, *evaluate.read_learned_rows(fitted, rows))
+        return remember_library(evaluate.score_left_out(fitted, *evaluate.read_learned_rows(fitted, rows)), X, self)
 
     def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:
         """Find violated assumptions of plain Bayes, their cost in leave-one-out bits per row, and remedies.
@@ -1012,7 +1015,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Diagnosis
             Dependent columns, columns that do not match their family, and small classes.
         """
-        return evaluate.diagnose_rows(self._get_fitted(), self._examples(X, y, sample_weight))
+        return remember_library(
+            evaluate.diagnose_rows(self._get_fitted(), self._examples(X, y, sample_weight)), X, self
+        )
 
     def importance(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Importance:
         """Return the importance of each column: the mean size of its evidence, and its gain in bits.
@@ -1038,10 +1043,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         fitted = self._get_fitted()
         if X is not None and y is None:
-            return compute_new_row_importance(fitted, X)
-        if X is None and self._get_training_rows() is None:
-            return compute_simulated_importance(fitted)
-        return compute_training_importance(fitted, self._examples(X, y, sample_weight))
+            found = compute_new_row_importance(fitted, X)
+        elif X is None and self._get_training_rows() is None:
+            found = compute_simulated_importance(fitted)
+        else:
+            found = compute_training_importance(fitted, self._examples(X, y, sample_weight))
+        return remember_library(found, X, self)
 
     def select_columns(
         self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None
@@ -1098,7 +1105,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             error = self.leave_one_out().expected_calibration_error
         elif fitted.is_tuned:
             error = 0.0  # tuned models are calibrated; without training rows this cannot be checked
-        return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
+        posterior = predict_posteriors(fitted, X)
+        shares = estimate_shares(posterior, np.exp(fitted.log_prior), fitted.classes, level, error)
+        return remember_library(shares, X)
 
     def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> BayesRiskEstimate:
         """Estimate the Bayes error as if the model were true, with the leave-one-out error for comparison.
@@ -1231,7 +1240,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._get_fitted()
         table = scoring.align_rows(fitted, X)
         evidence = fitted.model.evidence(table)
-        return evidence if by == "block" else compute_column_evidence(fitted.model, table, evidence)
+        found = evidence if by == "block" else compute_column_evidence(fitted.model, table, evidence)
+        return remember_library(found, X)
 
     def log_joint(self, X: Any) -> Floats:
         """Return log P(row, class), the log posterior before normalization.
@@ -1265,7 +1275,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             fitted, X, lambda joint, prior: log_normalize(joint, prior)[1], full=True, model=fitted.plain
         )
 
-    def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Floats, Floats]:
+    def predict_interval(self, X: Any, level: float = 0.95) -> scoring.Intervals:
         """Return confidence intervals of the posteriors, given the number of training rows.
 
         They come from the delta method on the log-odds of each class against all others. A given prior has no error,
@@ -1280,9 +1290,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         Returns
         -------
-        low, high : ndarray of shape (rows, classes)
+        Intervals
+            ``posterior``, ``low`` and ``high``, arrays of shape (rows, classes). ``low, high = intervals`` unpacks the
+            bounds; `to_frame` returns a line for each row and class.
         """
-        return scoring.intervals(self._get_fitted(), X, level)
+        return remember_library(scoring.intervals(self._get_fitted(), X, level), X)
 
     def estimates(self, *, plain: bool = False) -> Estimates:
         """Return the estimated parameters: prior, means and variances, P(value | class), rates.
@@ -1298,10 +1310,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Estimates
             A mapping from the name of a column (of a joint block: "a+b") to arrays by parameter, in the order of
             `classes_`: ``clf.estimates()["age"]["mean"]``. ``clf.estimates().prior`` is the prior of each class.
-            ``to_frame``, ``to_arrow`` and ``to_dict`` return everything.
+            ``to_frame`` and ``to_dict`` return everything.
         """
         fitted = self._get_fitted()
-        return Estimates.from_model(fitted.plain if plain else fitted.model)
+        return remember_library(Estimates.from_model(fitted.plain if plain else fitted.model), self)
 
     def top_words(self, label: Any, n: int = 20, column: str | None = None) -> TopWords:
         """Return the most characteristic words of a class, most informative first.
@@ -1321,11 +1333,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             List of words with their evidence in decibans and their counts.
         """
         fitted = self._get_fitted()
-        return list_top_words(fitted.plain, fitted.class_index(label), n, column)
+        return remember_library(list_top_words(fitted.plain, fitted.class_index(label), n, column), self)
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None
-    ) -> tuple[Any, LabelArray]:
+    ) -> Sample:
         """Sample rows from the model: a class from the prior, then each column from its family.
 
         Columns are independent within a class, except those of a declared joint block. Joint blocks, weights and
@@ -1344,12 +1356,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         Returns
         -------
-        X : pyarrow.Table or ndarray
-            Sampled rows; an array if the columns are numbers without names.
-        y : ndarray of shape (n_samples,)
-            Classes of the rows.
+        Sample
+            ``X, y = sample`` unpacks the rows and their classes. ``X`` is a data frame in the library of the training
+            rows, or an array if the columns are numbers without names. `to_frame` returns both in one.
         """
-        return sample_rows(self._get_fitted(), n_samples, random_state, label, length)
+        fitted = self._get_fitted()
+        rows, labels = sample_rows(fitted, n_samples, random_state, label, length)
+        return remember_library(Sample(rows, labels, fitted.origin.target), self)
 
     def linear_form(self) -> Form:
         """Return the model as a linear classifier: weights times features plus an intercept per class.
@@ -1364,7 +1377,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         UsageError
             If the model is not linear. The message names the column and the reason.
         """
-        return form_of(self._get_fitted().model, quadratic=False)
+        return remember_library(form_of(self._get_fitted().model, quadratic=False), self)
 
     def quadratic_form(self) -> Form:
         """Return the model as a quadratic classifier, for variances that differ between classes.
@@ -1373,7 +1386,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         -------
         Form
         """
-        return form_of(self._get_fitted().model, quadratic=True)
+        return remember_library(form_of(self._get_fitted().model, quadratic=True), self)
 
     def parameter_count(self) -> ParameterCount:
         """Return the number of free parameters of naive Bayes, of this model and of the full joint distribution.
@@ -1586,12 +1599,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     @property
     def schema_(self) -> Schema:
         """Family of each column and the reason for it, after tuning."""
-        return self._get_fitted().schema
+        return remember_library(self._get_fitted().schema, self)
 
     @property
     def tuning_(self) -> Tuning | None:
         """Results of tuning: families, joint blocks and the weight of each block. None for plain Bayes."""
-        return self._get_fitted().tuning
+        tuning = self._get_fitted().tuning
+        return None if tuning is None else remember_library(tuning, self)
 
     @property
     def counts_(self) -> Counts:
@@ -1652,6 +1666,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.fitted_ = fitted
         self._training = training
         return self
+
+    @property
+    def _library(self) -> Library | None:
+        """Library of the training rows, for data frames of results."""
+        training = self._get_training_rows()
+        return None if training is None else library_of(training[0])
 
     def _get_training_rows(self) -> tuple[Any, Any, Any] | None:
         """Return the rows of the last fit, or None if something else was learned since."""

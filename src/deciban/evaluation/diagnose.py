@@ -6,7 +6,7 @@ tables too.
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from math import comb
 from textwrap import indent
@@ -25,10 +25,11 @@ from deciban.model.model import Model, log_normalize
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
+from deciban.util import results
 from deciban.util.arrays import Codes, Flags, Floats, Integers, sum_at
-from deciban.util.frames import data_frame
 from deciban.util.progress import track
-from deciban.util.text_tables import align_table, count_noun, integer_if_whole
+from deciban.util.results import Result, TextTable
+from deciban.util.text_tables import count_noun, integer_if_whole
 
 # Levels with fewer rows in a class are merged: with rarer ones, the gamma approximation of chi-square is poor.
 MIN_ROWS_IN_LEVEL = 10.0
@@ -235,7 +236,7 @@ class Misfit:
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnosis:
+class Diagnosis(Result):
     """Failed assumptions of plain Bayes on the training rows; print it for a summary.
 
     before, after: leave-one-out of plain Bayes and of the model (the same if it is not tuned).
@@ -285,72 +286,106 @@ class Diagnosis:
         """Leave-one-out bits per row that tuning saves."""
         return float((self.before.log_loss - self.after.log_loss) * BITS)
 
-    def __repr__(self) -> str:
-        return str(self)
-
     def __str__(self) -> str:
         return self.summary()
 
-    def summary(self, argument: Callable[[Part], str] = str) -> str:
-        """Return all findings and remedies as text; argument: how arguments and families are written."""
-        tuned = self.after.given_tuning
-        lines = ["leave-one-out               plain" + ("   tuned (given the tuning)" if tuned else "")]
-        for name, before, after in (
+    def _parts(self) -> list[results.Part]:
+        tuned = ["tuned (given the tuning)"] if self.after.given_tuning else []
+        lines = [(name, *(f"{value:.4f}" for value in values[: 1 + len(tuned)])) for name, *values in self._metrics()]
+        found: list[results.Part] = [TextTable(lines, ("leave-one-out", "plain", *tuned), [1, 2])]
+        title, pairs, notes = self._dependence_table(str)
+        found.append(replace(pairs, title=title, notes=notes) if pairs is not None else title)
+        if self.misfits:
+            misfits = [
+                (
+                    str(misfit.column),
+                    str(misfit.label),
+                    misfit.family,
+                    f"{misfit.distance:.3f}",
+                    f"{misfit.expected:.3f}",
+                )
+                for misfit in self.misfits[:MAX_FINDINGS]
+            ]
+            head = ("column", "class", "family", "Kolmogorov–Smirnov distance", "largest expected by chance")
+            title, remedy = self._misfit_texts(str)
+            found.append(TextTable(misfits, head, [3, 4], title, [remedy]))
+        return [*found, *("\n".join(lines) for lines in self._remarks(str))]
+
+    def _metrics(self) -> list[tuple[str, float, float]]:
+        """Return leave-one-out metrics, each of plain Bayes and of the model."""
+        return [
             ("log-loss, bits per row", self.before.log_loss * BITS, self.after.log_loss * BITS),
             ("calibration error", self.before.expected_calibration_error, self.after.expected_calibration_error),
             ("accuracy", self.before.accuracy, self.after.accuracy),
-        ):
-            lines.append(f"  {name:24}  {before:6.4f}" + (f"  {after:6.4f}" if tuned else ""))
-        lines += ["", *self._describe_dependences(argument)]
-        if self.misfits:
-            lines += [
-                "",
-                "columns that their family fits poorly (Kolmogorov–Smirnov distance > largest expected by chance):",
-            ]
-            for misfit in self.misfits[:MAX_FINDINGS]:
-                lines.append(
-                    f"  {misfit.column} in {misfit.label}: {misfit.family}  "
-                    f"{misfit.distance:.3f} > {misfit.expected:.3f}"
-                )
-            advice = f"  remedy: another family (Binned, LogNormal, Gamma); {argument(TUNED)} chooses by log-loss"
-            lines.append("  tuning has compared families by log-loss" if tuned else advice)
+        ]
+
+    def _misfit_texts(self, argument: Callable[[Part], str]) -> tuple[str, str]:
+        """Return the title of the table of misfits, and the remedy."""
+        advice = f"remedy: another family (Binned, LogNormal, Gamma); {argument(TUNED)} chooses by log-loss"
+        remedy = "tuning has compared families by log-loss" if self.after.given_tuning else advice
+        return "columns that their family fits poorly", remedy
+
+    def _remarks(self, argument: Callable[[Part], str]) -> list[list[str]]:
+        """Return remarks on small classes and on unused columns, each as lines."""
+        found = []
         if self.small_classes:
             few = ", ".join(f"{label} ({count_noun(rows, 'row')})" for label, rows in self.small_classes[:MAX_FINDINGS])
             pooled = argument(Argument("family", "Pooled"))
-            lines += [
-                "",
-                f"classes with few rows: {few}",
-                f"  remedy: more rows, stronger smoothing, {pooled} variances",
-            ]
+            remedy = f"  remedy: more rows, stronger smoothing, {pooled} variances"
+            found.append([f"classes with few rows: {few}", remedy])
         for title, names in (
             ("columns that the model does not use", self.unused),
             ("columns used only in joint blocks or corrections", self.indirect),
         ):
             if names:
                 more = " …" if len(names) > MAX_FINDINGS else ""
-                lines += ["", f"{title}: {', '.join(names[:MAX_FINDINGS])}{more}"]
+                found.append([f"{title}: {', '.join(names[:MAX_FINDINGS])}{more}"])
+        return found
+
+    def summary(self, argument: Callable[[Part], str] = str) -> str:
+        """Return all findings and remedies as text; argument: how arguments and families are written."""
+        tuned = self.after.given_tuning
+        lines = ["leave-one-out               plain" + ("   tuned (given the tuning)" if tuned else "")]
+        for name, before, after in self._metrics():
+            lines.append(f"  {name:24}  {before:6.4f}" + (f"  {after:6.4f}" if tuned else ""))
+        title, pairs, notes = self._dependence_table(argument)
+        lines += ["", title]
+        if pairs is not None:
+            lines += [indent(str(pairs), "  "), *(f"  {note}" for note in notes)]
+        if self.misfits:
+            title, remedy = self._misfit_texts(argument)
+            lines += ["", f"{title} (Kolmogorov–Smirnov distance > largest expected by chance):"]
+            for misfit in self.misfits[:MAX_FINDINGS]:
+                lines.append(
+                    f"  {misfit.column} in {misfit.label}: {misfit.family}  "
+                    f"{misfit.distance:.3f} > {misfit.expected:.3f}"
+                )
+            lines.append(f"  {remedy}")
+        for remark in self._remarks(argument):
+            lines += ["", *remark]
         return "\n".join(lines)
 
-    def _describe_dependences(self, argument: Callable[[Part], str]) -> list[str]:
+    def _dependence_table(self, argument: Callable[[Part], str]) -> tuple[str, TextTable | None, list[str]]:
+        """Return a title, the dependences as a table (None if there are none), and notes on them."""
         if not self.pairs_tested:
-            return ["fewer than two columns to compare"]
+            return "fewer than two columns to compare", None, []
         tested = count_noun(self.pairs_tested, "pair") + (
             f" and {count_noun(self.triples_tested, 'set')} of three" if self.triples_tested else ""
         )
         dependences = [*self.triples, *self.dependences]
         if not dependences:
-            return [f"no dependence between columns within the classes ({tested} tested)"]
-        lines = [f"columns that depend on each other within the classes ({tested} tested):"]
-        table = [("", "mutual information", "without class", "cost, bits per row", "")]
+            return f"no dependence between columns within the classes ({tested} tested)", None, []
+        head = ("", "mutual information", "without class", "cost, bits per row", "")
+        table = []
         for found in dependences[:MAX_FINDINGS]:
             cost = f"{found.cost:.4f}" if found.cost > 0.0 else "none"
             kind = "" if found.kind == "dependent" else found.kind
             bits = f"{found.bits:.4f}", f"{found.bits_without_class:.4f}"
             table.append((_join_names(found.columns), *bits, cost, kind))
-        lines.append(indent(align_table(table, right=[1, 2, 3]), "  "))
-        if len(dependences) > MAX_FINDINGS:
-            lines.append(f"  ({len(dependences) - MAX_FINDINGS:,} more)")
-        return [*lines, *(f"  remedy: {remedy}" for remedy in self.remedies(argument))]
+        notes = [f"({len(dependences) - MAX_FINDINGS:,} more)"] if len(dependences) > MAX_FINDINGS else []
+        notes += [f"remedy: {remedy}" for remedy in self.remedies(argument)]
+        title = f"columns that depend on each other within the classes ({tested} tested):"
+        return title, TextTable(table, head, right=[1, 2, 3]), notes
 
     def remedies(self, argument: Callable[[Part], str] = str) -> list[str]:
         """Return what was or can be done about dependent columns, one sentence each.
@@ -379,19 +414,12 @@ class Diagnosis:
             return [*remedies, f"{argument(TUNED)} weights the columns and corrects for dependence"]
         return ["nothing to do: treating the columns as independent loses nothing compared with counting pairs"]
 
-    def to_frame(self) -> Any:
-        """Return the dependences as a DataFrame.
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            One row per pair or set of three, with the columns ``columns``, ``kind``, ``bits``, ``bits_without_class``,
-            ``p``, ``share``, ``cost`` and ``droppable``.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return ``columns``, ``kind``, ``bits`` and so on of each dependent pair or set of three."""
         lines = [found.to_dict() for found in (*self.triples, *self.dependences)]
         names = ("kind", "bits", "bits_without_class", "p", "share", "cost", "droppable")
         columns = {"columns": [", ".join(line["columns"]) for line in lines]}
-        return data_frame(columns | {name: [line[name] for line in lines] for name in names})
+        return columns | {name: [line[name] for line in lines] for name in names}
 
     def to_dict(self, argument: Callable[[Part], str] = str) -> dict[str, Any]:
         """Return all findings as plain values; argument: how remedies write arguments and families.

@@ -27,9 +27,9 @@ from deciban.sources.streams import Examples
 from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers
-from deciban.util.frames import data_frame
 from deciban.util.progress import progress, track
-from deciban.util.text_tables import DECIBANS, align_table, count_noun
+from deciban.util.results import Part, Result, TextTable
+from deciban.util.text_tables import DECIBANS, count_noun
 
 # Numbers of evidence (row by column by class): 32 MB. Of more rows, a sample is used.
 MAX_NUMBERS_OF_IMPORTANCE = 1 << 22
@@ -51,10 +51,11 @@ MAX_COLUMNS_PRINTED = 30
 
 
 @dataclass(frozen=True, repr=False)
-class Importance:
+class Importance(Result):
     """Importance of each column over many rows; print it.
 
-    `BayesClassifier.importance` returns it. The columns are in the order of the model; `order` sorts them.
+    `BayesClassifier.importance` returns it. The columns are in the order of the model; `order` sorts them. `to_frame`
+    returns ``column``, ``decibans`` and ``bits``, the most important column first.
 
     Parameters
     ----------
@@ -73,6 +74,7 @@ class Importance:
 
     See Also
     --------
+    deciban.plot.ImportanceDisplay : The same as a picture.
     BayesClassifier.explain : Evidence of each column in single rows.
     BayesClassifier.select_columns : Columns that are most informative together.
 
@@ -101,17 +103,10 @@ class Importance:
         """Positions of the columns, the most important first."""
         return np.argsort(-self.decibans, kind="stable")
 
-    def to_frame(self) -> Any:
-        """Return a DataFrame with one row per column, the most important first.
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            With the columns ``column``, ``decibans`` and ``bits``.
-        """
+    def _columns(self) -> dict[str, Any]:
         order = self.order
         names = [self.columns[k] for k in order]
-        return data_frame({"column": names, "decibans": self.decibans[order], "bits": self.bits[order]})
+        return {"column": names, "decibans": self.decibans[order], "bits": self.bits[order]}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the importance of each column, the most important first, as plain values.
@@ -126,20 +121,24 @@ class Importance:
         ]
         return {"rows": self.rows, "source": self.source, "columns": columns}
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
+    def _parts(self) -> list[Part]:
         order = self.order.tolist()
-        lines = [("column", "decibans", "bits lost")]
-        lines += [
+        lines = [
             (self.columns[k], f"{self.decibans[k]:.2f}", f"{round(float(self.bits[k]), 3) + 0.0:.3f}")
             for k in order[:MAX_COLUMNS_PRINTED]
         ]
         rows = f"{count_noun(self.rows, 'row')} ({self.source})"
-        text = f"importance of each column in {rows}:\n{align_table(lines, right=[1, 2])}"
         more = len(order) - MAX_COLUMNS_PRINTED
-        return text + (f"\n… ({more:,} more columns)" if more > 0 else "")
+        return [
+            TextTable(
+                lines,
+                ("column", "decibans", "bits lost"),
+                right=[1, 2],
+                title=f"importance of each column in {rows}:",
+                notes=[f"… ({more:,} more columns)"] if more > 0 else [],
+                bars=[(0.0, float(self.decibans[k])) for k in order[:MAX_COLUMNS_PRINTED]],
+            )
+        ]
 
 
 def compute_training_importance(fitted: Fitted, examples: Examples) -> Importance:

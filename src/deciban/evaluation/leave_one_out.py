@@ -19,9 +19,10 @@ from deciban.model.tuning import copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats
-from deciban.util.frames import data_frame
+from deciban.util.frames import remember_library
 from deciban.util.parallel import map_in_threads, one_blas_thread
 from deciban.util.progress import progress
+from deciban.util.results import Metrics, Part, Result
 from deciban.util.text_tables import count_noun
 
 # Numbers of evidence computed at once: 16 MB per thread.
@@ -32,10 +33,12 @@ MAX_EVIDENCE = 1 << 26
 
 
 @dataclass(frozen=True, repr=False)
-class LeaveOneOut:
+class LeaveOneOut(Result):
     """Posteriors of the training rows, each scored by a model that has not learned it; print it for a summary.
 
-    `BayesClassifier.leave_one_out` returns it. Families, blocks and evidence weights stay as they are.
+    `BayesClassifier.leave_one_out` returns it. Families, blocks and evidence weights stay as they are. `to_frame`
+    returns a line for each row: ``class`` (the true one), ``predicted``, ``probability`` (of the true class),
+    ``log_loss`` and ``weight``.
 
     Parameters
     ----------
@@ -107,7 +110,7 @@ class LeaveOneOut:
         """
         costs = None if loss is None else Loss.from_costs(loss).for_classes(list(self.classes))
         found = Evaluation.from_posterior(self.posterior, self.labels, self.weights, self.classes, 0.0, costs)
-        return replace(found, leave_one_out=True, copies=self.copies)
+        return remember_library(replace(found, leave_one_out=True, copies=self.copies), self)
 
     @cached_property
     def _evaluation(self) -> Evaluation:
@@ -168,24 +171,14 @@ class LeaveOneOut:
         """
         return Calibration.from_posterior(self.posterior, self.labels, self.weights, bins)
 
-    def to_frame(self) -> Any:
-        """Return a DataFrame with one row per training row.
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            With the columns ``class`` (the true one), ``predicted``, ``probability`` (of the true class), ``log_loss``
-            and ``weight``.
-        """
-        return data_frame(
-            {
-                "class": self.classes[self.labels],
-                "predicted": self.classes[self.posterior.argmax(axis=1)],
-                "probability": self.posterior[np.arange(self.labels.size), self.labels],
-                "log_loss": self.log_losses,
-                "weight": self.weights,
-            }
-        )
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "class": self.classes[self.labels],
+            "predicted": self.classes[self.posterior.argmax(axis=1)],
+            "probability": self.posterior[np.arange(self.labels.size), self.labels],
+            "log_loss": self.log_losses,
+            "weight": self.weights,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return all metrics as plain values: those of `Evaluation.to_dict`, and ``given_tuning``.
@@ -196,16 +189,18 @@ class LeaveOneOut:
         """
         return {**self._evaluation.to_dict(), "given_tuning": self.given_tuning}
 
-    def __repr__(self) -> str:
-        return str(self)
-
     def __str__(self) -> str:
+        return "; ".join(map(str, self._parts()))
+
+    def _parts(self) -> list[Part]:
         given = " (given the tuning)" if self.given_tuning else ""
-        return (
-            f"leave-one-out of {count_noun(self.labels.size, 'row')}{given}: accuracy {self.accuracy:.4f}, "
-            f"log-loss {self.log_loss:.4f}, calibration error {self.expected_calibration_error:.4f}"
-            + (f"; {copies_in_words(self.copies)}" if self.copies else "")
-        )
+        values = [
+            ("accuracy", f"{self.accuracy:.4f}"),
+            ("log-loss", f"{self.log_loss:.4f}"),
+            ("calibration error", f"{self.expected_calibration_error:.4f}"),
+        ]
+        metrics = Metrics(f"leave-one-out of {count_noun(self.labels.size, 'row')}{given}", values)
+        return [metrics, *([copies_in_words(self.copies)] if self.copies else [])]
 
 
 @one_blas_thread()

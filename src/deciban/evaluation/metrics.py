@@ -1,6 +1,6 @@
 """Metrics of posteriors and decisions on labeled rows, as sums that add up over batches and folds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,8 +11,8 @@ from deciban.decisions.loss import Loss
 from deciban.model.tuning import MAX_GAIN_BY_CHANCE, copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Codes, Floats, Integers
-from deciban.util.frames import data_frame
-from deciban.util.text_tables import align_table, count_noun, format_amount, format_class, integer_if_whole
+from deciban.util.results import Metrics, Part, Result, TextTable
+from deciban.util.text_tables import count_noun, format_amount, format_class, integer_if_whole
 
 # Probabilities kept one by one for the ROC AUC: 32 MB. Beyond that, log-odds are counted in bins.
 MAX_KEPT = 1 << 22
@@ -176,7 +176,7 @@ PESSIMISTIC_LEAVE_ONE_OUT = (
 
 
 @dataclass(frozen=True, repr=False)
-class Calibration:
+class Calibration(Result):
     """Predicted probabilities of the most probable class, and how often it was the true one, in bins.
 
     Calibrations of several sets of rows add up with ``+``. Empty bins are not shown.
@@ -239,30 +239,28 @@ class Calibration:
         """Return the error and the bins as plain values."""
         return {"expected_calibration_error": self.expected_calibration_error, "bins": self.to_records()}
 
-    def to_frame(self) -> Any:
-        """Return a DataFrame with one row per bin and the columns ``predicted``, ``observed`` and ``rows``."""
-        return data_frame({"predicted": self.predicted, "observed": self.observed, "rows": self.rows})
+    def _columns(self) -> dict[str, Any]:
+        """Return ``predicted``, ``observed`` and ``rows`` of each bin."""
+        return {"predicted": self.predicted, "observed": self.observed, "rows": self.rows}
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
+    def _parts(self) -> list[Part]:
         if not self.rows.size:
-            return "no rows to measure calibration on"
-        lines = [("predicted", "observed", "rows")]
+            return ["no rows to measure calibration on"]
+        lines = []
         for predicted, observed, rows in zip(self.predicted, self.observed, self.rows, strict=True):
             lines.append((f"{predicted:.3f}", f"{observed:.3f}", format_amount(rows)))
         error = f"expected calibration error {self.expected_calibration_error:.4f}"
-        return f"{align_table(lines, right=range(3))}\n{error}"
+        return [TextTable(lines, tuple(self._columns()), range(3), notes=[error])]
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation:
+class Evaluation(Result):
     """Metrics of posteriors and decisions on labeled rows; print it for a summary.
 
     The metrics are the same for held-out rows, for cross-validation and for leave-one-out. Evaluations of two sets of
     rows add up with ``+``. `BayesClassifier.evaluate`, `BayesClassifier.cross_validate` and `LeaveOneOut.evaluate`
-    return them.
+    return them. `to_frame` returns a line for each class: ``class``, ``rows``, ``precision``, ``recall``, ``f1`` and
+    ``roc_auc``, NaN where undefined.
 
     Parameters
     ----------
@@ -506,19 +504,11 @@ class Evaluation:
         pairs = zip(*np.unravel_index(places, wrong.shape), strict=True)
         return [(labels[truth], labels[predicted], float(wrong[truth, predicted])) for truth, predicted in pairs]
 
-    def to_frame(self) -> Any:
-        """Return the metrics of each class as a DataFrame.
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            One row per class, with the columns ``class``, ``rows``, ``precision``, ``recall``, ``f1`` and ``roc_auc``.
-            Undefined metrics are NaN.
-        """
+    def _columns(self) -> dict[str, Any]:
         lines = self.per_class
         metrics = ("rows", "precision", "recall", "f1", "roc_auc")
         numbers = {name: np.array([line[name] for line in lines], dtype=np.float64) for name in metrics}
-        return data_frame({"class": self.classes.tolist(), **numbers})
+        return {"class": self.classes.tolist(), **numbers}
 
     def to_dict(self) -> dict[str, Any]:
         """Return all metrics as plain values.
@@ -553,15 +543,14 @@ class Evaluation:
             "decision_counts": counts,
         }
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
+    def _parts(self) -> list[Part]:
         names = ("accuracy", "log_loss", "roc_auc", "brier_score", "expected_calibration_error", "mean_cost")
         baseline = self.baseline
         no_row_left_out = " (no row left out)" if self.leave_one_out else ""
+        metrics = Metrics(
+            count_noun(self.weight, "row"), _format_metrics({name: getattr(self, name) for name in names})
+        )
         lines = [
-            f"{count_noun(self.weight, 'row')}: {_format_metrics({name: getattr(self, name) for name in names})}",
             f"baseline{no_row_left_out}: accuracy {baseline['accuracy']:.4f} "
             f"(always {format_class(baseline['class'])}), log-loss {baseline['log_loss']:.4f} (class frequencies)",
         ]
@@ -577,55 +566,56 @@ class Evaluation:
             lines.append(f"class unknown to the model: {count_noun(self.unknown_class_rows, 'row')}")
         if self.copies:
             lines.append(copies_in_words(self.copies))
-        tables = [*self._decision_table(), *self._confusion_table(), self._class_table(), str(self.calibration)]
-        return "\n\n".join(["\n".join(lines), *tables])
+        tables = [*self._decision_table(), *self._confusion_table(), self._class_table()]
+        return [replace(metrics, notes=lines), *tables, *self.calibration._parts()]
 
-    def _decision_table(self) -> list[str]:
+    def _decision_table(self) -> list[TextTable]:
         """Return the least-risk decisions by true class, unless the table is too wide."""
         if self.decision_counts is None or max(self.decision_counts.shape) > MAX_MATRIX_CLASSES:
             return []
-        cells = [["truth / decision", *map(format_class, self.decisions or ())]]
-        pairs = zip(self.classes, self.decision_counts, strict=True)
-        cells += [[format_class(label), *map(format_amount, row)] for label, row in pairs]
-        return [align_table(cells, right=range(self.decision_counts.shape[1] + 1))]
+        return [self._count_by_truth("truth / decision", map(format_class, self.decisions or ()), self.decision_counts)]
 
-    def _confusion_table(self) -> list[str]:
+    def _count_by_truth(self, corner: str, names: Iterable[str], counts: Floats) -> TextTable:
+        """Return the weight of rows by true class and by something else."""
+        pairs = zip(self.classes, counts, strict=True)
+        lines = [(format_class(label), *map(format_amount, row)) for label, row in pairs]
+        return TextTable(lines, (corner, *names), range(counts.shape[1] + 1))
+
+    def _confusion_table(self) -> list[TextTable]:
         """Return the confusion matrix, or a list of the most frequent confusions if the matrix is too wide."""
         names = [format_class(label) for label in self.classes]
         if len(names) <= MAX_MATRIX_CLASSES:
-            cells = [["truth / predicted", *names]]
-            cells += [[name, *map(format_amount, row)] for name, row in zip(names, self.confusion, strict=True)]
-            return [align_table(cells, right=range(len(names) + 1))]
+            return [self._count_by_truth("truth / predicted", names, self.confusion)]
         confusions = self.confusions
         if not confusions:
             return []
-        lines = [("truth", "predicted", "rows")]
-        lines += [
+        lines = [
             (format_class(truth), format_class(predicted), format_amount(weight))
             for truth, predicted, weight in confusions[:MAX_CONFUSIONS]
         ]
         rest = len(confusions) - MAX_CONFUSIONS
-        more = f"\n… ({count_noun(rest, 'rarer confusion')}: to_dict())" if rest > 0 else ""
-        return [f"most frequent confusions\n{align_table(lines, right=[2])}{more}"]
+        more = [f"… ({count_noun(rest, 'rarer confusion')}: to_dict())"] if rest > 0 else []
+        head = ("truth", "predicted", "rows")
+        return [TextTable(lines, head, right=[2], title="most frequent confusions", notes=more)]
 
-    def _class_table(self) -> str:
+    def _class_table(self) -> TextTable:
         """Return precision, recall and F1 of each class; of many classes, those with the most rows."""
         columns = ["precision", "recall", "f1", *(["roc_auc"] if self.classes.size > 2 else [])]
         metrics = self.per_class
         largest = sorted(range(len(metrics)), key=lambda c: -metrics[c]["rows"])[:MAX_CLASSES_LISTED]
-        lines = [["class", "rows", *(PRINTED_NAMES.get(name, name) for name in columns)]]
+        head, lines = ["class", "rows", *(PRINTED_NAMES.get(name, name) for name in columns)], []
         for line in (metrics[c] for c in sorted(largest)):
             numbers = ["" if line[name] is None else f"{line[name]:.4f}" for name in columns]
             lines.append([format_class(line["class"]), format_amount(line["rows"]), *numbers])
         rest = len(metrics) - len(largest)
-        more = f"\n… ({count_noun(rest, 'class')} with fewer rows: to_dict())" if rest else ""
-        return align_table(lines, right=range(1, len(columns) + 2)) + more
+        more = [f"… ({count_noun(rest, 'class')} with fewer rows: to_dict())"] if rest else []
+        return TextTable(lines, head, range(1, len(columns) + 2), notes=more)
 
 
 def _ratio(part: float, whole: float) -> float | None:
     return float(part / whole) if whole > 0.0 else None
 
 
-def _format_metrics(metrics: Mapping[str, float | None]) -> str:
+def _format_metrics(metrics: Mapping[str, float | None]) -> list[tuple[str, str]]:
     known = {name: value for name, value in metrics.items() if value is not None and not np.isnan(value)}
-    return ", ".join(f"{PRINTED_NAMES.get(name, name)} {value:.4f}" for name, value in known.items())
+    return [(PRINTED_NAMES.get(name, name), f"{value:.4f}") for name, value in known.items()]

@@ -15,13 +15,14 @@ from deciban.model.model import posteriors
 from deciban.scoring.predict import score_table
 from deciban.scoring.simulate import sample_rows
 from deciban.tables.convert import as_table
+from deciban.util.results import Part, Result
 
 # Smaller positive risks would be printed as 0.0000.
 MIN_SHOWN = 0.00005
 
 
 @dataclass(frozen=True, repr=False)
-class BayesRiskEstimate:
+class BayesRiskEstimate(Result):
     """Risk of the best rule if the generative model were true, with its interval and the leave-one-out risk.
 
     risk: the plug-in estimate.
@@ -39,10 +40,11 @@ class BayesRiskEstimate:
         """Return the risks as plain values."""
         return {"risk": self.risk, "interval": list(self.interval), "leave_one_out": self.leave_one_out}
 
-    def __repr__(self) -> str:
-        return str(self)
+    def _columns(self) -> dict[str, Any]:
+        return {"risk": [self.risk], "low": [self.interval[0]], "high": [self.interval[1]],
+                "leave_one_out": [self.leave_one_out]}  # fmt: skip
 
-    def __str__(self) -> str:
+    def _parts(self) -> list[Part]:
         low, high = self.interval
         how = f"95% interval {max(low, 0.0):.4f} to {high:.4f}"
         if low == high:
@@ -51,7 +53,7 @@ class BayesRiskEstimate:
             how = "95% interval below 0.0001"
         risk = "< 0.0001" if 0.0 < self.risk < MIN_SHOWN else f"{self.risk:.4f}"
         found = f"model-based estimate {risk} ({how})"
-        return found + ("" if self.leave_one_out is None else f"; leave-one-out {self.leave_one_out:.4f}")
+        return [found + ("" if self.leave_one_out is None else f"; leave-one-out {self.leave_one_out:.4f}")]
 
 
 def model_risk(fitted: Fitted, loss: Loss, n_samples: int, random_state: Any) -> tuple[float, tuple[float, float]]:

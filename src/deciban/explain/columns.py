@@ -12,7 +12,7 @@ from deciban.errors import Argument, UsageError
 from deciban.families import Family
 from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settle
 from deciban.model.batches import row_ranges
-from deciban.model.model import Evidence, Model, log_normalize, measure_raised, raise_to_limit
+from deciban.model.model import Evidence, EvidenceTable, Model, log_normalize, measure_raised, raise_to_limit
 from deciban.model.partial_rows import MissingAdjustment, PartialRows
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.cells import is_text
@@ -69,8 +69,8 @@ def form_cell(value: Any) -> Any:
 MAX_NUMBERS_HELD = 1 << 22
 
 
-@dataclass(frozen=True)
-class ColumnEvidence:
+@dataclass(frozen=True, repr=False)
+class ColumnEvidence(EvidenceTable):
     """Evidence of each column for each class of each row: the terms of the log joint.
 
     log joint = log prior + sum of the values over columns + raised. `BayesClassifier.evidence(X, by="column")` returns
@@ -128,6 +128,12 @@ class ColumnEvidence:
     log_prior: Floats
     sharing_rules: dict[str, str]
     limit: float = np.inf
+
+    def _terms(self) -> tuple[list[str], Floats]:
+        raised = self.raised
+        if not raised.any():
+            return list(self.columns), self.values
+        return ["limit", *self.columns], np.concatenate([raised[:, None], self.values], axis=1)
 
     @property
     def values(self) -> Floats:

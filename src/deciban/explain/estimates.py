@@ -12,8 +12,9 @@ from deciban.model.counts import Counts
 from deciban.model.model import Model
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
-from deciban.util.frames import data_frame
-from deciban.util.text_tables import align_table, format_class, format_digits, format_number
+from deciban.util.frames import Library, choose_library, make_frame
+from deciban.util.results import Part, Result, TextTable
+from deciban.util.text_tables import format_class, format_digits, format_number
 
 # Blocks that are printed; more would fill several screens.
 MAX_BLOCKS_PRINTED = 40
@@ -29,7 +30,7 @@ PRIOR = "(prior)"
 
 
 @dataclass(frozen=True, repr=False)
-class BlockEstimates:
+class BlockEstimates(Result):
     """Estimates of a column or a joint block: arrays by parameter, in the order of `classes`.
 
     values: meaning of the second axis: values of the column, tuples of values, intervals (low, high) or words. None
@@ -73,13 +74,20 @@ class BlockEstimates:
             found[parameter] = dict(zip(labels, each, strict=True))
         return found
 
-    def __repr__(self) -> str:
-        return str(self)
+    def _columns(self) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {name: [] for name in ("parameter", "value", "class", "estimate")}
+        labels = self.classes.tolist()
+        for parameter, value, estimates in self.lines():
+            found["parameter"] += [parameter] * len(labels)
+            found["value"] += [value] * len(labels)
+            found["class"] += labels
+            found["estimate"] += estimates.tolist()
+        return found
 
-    def __str__(self) -> str:
+    def _parts(self) -> list[Part]:
         weighted = "" if self.weight == 1.0 else f", weight {self.weight:.3g}"
         shown = [format_class(label) for label in self.classes.tolist()[:MAX_CLASSES_PRINTED]]
-        table: list[tuple[str, ...]] = [("", *shown)]
+        table: list[tuple[str, ...]] = []
         count = 0
         for parameter, value, estimates in self.lines():
             count += 1
@@ -90,15 +98,13 @@ class BlockEstimates:
                         *(format_digits(float(number)) for number in estimates[:MAX_CLASSES_PRINTED]),
                     )
                 )
-        text = f"{self.name}: {self.family}{weighted}\n{align_table(table)}"
-        if count > MAX_LINES_PRINTED:
-            text += f"\n… ({count - MAX_LINES_PRINTED:,} more lines)"
-        more = self.classes.size - len(shown)
-        return text + (f"\n… ({more:,} more classes)" if more > 0 else "")
+        notes = [f"… ({count - MAX_LINES_PRINTED:,} more lines)"] if count > MAX_LINES_PRINTED else []
+        notes += _count_hidden(self.classes.size)
+        return [TextTable(table, ("", *shown), title=f"{self.name}: {self.family}{weighted}", notes=notes)]
 
 
 @dataclass(frozen=True, repr=False)
-class Estimates(Mapping[str, BlockEstimates]):
+class Estimates(Result, Mapping[str, BlockEstimates]):
     """Estimated parameters of a model: a mapping from the name of each block to its estimates.
 
     A block of one column has the name of the column. Tables have a line for each number (block, parameter, value,
@@ -138,21 +144,26 @@ class Estimates(Mapping[str, BlockEstimates]):
         """Return {block: {parameter: {class: estimate}}}; the first block is "(prior)"."""
         return {PRIOR: {"probability": self.prior}, **{name: block.to_dict() for name, block in self.items()}}
 
-    def to_frame(self) -> Any:
-        """Return a DataFrame with a line for each number."""
-        return data_frame(self._collect_lines())
+    def to_frame(self, library: Library | None = None) -> Any:
+        """Return a data frame with a line for each number; except in pandas, values and classes are text.
 
-    def to_arrow(self) -> Any:
-        """Return an Arrow table with a line for each number; values and classes are text."""
-        import pyarrow as pa
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"} or None, default=None
+            Library of the result, as in other results.
 
-        found = self._collect_lines()
-        for name in ("value", "class"):
+        Returns
+        -------
+        pandas.DataFrame, polars.DataFrame or pyarrow.Table
+            ``block``, ``parameter``, ``value``, ``class`` and ``estimate``.
+        """
+        chosen = choose_library(library, self)
+        found = self._columns()
+        for name in ("value", "class") if chosen != "pandas" else ():
             found[name] = [None if cell is None else _format_value(cell) for cell in found[name]]
-        types = {"estimate": pa.float64()}
-        return pa.table({name: pa.array(cells, types.get(name, pa.string())) for name, cells in found.items()})
+        return make_frame(found, chosen)
 
-    def _collect_lines(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {
             "block": [PRIOR] * len(self.prior),
             "parameter": ["probability"] * len(self.prior),
@@ -161,31 +172,28 @@ class Estimates(Mapping[str, BlockEstimates]):
             "estimate": list(self.prior.values()),
         }
         for name, block in self.items():
-            labels = block.classes.tolist()
-            for parameter, value, estimates in block.lines():
-                found["block"] += [name] * len(labels)
-                found["parameter"] += [parameter] * len(labels)
-                found["value"] += [value] * len(labels)
-                found["class"] += labels
-                found["estimate"] += estimates.tolist()
+            columns = block._columns()
+            found["block"] += [name] * len(columns["estimate"])
+            for column, cells in columns.items():
+                found[column] += cells
         return found
 
-    def __repr__(self) -> str:
-        return str(self)
+    def _parts(self) -> list[Part]:
+        blocks = list(self.values())[:MAX_BLOCKS_PRINTED]
+        more = len(self) - len(blocks)
+        hidden: list[Part] = [f"… ({more:,} more blocks)"] if more > 0 else []
+        return [self._prior_table(), *(part for block in blocks for part in block._parts()), *hidden]
 
-    def __str__(self) -> str:
-        shown = [str(block) for block in list(self.values())[:MAX_BLOCKS_PRINTED]]
-        more = len(self) - len(shown)
-        return "\n\n".join([self._format_prior(), *shown, *([f"… ({more:,} more blocks)"] if more > 0 else [])])
-
-    def _format_prior(self) -> str:
+    def _prior_table(self) -> TextTable:
         classes = list(self.prior)[:MAX_CLASSES_PRINTED]
-        table = [
-            ("", *map(format_class, classes)),
-            ("P(class)", *(format_digits(self.prior[label]) for label in classes)),
-        ]
-        more = len(self.prior) - len(classes)
-        return f"prior\n{align_table(table)}" + (f"\n… ({more:,} more classes)" if more > 0 else "")
+        line = ("P(class)", *(format_digits(self.prior[label]) for label in classes))
+        notes = _count_hidden(len(self.prior))
+        return TextTable([line], ("", *map(format_class, classes)), title="prior", notes=notes)
+
+
+def _count_hidden(classes: int) -> list[str]:
+    """Return a note on classes that are not printed."""
+    return [f"… ({classes - MAX_CLASSES_PRINTED:,} more classes)"] if classes > MAX_CLASSES_PRINTED else []
 
 
 def _format_label(parameter: str, value: Any) -> str:
@@ -213,7 +221,7 @@ MAX_SIZES_SHOWN = 10
 
 
 @dataclass(frozen=True, repr=False)
-class ParameterCount:
+class ParameterCount(Result):
     """Number of free parameters of the naive model, of the fitted model and of the full joint distribution.
 
     Each number includes the prior, which has one parameter less than there are classes. The full joint distribution is
@@ -310,10 +318,10 @@ class ParameterCount:
             "numbers": self.numbers,
         }
 
-    def __repr__(self) -> str:
-        return str(self)
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"model": ["naive", "model", "full"], "parameters": [self.naive, self.model, float(self.full)]}
 
-    def __str__(self) -> str:
+    def _parts(self) -> list[Part]:
         prior = f"{self.classes - 1} + {self.classes} classes × "
         shared = f" + {self.naive_shared:,} shared" if self.naive_shared else ""
         lines = [
@@ -327,7 +335,7 @@ class ParameterCount:
             product = " × ".join(_format_count(size) for size in self.sizes)
             shown = len(self.sizes) > 1 and len(self.sizes) <= MAX_SIZES_SHOWN
             lines.append(("combinations", _format_count(self.combinations), f"= {product}" if shown else ""))
-        return align_table(lines, right=[1])
+        return [TextTable(lines, right=[1])]
 
 
 def _format_count(count: int | float) -> str:

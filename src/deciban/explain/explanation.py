@@ -28,30 +28,26 @@ from deciban.explain.columns import (
     read_row_values,
     share_corrections,
 )
+from deciban.explain.parts import IMPOSSIBLE, MAX_CLASSES_SHOWN, explanation_parts, format_prediction
 from deciban.explain.words import TextEvidence, TokenizedText, tokenize_texts
 from deciban.model.model import Evidence, Model
 from deciban.model.partial_rows import MissingAdjustment
 from deciban.tables.table import Table
 from deciban.util.arrays import Flags, Floats, Integers
-from deciban.util.frames import data_frame
-from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_digits
-
-# More classes than this do not fit side by side; the most probable ones are shown.
-MAX_CLASSES_SHOWN = 4
+from deciban.util.results import Part, Result
+from deciban.util.text_tables import DECIBANS, count_noun, format_class
 
 # Characters per line of text output.
 DEFAULT_WIDTH = 100
 
-# Note for a row that is impossible in every class.
-IMPOSSIBLE = "this row is impossible in every class: the posterior is the prior"
-
 
 @dataclass(frozen=True, repr=False)
-class Explanation:
+class Explanation(Result):
     """Explanation of the predictions of some rows: the evidence of each column, or of each block.
 
     `BayesClassifier.explain` returns it. By column, `str` and `repr` show the prediction and the evidence of each
-    column. By block, they show the textbook calculation and the evidence of each block.
+    column. By block, they show the textbook calculation and the evidence of each block. A notebook shows bars.
+    `to_frame` returns a line for each row and each term of its sum, with the fields of `to_dict`.
 
     Parameters
     ----------
@@ -108,8 +104,8 @@ class Explanation:
         check_by(by)
         return cls(model.evidence(table), model, table, by)
 
-    def __repr__(self) -> str:
-        return str(self)
+    def _parts(self) -> list[Part]:
+        return list(explanation_parts(self))
 
     def __str__(self) -> str:
         format_row = self.summary if self.by == "column" else self.calculation
@@ -157,7 +153,7 @@ class Explanation:
             )
         return np.argsort(-self._log_posterior[row], kind="stable")
 
-    def calculation(self, row: int, width: int = DEFAULT_WIDTH) -> str:
+    def calculation(self, row: int, width: int = DEFAULT_WIDTH, *, evidence: bool = True) -> str:
         """Return the textbook calculation as text, and the evidence of each block in decibans.
 
         Parameters
@@ -166,6 +162,8 @@ class Explanation:
             Row number, from 0.
         width : int, default=100
             Maximum number of characters per line.
+        evidence : bool, default=True
+            If False, omit the evidence of each block.
 
         Returns
         -------
@@ -181,7 +179,7 @@ class Explanation:
         if hidden := len(names) - len(shown):
             text += f"\n({hidden} less probable classes are not shown)"
         text += f"\ndecision: {names[order[0]]}"
-        if len(order) > 1 and not self._impossible[row]:
+        if evidence and len(order) > 1 and not self._impossible[row]:
             text += "\n" + self._decibans(row, self._block_terms(row), width)
         return text
 
@@ -259,10 +257,7 @@ class Explanation:
         -------
         str
         """
-        found = self.to_dict(row)
-        chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MAX_CLASSES_SHOWN]
-        shown = ", ".join(f"P({name}) = {format_digits(p)}" for name, p in chances)
-        text = f"predicted: {format_class(found['predicted'])} ({shown})"
+        found, text = self.to_dict(row), format_prediction(self.to_dict(row))
         text = "\n".join(wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
         if found["against"] is None:
             return f"{text}\n{IMPOSSIBLE}" if self._impossible[row] else text
@@ -302,21 +297,14 @@ class Explanation:
             found["sharing_rules"] = self.columns.sharing_rules
         return {**found, "against": labels[order[1]], "sum": sum(term.decibans for term in terms)}
 
-    def to_frame(self) -> Any:
-        """Return the evidence of all rows as a DataFrame.
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            A line for each row and each term of its sum, with the fields of `to_dict`.
-        """
+    def _columns(self) -> dict[str, list[Any]]:
         lines = []
         for row in range(self.table.rows):
             found = self.to_dict(row)
             shared = {"row": row, "predicted": found["predicted"], "against": found["against"]}
             lines += [{**shared, **term} for term in found["evidence"]]
         names = ("row", "predicted", "against", *(COLUMN_KEYS if self.by == "column" else BLOCK_KEYS))
-        return data_frame({name: [line.get(name) for line in lines] for name in names})
+        return {name: [line.get(name) for line in lines] for name in names}
 
     def words(self, row: int = 0) -> list[TextEvidence]:
         """Return the evidence of each word in the texts of a row, for the best class against the second best.

@@ -13,8 +13,8 @@ from deciban.families.text.tokens import Tokens, fold_text
 from deciban.model.model import Model
 from deciban.tables.table import Table, decode_cells
 from deciban.util.arrays import Floats
-from deciban.util.frames import data_frame
-from deciban.util.text_tables import DECIBANS, align_table, count_noun, format_amount
+from deciban.util.results import Part, Result, TextTable
+from deciban.util.text_tables import DECIBANS, count_noun, format_amount
 
 # Words that are listed and marked in the text; the others are added up.
 MAX_WORDS_NAMED = 12
@@ -239,18 +239,14 @@ class TopWord:
     elsewhere: float
 
 
-class TopWords(list[TopWord]):
-    """Most characteristic words of a class, most informative first: a list of `TopWord`."""
+class TopWords(Result, list[TopWord]):
+    """Most characteristic words of a class, most informative first: a list of `TopWord`.
 
-    def to_frame(self) -> Any:
-        """Return a DataFrame with a line for each word.
+    `to_frame` returns a line for each word: ``word``, ``decibans``, ``count`` and ``elsewhere``.
+    """
 
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            Columns ``word``, ``decibans``, ``count`` and ``elsewhere``.
-        """
-        return data_frame(self.to_dict())
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.to_dict()
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the columns of `to_frame` as lists.
@@ -262,13 +258,10 @@ class TopWords(list[TopWord]):
         """
         return {name: [getattr(word, name) for word in self] for name in ("word", "decibans", "count", "elsewhere")}
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        lines = [("word", "decibans", "in class", "elsewhere")]
-        lines += [(w.word, f"{w.decibans:+.1f}", format_amount(w.count), format_amount(w.elsewhere)) for w in self]
-        return align_table(lines, right=[1, 2, 3])
+    def _parts(self) -> list[Part]:
+        lines = [(w.word, f"{w.decibans:+.1f}", format_amount(w.count), format_amount(w.elsewhere)) for w in self]
+        head = ("word", "decibans", "in class", "elsewhere")
+        return [TextTable(lines, head, right=[1, 2, 3], bars=[(0.0, word.decibans) for word in self])]
 
 
 def list_top_words(model: Model, label: int, max_words: int, column: str | None = None) -> TopWords:

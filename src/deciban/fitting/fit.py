@@ -64,7 +64,7 @@ class TuningDraft:
     budget: Budget = NO_LIMIT
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """Schema and settings by which rows are counted. `BayesClassifier.plan` returns it.
 
@@ -108,6 +108,9 @@ class Plan:
     origin: Origin
     notes: Mapping[str, str] = field(default_factory=dict)
     draft: TuningDraft | None = None
+
+    def __repr__(self) -> str:
+        return f"<Plan for the column {self.origin.target!r}>\n{self.schema}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the sample."""

@@ -22,7 +22,7 @@ from deciban.statistics.bins import Cuts
 from deciban.statistics.levels import encode
 from deciban.tables.table import Readable, Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers, PickledFields, in_lanes, scatter_to
-from deciban.util.text_tables import format_number, list_some
+from deciban.util.text_tables import count_noun, format_number, list_some
 
 # Bin of a missing cell.
 MISSING_BIN = 0
@@ -146,7 +146,7 @@ class BinReader:
         return bins
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Corrections(PickledFields):
     """Correction tables, whose values are added to the log joint.
 
@@ -164,6 +164,10 @@ class Corrections(PickledFields):
     fold: Integers
     folds: int
     hashed: int
+
+    def __repr__(self) -> str:
+        columns = count_noun(len(self.columns), "column")
+        return f"<Corrections in {count_noun(len(self.tests), 'table')} of {columns}>"
 
     def read(self, table: Table) -> Bins:
         """Return the bin of each cell of a table, column by row."""

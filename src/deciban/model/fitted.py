@@ -104,6 +104,9 @@ class Fitted(PickledFields):
     settings: Settings = Settings()
     about: About = About()
 
+    def __repr__(self) -> str:
+        return f"<Fitted {self.counts!r}, {'not tuned' if self.tuning is None else self.tuning.describe()}>"
+
     @cached_property
     def model(self) -> Model:
         """Model used for posteriors and decisions."""

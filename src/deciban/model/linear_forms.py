@@ -16,8 +16,7 @@ from deciban.sources.open import open_table
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Floats
-from deciban.util.frames import data_frame
-from deciban.util.text_tables import align_table
+from deciban.util.results import Part, Result, TextTable
 
 # Forms with more terms than this are abbreviated when printed.
 MAX_TERMS_PRINTED = 40
@@ -29,8 +28,8 @@ FIRST_TERMS = 25
 LAST_TERMS = 5
 
 
-@dataclass(frozen=True)
-class Form:
+@dataclass(frozen=True, repr=False)
+class Form(Result):
     """Score of each class as a linear or quadratic function of features.
 
     score[class] = weights · features + intercept (+ features' quadratic features). This is the model's log joint up to
@@ -99,23 +98,21 @@ class Form:
             raise UsageError(f"{label!r} is not one of the classes {labels}")
         return int(labels.index(label))
 
-    def __str__(self) -> str:
+    def _parts(self) -> list[Part]:
         terms = [*zip(self.names, self.weights.tolist(), strict=True), *self._products()]
         lines = [(name, *(f"{weight:.4g}" for weight in weights)) for name, weights in terms]
         if len(lines) > MAX_TERMS_PRINTED:
             lines = [*lines[:FIRST_TERMS], ("…", *[""] * self.classes.size), *lines[-LAST_TERMS:]]
         head, last = map(str, self.classes.tolist()), (f"{number:.4g}" for number in self.intercept)
-        return align_table([("", *head), *lines, ("intercept", *last)], right=range(1, self.classes.size + 1))
+        return [TextTable([*lines, ("intercept", *last)], ("", *head), range(1, self.classes.size + 1))]
 
-    __repr__ = __str__
-
-    def to_frame(self) -> Any:
-        """Return a DataFrame with the weight of each term for each class; the last line is the intercept."""
+    def _columns(self) -> dict[str, Any]:
+        """Return the weight of each term for each class; the last line is the intercept."""
         terms = [*zip(self.names, self.weights.tolist(), strict=True), *self._products()]
         lines = [*(weights for _, weights in terms), self.intercept.tolist()]
         names = [*(name for name, _ in terms), "intercept"]
         by_class = {str(label): [line[c] for line in lines] for c, label in enumerate(self.classes.tolist())}
-        return data_frame({"term": names, **by_class})
+        return {"term": names, **by_class}
 
     def _products(self) -> list[tuple[str, list[float]]]:
         """Return the quadratic terms: each product of two features, with its weight for each class."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,8 @@ from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Flags, Floats, Integers
-from deciban.util.text_tables import count_noun
+from deciban.util.results import Part, Result, TextTable
+from deciban.util.text_tables import count_noun, format_class
 
 
 def log_normalize(log_joint: Floats, log_prior: Floats, logarithm: bool = False) -> tuple[Floats, Floats]:
@@ -424,8 +426,53 @@ class Model:
         return [columns.get(column, pa.nulls(n_samples)) for column in range(self.schema.width)], labels
 
 
-@dataclass(frozen=True)
-class Evidence:
+# Rows of evidence that are printed: about a screen.
+MAX_ROWS_PRINTED = 3
+
+# Terms of a row that are printed.
+MAX_TERMS_PRINTED = 40
+
+
+class EvidenceTable(Result):
+    """Base of evidence by block and by column: prints the terms of the log joint of each row, in nats."""
+
+    classes: LabelArray
+    log_prior: Floats
+
+    def _terms(self) -> tuple[list[str], Floats]:
+        """Return the names of the terms after the prior, and their values: row by term by class."""
+        raise NotImplementedError
+
+    def _all_terms(self) -> tuple[list[str], Floats]:
+        names, values = self._terms()
+        prior = np.broadcast_to(self.log_prior, values.shape[::2])[:, None]
+        return ["prior", *names], np.concatenate([prior, values], axis=1)
+
+    def _columns(self) -> dict[str, Any]:
+        """Return a line for each row, term and class: ``row``, ``term``, ``class`` and ``nats``."""
+        names, values = self._all_terms()
+        rows, terms, classes = (places.ravel() for places in np.indices(values.shape))
+        term = np.array(names, dtype=object)[terms]
+        return {"row": rows, "term": term, "class": self.classes[classes], "nats": values.ravel()}
+
+    def _parts(self) -> list[Part]:
+        names, values = self._all_terms()
+        head = ("", *map(format_class, self.classes.tolist()))
+        hidden = len(names) - MAX_TERMS_PRINTED
+        found: list[Part] = []
+        for row, terms in enumerate(values[:MAX_ROWS_PRINTED]):
+            pairs = [*zip(names, terms, strict=True)][:MAX_TERMS_PRINTED]
+            lines = [(name, *(f"{value:.4f}" for value in term)) for name, term in pairs]
+            lines += [(f"… ({hidden:,} more)", *[""] * self.classes.size)] if hidden > 0 else []
+            lines.append(("log joint", *(f"{value:.4f}" for value in terms.sum(axis=0))))
+            title = f"evidence of row {row} for each class, in nats"
+            found.append(TextTable(lines, head, range(1, len(head)), title=title))
+        more = len(values) - MAX_ROWS_PRINTED
+        return [*found, *([f"… ({count_noun(more, 'more row')}: to_frame())"] if more > 0 else [])]
+
+
+@dataclass(frozen=True, repr=False)
+class Evidence(EvidenceTable):
     """Evidence of each row, block and class: log P(block | class).
 
     log joint = log prior + bias + sum over blocks of weight * value + raised. Returned by `BayesClassifier.evidence`.
@@ -491,6 +538,12 @@ class Evidence:
     log_prior: Floats
     capped: Flags | None = None
     limit: float = np.inf
+
+    def _terms(self) -> tuple[list[str], Floats]:
+        shape = self.values.shape[::2]
+        starts = {"bias": np.broadcast_to(self.bias, shape), "limit": self.raised}
+        used = {name: values[:, None] for name, values in starts.items() if values.any()}
+        return [*used, *self.blocks], np.concatenate([*used.values(), self.weighted], axis=1)
 
     @property
     def weighted(self) -> Floats:

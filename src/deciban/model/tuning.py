@@ -17,8 +17,8 @@ from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.tables.labels import Labels
 from deciban.util.arrays import Floats, Integers
-from deciban.util.frames import data_frame
-from deciban.util.text_tables import align_table, count_noun, format_class
+from deciban.util.results import Part, Result, TextTable
+from deciban.util.text_tables import count_noun, format_class
 
 # Number of columns listed with their share of the corrections.
 MAX_CORRECTIONS_SHOWN = 12
@@ -63,8 +63,8 @@ class Choice:
     __repr__ = __str__
 
 
-@dataclass(frozen=True)
-class Tuning:
+@dataclass(frozen=True, repr=False)
+class Tuning(Result):
     """Column groups in use, weight of each block, bias of each class, and how they were chosen.
 
     Attributes
@@ -245,12 +245,10 @@ class Tuning:
         by_chance = share + 2.0 * float(np.sqrt(share * (1.0 - share) / self.rows))
         return gain < MAX_GAIN_BY_CHANCE and self.accuracy <= by_chance and share < 1.0
 
-    def __str__(self) -> str:
+    def _parts(self) -> list[Part]:
         stale = "; the counts have changed since, so retuning is recommended" if self.stale else ""
-        text = f"{self.describe()}{stale}\n{self.weights_table}"
-        return text if self.corrections is None else f"{text}\n\n{self.corrections_table}"
-
-    __repr__ = __str__
+        weights = replace(self._weights_table, title=f"{self.describe()}{stale}")
+        return [weights] if self.corrections is None else [weights, self._corrections_table(self.corrections)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics, and the weight of each block, as plain values."""
@@ -265,30 +263,32 @@ class Tuning:
             "note": self.note,
         }
 
-    def to_frame(self) -> Any:
-        """Return a DataFrame with the weight of each block."""
-        return data_frame({"block": list(self.schema.block_names), "weight": self.weights})
+    def _columns(self) -> dict[str, Any]:
+        """Return the weight of each block."""
+        return {"block": list(self.schema.block_names), "weight": self.weights}
 
     @property
     def corrections_table(self) -> str:
         """Readable table of the corrections and the columns they use."""
-        corrections = self.corrections
-        if corrections is None:
-            return "no corrections"
+        return "no corrections" if self.corrections is None else str(self._corrections_table(self.corrections))
+
+    def _corrections_table(self, corrections: Corrections) -> TextTable:
         order = np.argsort(-corrections.importance, kind="stable")
         total = max(float(corrections.importance.sum()), 1e-300)
-        lines = [("corrected by", "share", "")]
+        lines, shares = [], corrections.importance[order] / total
         for place in order[:MAX_CORRECTIONS_SHOWN].tolist():
             column = corrections.columns[place].column
             informative = self.partial is not None and column in self.partial.informative
             missing = MISSING_COUNTS if informative else ""
             name = self.schema.column_name(column)
             lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f}%", missing))
+        bars = [(0.0, float(share)) for share in shares[:MAX_CORRECTIONS_SHOWN]]
         if hidden := max(len(order) - MAX_CORRECTIONS_SHOWN, 0):
             lines.append((count_noun(hidden, "other"), "", ""))
+            bars.append((0.0, 0.0))
         asked = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
         head = f"{count_noun(len(asked), 'correction table')} with up to {count_noun(asked.max(), 'question')} each"
-        return f"{head}\n{align_table(lines)}"
+        return TextTable(lines, ("corrected by", "share", ""), title=head, bars=bars)
 
     def correction_effects(self, classes: Any) -> list[dict[str, Any]]:
         """Return the mean correction by the bin of each column, averaged over the other columns.
@@ -308,8 +308,13 @@ class Tuning:
     @property
     def weights_table(self) -> str:
         """Readable table of the weight of each block."""
-        weights = zip(self.schema.block_names, self.weights, strict=True)
-        return align_table((name, f"{weight:.3f}") for name, weight in weights)
+        return str(self._weights_table)
+
+    @property
+    def _weights_table(self) -> TextTable:
+        weights = [(name, float(weight)) for name, weight in zip(self.schema.block_names, self.weights, strict=True)]
+        lines = [(name, f"{weight:.3f}") for name, weight in weights]
+        return TextTable(lines, bars=[(0.0, weight) for _, weight in weights])
 
 
 def copies_in_words(extra: int) -> str:

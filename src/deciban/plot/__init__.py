@@ -10,6 +10,7 @@ from deciban.plot.coverage import CoverageDisplay
 from deciban.plot.decision import DecisionDisplay, DecisionMapDisplay
 from deciban.plot.dependence import DependenceDisplay
 from deciban.plot.evidence import EvidenceDisplay
+from deciban.plot.importance import ImportanceDisplay
 from deciban.plot.learning import LearningDisplay
 from deciban.plot.nomogram import NomogramDisplay
 from deciban.plot.pair import PairDisplay
@@ -23,6 +24,7 @@ __all__ = [
     "DecisionMapDisplay",
     "DependenceDisplay",
     "EvidenceDisplay",
+    "ImportanceDisplay",
     "LearningDisplay",
     "NomogramDisplay",
     "PairDisplay",

@@ -33,7 +33,7 @@ from deciban.plot.display import (
 )
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
-from deciban.util.frames import data_frame
+from deciban.util.frames import remember_library
 from deciban.util.text_tables import format_amount
 
 # Bars of a histogram behind a density.
@@ -134,7 +134,8 @@ class ColumnDisplay(Display):
         density = compute_density_of_each(fitted.generative, [values])[0]
         counts = find_column_counts(fitted.counts, values.column)
         evidence = compute_evidence_alone(fitted.model, [values])
-        return cls(values, fitted.classes, evidence, density, counts, fitted.counts.class_weight).plot(ax)
+        shown = cls(values, fitted.classes, evidence, density, counts, fitted.counts.class_weight)
+        return remember_library(shown, estimator).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the column.
@@ -266,22 +267,16 @@ class ColumnDisplay(Display):
         rows = "" if self.rows is None else f" ({format_amount(float(self.rows[c]))} rows)"
         return format_name(self.classes.tolist()[c]) + escape_text(rows)
 
-    def to_frame(self) -> Any:
-        """Return the plotted values as a table.
-
-        Returns
-        -------
-        DataFrame
-            A row for each value and class: evidence in decibans, density or probability, and count.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return a row for each value and class: evidence in decibans, density or probability, and count."""
         values, labels = list(self.values.names), self.classes.tolist()
         known = self.counts is not None and self.counts.levels is not None and self.values.kind == "categories"
-        return data_frame(
-            {
-                "value": [value for value in values for _ in labels],
-                "class": [label for _ in values for label in labels],
-                "decibans": self.evidence.ravel(),
-                "density": self.density.ravel(),
-                "count": self.counts.table.T.ravel() if known and self.counts is not None else np.nan,
-            }
-        )
+        return {
+            "value": [value for value in values for _ in labels],
+            "class": [label for _ in values for label in labels],
+            "decibans": self.evidence.ravel(),
+            "density": self.density.ravel(),
+            "count": self.counts.table.T.ravel()
+            if known and self.counts is not None
+            else np.full(self.evidence.size, np.nan),
+        }

@@ -24,7 +24,7 @@ from deciban.plot.display import (
 )
 from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
 from deciban.util.arrays import Floats
-from deciban.util.frames import data_frame
+from deciban.util.frames import remember_library
 from deciban.util.text_tables import format_probability, format_three
 from deciban.web.palette import CLASS_COLORS
 
@@ -140,7 +140,8 @@ class CostDisplay(Display):
         -------
         CostDisplay
         """
-        return cls._of(score_rows(estimator, X, y, sample_weight, leave_one_out), loss, label, x_axis).plot(ax)
+        shown = cls._of(score_rows(estimator, X, y, sample_weight, leave_one_out), loss, label, x_axis)
+        return remember_library(shown, X, estimator).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -269,15 +270,9 @@ class CostDisplay(Display):
         else:
             ax.set_ylim(bottom=0.0)
 
-    def to_frame(self) -> Any:
-        """Return the plotted values as a table.
-
-        Returns
-        -------
-        DataFrame
-            A row for each threshold or prior, with the mean cost per row of each curve.
-        """
-        return data_frame({self.x_axis: self.x, **self.costs})
+    def _columns(self) -> dict[str, Any]:
+        """Return a row for each threshold or prior, with the mean cost per row of each curve."""
+        return {self.x_axis: self.x, **self.costs}
 
 
 def compute_costs_by_threshold(rows: ScoredRows, loss: Loss, place: int) -> tuple[Floats, dict[str, Floats]]:

@@ -7,7 +7,7 @@ from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.plot.display import Axes, Display, add_legend, make_axes, style_axes
 from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
-from deciban.util.frames import data_frame
+from deciban.util.frames import remember_library
 from deciban.util.text_tables import format_three
 from deciban.web.palette import CLASS_COLORS
 
@@ -90,7 +90,8 @@ class CoverageDisplay(Display):
         -------
         CoverageDisplay
         """
-        return cls._of(score_rows(estimator, X, y, sample_weight, leave_one_out), loss, reject).plot(ax)
+        shown = cls._of(score_rows(estimator, X, y, sample_weight, leave_one_out), loss, reject)
+        return remember_library(shown, X, estimator).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -175,14 +176,7 @@ class CoverageDisplay(Display):
     def _format(self, value: float) -> str:
         return f"{format_three(100.0 * value)}%" if self.zero_one else format_three(value)
 
-    def to_frame(self) -> Any:
-        """Return the plotted values as a table.
-
-        Returns
-        -------
-        DataFrame
-            A row for each cost of rejection: coverage, mean cost of the decided rows, mean cost of all rows.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return a row for each cost of rejection: coverage, mean cost of the decided rows, mean cost of all rows."""
         curve = self.curve
-        columns = {"reject": curve.reject, "coverage": curve.coverage, "risk": curve.risk, "cost": curve.cost}
-        return data_frame(columns)
+        return {"reject": curve.reject, "coverage": curve.coverage, "risk": curve.risk, "cost": curve.cost}

@@ -33,8 +33,8 @@ from deciban.plot.display import (
 )
 from deciban.scoring.predict import loss_for
 from deciban.util.arrays import Codes, Flags, Floats, Integers
-from deciban.util.frames import data_frame
-from deciban.util.text_tables import format_three
+from deciban.util.frames import remember_library
+from deciban.util.text_tables import count_noun, format_three
 from deciban.web.palette import CLASS_COLORS
 
 # The axis ends where every curve is below this fraction of the highest one.
@@ -233,16 +233,13 @@ class DecisionDisplay(Display):
         -------
         DecisionDisplay or DecisionMapDisplay
         """
-        fitted = get_fitted(estimator if prior is None else estimator.with_prior(prior))
-        wanted = find_columns(fitted, columns)
-        costs = loss_for(fitted, loss)
-        points = None if X is None else _read_points(fitted, wanted, X, y)
-        if wanted.size == 2:
+        if find_columns(get_fitted(estimator), columns).size == 2:
             if boundaries is not None:
                 raise UsageError(
                     (Argument("boundaries"), " needs exactly one column"), remedy="leave it out, or pass one column"
                 )
-            return DecisionMapDisplay.from_fitted(fitted, wanted, costs, points=points, ax=ax)
+            return DecisionMapDisplay.from_estimator(estimator, columns, prior=prior, loss=loss, X=X, y=y, ax=ax)
+        fitted, wanted, costs, points = _prepare(estimator, columns, prior, loss, X, y)
         curves = make_column_curves(fitted, int(wanted[0]), costs, boundaries, decisions)
         name = fitted.counts.schema.column_name(int(wanted[0]))
         numbers = get_column_values(fitted, int(wanted[0])).numbers
@@ -256,7 +253,7 @@ class DecisionDisplay(Display):
         if curves.areas is not None:  # to the last digit
             shown.areas = curves.areas[0]
             shown.risk, shown.bayes_risk = (float((costs.matrix * area).sum()) for area in curves.areas)
-        return shown.plot(ax)
+        return remember_library(shown, X, estimator).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> "DecisionDisplay":
         """Draw the curves, the boundaries and the areas.
@@ -394,20 +391,14 @@ class DecisionDisplay(Display):
     def _classes(self) -> list[Any]:
         return list(self.loss.classes or ())
 
-    def to_frame(self) -> Any:
-        """Return the plotted values as a table.
-
-        Returns
-        -------
-        DataFrame
-            A row for each value: prior times density of each class, the decision, and the best decision.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return a row for each value: prior times density of each class, the decision, and the best decision."""
         decisions = list(self.loss.decisions or ())
         columns: dict[str, Any] = {"x": self.x}
         columns |= {f"joint of {label}": self.joint[:, c] for c, label in enumerate(self._classes)}
         for name, rule in (("decision", self.regions), ("best", self.best_regions)):
             columns[name] = [decisions[place] for place in find_decisions(rule, self.x)]
-        return data_frame(columns)
+        return columns
 
 
 def _find_runs(moved: Flags) -> list[slice]:
@@ -455,16 +446,16 @@ class DecisionMapDisplay(Display):
 
     See Also
     --------
-    DecisionDisplay : Regions along one column. Its `from_estimator` also creates maps.
+    DecisionDisplay : Regions along one column.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from deciban import BayesClassifier, JointGaussian, Pooled
-    >>> from deciban.plot import DecisionDisplay
+    >>> from deciban.plot import DecisionMapDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> lda = BayesClassifier(JointGaussian(covariance=Pooled()), tune=None).fit(X[:, 2:], y)
-    >>> shown = DecisionDisplay.from_estimator(lda)
+    >>> shown = DecisionMapDisplay.from_estimator(lda)
     >>> shown.boundary, len(shown.ellipses)
     ('linear', 3)
     """
@@ -493,27 +484,33 @@ class DecisionMapDisplay(Display):
         self.margins = _find_margins(flat, loss).reshape(*joint.shape[:2], -1)
 
     @classmethod
-    def from_fitted(
+    def from_estimator(
         cls,
-        fitted: Fitted,
-        columns: Integers,
-        loss: Loss,
+        estimator: Any,
+        columns: Any = None,
         *,
-        points: DataPoints | None = None,
+        prior: Any = None,
+        loss: Any = None,
+        X: Any = None,
+        y: Any = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw two columns of a fitted model, with all others missing.
+        """Draw the decisions of a fitted classifier over two columns, with all other columns missing.
 
         Parameters
         ----------
-        fitted : Fitted
-            The attribute `fitted_` of a classifier.
-        columns : ndarray of shape (2,)
-            The positions of the columns.
-        loss : Loss
-            The cost of each decision for the classes of the classifier.
-        points : DataPoints, default=None
-            Labeled rows to draw. None: no points.
+        estimator : BayesClassifier
+            A fitted classifier.
+        columns : two of str or int, default=None
+            Two columns of numbers. None: the columns of a classifier that has two.
+        prior : str, mapping or sequence, default=None
+            Another prior, as in `BayesClassifier.with_prior`. None: the prior of the classifier.
+        loss : Loss, matrix, mapping, table or path, default=None
+            The cost of each decision, as in `BayesClassifier.decide`. None: zero-one loss.
+        X : table, default=None
+            Labeled rows to draw as points. None: no points.
+        y : array-like or str, default=None
+            Their labels, or the name of the target column.
         ax : Axes, default=None
             The axes to draw on. None: a new figure.
 
@@ -521,7 +518,13 @@ class DecisionMapDisplay(Display):
         -------
         DecisionMapDisplay
         """
-        values = [get_column_values(fitted, int(column), SIDE_POINTS, even=True) for column in columns]
+        fitted, wanted, costs, points = _prepare(estimator, columns, prior, loss, X, y)
+        if wanted.size != 2:
+            raise UsageError(
+                f"a map has two columns; {count_noun(wanted.size, 'column')} given",
+                remedy="name two columns, or use DecisionDisplay for one",
+            )
+        values = [get_column_values(fitted, int(column), SIDE_POINTS, even=True) for column in wanted]
         for one in values:
             if one.numbers is None or one.dates:
                 raise UsageError(f"column {one.name!r} is not numeric", remedy="choose two numeric columns")
@@ -530,7 +533,8 @@ class DecisionMapDisplay(Display):
         joint = compute_joint(fitted, values, grid).reshape(y.size, x.size, -1)
         names = (values[0].name, values[1].name)
         kind = _find_boundary_kind(fitted) if all(one.kind == "continuous" for one in values) else None
-        return cls(x, y, joint, loss, names, _find_ellipses(fitted, names), kind, points).plot(ax)
+        shown = cls(x, y, joint, costs, names, _find_ellipses(fitted, names), kind, points)
+        return remember_library(shown, X, estimator).plot(ax)
 
     @classmethod
     def from_bayes_error(cls, result: BayesError, *, ax: Axes | None = None) -> Self:
@@ -633,19 +637,13 @@ class DecisionMapDisplay(Display):
         sizes = "1 and 2 std. deviations" if len(self.ellipses) <= MAX_WITH_TWO_ELLIPSES else "1 std. deviation"
         return list(ax.plot([], [], color=QUIET_COLOR, linewidth=1.4, label=f"mean, {sizes}"))
 
-    def to_frame(self) -> Any:
-        """Return the plotted values as a table.
-
-        Returns
-        -------
-        DataFrame
-            A row for each point of the grid: prior times density of each class, and the decision.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return a row for each point of the grid: prior times density of each class, and the decision."""
         x, y = (part.ravel() for part in np.meshgrid(self.x, self.y))
         decisions = list(self.loss.decisions or ())
         columns: dict[str, Any] = {"x": x, "y": y}
         columns |= {f"joint of {label}": self.joint[:, :, c].ravel() for c, label in enumerate(self.loss.classes or ())}
-        return data_frame({**columns, "decision": [decisions[place] for place in self.decisions.ravel()]})
+        return {**columns, "decision": [decisions[place] for place in self.decisions.ravel()]}
 
 
 def _find_margins(joint: Floats, loss: Loss) -> Floats:
@@ -660,6 +658,16 @@ def _find_margins(joint: Floats, loss: Loss) -> Floats:
         others = np.delete(log_risk, d, axis=1)
         margins[:, d] = (others.min(axis=1) if others.size else 0.0) - log_risk[:, d]
     return margins
+
+
+def _prepare(
+    estimator: Any, columns: Any, prior: Any, loss: Any, X: Any, y: Any
+) -> tuple[Fitted, Integers, Loss, DataPoints | None]:
+    """Return the fitted state under this prior, the positions of the columns, the loss, and the rows to draw."""
+    fitted = get_fitted(estimator if prior is None else estimator.with_prior(prior))
+    wanted = find_columns(fitted, columns)
+    points = None if X is None else _read_points(fitted, wanted, X, y)
+    return fitted, wanted, loss_for(fitted, loss), points
 
 
 def _read_points(fitted: Fitted, columns: Integers, X: Any, y: Any) -> DataPoints:

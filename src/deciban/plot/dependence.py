@@ -20,7 +20,7 @@ from deciban.plot.display import (
     style_axes,
 )
 from deciban.util.arrays import Floats
-from deciban.util.frames import data_frame
+from deciban.util.frames import remember_library
 from deciban.util.text_tables import count_noun
 from deciban.web.palette import CLASS_COLORS
 
@@ -134,7 +134,8 @@ class DependenceDisplay(Display):
         -------
         DependenceDisplay
         """
-        return cls(diagnosis.dependences, pairs_tested=diagnosis.pairs_tested).plot(ax, kind=kind)
+        shown = cls(diagnosis.dependences, pairs_tested=diagnosis.pairs_tested)
+        return remember_library(shown, diagnosis).plot(ax, kind=kind)
 
     @property
     def bits(self) -> Floats:
@@ -206,22 +207,14 @@ class DependenceDisplay(Display):
         style_axes(ax, TITLE, f"{UNIT}{more}")
         return ax
 
-    def to_frame(self) -> Any:
-        """Return the plotted values as a table.
-
-        Returns
-        -------
-        DataFrame
-            A row for each pair: the columns, bits, share of the smaller entropy, cost in bits per row, and p-value.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return a row for each pair: columns, bits, share of the smaller entropy, cost in bits per row, p-value."""
         pairs = self.dependences
-        return data_frame(
-            {
-                "first": [one.columns[0] for one in pairs],
-                "second": [one.columns[1] for one in pairs],
-                **{name: [getattr(one, name) for one in pairs] for name in ("bits", "share", "cost", "p")},
-            }
-        )
+        return {
+            "first": [one.columns[0] for one in pairs],
+            "second": [one.columns[1] for one in pairs],
+            **{name: [getattr(one, name) for one in pairs] for name in ("bits", "share", "cost", "p")},
+        }
 
 
 def _sort_columns(dependences: Sequence[Dependence]) -> list[str]:

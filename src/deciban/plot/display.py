@@ -14,6 +14,7 @@ from deciban.explain.column_values import ColumnValues
 from deciban.model.fitted import Fitted
 from deciban.sources.write import replace_file
 from deciban.util.arrays import Floats, Integers
+from deciban.util.frames import Tabular
 from deciban.util.text_tables import format_class, shorten
 from deciban.web.palette import class_colors
 
@@ -21,8 +22,11 @@ Axes = Any  # matplotlib's, which need not be installed
 Figure = Any
 
 
-class Display:
-    """Base class of displays in the style of scikit-learn: `plot` draws, and sets `ax_` and `figure_`."""
+class Display(Tabular):
+    """Base class of displays in the style of scikit-learn: `plot` draws, and sets `ax_` and `figure_`.
+
+    `to_frame` returns the plotted values.
+    """
 
     ax_: Axes
     figure_: Figure

@@ -24,7 +24,7 @@ from deciban.plot.display import (
 )
 from deciban.scoring.predict import align_rows
 from deciban.util.arrays import Floats
-from deciban.util.frames import data_frame
+from deciban.util.frames import remember_library
 from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_probability, shorten
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
@@ -170,7 +170,8 @@ class EvidenceDisplay(Display):
         chance = float(np.exp(found.log_posterior[0, best]))
         evidence = np.where(np.isnan(evidence), 0.0, evidence)  # impossible in both classes
         limit = float(DECIBANS * (found.raised[0, best] - found.raised[0, other]))
-        return cls(names, evidence, prior, labels[best], labels[other], chance, max_display, limit).plot(ax)
+        shown = cls(names, evidence, prior, labels[best], labels[other], chance, max_display, limit)
+        return remember_library(shown, X, estimator).plot(ax)
 
     @property
     def steps(self) -> list[tuple[str, float]]:
@@ -259,25 +260,17 @@ class EvidenceDisplay(Display):
                          fontsize=SMALL_SIZE, color=QUIET_COLOR)  # fmt: skip
         upper.spines["top"].set_color(LINE_COLOR)
 
-    def to_frame(self) -> Any:
-        """Return the plotted values as a table.
-
-        Returns
-        -------
-        DataFrame
-            A row for each bar: name, decibans, start, end, and the probability of the class among the two after it.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return a row for each bar: name, decibans, start, end, and P(class) among the two classes after it."""
         bars = self.bars
         ends = np.array([end for _, _, end in bars])
-        return data_frame(
-            {
-                "term": [name for name, _, _ in bars],
-                "decibans": self._decibans_of_bars,
-                "start": [start for _, start, _ in bars],
-                "end": ends,
-                "probability": 1.0 / (1.0 + np.exp(-ends / DECIBANS)),
-            }
-        )
+        return {
+            "term": [name for name, _, _ in bars],
+            "decibans": self._decibans_of_bars,
+            "start": [start for _, start, _ in bars],
+            "end": ends,
+            "probability": 1.0 / (1.0 + np.exp(-ends / DECIBANS)),
+        }
 
 
 def _format_cell(value: Any) -> str:

@@ -25,7 +25,7 @@ from deciban.plot.display import (
 )
 from deciban.tables.examples import LabeledTable
 from deciban.util.arrays import Floats, Integers
-from deciban.util.frames import data_frame
+from deciban.util.frames import remember_library
 
 # Points of the curve: each has twice as many training rows as the one before.
 N_SHARDS = 8
@@ -159,7 +159,7 @@ class LearningDisplay(Display):
         if fitted.tuning is not None:
             named["tuned"] = fitted
         metrics = _measure(named, [rows.take(order[a:b]) for a, b in zip([0, *sizes[:-1]], sizes, strict=True)], test)
-        return cls(np.array(sizes), metrics, test.table.rows).plot(ax)
+        return remember_library(cls(np.array(sizes), metrics, test.table.rows), X, estimator).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
@@ -196,23 +196,15 @@ class LearningDisplay(Display):
         self._remember_axes(panels[0])
         return self
 
-    def to_frame(self) -> Any:
-        """Return the plotted values as a table.
-
-        Returns
-        -------
-        DataFrame
-            A row for each model and number of training rows, with accuracy and log loss.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return a row for each model and number of training rows, with accuracy and log loss."""
         names = list(self.metrics)
-        return data_frame(
-            {
-                "model": np.repeat(names, self.rows.size),
-                "rows": np.tile(self.rows, len(names)),
-                "accuracy": np.concatenate([self.metrics[name].accuracy for name in names]),
-                "log_loss": np.concatenate([self.metrics[name].log_loss for name in names]),
-            }
-        )
+        return {
+            "model": np.repeat(names, self.rows.size),
+            "rows": np.tile(self.rows, len(names)),
+            "accuracy": np.concatenate([self.metrics[name].accuracy for name in names]),
+            "log_loss": np.concatenate([self.metrics[name].log_loss for name in names]),
+        }
 
 
 def _shuffle_rows(rows: LabeledTable) -> Integers:

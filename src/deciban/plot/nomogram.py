@@ -30,7 +30,7 @@ from deciban.plot.display import (
     style_axes,
 )
 from deciban.util.arrays import Floats
-from deciban.util.frames import data_frame
+from deciban.util.frames import remember_library
 from deciban.util.text_tables import DECIBANS, count_noun, shorten
 
 # Columns drawn by default.
@@ -187,7 +187,8 @@ class NomogramDisplay(Display):
         prior = float(DECIBANS * compute_log_odds(compute_values_log_joint(fitted.model, []), other)[0, place])
         left_out = fitted.counts.schema.width - len(kept)
         shown = [values[k] for k in kept], [decibans[k] for k in kept]
-        return cls(*shown, prior, fitted.classes.tolist()[place], against, left_out).plot(ax)
+        drawn = cls(*shown, prior, fitted.classes.tolist()[place], against, left_out)
+        return remember_library(drawn, estimator).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the rulers.
@@ -279,22 +280,14 @@ class NomogramDisplay(Display):
         room = 0.04 * (high - low)
         return low - room, high + room
 
-    def to_frame(self) -> Any:
-        """Return the plotted values as a table.
-
-        Returns
-        -------
-        DataFrame
-            A row for each value of each column, with its decibans.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return a row for each value of each column, with its decibans."""
         pairs = list(zip(self.columns, self.evidence, strict=True))
-        return data_frame(
-            {
-                "column": [values.name for values, _ in pairs for _ in values.names],
-                "value": [name for values, _ in pairs for name in values.names],
-                "decibans": np.concatenate([decibans for _, decibans in pairs]) if pairs else [],
-            }
-        )
+        return {
+            "column": [values.name for values, _ in pairs for _ in values.names],
+            "value": [name for values, _ in pairs for name in values.names],
+            "decibans": np.concatenate([decibans for _, decibans in pairs]) if pairs else [],
+        }
 
 
 def list_marks(values: ColumnValues, decibans: Floats) -> list[Mark]:

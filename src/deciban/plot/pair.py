@@ -28,7 +28,7 @@ from deciban.plot.display import (
 )
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
-from deciban.util.frames import data_frame
+from deciban.util.frames import remember_library
 from deciban.util.text_tables import format_three
 
 # Points of a number along each side of a heat map.
@@ -115,7 +115,8 @@ class PairDisplay(Display):
             - compute_values_log_joint(fitted.generative, [])
         )
         evidence = compute_evidence_alone(fitted.model, [first, second])
-        return cls(first, second, fitted.classes, evidence.reshape(shape), chances.reshape(shape)).plot(ax)
+        shown = cls(first, second, fitted.classes, evidence.reshape(shape), chances.reshape(shape))
+        return remember_library(shown, estimator).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the heat maps.
@@ -188,23 +189,15 @@ class PairDisplay(Display):
         label_values(ax, self.second, shown[1], vertical=True)
         return mesh
 
-    def to_frame(self) -> Any:
-        """Return the plotted values as a table.
-
-        Returns
-        -------
-        DataFrame
-            A row for each pair of values and class, with the evidence in decibans.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return a row for each pair of values and class, with the evidence in decibans."""
         shape = self.evidence.shape
         places = np.indices(shape).reshape(3, -1)
         one, other = (name if k == 0 or name != self.first.name else f"{name} (2)"
                       for k, name in enumerate((self.first.name, self.second.name)))  # fmt: skip
-        return data_frame(
-            {
-                one: [self.first.names[k] for k in places[0]],
-                other: [self.second.names[k] for k in places[1]],
-                "class": [self.classes.tolist()[k] for k in places[2]],
-                "decibans": self.evidence.ravel(),
-            }
-        )
+        return {
+            one: [self.first.names[k] for k in places[0]],
+            other: [self.second.names[k] for k in places[1]],
+            "class": [self.classes.tolist()[k] for k in places[2]],
+            "decibans": self.evidence.ravel(),
+        }

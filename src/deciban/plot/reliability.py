@@ -18,7 +18,7 @@ from deciban.plot.display import (
     style_axes,
 )
 from deciban.plot.scored_rows import check_posteriors, score_rows
-from deciban.util.frames import data_frame
+from deciban.util.frames import remember_library
 from deciban.util.text_tables import format_three
 
 # Bins of the predicted probability, as in `Calibration`.
@@ -106,9 +106,9 @@ class ReliabilityDisplay(Display):
         rows = score_rows(estimator, X, y, sample_weight, leave_one_out, plain=True)
         after = Calibration.from_posterior(rows.posterior, rows.labels, rows.weights, N_BINS)
         if rows.plain is None:
-            return cls({"model": after}).plot(ax)
+            return remember_library(cls({"model": after}), X, estimator).plot(ax)
         before = Calibration.from_posterior(rows.plain, rows.labels, rows.weights, N_BINS)
-        return cls({"plain Bayes": before, "tuned": after}).plot(ax)
+        return remember_library(cls({"plain Bayes": before, "tuned": after}), X, estimator).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -202,26 +202,18 @@ class ReliabilityDisplay(Display):
                    clip_on=False)  # fmt: skip
         ax.plot([], [], color=style.color, linestyle=style.line, marker=style.marker, markersize=5, label=label)
 
-    def to_frame(self) -> Any:
-        """Return the plotted values as a table.
-
-        Returns
-        -------
-        DataFrame
-            A row for each curve and bin: predicted probability, observed frequency, its 95% interval, number of rows.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Return a row for each curve and bin: prediction, observed frequency, its 95% interval, number of rows."""
         curves = list(self.calibrations.items())
         intervals = [wilson_interval(curve.observed, curve.rows) for _, curve in curves]
-        return data_frame(
-            {
-                "model": [name for name, curve in curves for _ in curve.rows],
-                "predicted": np.concatenate([curve.predicted for _, curve in curves]),
-                "observed": np.concatenate([curve.observed for _, curve in curves]),
-                "low": np.concatenate([low for low, _ in intervals]),
-                "high": np.concatenate([high for _, high in intervals]),
-                "rows": np.concatenate([curve.rows for _, curve in curves]),
-            }
-        )
+        return {
+            "model": [name for name, curve in curves for _ in curve.rows],
+            "predicted": np.concatenate([curve.predicted for _, curve in curves]),
+            "observed": np.concatenate([curve.observed for _, curve in curves]),
+            "low": np.concatenate([low for low, _ in intervals]),
+            "high": np.concatenate([high for _, high in intervals]),
+            "rows": np.concatenate([curve.rows for _, curve in curves]),
+        }
 
 
 def _format_percent(share: float, _: Any = None) -> str:

@@ -18,8 +18,8 @@ from deciban.families import Family
 from deciban.tables.cells import FORMAT_SEPARATOR, as_learned, fits
 from deciban.tables.table import NO_COLUMN, Frame, Table
 from deciban.util.arrays import Integers, PickledFields
-from deciban.util.frames import data_frame
-from deciban.util.text_tables import align_table, list_names
+from deciban.util.results import Part, Result, TextTable
+from deciban.util.text_tables import list_names
 
 # Type of a column without values.
 NO_TYPE = "null"
@@ -115,6 +115,9 @@ class LooksLike:
         return "looks like numbers with decimal commas" if self.decimal_comma else "looks like numbers"
 
 
+# Fields of the description of a column.
+DESCRIPTION = ("column", "family", "why")
+
 # Maximum number of lines of a printed schema.
 SCHEMA_LINES = 61
 
@@ -156,7 +159,7 @@ class ColumnGroup:
 
 
 @dataclass(frozen=True, repr=False)
-class Schema(PickledFields):
+class Schema(PickledFields, Result):
     """Columns of a table, in groups of one family each.
 
     names: names of the columns; None if they have only positions.
@@ -298,25 +301,20 @@ class Schema(PickledFields):
             return f"{group.family} with {len(others)} others"
         return f"{group.family} with {', '.join(map(self.column_name, others))}"
 
-    def __str__(self) -> str:
-        lines = [("column", "family", "why"), *self.descriptions()]
-        if (more := len(lines) - SCHEMA_LINES) > 0:
+    def _parts(self) -> list[Part]:
+        lines = self.descriptions()
+        if (more := len(lines) + 1 - SCHEMA_LINES) > 0:
             lines = [
-                *lines[: SCHEMA_LINES - LAST_SCHEMA_LINES - 1],
+                *lines[: SCHEMA_LINES - LAST_SCHEMA_LINES - 2],
                 ("…", f"({more} more)", ""),
                 *lines[-LAST_SCHEMA_LINES:],
             ]
-        return align_table(lines)
+        return [TextTable(lines, DESCRIPTION)]
 
-    __repr__ = __str__
-
-    def to_frame(self) -> Any:
-        """Return a DataFrame with a row per column: `column`, `family`, `why`.
-
-        pandas, or polars if only polars is imported or installed.
-        """
-        columns = zip(*self.descriptions(), strict=True)
-        return data_frame(dict(zip(("column", "family", "why"), map(list, columns), strict=True)))
+    def _columns(self) -> dict[str, Any]:
+        """Return `column`, `family` and `why`, with a line per column."""
+        lines = self.descriptions()
+        return {name: [line[k] for line in lines] for k, name in enumerate(DESCRIPTION)}
 
     def to_dict(self) -> dict[str, dict[str, str]]:
         """Return family and reason by column, as plain values."""

@@ -1,7 +1,7 @@
 """Scoring of rows batch by batch on threads: posteriors, predictions and decisions."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ from deciban.tables.table import Frame, Table, map_columns, with_columns
 from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import progress
-from deciban.util.text_tables import format_class
+from deciban.util.results import Pair, Part, TextTable
+from deciban.util.text_tables import count_noun, format_class
 
 # Approximate bytes of text per batch; larger batches leave the CPU cache.
 SCORED_TEXT = 2 << 20
@@ -91,14 +92,61 @@ def predict_posteriors(fitted: Fitted, X: Any) -> Floats:
     return score_rows(fitted, X, posteriors)
 
 
-def intervals(fitted: Fitted, X: Any, level: float) -> tuple[Floats, Floats]:
-    """Return the lower and upper bound of each posterior, row by class; see `deciban.model.intervals`."""
+# Lines of intervals that are printed.
+MAX_LINES_PRINTED = 20
+
+
+@dataclass(frozen=True, repr=False)
+class Intervals(Pair):
+    """Posterior of each row and class, with the bounds of its confidence interval: ``low, high = intervals``.
+
+    classes: class labels. level: confidence level. posterior, low, high: row by class.
+    """
+
+    classes: LabelArray
+    level: float
+    posterior: Floats
+    low: Floats
+    high: Floats
+
+    @property
+    def _pair(self) -> tuple[Floats, Floats]:
+        return self.low, self.high
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the classes, the level and the arrays as plain values."""
+        arrays = {name: getattr(self, name).tolist() for name in ("classes", "posterior", "low", "high")}
+        return {"level": self.level, **arrays}
+
+    def _columns(self) -> dict[str, Any]:
+        """Return a line for each row and class: ``row``, ``class``, ``posterior``, ``low`` and ``high``."""
+        row, place = (places.ravel() for places in np.indices(self.low.shape))
+        numbers = {name: getattr(self, name).ravel() for name in ("posterior", "low", "high")}
+        return {"row": row, "class": self.classes[place], **numbers}
+
+    def _parts(self) -> list[Part]:
+        head = ("row", "class", "posterior", f"{100 * self.level:g}% from", "to")
+        columns = {name: cells[:MAX_LINES_PRINTED] for name, cells in self._columns().items()}
+        lines = [
+            (str(row), format_class(label), *(f"{chance:.4f}" for chance in chances))
+            for row, label, *chances in zip(*columns.values(), strict=True)
+        ]
+        more = self.low.size - len(lines)
+        bars = [*zip(columns["low"].tolist(), columns["high"].tolist(), strict=True)]
+        notes = [f"… ({count_noun(more, 'more line')}: to_frame())"] if more > 0 else []
+        return [TextTable(lines, head, range(2, 5), notes=notes, bars=bars, bar_column=2, bar_reach=1.0)]
+
+
+def intervals(fitted: Fitted, X: Any, level: float) -> Intervals:
+    """Return the posteriors with the bounds of their intervals; see `deciban.model.intervals`."""
     if not 0.0 < level < 1.0:
         raise UsageError("use a probability between 0 and 1, such as 0.95", parameter=Argument("level", level))
     model = fitted.model
     counts = fitted.counts.select_schema(model.schema)
     variance = prior_variance(fitted.settings.prior, counts.class_weight)
-    return posterior_intervals(model, counts, variance, align_rows(fitted, X), level)
+    table = align_rows(fitted, X)
+    posterior = np.asarray(score_table(model, table, posteriors, threads=fitted.settings.threads))
+    return Intervals(model.classes, level, posterior, *posterior_intervals(model, counts, variance, table, level))
 
 
 def table_of(fitted: Fitted, X: Any) -> Table:

@@ -1,5 +1,7 @@
 """Sampling of rows from the generative model of a classifier."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,85 @@ from deciban.errors import Argument, UsageError
 from deciban.model.fitted import Fitted
 from deciban.tables.cells import from_numbers
 from deciban.tables.labels import LabelArray
+from deciban.util.frames import Library, choose_library, convert_arrow
+from deciban.util.results import Pair, Part, TextTable
+from deciban.util.text_tables import count_noun, escape_line, format_class, format_digits, shorten
+
+# Rows of a sample that are printed.
+MAX_ROWS_PRINTED = 10
+
+# Columns of a sample that are printed.
+MAX_COLUMNS_PRINTED = 12
+
+# Characters of a cell that are printed.
+MAX_CELL_WIDTH = 30
+
+
+@dataclass(frozen=True, repr=False)
+class Sample(Pair):
+    """Rows sampled from a model, and their classes: ``X, y = sample``.
+
+    rows: an Arrow table, or an array if the columns are numbers without names. y: class of each row. target: name of
+    the column of classes in `to_frame`.
+    """
+
+    rows: Any
+    y: LabelArray
+    target: str | None = None
+
+    @cached_property
+    def X(self) -> Any:  # noqa: N802  # scikit-learn's name of a table
+        """The rows as a data frame, or as an array if the columns are numbers without names."""
+        return convert_arrow(self.rows, choose_library(None, self)) if isinstance(self.rows, pa.Table) else self.rows
+
+    @property
+    def _pair(self) -> tuple[Any, LabelArray]:
+        return self.X, self.y
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        """Rows and classes as an Arrow table."""
+        table = self.rows
+        if not isinstance(table, pa.Table):
+            table = pa.table({f"x{j}": table[:, j] for j in range(table.shape[1])})
+        name = self.target or "class"
+        while name in table.column_names:
+            name += "_"
+        return table.append_column(name, pa.array(self.y.tolist()))
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns of `to_frame` as lists."""
+        return self._table.to_pydict()  # type: ignore[no-any-return]  # a dict of columns
+
+    def to_frame(self, library: Library | None = None) -> Any:
+        """Return the rows and their classes as a data frame.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"} or None, default=None
+            Library of the result, as in other results.
+
+        Returns
+        -------
+        pandas.DataFrame, polars.DataFrame or pyarrow.Table
+        """
+        return convert_arrow(self._table, choose_library(library, self))
+
+    def _parts(self) -> list[Part]:
+        table = self._table
+        names = [*table.column_names[:-1][:MAX_COLUMNS_PRINTED], table.column_names[-1]]
+        head = table.slice(0, MAX_ROWS_PRINTED)
+        cells = (head.column(head.num_columns - 1 if k == len(names) - 1 else k).to_pylist() for k in range(len(names)))
+        lines = [tuple(map(_format_cell, row)) for row in zip(*cells, strict=True)]
+        more = {"row": table.num_rows - len(lines), "column": table.num_columns - len(names)}
+        notes = [f"… ({count_noun(number, f'more {noun}')}: to_frame())" for noun, number in more.items() if number]
+        return [TextTable(lines, names, notes=notes)]
+
+
+def _format_cell(cell: Any) -> str:
+    if cell is None:
+        return ""
+    return format_digits(cell) if isinstance(cell, float) else shorten(escape_line(format_class(cell)), MAX_CELL_WIDTH)
 
 
 def sample_rows(

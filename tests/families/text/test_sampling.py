@@ -13,8 +13,8 @@ from tests.support.corpora import MAIL_LABELS, MAILS, vocabulary
 @pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text(term_counts="root"), Text(alpha=0.0)])
 def test_texts_drawn_from_a_class(family: Text) -> None:
     clf = BayesClassifier(family).fit([*MAILS, None], [*MAIL_LABELS, "spam"])
-    table, labels = clf.sample(200, 3, label="ham", length=30)
-    texts = table.column(0).to_pylist()
+    drawn_rows = clf.sample(200, 3, label="ham", length=30)
+    texts, labels = drawn_rows.to_dict()["x0"], drawn_rows.y
     assert set(labels.tolist()) == {"ham"}
     assert all(len(text.split()) == 30 for text in texts)
     drawn = Counter(" ".join(texts).split())
@@ -22,8 +22,8 @@ def test_texts_drawn_from_a_class(family: Text) -> None:
     assert {word for word, _ in drawn.most_common(2)} == {"at", "lunch"}
     if family.alpha == 0.0:
         assert set(drawn) == {"lunch", "at", "noon", "see", "you"}
-    assert clf.sample(3, 0, length=0)[0].column(0).to_pylist() == ["", "", ""]
-    means = [len(text.split()) for text in clf.sample(3000, 0, label="ham")[0].column(0).to_pylist()]
+    assert clf.sample(3, 0, length=0).to_dict()["x0"] == ["", "", ""]
+    means = [len(text.split()) for text in clf.sample(3000, 0, label="ham").to_dict()["x0"]]
     assert np.mean(means) == pytest.approx(3.5, abs=0.2)
 
 
