@@ -13,6 +13,7 @@ from deciban.explain.calculation import (
     COLUMN_KEYS,
     Term,
     format_calculation,
+    format_shared_columns,
     format_sum,
     make_block_terms,
     make_column_terms,
@@ -354,7 +355,8 @@ class Explanation:
                     f"(joint: the share of the column in the evidence from columns modeled together, by {rules})", width
                 )
             )
-        return "\n".join([text, *map(str, self.words(row))])
+        shared = format_shared_columns(self._block_terms(row), terms) if short and self.by == "column" else []
+        return "\n".join([text, *shared, *map(str, self.words(row))])
 
 
 class _Row:

@@ -458,8 +458,9 @@ class CategoricalLikelihood(BaseLikelihood):
         for j, levels in enumerate(self.levels):
             shares = np.exp(self.table[self.start[j] : self.start[j + 1] - 1])
             cells = levels.take(pa.array(draw(shares, labels, rng))) if len(levels) else pa.nulls(len(labels))
-            whole = self.part not in DATE_PARTS or not len(levels)
-            drawn.append(cells if whole else sample_moments(cells.to_numpy(), self.part))
+            if self.part is not None and self.part in DATE_PARTS and len(levels):
+                cells = sample_moments(cells.to_numpy(), self.part)
+            drawn.append(cells)
         return drawn
 
     def estimates(self) -> list[ParameterEstimates]:

@@ -121,18 +121,10 @@ def check_spread(rows: Rows, cells: Floats, few: float = np.inf) -> tuple[Flags,
     return np.asarray(((moments.variance() > least) | ~several).all(axis=0)), np.asarray(pooled > least)
 
 
-@dataclass(frozen=True)
-class Addition:
-    """A further block of a column that tuning may add, with its evidence."""
-
-    family: Family
-    evidence: Floats
-
-
 def choose_additions(rows: Rows, scored: Sequence[ScoredGroup]) -> list[ScoredGroup]:
     """Return further blocks of inferred columns of dates and texts, such as their months or their words.
 
-    scored: the columns with their families. Parts come first, because all exports support them; words are added to the
+    scored: the columns with their families. Parts come first, because more exports support them; words are added to the
     parts in use. Each must gain clearly on left-out rows.
     """
     found: dict[Family, list[tuple[int, Reason, Floats]]] = {}
@@ -142,19 +134,20 @@ def choose_additions(rows: Rows, scored: Sequence[ScoredGroup]) -> list[ScoredGr
                 continue
             held = [group.evidence[:, group.group.columns.index(column)]]
             losses = _losses_together(rows, held)
+            min_share = CANDIDATES.min_text_share if is_text(summary.values.type) else 0.0
             families = [family for kind in list_families() for family in kind.additions_for(summary)]
-            parts = [_score_addition(rows, family, column) for family in families if family.part is not None]
-            words = [_choose_lift(rows, cast(Text, family), column) for family in families if family.is_text]
-            for tried in (parts, [Addition(*one) for one in words]):
+            parts = [(one, score_without_each(rows, one, [column], {})) for one in families if one.part is not None]
+            words = [_choose_lift(rows, cast(Text, one), column) for one in families if one.is_text]
+            for tried in (parts, words):
                 while tried:
-                    together = [_losses_together(rows, [*held, one.evidence[:, 0]]) for one in tried]
-                    best = _find_lowest(rows, together)
-                    if not _is_clear_gain(rows, losses - together[best]):
+                    together = [_losses_together(rows, [*held, evidence[:, 0]]) for _, evidence in tried]
+                    best = int(np.argmin([round(_mean(rows, one), 12) for one in together]))  # equals by order
+                    if not _is_clear_gain(rows, losses, together[best], min_share):
                         break
-                    before, losses, one = losses, together[best], tried.pop(best)
-                    held.append(one.evidence[:, 0])
-                    text = f"{one.family} added: log-loss {_mean(rows, before):.4f} → {_mean(rows, losses):.4f}"
-                    found.setdefault(one.family, []).append((column, Reason(ChosenBy.TUNED, text), one.evidence[:, 0]))
+                    losses, (family, evidence) = together[best], tried.pop(best)
+                    held.append(evidence[:, 0])
+                    text = f"{family.part or 'words'} added: {_mean(rows, losses):.4f}"
+                    found.setdefault(family, []).append((column, Reason(ChosenBy.TUNED, text), evidence[:, 0]))
     groups = []
     for family, members in found.items():
         columns, reasons, evidence = zip(*members, strict=True)
@@ -172,10 +165,6 @@ def _summarize_values(rows: Rows, column: int) -> ValueSummary | None:
     return ValueSummary(values, len(values), size) if len(values) > 1 and (is_moment(values.type) or enough) else None
 
 
-def _score_addition(rows: Rows, family: Family, column: int) -> Addition:
-    return Addition(family, score_without_each(rows, family, [column], {}))
-
-
 def _losses_together(rows: Rows, blocks: Sequence[Floats]) -> Floats:
     """Return the log-loss of each row by some blocks with their best weights and bias."""
     evidence, size = center(np.stack(blocks, axis=1)), len(blocks)
@@ -188,16 +177,13 @@ def _mean(rows: Rows, losses: Floats) -> float:
     return float(np.average(losses, weights=rows.weights))
 
 
-def _find_lowest(rows: Rows, losses: Sequence[Floats]) -> int:
-    """Return the place of the lowest mean loss, to twelve places: rounding must not decide between equals."""
-    return int(np.argmin([round(_mean(rows, one), 12) for one in losses]))
-
-
-def _is_clear_gain(rows: Rows, gain: Floats) -> bool:
-    """Return True if the sum of the gains of all rows is large, also compared with its standard error."""
+def _is_clear_gain(rows: Rows, before: Floats, after: Floats, min_share: float) -> bool:
+    """Return True if the losses of all rows fall much, compared with their sum and with the error of the fall."""
+    gain = before - after
     total, mean = float(rows.weights @ gain), _mean(rows, gain)
     error = float(np.sqrt(rows.weights**2 @ (gain - mean) ** 2))
-    return total > max(CANDIDATES.min_addition_gain, CANDIDATES.min_addition_errors * error)
+    least = max(CANDIDATES.min_addition_gain, CANDIDATES.min_addition_errors * error)
+    return total > max(least, min_share * float(rows.weights @ before))
 
 
 def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:

@@ -80,6 +80,7 @@ class CandidateSettings:
     min_addition_gain: log-likelihood, in nats, that a further block of a column must gain: a part of a date or of a
         text, or its words. A block of noise seldom gains more than 2.
     min_addition_errors: the same gain in standard errors of its sum over rows.
+    min_text_share: share of the log-loss that a further block of texts must gain: not all exports support it.
     min_values: texts with fewer distinct values have no further blocks.
     max_rows_per_value: texts whose values have more rows on average have none either: counts of values suffice.
     lift: scores of texts that compete with plain counts: normalized lifts of root counts, so that long texts and
@@ -100,6 +101,7 @@ class CandidateSettings:
     few_rows: float = 30.0
     min_addition_gain: float = 3.0
     min_addition_errors: float = 2.0
+    min_text_share: float = 0.02
     min_values: int = 30
     max_rows_per_value: float = 20.0
     lift: Mapping[str, Any] = field(
