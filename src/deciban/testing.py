@@ -33,6 +33,7 @@ from deciban.store.layout import ArrayReader, pack_file, read_from
 from deciban.store.values import pack, unpack
 from deciban.tables.examples import LabeledTable
 from deciban.tables.labels import encode_labels
+from deciban.tables.table import Frame
 
 __all__ = ["check_family"]
 
@@ -522,9 +523,15 @@ def check_support_contains_samples(trial: Trial, seed: int) -> None:
     drawn = likelihood.sample(labels, rng)
     assert len(drawn) == len(model.schema.groups[0].columns)
     assert all(family.support.contains(column).all() for column in drawn)
-    cells = drawn if isinstance(drawn[0], pa.Array) else np.stack(drawn, axis=1).astype(np.float64)
-    found = score(model, cells, 300)
+    found = score(model, read_drawn(family, drawn), 300)
     assert np.isfinite(found[np.arange(300), :, labels]).all(), "a sample is impossible in its class"
+
+
+def read_drawn(family: Family, drawn: Sequence[Any]) -> Any:
+    """Return sampled cells in the form that `count` and `score` take."""
+    if not isinstance(drawn[0], pa.Array):
+        return np.stack(drawn, axis=1).astype(np.float64)
+    return family.read(Frame(pa.table(list(drawn), [f"x{j}" for j in range(len(drawn))])), range(len(drawn)))
 
 
 def check_every_block_has_estimates(trial: Trial, seed: int) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from deciban import BayesClassifier
+from deciban.families.base.parts import TEXT_PARTS
 from deciban.model.corrections import CorrectedColumn, Corrections, round_corrections
 from deciban.model.model import Model
 from deciban.model.partial_rows import SCALED_SHARES, PartialRows
@@ -82,6 +83,8 @@ def _corrected(model: Model, rng: Rng) -> list[CorrectedColumn]:
     found: dict[int, CorrectedColumn] = {}
     for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
         levels = likelihood.list_known_values()
+        if group.family.part in TEXT_PARTS:
+            levels = likelihood.levels  # type: ignore[attr-defined]  # some texts are equal to their part
         for k, column in enumerate(group.columns):
             if group.family.is_text:
                 continue

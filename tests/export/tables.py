@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -91,17 +92,31 @@ def worst_row(table: pa.Table, apart: Any, found: Any, expected: Any) -> Any:
     return table.slice(row, 1).to_pylist(), found[row], expected[row]
 
 
+# Both sides of the ends of hours, days, months, leap days and 1970.
+HARD_MOMENTS = [
+    None,
+    *map(
+        datetime.fromisoformat,
+        (
+            *("1969-12-31T23:59:59.999999", "1970-01-01T00:00:00", "1900-02-28T23:59:59.999999", "1900-03-01T00:00:00"),
+            *("2000-02-29T23:59:59.999999", "2000-03-01T00:00:00", "2100-02-28T11:59:59.999999", "2100-12-31T12:00:00"),
+            *("1800-01-31T00:59:59.999999", "1800-02-01T01:00:00", "2140-01-01T06:00:00", "2024-06-30T17:59:59.999999"),
+        ),
+    ),
+]
+
+
 def hardened(
     table: pa.Table, rng: np.random.Generator, share: float = 0.2, texts: Sequence[str | None] = HARD_TEXTS
 ) -> pa.Table:
     """The table with cells that are missing, unseen, extreme and hostile."""
     columns = {}
     for name, cells in zip(table.column_names, table.columns, strict=True):
-        text = pa.types.is_string(cells.type)
-        known = texts if text else HARD_NUMBERS
+        kind = cells.type if pa.types.is_string(cells.type) or pa.types.is_timestamp(cells.type) else pa.float64()
+        known = texts if pa.types.is_string(kind) else HARD_MOMENTS if pa.types.is_timestamp(kind) else HARD_NUMBERS
         hard = np.array(known, dtype=object)[rng.integers(0, len(known), len(cells))]
         mixed = np.where(rng.random(len(cells)) < share, hard, np.array(cells.to_pylist(), dtype=object))
-        columns[name] = pa.array(mixed.tolist(), pa.string() if text else pa.float64(), from_pandas=True)
+        columns[name] = pa.array(mixed.tolist(), kind, from_pandas=True)
     return pa.table(columns)
 
 

@@ -30,7 +30,8 @@ from tests.export.onnx_answers import answers, assert_agrees, inputs_of, session
 from tests.export.tables import as_columns, hardened, random_spec, random_table
 from tests.laws.cases import CASES, Case
 
-SAID = [case for case in CASES if not case.family.is_text]
+PARTS_OF_TEXTS = ("categorical-first-word", "categorical-beginning")
+SAID = [case for case in CASES if not case.family.is_text and case.name not in PARTS_OF_TEXTS]
 ROWS = 3_500
 
 

@@ -87,6 +87,26 @@ def _texts(rng: Rng, n: int) -> pa.Table:
     return pa.table({name: pa.array([text() for _ in range(n)], pa.string()) for name in "abc"})
 
 
+def _phrases(rng: Rng, n: int) -> pa.Table:
+    """Texts of one to three words, in several scripts, some of them missing."""
+    first, more = np.array(["red", "Grün", "日本語", "𝒳", ""]), np.array(["", " a", " ein Wort", "-x"])
+    found = np.char.add(first[rng.integers(0, 5, (3, n))], more[rng.integers(0, 4, (3, n))])
+    return pa.table(
+        {name: pa.array(x, pa.string(), mask=rng.random(n) < 0.1) for name, x in zip("abc", found, strict=True)}
+    )
+
+
+def draw_moments(rng: Rng, n: int) -> pa.Table:
+    """Timestamps before and after 1970, some of them missing."""
+    moments = rng.integers(-(10**15), 2 * 10**15, (3, n))
+    return pa.table(
+        {
+            name: pa.array(x, pa.timestamp("us"), mask=rng.random(n) < 0.1)
+            for name, x in zip("abc", moments, strict=True)
+        }
+    )
+
+
 def draw_positive(rng: Rng, n: int) -> np.ndarray:
     return _holes(rng, rng.gamma(2.0, 3.0, (n, 3)) + 1e-6)
 
@@ -122,6 +142,11 @@ CASES = [
         draw_words,
         True,
     ),
+    Case("categorical-month", _columns(Categorical(part="month")), draw_moments, True),
+    Case("categorical-weekday", _columns(Categorical(alpha=0.5, part="weekday", unseen="smooth")), draw_moments, True),
+    Case("categorical-hour", _columns(Categorical(part="hour", proportional=True)), draw_moments, True),
+    Case("categorical-first-word", _columns(Categorical(part="first word")), _phrases, True),
+    Case("categorical-beginning", _columns(Categorical(part="first 2 characters")), _phrases, True),
     Case("categorical-smooth", _columns(Categorical(alpha=0.3, unseen="smooth")), draw_words, True),
     Case(
         "bernoulli", Bernoulli(), lambda rng, n: _holes(rng, rng.integers(0, 2, (n, 3))), True,

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from scipy.special import log_softmax
 
@@ -16,7 +15,7 @@ from deciban.families.base.contract import NumericSummary, take_rows as some_cel
 from deciban.model.intervals import LogOdds
 from deciban.model.linear_forms import form_of
 from deciban.sources.open import open_table
-from deciban.testing import CLASSES, count_blocks, fit_trial, read_cells
+from deciban.testing import CLASSES, count_blocks, fit_trial, read_cells, read_drawn
 from tests.laws.cases import CASES, SCORES, Case
 
 every_family = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -111,8 +110,7 @@ def test_the_errors_of_evidence_are_those_of_samples(case: Case) -> None:
     labels, ones, slots = np.arange(ROWS) % CLASSES, np.ones(blocks), np.zeros(blocks, dtype=np.int64)
 
     def draw() -> Any:
-        drawn = model.likelihoods[0].sample(labels, rng)
-        return drawn if isinstance(drawn[0], pa.Array) else np.stack(drawn, axis=1).astype(np.float64)
+        return read_drawn(family, model.likelihoods[0].sample(labels, rng))
 
     points = some_cells(draw(), [0, 1, 2])
     values, claimed = [], []

@@ -210,6 +210,27 @@ def format_sum(terms: Sequence[Term], width: int, short: bool) -> str:
     return align_table(lines, right=range(1, len(rest) + 1))
 
 
+def format_shared_columns(blocks: Sequence[Term], columns: Sequence[Term]) -> list[str]:
+    """Return a line for each column with several blocks of its own, such as a date and its hour: the evidence of each.
+
+    blocks: the terms by block. columns: those shown by column.
+    """
+    lines = []
+    for term in columns:
+        own = [
+            one for one in blocks if one.fields.get("columns") == [term.fields.get("column")] and "weight" in one.fields
+        ]
+        own = [one for one in own if one.fields["block"] != f"correction of {term.fields['column']}"]
+        if len(own) < 2 or not term.parts.get("own"):
+            continue
+        offset = term.parts["own"] - sum(one.nats for one in own)
+        found = [(one.label, one.decibans) for one in own if one.nats != 0.0]
+        found += [("offset", DECIBANS * offset)] if abs(offset) > 1e-9 else []
+        head = f"{term.fields['column']} alone {DECIBANS * term.parts['own']:+.1f}: "
+        lines.append(head + ", ".join(f"{label} {amount:+.1f}" for label, amount in found))
+    return lines
+
+
 def _format_parts(term: Term, parts: Sequence[str]) -> list[str]:
     return [f"{DECIBANS * term.parts[part]:+.2f}" if part in term.parts else "" for part in parts]
 

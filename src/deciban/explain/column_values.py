@@ -49,7 +49,9 @@ def find_column_counts(counts: Counts, column: int, by: ColumnGroup | None = Non
     """
     host = None if by is None else counts.schema.group_counting(by)
     for p, (group, statistic) in enumerate(zip(counts.schema.groups, counts.statistics, strict=True)):
-        if getattr(group.family, "cuts", None) or (host is not None and p != host[0]):  # cuts count places, not values
+        if getattr(group.family, "cuts", None) or group.family.part is not None:  # counts of places, not of values
+            continue
+        if host is not None and p != host[0]:
             continue
         if column in group.columns and (found := _count_place(statistic, group.columns.index(column))) is not None:
             return found

@@ -17,7 +17,7 @@ from deciban.model.partial_rows import MissingAdjustment, PartialRows
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Table, decode_cells
+from deciban.tables.table import Frame, Table, decode_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, evidence_column, format_digits, integer_if_whole, shorten, text_width
 
@@ -270,7 +270,13 @@ class Block:
         if len(self.columns) > 4:
             return f"{len(self.columns)} columns as {self.family}"
         cells = zip(self.names, self.columns, strict=True)
+        if (part := self.family.part) is not None:
+            return ", ".join(f"{part} of {name} = {self._part_of(row[column])}" for name, column in cells)
         return ", ".join(f"{name} = {format_cell(row[column])}" for name, column in cells)
+
+    def _part_of(self, value: Any) -> str:
+        """Return the part of a value as text."""
+        return format_cell(self.family.read(Frame(pa.table([pa.array([value])], ["x"])), [0])[0][0].as_py())
 
 
 def add_up_by_block(blocks: Sequence[Block], values: Floats) -> Floats:

@@ -13,6 +13,7 @@ from deciban.explain.calculation import (
     COLUMN_KEYS,
     Term,
     format_calculation,
+    format_shared_columns,
     format_sum,
     make_block_terms,
     make_column_terms,
@@ -355,7 +356,9 @@ class Explanation(Result):
         if terms[-1].role == "limit":
             most = DECIBANS * self.model.limit
             notes.append(f"(limit: the training rows support at most {most:.0f} decibans of total evidence)")
-        return "\n".join([text, *(line for note in notes for line in wrap(note, width)), *map(str, self.words(row))])
+        lines = [line for note in notes for line in wrap(note, width)]
+        shared = format_shared_columns(self._block_terms(row), terms) if short and self.by == "column" else []
+        return "\n".join([text, *lines, *shared, *map(str, self.words(row))])
 
 
 class _Row:

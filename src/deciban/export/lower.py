@@ -7,8 +7,9 @@ from itertools import product
 
 import numpy as np
 
-from deciban.errors import Place as Where, UsageError
+from deciban.errors import Argument, Place as Where, UsageError
 from deciban.export.ir import Block, Column, CorrectionTables, ExpandedTerm, Kind, ReadAs, TermModel, term_places
+from deciban.families import Categorical
 from deciban.families.base.contract import group_by_missing
 from deciban.families.base.lowering import (
     OTHER_PLACE,
@@ -51,6 +52,11 @@ MAX_COMBINATIONS = 1 << 16
 MAX_EXACT = 1 << 53
 
 REMEDY = "use deciban itself, to_python() or to_javascript(), or fit again with another family"
+
+
+def fit_as_categories(column: str) -> tuple[str | Argument, ...]:
+    """Return the remedy for a column of texts whose words or parts cannot be exported."""
+    return "fit again with ", Argument("families", {column: Categorical()})
 
 
 def lower_model(fitted: Fitted | Model) -> TermModel:
@@ -127,7 +133,9 @@ def _kinds(
         elif isinstance(term, LinearTerm) or (isinstance(term, HalfLineTerm) and term.counts):
             found[term.column] = "count", None
         for place in term_places(term):
-            if isinstance(place, LevelPlace):
+            if isinstance(place, LevelPlace) and place.part is not None:
+                found[place.column] = "text" if place.kind == "text" else "number", None  # dates are numbers
+            elif isinstance(place, LevelPlace):
                 found[place.column] = "yes/no" if place.kind == "flag" else "category", place
     for one in refusals:
         if one == reject_other_than_flags(one.place.column):
@@ -300,7 +308,11 @@ def _fold_term(model: TermModel, block: Block, term: Term) -> Term:
     w = block.weight
     if isinstance(term, TextTerm):
         name = model.columns[term.column].name
-        raise UsageError(f"{block.family} cannot be exported to SQL or ONNX", place=Where(column=name), remedy=REMEDY)
+        raise UsageError(
+            f"{block.family} cannot be exported to SQL or ONNX",
+            place=Where(column=name),
+            remedy=("use deciban itself, to_python() or to_javascript(), or ", *fit_as_categories(name)),
+        )
     if isinstance(term, TupleTerm):
         return _expand_tuples(model, block, term)
     if not w > 0.0:

@@ -117,14 +117,15 @@ class _Writer:
 
     def _set(self, place: CellPlace) -> int:
         """Return the number of a set of levels or cuts."""
-        key = ("cuts", place.cuts) if isinstance(place, CutPlace) else (place.kind, place.levels)
+        key = ("cuts", place.cuts) if isinstance(place, CutPlace) else (place.kind, place.levels, place.part)
         if key not in self._numbers:
             self._numbers[key] = len(self.sets)
             if isinstance(place, CutPlace):
                 self.sets.append({"type": "cuts", "values": floats(place.cuts)})
             else:
                 values = [_level(place.kind, value) for value in place.levels]
-                self.sets.append({"type": place.kind, "values": values})
+                of = {} if place.part is None else {"part": place.part}
+                self.sets.append({"type": place.kind, "values": values, **of})
         return self._numbers[key]
 
     def _place(self, place: CellPlace) -> int:

@@ -7,6 +7,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deciban import kernels
 from deciban.errors import Argument, BadCell, UsageError
@@ -21,8 +22,10 @@ from deciban.families.base.contract import (
     NumericSummary,
     ParameterEstimates,
     Sampled,
+    ValueSummary,
 )
 from deciban.families.base.lowering import OTHER_PLACE, ExportedColumns, Lowered, Refusal, Term, lookup
+from deciban.families.base.parts import DATE_PARTS, TEXT_PARTS, Part, check_part, is_moment, read_part, sample_moments
 from deciban.families.base.smoothing import draw, format_fraction, smooth_in_proportion, smooth_shares
 from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
@@ -33,6 +36,12 @@ from deciban.util.arrow_values import as_values
 
 # With more values, tuning also tries proportional smoothing; with fewer, it makes no difference.
 MAX_FEW_VALUES = 12
+
+# Tuning tries no part of dates that fewer of them share on average, such as the month of dates in one year.
+MIN_VALUES_PER_PART = 2.0
+
+# The same for texts.
+MIN_TEXTS_PER_PART = 1.5
 
 # Smoothings tried then, in rows per value: 2 follows the rows of each value, 128 nearly ignores rare values.
 PROPORTIONAL_ALPHAS = (2.0, 8.0, 32.0, 128.0)
@@ -60,6 +69,9 @@ class Categorical(ColumnFamily):
     proportional : bool, default=False
         Divide alpha among the classes in proportion to their rows, instead of adding it to each class: for columns with
         many values.
+    part : str, default=None
+        A part of each cell to count instead of the cell. Of dates: "month", "weekday" (Monday = 1) or "hour". Of texts:
+        "first word", "first character", "first 2 characters" or "first 3 characters".
 
     Raises
     ------
@@ -88,11 +100,15 @@ class Categorical(ColumnFamily):
     levels: tuple[Any, ...] | None = None
     unseen: Unseen = "ignore"
     proportional: bool = False
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
         check_unseen(self.unseen)
         check_flag("proportional", self.proportional)
+        check_part(self.part)
+        if self.part is not None and self.levels is not None:
+            raise UsageError("Categorical(part=…, levels=…): only one of them may be given")
         if self.levels is not None:
             try:
                 object.__setattr__(self, "levels", tuple(dict.fromkeys(self.levels)))
@@ -105,7 +121,7 @@ class Categorical(ColumnFamily):
 
     @property
     def statistic_key(self) -> Hashable:
-        return type(self).__name__, self.levels
+        return (type(self).__name__, self.levels) if self.part is None else (type(self).__name__, self.part)
 
     @property
     def support(self) -> Support:
@@ -130,8 +146,22 @@ class Categorical(ColumnFamily):
         shared = [cls(alpha=alpha, proportional=True) for alpha in PROPORTIONAL_ALPHAS[1:3]]
         return [*(cls(alpha=alpha) for alpha in (0.5, 1.0)), *(shared if size > MAX_FEW_VALUES else ())]
 
+    @classmethod
+    def additions_for(cls, summary: ValueSummary) -> list[Self]:
+        """Return a family for each part that varies and that values share."""
+        sizes = {
+            part: pc.count_distinct(read_part(summary.values, part)).as_py()
+            for part in (DATE_PARTS if is_moment(summary.values.type) else TEXT_PARTS)
+        }
+        shared = MIN_VALUES_PER_PART if is_moment(summary.values.type) else MIN_TEXTS_PER_PART
+        return [cls(part=part) for part, size in sizes.items() if 1 < size <= summary.distinct / shared]
+
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
-        return batch.values(columns)
+        cells = batch.values(columns)
+        if self.part is None:
+            return cells
+        arrays = [pa.array(column) for column in cells.T] if isinstance(cells, np.ndarray) else cells
+        return [read_part(array, self.part, j) for j, array in enumerate(arrays)]
 
     def empty(self, classes: int, columns: int) -> Levels:
         return Levels.empty(classes, columns)
@@ -146,7 +176,9 @@ class Categorical(ColumnFamily):
                 raise BadCell(j, None, f"found {extra!r}, expected one of its levels", self.support.remedy)
         return counted
 
-    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Levels]:
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Levels] | None:
+        if self.part is not None:
+            return None
         found = questions.values(columns)
 
         def build() -> Levels:
@@ -176,7 +208,7 @@ class Categorical(ColumnFamily):
                 table = np.zeros((counts[j].shape[0], len(given)))
                 table[:, find_positions(values, given)] = counts[j]
                 levels[j], counts[j] = given, table
-        return CategoricalLikelihood.of(levels, counts, self.alpha, self.unseen, self.proportional)
+        return CategoricalLikelihood.of(levels, counts, self.alpha, self.unseen, self.proportional, self.part)
 
     def score_left_out(
         self, statistic: Levels, cells: Numbers | list[pa.Array], rows: LeftOutRows, slot: Integers, out: Floats
@@ -349,10 +381,17 @@ class CategoricalLikelihood(BaseLikelihood):
     unseen: Unseen
     proportional: bool
     whole: "WholeNumbers | None"
+    part: Part | None = None
 
     @classmethod
     def of(
-        cls, levels: list[pa.Array], counts: list[Floats], alpha: float, unseen: Unseen, proportional: bool = False
+        cls,
+        levels: list[pa.Array],
+        counts: list[Floats],
+        alpha: float,
+        unseen: Unseen,
+        proportional: bool = False,
+        part: Part | None = None,
     ) -> Self:
         rows, smoothed = [], smooth_in_proportion if proportional else smooth_shares
         for table in counts:
@@ -360,7 +399,7 @@ class CategoricalLikelihood(BaseLikelihood):
             rows.append(smoothed(padded, alpha, table.shape[1]).T)
         start = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64)
         whole = WholeNumbers.of(levels)
-        return cls(levels, counts, log(np.concatenate(rows)), start, alpha, unseen, proportional, whole)
+        return cls(levels, counts, log(np.concatenate(rows)), start, alpha, unseen, proportional, whole, part)
 
     def codes(self, cells: Numbers | list[pa.Array]) -> Codes:
         """Return the code of every cell within its column; -1 if the cell has no evidence."""
@@ -406,7 +445,7 @@ class CategoricalLikelihood(BaseLikelihood):
         blocks: list[list[Term]] = []
         refusals = []
         for j, levels in enumerate(self.levels):
-            place = columns.level_place(j, levels)
+            place = replace(columns.level_place(j, levels), part=self.part)
             rows = self.table[self.start[j] : self.start[j + 1]]
             other = rows[-1:] if self.unseen == "smooth" else np.zeros_like(rows[-1:])
             blocks.append([lookup(place, np.concatenate([other, rows[:-1]]))])
@@ -418,7 +457,10 @@ class CategoricalLikelihood(BaseLikelihood):
         drawn: list[Sampled] = []
         for j, levels in enumerate(self.levels):
             shares = np.exp(self.table[self.start[j] : self.start[j + 1] - 1])
-            drawn.append(levels.take(pa.array(draw(shares, labels, rng))) if len(levels) else pa.nulls(len(labels)))
+            cells = levels.take(pa.array(draw(shares, labels, rng))) if len(levels) else pa.nulls(len(labels))
+            if self.part is not None and self.part in DATE_PARTS and len(levels):
+                cells = sample_moments(cells.to_numpy(), self.part)
+            drawn.append(cells)
         return drawn
 
     def estimates(self) -> list[ParameterEstimates]:
@@ -435,11 +477,12 @@ class CategoricalLikelihood(BaseLikelihood):
         each = [classes * max(size - 1, 0) for size in sizes]
         return FreeParameters.of_columns(each, n_values=[max(size, 1) for size in sizes])
 
-    def list_known_values(self) -> list[pa.Array]:
-        return self.levels
+    def list_known_values(self) -> list[pa.Array] | None:
+        return self.levels if self.part is None else None
 
     def discriminant_terms(self, names: Sequence[str]) -> list[DiscriminantTerms]:
-        named = zip(names, self.levels, strict=True)
+        of = "" if self.part is None else f"{self.part} of "
+        named = zip([f"{of}{name}" for name in names], self.levels, strict=True)
         return build_lookup_terms(
             self, [[f"{name} = {level}" for level in [*levels.to_pylist(), "something else"]] for name, levels in named]
         )

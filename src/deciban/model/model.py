@@ -419,6 +419,8 @@ class Model:
         columns: dict[int, Sampled] = {}
         guard = Guard(self.schema)
         for p, group in enumerate(self.schema.groups):
+            if group.auxiliary and not group.family.joint:
+                continue  # a further block of columns that are drawn anyway
             likelihood = self.likelihoods[p]
             given = (length,) if length is not None and likelihood.accepts_length else ()
             drawn = guard(p, likelihood.sample, labels, rng, *given)

@@ -243,12 +243,17 @@ class Schema(PickledFields, Result):
     @cached_property
     def block_names(self) -> tuple[str, ...]:
         """Name of each block: its columns joined by +, with the family if that is ambiguous."""
-        names = [self._join_names(columns) for _, _, columns in self._block_columns]
+        names = [self._name_block(self.groups[p], columns) for p, _, columns in self._block_columns]
         times = Counter(names)
         return _number_duplicates(
             name if times[name] == 1 else f"{name} as {self.groups[p].family}"
             for name, (p, _, _) in zip(names, self._block_columns, strict=True)
         )
+
+    def _name_block(self, group: ColumnGroup, columns: tuple[int, ...]) -> str:
+        """Return the names of the columns of a block, or the name of a part, such as month of day."""
+        name = self._join_names(columns)
+        return name if group.family.part is None else f"{group.family.part} of {name}"
 
     def _join_names(self, columns: tuple[int, ...]) -> str:
         """Return the names of the columns of a block, joined by +."""
@@ -284,7 +289,10 @@ class Schema(PickledFields, Result):
                 overlapping.append((self._join_names(group.columns), str(group.family), str(group.reasons[0])))
                 continue
             for column, reason in zip(group.columns, group.reasons, strict=True):
-                found[column] = (self.column_name(column), self._family(group, column), str(reason))
+                family, why = self._family(group, column), str(reason)
+                if column in found:  # a further block of the same column
+                    family, why = f"{found[column][1]} + {family}", f"{found[column][2]}; {why}"
+                found[column] = self.column_name(column), family, why
         for column in range(self.width):
             found.setdefault(column, (self.column_name(column), "undecided", "no values yet"))
         names = _number_duplicates(name for name, _, _ in overlapping)

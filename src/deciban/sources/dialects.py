@@ -12,11 +12,15 @@ from typing import ClassVar, Literal
 import pyarrow as pa
 
 from deciban.errors import Argument, UsageError
+from deciban.families.base.parts import PREFIX_LENGTHS, Part
 from deciban.tables.cells import DAY_MICROSECONDS, SECOND_MICROSECONDS, is_text, plain_type
 from deciban.util.arrays import TOO_LARGE
 
 # Kinds of column types.
 TypeKind = Literal["flag", "number", "date", "time", "text"]
+
+# Fields of timestamps in SQL.
+DATE_FIELDS: dict[str, str] = {"month": "month", "weekday": "isodow", "hour": "hour"}
 
 BACKSLASH = "\\"
 
@@ -193,6 +197,17 @@ class Dialect:
     def _days(self, date: str) -> str:
         return f"CASE WHEN isfinite({date}) THEN {date} - DATE '1970-01-01' END"
 
+    def part(self, cell: str, part: Part) -> str:
+        """Return a part of a cell: of a text, or of a date in microseconds since 1970."""
+        if part == "first word":
+            return f"split_part({cell}, ' ', 1)"
+        if part in PREFIX_LENGTHS:
+            return f"left({cell}, {PREFIX_LENGTHS[part]})"
+        return f"extract({DATE_FIELDS[part]} FROM {self._moment(cell)})"
+
+    def _moment(self, microseconds: str) -> str:
+        return f"make_timestamp({microseconds})"
+
     # Types known only to the engine
 
     def is_of(self, cell: str, *kinds: TypeKind) -> str:
@@ -333,6 +348,9 @@ class PostgresDialect(Dialect):
 
     def time_microseconds(self, time: str) -> str:
         return f"CAST({self.microseconds(time, zoned=False)} AS bigint)"
+
+    def _moment(self, microseconds: str) -> str:
+        return f"(TIMESTAMP '1970-01-01' + {microseconds} * INTERVAL '1 microsecond')"
 
     def is_of(self, cell: str, *kinds: TypeKind) -> str:
         return f"pg_typeof({cell}) = ANY('{{{','.join(self.types[kind] for kind in kinds)}}}'::regtype[])"

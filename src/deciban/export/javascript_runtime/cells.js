@@ -197,8 +197,21 @@ function momentText(moment) {
   return moment.micros % day === 0n ? text.slice(0, 10) : text.replace("T", " ");
 }
 
-// Place of a cell among levels: 0 if missing, 1 if unknown, else 2 + the index of the level.
-function levelPlace(column, { type, values }) {
+// Return a part of a date or of a text.
+function readPart(cell, part) {
+  if (typeof cell === "string") {
+    return part === "first word" ? cell.split(" ", 1)[0] : Array.from(cell).slice(0, PREFIX_LENGTHS[part]).join("");
+  }
+  const milliseconds = cell.micros / 1000n - (cell.micros % 1000n < 0n ? 1n : 0n);
+  const date = new Date(Number(milliseconds));
+  if (part === "hour") return date.getUTCHours();
+  return part === "weekday" ? date.getUTCDay() || 7 : date.getUTCMonth() + 1;
+}
+
+const PREFIX_LENGTHS = { "first character": 1, "first 2 characters": 2, "first 3 characters": 3 };
+
+// Place of a cell, or of a part of it, among levels: 0 if missing, 1 if unknown, else 2 + the index of the level.
+function levelPlace(column, { type, values, part }) {
   const places = new Map();
   const exact = new Map();
   values.forEach((value, k) => {
@@ -206,18 +219,20 @@ function levelPlace(column, { type, values }) {
     if (!places.has(key)) places.set(key, 2 + k);
     if (type === "integer") exact.set(BigInt(value), 2 + k);
   });
-  const wanted = type === "integer" || type === "flag" ? "number" : type;
+  const ofDate = part !== undefined && type !== "text";
+  const wanted = ofDate ? "date" : type === "integer" || type === "flag" ? "number" : type;
   return {
     column,
     size: 2 + values.length,
     of(row) {
-      const cell = row.cell(column);
+      let cell = row.cell(column);
       if (cell === null) return 0;
       if (type === "none") return 1;
       const kind = cell instanceof Moment ? cell.kind : typeof cell === "string" ? "text" : "number";
       if (kind !== wanted) {
         throw badCell(column, `found ${kind}, expected ${wanted}`, "use one type for this column");
       }
+      if (part !== undefined) cell = readPart(cell, part);
       const found = typeof cell === "bigint" && type === "integer" ? exact.get(cell) : places.get(cellKey(cell));
       return found === undefined ? 1 : found;
     },

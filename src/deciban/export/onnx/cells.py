@@ -1,7 +1,7 @@
 """Cells in an ONNX graph: a matrix or one input per column, their places, and missing cells."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -105,8 +105,8 @@ def _kind(place: CellPlace, cells: Cells) -> tuple[Any, ...]:
     if isinstance(place, CutPlace):
         return "cuts", len(place.cuts).bit_length()
     if _is_consecutive(place):
-        return ("whole",)
-    return "levels", cells.are_texts(place.column), place.kind, place.levels, place.merged
+        return "whole", place.part
+    return "levels", cells.are_texts(place.column), place.kind, place.levels, place.merged, place.part
 
 
 def _is_consecutive(place: LevelPlace) -> bool:
@@ -118,7 +118,7 @@ def _is_consecutive(place: LevelPlace) -> bool:
 
 
 def _among_whole_numbers(cells: Cells, places: Sequence[LevelPlace]) -> Tensor:
-    numbers = cells.numbers([place.column for place in places])
+    numbers = _numbers_of(cells, places)
     low, high = (np.array([place.levels[end] for place in places]) for end in (0, -1))
     first, other = (np.array(values, dtype=np.float64) for values in zip(*map(_first_and_other, places), strict=True))
     level = numbers.equals(numbers.floor()) & (numbers >= low) & (numbers <= high)
@@ -139,11 +139,44 @@ def _among_levels(cells: Cells, places: Sequence[LevelPlace]) -> Tensor:
     known.setdefault(MISSING_TEXT if are_texts else np.nan, MISSING_PLACE)
     return cells.graph.node(
         "LabelEncoder",
-        cells.texts(columns) if are_texts else cells.numbers(columns),
+        cells.texts(columns) if are_texts else _numbers_of(cells, places),
         keys_tensor=as_constant(np.array([*known], dtype=object if are_texts else np.float64)),
         values_tensor=as_constant(np.array([*known.values()], dtype=np.int64)),
         default_tensor=as_constant(np.array([other], dtype=np.int64)),
     )
+
+
+def _numbers_of(cells: Cells, places: Sequence[LevelPlace]) -> Tensor:
+    """Return the cells of places with the same part, or these parts of dates, as doubles; NaN for missing cells."""
+    numbers = cells.numbers([place.column for place in places])
+    return numbers if places[0].part is None else _PARTS[places[0].part](numbers)
+
+
+def _month_of(days: Tensor) -> Tensor:
+    """Return the month; within the 400 years from March 1 of the year 0, a year begins in March."""
+    day = _remainder(days.floor() + 719_468.0, 146_097.0)
+    leaps = (day / 1_460.0).floor() - (day / 36_524.0).floor() + (day / 146_096.0).floor()
+    year = ((day - leaps) / 365.0).floor()
+    day = day - (year * 365.0 + (year / 4.0).floor() - (year / 100.0).floor())
+    return _remainder(((day * 5.0 + 2.0) / 153.0).floor() + 2.0, 12.0) + 1.0
+
+
+def _weekday_of(days: Tensor) -> Tensor:
+    return _remainder(days.floor() + 3.0, 7.0) + 1.0
+
+
+def _hour_of(days: Tensor) -> Tensor:
+    """Return the hour; doubles of days determine microseconds from 1790 to 2149."""
+    microseconds = days.graph.node("Round", days * MICROSECONDS["date"])
+    return (_remainder(microseconds, MICROSECONDS["date"]) / 3_600e6).floor()
+
+
+def _remainder(number: Tensor, divisor: float) -> Tensor:
+    """Return the remainder, which is not negative."""
+    return number - (number / divisor).floor() * divisor
+
+
+_PARTS: dict[str, Callable[[Tensor], Tensor]] = {"month": _month_of, "weekday": _weekday_of, "hour": _hour_of}
 
 
 def _keys(place: LevelPlace) -> list[Any]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from deciban.errors import Place, UsageError
 from deciban.export.ir import TermModel
-from deciban.export.lower import fold_model
+from deciban.export.lower import fit_as_categories, fold_model
 from deciban.export.onnx.cells import Cells, InputCells, KnownCells, Places
 from deciban.export.onnx.evidence import (
     always,
@@ -152,6 +152,13 @@ def _check_supported(model: TermModel) -> None:
     if not model.columns:
         raise UsageError("the model uses no column, so it cannot be exported to ONNX", remedy="fit with other columns")
     for place in model.places:
+        if isinstance(place, LevelPlace) and place.part is not None and place.kind == "text":
+            name = model.columns[place.column].name
+            raise UsageError(
+                f"ONNX has no operator for the {place.part} of a text",
+                place=Place(column=name),
+                remedy=fit_as_categories(name),
+            )
         if isinstance(place, LevelPlace) and place.kind == "integer":
             raise UsageError(
                 "integers beyond 2**53 cannot be represented as doubles",

@@ -69,6 +69,8 @@ _FLAGS = {
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = 86_400_000_000
+_DAYS_OF_400_YEARS = 146_097
+_PREFIX_LENGTHS = {"first character": 1, "first 2 characters": 2, "first 3 characters": 3}
 
 
 class Moment(NamedTuple):
@@ -243,11 +245,13 @@ def moment_text(moment: Moment) -> str:
 
 
 class LevelPlace:
-    """Place of a cell among levels: 0 if missing, 1 if unknown, else 2 + the index of the level."""
+    """Place of a cell or its part among levels: 0 if missing, 1 if unknown, else 2 + the index of the level."""
 
-    def __init__(self, column: Column, kind: str, encoded: list[Any]) -> None:
-        self.column, self.kind, self.size = column, kind, 2 + len(encoded)
+    def __init__(self, column: Column, kind: str, encoded: list[Any], part: str | None) -> None:
+        self.column, self.kind, self.size, self.part = column, kind, 2 + len(encoded), part
         self.wanted = "number" if kind in ("integer", "flag") else kind
+        if part is not None and kind != "text":
+            self.wanted = "date"
         self.places: dict[Any, int] = {}
         self.exact: dict[int, int] = {}
         for place, value in enumerate(encoded, 2):
@@ -265,6 +269,8 @@ class LevelPlace:
         kind = "number" if isinstance(cell, (bool, int, float)) else kind_of_cell(cell)
         if kind != self.wanted:
             raise bad_cell(self.column, f"found {kind}, expected {self.wanted}", "use one type for this column")
+        if self.part is not None:
+            cell = read_part(cell, self.part)
         if self.kind == "integer" and isinstance(cell, int):
             return self.exact.get(cell, 1)
         return self.places.get(cell_key(cell), 1)
@@ -273,6 +279,19 @@ class LevelPlace:
         """Return the cell of a row, and its text in messages."""
         cell = parse_cell(self.column, row.raw[self.column.number])
         return cell, display_cell(cell)
+
+
+def read_part(cell: Any, part: str) -> Any:
+    """Return a part of a date or of a text."""
+    if isinstance(cell, str):
+        words = cell.split(" ", 1)
+        return words[0] if part == "first word" else cell[: _PREFIX_LENGTHS[part]]
+    days, micros = divmod(cell.micros, _DAY)
+    if part == "hour":
+        return micros * 24 // _DAY
+    if part == "weekday":
+        return (days + 3) % 7 + 1
+    return (_EPOCH + timedelta(days=days % _DAYS_OF_400_YEARS)).month
 
 
 class CutPlace:

@@ -539,7 +539,7 @@ def _place(encoded: list[int], columns: list[Column], sets: list[dict[str, Any]]
     column, own = columns[encoded[0]], sets[encoded[1]]
     if own["type"] == "cuts":
         return CutPlace(column, decode_array(own["values"]))
-    return LevelPlace(column, own["type"], own["values"])
+    return LevelPlace(column, own["type"], own["values"], own.get("part"))
 
 
 def _describe_block(name: str, columns: list[str], weight: float, values: list[float], capped: bool) -> dict[str, Any]:

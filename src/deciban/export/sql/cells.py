@@ -253,7 +253,7 @@ class Cells:
         return self._level(place)
 
     def _level(self, place: LevelPlace) -> str:
-        cell = self.cell(place.column, READINGS[place.kind])
+        cell = self._cell_of(place)
         missing, other = self.first + MISSING_PLACE, self.first + (MISSING_PLACE if place.merged else OTHER_PLACE)
         first = self.first + place.first
         if len(place.levels) > MAX_CASES:
@@ -263,6 +263,13 @@ class Cells:
             known = [f"WHEN {self._literal(level)} THEN {first + k}" for k, level in enumerate(place.levels)]
             found = f"CASE {cell} {' '.join(known)} ELSE {other} END" if known else str(other)
         return self.stages.name("p", f"CASE WHEN {cell} IS NULL THEN {missing} ELSE {found} END")
+
+    def _cell_of(self, place: LevelPlace) -> str:
+        """Return the cell, or the part of a cell, that has a place among levels."""
+        if place.part is None:
+            return self.cell(place.column, READINGS[place.kind])
+        cell = self.cell(place.column, "text" if place.kind == "text" else "micros")
+        return self.stages.name("x", self.dialect.part(cell, place.part))
 
     def _literal(self, level: str | float) -> str:
         return "NULL" if self._cannot_be(level) else self.dialect.value(level)
@@ -307,4 +314,6 @@ class Cells:
 
 def _texts_of(place: LevelPlace | CutPlace) -> tuple[str, ...]:
     """Return the text levels of a place."""
-    return tuple(level for level in place.levels if isinstance(level, str)) if isinstance(place, LevelPlace) else ()
+    if not isinstance(place, LevelPlace) or place.part is not None:
+        return ()
+    return tuple(level for level in place.levels if isinstance(level, str))

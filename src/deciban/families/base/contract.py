@@ -62,6 +62,18 @@ class NumericSummary:
 
 
 @dataclass(frozen=True)
+class ValueSummary:
+    """Summary of a column of dates or texts, by which families propose further blocks of it.
+
+    values: some of the distinct values. distinct: the number of distinct values. rows: the number of rows.
+    """
+
+    values: pa.Array
+    distinct: int
+    rows: int
+
+
+@dataclass(frozen=True)
 class ParameterEstimates:
     """Estimated parameters of one block: arrays by parameter name, classes along the first axis.
 
@@ -343,6 +355,11 @@ class Family(Protocol):
         ...
 
     @property
+    def part(self) -> str | None:
+        """Name of the part of a cell that is counted, such as "month"; None for the whole cell."""
+        ...
+
+    @property
     def support(self) -> Support:
         """The cells that can be learned and sampled."""
         ...
@@ -362,6 +379,11 @@ class Family(Protocol):
     @classmethod
     def candidates_for(cls, summary: NumericSummary) -> Sequence["Family"]:
         """Return the families of this type that tuning may try for any numeric column with this summary."""
+        ...
+
+    @classmethod
+    def additions_for(cls, summary: ValueSummary) -> Sequence["Family"]:
+        """Return the families of this type that tuning may add as further blocks of a column with this summary."""
         ...
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Any:
@@ -448,6 +470,10 @@ class BaseFamily(ShortRepr):
         return type(self).__name__
 
     @property
+    def part(self) -> str | None:
+        return None
+
+    @property
     def support(self) -> Support:
         return VALUES
 
@@ -456,6 +482,10 @@ class BaseFamily(ShortRepr):
 
     @classmethod
     def candidates_for(cls, summary: NumericSummary) -> list[Self]:
+        return []
+
+    @classmethod
+    def additions_for(cls, summary: ValueSummary) -> list[Self]:
         return []
 
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:

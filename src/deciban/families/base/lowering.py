@@ -44,13 +44,15 @@ LevelKind = Literal["text", "integer", "number", "flag", "date", "time", "none"]
 class LevelPlace:
     """Place of a value among levels: 0 for a missing cell, 1 for any other value, then the levels.
 
-    merged: any other value counts as missing; the levels begin at 1.
+    merged: any other value counts as missing; the levels begin at 1. part: the levels are of this part of a cell (see
+    `Categorical`); those of a date are integers.
     """
 
     column: int
     kind: LevelKind
     levels: tuple[Any, ...]
     merged: bool = False
+    part: Any = None
 
     @property
     def first(self) -> int:

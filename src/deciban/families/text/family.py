@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from deciban.families.base.contract import (
     LeftOutRows,
     ParameterEstimates,
     Sampled,
+    ValueSummary,
     score_by_refitting,
 )
 from deciban.families.base.lowering import ExportedColumns, Lowered, Term, TextTerm
@@ -30,10 +31,14 @@ from deciban.families.text.tokens import as_text, find_present
 from deciban.kernels.text_arrays import LabeledTexts, LeftOutTexts, UnknownWords
 from deciban.statistics.vocabulary import BUCKET_SEEDS, Vocabulary, bucket_number, count_buckets, display_word
 from deciban.statistics.words import Words, count_by_class, count_by_text
+from deciban.tables.cells import is_text
 from deciban.tables.table import Readable, decode_cells, take_cells
 from deciban.util.arrays import CORES, Codes, Floats, Integers
 from deciban.util.sparse import SparseRows
 from deciban.util.special import log_gamma
+
+# Texts with at least this many words on average are counted by words when tuning tries it, others by characters.
+MIN_WORDS = 1.5
 
 # From this number of words on, preparing a column uses a second thread.
 MIN_WORDS_FOR_THREAD = 1 << 14
@@ -110,6 +115,15 @@ class Text(TextOptions):
         """True if all parameters that determine amounts and scores have their defaults."""
         chosen = "kind", "term_counts", "normalize", "tempering"
         return all(getattr(self, name) == getattr(Text, name) for name in chosen)
+
+    @classmethod
+    def additions_for(cls, summary: ValueSummary) -> list[Self]:
+        """Return words for texts of several words, else runs of characters."""
+        if not is_text(summary.values.type):
+            return []
+        words = [len(cell.split()) for cell in decode_cells(summary.values) if cell is not None]
+        several = float(np.mean(words)) >= MIN_WORDS
+        return [cls() if several else cls(analyzer="char_wb", ngram_range=(2, 3))]
 
     def read(self, batch: Readable, columns: Sequence[int]) -> list[pa.Array]:
         cells = batch.values(columns)

@@ -5,17 +5,21 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
+import pyarrow.compute as pc
 
 from deciban.families import Family, JointGaussian, Text, list_families
-from deciban.families.base.contract import NumericSummary
+from deciban.families.base.contract import NumericSummary, ValueSummary
+from deciban.families.base.parts import is_moment
 from deciban.families.base.spread import Pooled, Shrunk
 from deciban.fitting.tune.binning import encode_levels
 from deciban.fitting.tune.hyperparameters import CANDIDATES, SAMPLING, WEIGHTS
 from deciban.fitting.tune.rows import Rows, find_measure, is_number, score_without_each
 from deciban.fitting.tune.weights import center, maximize
+from deciban.model.model import log_normalize
 from deciban.model.tuning import Choice
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.statistics import Moments
+from deciban.tables.cells import is_text
 from deciban.util.arrays import Flags, Floats
 
 
@@ -115,6 +119,71 @@ def check_spread(rows: Rows, cells: Floats, few: float = np.inf) -> tuple[Flags,
     several = (moments.weight > 0.0) & (moments.weight < few)
     pooled = moments.scatter.sum(axis=0) / np.maximum(moments.weight.sum(axis=0), 1e-300)
     return np.asarray(((moments.variance() > least) | ~several).all(axis=0)), np.asarray(pooled > least)
+
+
+def choose_additions(rows: Rows, scored: Sequence[ScoredGroup]) -> list[ScoredGroup]:
+    """Return further blocks of inferred columns of dates and texts, such as their months or their words.
+
+    scored: the columns with their families. Parts come first, because more exports support them; words are added to the
+    parts in use. Each must gain clearly on left-out rows.
+    """
+    found: dict[Family, list[tuple[int, Reason, Floats]]] = {}
+    for group in scored:
+        for column in group.group.inferred_columns if not group.group.family.joint else ():
+            if (summary := _summarize_values(rows, column)) is None:
+                continue
+            held = [group.evidence[:, group.group.columns.index(column)]]
+            losses = _losses_together(rows, held)
+            min_share = CANDIDATES.min_text_share if is_text(summary.values.type) else 0.0
+            families = [family for kind in list_families() for family in kind.additions_for(summary)]
+            parts = [(one, score_without_each(rows, one, [column], {})) for one in families if one.part is not None]
+            words = [_choose_lift(rows, cast(Text, one), column) for one in families if one.is_text]
+            for tried in (parts, words):
+                while tried:
+                    together = [_losses_together(rows, [*held, evidence[:, 0]]) for _, evidence in tried]
+                    best = int(np.argmin([round(_mean(rows, one), 12) for one in together]))  # equals by order
+                    if not _is_clear_gain(rows, losses, together[best], min_share):
+                        break
+                    losses, (family, evidence) = together[best], tried.pop(best)
+                    held.append(evidence[:, 0])
+                    text = f"{family.part or 'words'} added: {_mean(rows, losses):.4f}"
+                    found.setdefault(family, []).append((column, Reason(ChosenBy.TUNED, text), evidence[:, 0]))
+    groups = []
+    for family, members in found.items():
+        columns, reasons, evidence = zip(*members, strict=True)
+        groups.append(ScoredGroup(ColumnGroup(family, columns, reasons, auxiliary=True), np.stack(evidence, axis=1)))
+    return groups
+
+
+def _summarize_values(rows: Rows, column: int) -> ValueSummary | None:
+    """Return the summary of a column of dates or texts; None if no further block can help it."""
+    cells = rows.table.values([column])
+    if not isinstance(cells, list) or not (is_moment(cells[0].type) or is_text(cells[0].type)):
+        return None
+    values, size = pc.unique(cells[0]).drop_null(), rows.labels.size
+    enough = len(values) >= CANDIDATES.min_values and size <= CANDIDATES.max_rows_per_value * len(values)
+    return ValueSummary(values, len(values), size) if len(values) > 1 and (is_moment(values.type) or enough) else None
+
+
+def _losses_together(rows: Rows, blocks: Sequence[Floats]) -> Floats:
+    """Return the log-loss of each row by some blocks with their best weights and bias."""
+    evidence, size = center(np.stack(blocks, axis=1)), len(blocks)
+    weights, bias = maximize(evidence, rows, np.full(size, size**-0.5), WEIGHTS.group_rows)
+    joint = np.einsum("nkc,k->nc", evidence, weights) + bias + rows.log_prior
+    return -log_normalize(joint, rows.log_prior, logarithm=True)[0][np.arange(rows.labels.size), rows.labels]
+
+
+def _mean(rows: Rows, losses: Floats) -> float:
+    return float(np.average(losses, weights=rows.weights))
+
+
+def _is_clear_gain(rows: Rows, before: Floats, after: Floats, min_share: float) -> bool:
+    """Return True if the losses of all rows fall much, compared with their sum and with the error of the fall."""
+    gain = before - after
+    total, mean = float(rows.weights @ gain), _mean(rows, gain)
+    error = float(np.sqrt(rows.weights**2 @ (gain - mean) ** 2))
+    least = max(CANDIDATES.min_addition_gain, CANDIDATES.min_addition_errors * error)
+    return total > max(least, min_share * float(rows.weights @ before))
 
 
 def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:

@@ -81,6 +81,12 @@ class CandidateSettings:
     min_gain: log-likelihood, in nats, that another family must gain to replace the inferred one.
     min_spread: a class does not vary in a column if its variance is below this share of the variance of the column.
     few_rows: classes with fewer rows must vary in a column for it to join a joint Gaussian.
+    min_addition_gain: log-likelihood, in nats, that a further block of a column must gain: a part of a date or of a
+        text, or its words. A block of noise seldom gains more than 2.
+    min_addition_errors: the same gain in standard errors of its sum over rows.
+    min_text_share: share of the log-loss that a further block of texts must gain: not all exports support it.
+    min_values: texts with fewer distinct values have no further blocks.
+    max_rows_per_value: texts whose values have more rows on average have none either: counts of values suffice.
     lift: scores of texts that compete with plain counts: normalized lifts of root counts, so that long texts and
         repeated words do not outweigh the others.
     lift_weights: expected weights of log lifts and of lifts.
@@ -97,6 +103,11 @@ class CandidateSettings:
     min_gain: float = 1.0
     min_spread: float = 1e-3
     few_rows: float = 30.0
+    min_addition_gain: float = 3.0
+    min_addition_errors: float = 2.0
+    min_text_share: float = 0.02
+    min_values: int = 30
+    max_rows_per_value: float = 20.0
     lift: Mapping[str, Any] = field(
         default_factory=lambda: MappingProxyType(
             {"kind": "lift", "alpha": 1.0, "term_counts": "root", "normalize": True, "min_count": 0.0}

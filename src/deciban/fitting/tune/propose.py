@@ -7,7 +7,12 @@ import numpy as np
 
 from deciban.errors import BadCell, DataError
 from deciban.families.base.contract import LeftOutRows
-from deciban.fitting.tune.candidates import choose_families, choose_joint_gaussians, choose_texts
+from deciban.fitting.tune.candidates import (
+    choose_additions,
+    choose_families,
+    choose_joint_gaussians,
+    choose_texts,
+)
 from deciban.fitting.tune.hyperparameters import SAMPLING, WEIGHTS
 from deciban.fitting.tune.rows import Copies, Rows
 from deciban.fitting.tune.weights import center, learn_weights, measure_left_out
@@ -176,6 +181,7 @@ def set_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Floa
 def choose_groups(rows: Rows, base: Schema) -> tuple[Tuning, Floats]:
     """Return the groups to use and their weights, from rows that are counted here for this, and the evidence."""
     scored, choices = choose_families(rows, base)
+    scored += choose_additions(rows, scored)
     texts, more = choose_texts(rows, base)
     scored += texts
     choices += more
