@@ -217,8 +217,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             a sample is read, and columns that SQL cannot count, such as texts.
         max_seconds : float, default=None
             Wall time for the fit. Tuning uses as many rows as there is time for; with too little time the model is
-            plain Bayes, and a warning says so. Reading and counting all rows is not shortened; a warning states a
-            large overrun. The compilation of kernels (once per machine) does not count. None: no limit. With a limit,
+            plain Bayes, with a warning. Reading and counting all rows is not shortened; a warning states a large
+            overrun. The compilation of kernels (once per machine) does not count. None: no limit. With a limit,
             two fits of the same rows may differ.
 
         Returns

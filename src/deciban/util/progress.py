@@ -49,8 +49,17 @@ class Progress:
         Number of units of the stage, if known. It may be an estimate, and a stage may end early.
     seconds : float
         Seconds since the stage began.
-    finished : bool
+    finished : bool, default=False
         True for the last value of a stage.
+
+    Examples
+    --------
+    >>> from deciban import Progress
+    >>> half = Progress("counting", "rows", done=50, total=100, seconds=3.0)
+    >>> half.seconds_left
+    3.0
+    >>> print(half)
+    counting ██████████░░░░░░░░░░ 50%: 50 of 100 rows, 17 a second, 3 s left
     """
 
     stage: str
@@ -91,16 +100,19 @@ def on_progress(callback: Callable[[Progress], Any]) -> Iterator[None]:
     ----------
     callback : callable
         Function of one argument, a value with the attributes ``stage``, ``unit``, ``done``, ``total`` (None if
-        unknown), ``seconds`` (elapsed), ``seconds_left`` (None if unknown) and ``finished``.
+        unknown), ``seconds`` (elapsed), ``seconds_left`` (None if unknown) and ``finished``: a `Progress`.
+
+    Returns
+    -------
+    context manager
 
     Examples
     --------
     >>> import deciban
     >>> from deciban.datasets import weather
-    >>> with deciban.on_progress(lambda progress: print(progress.stage, progress.done, progress.total)):
+    >>> with deciban.on_progress(lambda progress: progress.finished and print(progress)):  # doctest: +ELLIPSIS
     ...     clf = deciban.BayesClassifier(tune=None).fit(weather(), "play")
-    counting 0 14
-    counting 14 14
+    counting ████████████████████ 100%: 14 of 14 rows...
     """
     token = _callbacks.set((*_callbacks.get(), callback))
     try:
