@@ -50,7 +50,7 @@ def test_it_fits_the_screen_and_is_quiet(page: Path, width: int, dark: bool) -> 
 def test_the_demo_page_starts_with_the_playground_and_that_of_a_model_with_its_form(page: Path, tmp_path: Path) -> None:
     for path, name in ((page, "Try it"), (written_page(tmp_path, None), "Playground")):
         with opened(path) as it:
-            assert it.page.locator("[role=tab][aria-selected=true]").inner_text() == name
+            assert it.page.locator("#tabs [aria-selected=true]").inner_text() == name
             assert it.page.get_by_role("tab").first.inner_text() == name
             it.check_quiet()
 
