@@ -47,6 +47,22 @@ def test_it_fits_the_screen_and_is_quiet(page: Path, width: int, dark: bool) -> 
         it.check_quiet()
 
 
+def test_the_demo_page_starts_with_the_playground_and_that_of_a_model_with_its_form(page: Path, tmp_path: Path) -> None:
+    for path, name in ((page, "Try it"), (written_page(tmp_path, None), "Playground")):
+        with opened(path) as it:
+            assert it.page.locator("#tabs [aria-selected=true]").inner_text() == name
+            assert it.page.get_by_role("tab").first.inner_text() == name
+            it.check_quiet()
+
+
+def test_the_legend_of_the_evidence_stays_on_one_line(page: Path) -> None:
+    for width in (390, 700, 1280):
+        with opened(page, width) as it:
+            legend = it.page.locator("#against .legend")
+            assert legend.inner_text().split() == ["for", "against"]
+            assert legend.evaluate("node => node.getClientRects().length") == 1
+
+
 def test_tabs_work_by_keyboard(page: Path) -> None:
     with opened(page) as it:
         it.page.keyboard.press("Tab")

@@ -50,6 +50,13 @@ def test_labels_are_in_the_words_of_the_data() -> None:
     assert frame.decibans[1:-1].sum() + frame.decibans[0] == pytest.approx(frame.decibans.iloc[-1])
 
 
+def test_evidence_that_rounds_to_0_shares_a_bar_and_the_limit_is_the_last_term() -> None:
+    names, decibans = ["a = 1", "b = 1", "c = 1", "d = 1"], [0.01, 4.0, -0.02, -3.0]
+    shown = EvidenceDisplay(names, np.array(decibans), 2.0, "yes", "no", 0.6, limit=-0.5)
+    assert [name for name, _ in shown.steps] == ["prior", "b = 1", "d = 1", "2 other columns", "limit"]
+    assert shown.bars[-1] == ("sum", 0.0, pytest.approx(2.0 + sum(decibans) - 0.5))
+
+
 def test_missing_cells_have_no_bar() -> None:
     clf = BayesClassifier(tune=None).fit(weather(), "play")
     shown = EvidenceDisplay.from_estimator(clf, [{"wind": "weak"}])

@@ -43,7 +43,7 @@ def render_page(model: Fitted | None, *, service: bool, title: str) -> tuple[str
     contents = collect_report_data(fitted, title)
     lead = paragraph(DEMO_INTRO if model is None else _lead(contents), class_="quiet")
     data, problem = _embed(contents)
-    return _page(title, lead, data, problem, render_sections(contents))
+    return _page(title, lead, data, problem, render_sections(contents), demo=model is None)
 
 
 def render_folder_page(title: str) -> tuple[str, str]:
@@ -81,8 +81,13 @@ def _embed(contents: ReportData) -> tuple[list[Html], Html]:
     return [], note(f"The model takes {len(model) / 1e6:.0f} MB, too much for a page; use deciban serve instead.")
 
 
-def _page(title: str, lead: Html, data: Sequence[Html], problem: Html, sections: Html) -> tuple[str, str]:
-    """Return the document with its introduction, model data or the note on why it is missing, and report sections."""
+def _page(
+    title: str, lead: Html, data: Sequence[Html], problem: Html, sections: Html, *, demo: bool = False
+) -> tuple[str, str]:
+    """Return the document with its introduction, model data or the note on why it is missing, and report sections.
+
+    demo: the page is not about a model of the user, so it starts with the playground.
+    """
     modules = [one for one in files("deciban.page").iterdir() if one.name.endswith(".js") and one.name != "folder.js"]
     start = "$main.start({ mountPlayground: $playground.mountPlayground });"
     ordered = sorted(modules, key=lambda one: one.name)  # the same page on every machine
@@ -92,6 +97,8 @@ def _page(title: str, lead: Html, data: Sequence[Html], problem: Html, sections:
         ("playground", "Playground", Html(), "playground"),
         ("model", "Model", sections, "report"),
     ]
+    if demo:
+        panels.sort(key=lambda panel: panel[0] != "playground")
     bar = tag("div", (_tab(name, title) for name, title, _, _ in panels), class_="tabs", id="tabs", role="tablist",
               aria_label="Parts of the page")  # fmt: skip
     body = tag(

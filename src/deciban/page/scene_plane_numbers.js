@@ -26,7 +26,7 @@ export function showPlaneErrors(panel, points, best, truth) {
     ["Misclassified", `${mistakes} of ${points.length}: ${asPercent(mistakes / (points.length || 1))}`],
     ["Error under its own Gaussians", asPercent(own.error)],
     ["Error under QDA’s Gaussians", asPercent(under.error)],
-    ["of which avoidable", isBest ? "none" : asPercent(avoidable)],
+    ["of which avoidable (by QDA)", isBest ? "none" : asPercent(avoidable)],
   ];
   panel.mistakes = mistakes;
   panel.numbers.replaceChildren(

@@ -142,11 +142,11 @@ export function mountTryIt(root, form, source, changed) {
     if (!terms) return;
     const direction = `for ${name} against ${form.classes[other]}`;
     at.against.replaceChildren(`Evidence ${direction}, in decibans: +10 multiplies the odds by 10. `,
-      ...[["for", form.chart.for], ["against", form.chart.against]].flatMap(([word, color]) => {
+      element("span", { class: "legend" }, ...["for", "against"].flatMap((word) => {
         const patch = element("span", { class: "patch" });
-        patch.style.background = color;
-        return [element("span", { class: "legend" }, patch, word), " "];
-      }));
+        patch.style.background = form.chart[word];
+        return [patch, word, " "];
+      })));
     const chart = chartFor(at.evidence, form.chart, terms);
     const pairs = rolledUp(terms, form.terms);
     at.evidence.replaceChildren(waterfall(pairs, `evidence ${direction}, in decibans`, chart));

@@ -30,6 +30,8 @@ from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
 # Columns with a bar of their own; the others share one.
 MAX_COLUMNS_DRAWN = 12
+# Less evidence, in decibans, would be drawn as 0.0 and has no bar of its own.
+MIN_DECIBANS_DRAWN = 0.05
 # Characters shown of the name of a column.
 MAX_NAME_WIDTH = 28
 # Characters shown of a cell.
@@ -178,9 +180,8 @@ class EvidenceDisplay(Display):
         """Name and decibans of each bar except the sum: prior, columns, other columns, and the limit if it is not 0."""
         order = np.argsort(-np.abs(self.decibans), kind="stable")
         telling = [k for k in order if self.decibans[k] != 0.0]
-        kept = (
-            telling if len(telling) == self.max_display + 1 else telling[: self.max_display]
-        )  # a single other column gets its own bar
+        most = min(self.max_display, int((np.abs(self.decibans) >= MIN_DECIBANS_DRAWN).sum()))
+        kept = telling if len(telling) == most + 1 else telling[:most]  # a single other column gets its own bar
         steps = [("prior", self.prior), *((self.names[k], float(self.decibans[k])) for k in kept)]
         if rest := telling[len(kept) :]:
             steps.append((count_noun(len(self.names) - len(kept), "other column"), float(self.decibans[rest].sum())))
@@ -222,7 +223,7 @@ class EvidenceDisplay(Display):
             if infinite:  # an arrow: the bar has no end
                 ax.plot(end, row, marker=">" if side > 0.0 else "<", markersize=12, color=color, clip_on=False)
             away = (9.0 if infinite else 3.0) * side
-            rounded = decibans[row] if abs(decibans[row]) >= 0.05 else 0.0  # not −0.0
+            rounded = decibans[row] if abs(decibans[row]) >= MIN_DECIBANS_DRAWN else 0.0  # not −0.0
             ax.annotate(format_decibans(rounded), (end, row), (away, 0.0), textcoords="offset points",
                         va="center", ha="left" if side > 0.0 else "right", fontsize=SMALL_SIZE)  # fmt: skip
         ends = [end for _, *both in bars for end in both]
