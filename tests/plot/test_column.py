@@ -66,7 +66,7 @@ def test_bars_of_categories_are_smoothed_shares_and_marks_are_counts() -> None:
         [10.0 * np.log10(((b + 1) / 12) / ((a + 1) / 8)) for a, b in zip(*counts.values(), strict=True)]
     )
     assert [text.get_text() for text in shown.axes_[1].get_xticklabels()] == ["overcast", "rain", "sunny"]
-    frame = shown.to_frame()
+    frame = shown.to_frame("pandas")
     assert frame["count"].tolist() == [0, 4, 2, 3, 3, 2]
     assert list(frame) == ["value", "class", "decibans", "density", "count"]
 
@@ -121,7 +121,7 @@ def test_dates_flags_and_many_categories_have_their_axes() -> None:
     assert len(code.values.names) > 40
     assert len(code.axes_[1].get_xticklabels()) == 20
     assert "the 20 of" in code.axes_[1].get_xlabel()
-    assert len(code.to_frame()) == 2 * len(code.values.names)
+    assert len(code.to_frame("pandas")) == 2 * len(code.values.names)
 
 
 def test_words_of_texts_say_what_a_text_of_one_word_says() -> None:
@@ -165,7 +165,7 @@ def test_a_pair_says_what_the_model_says_of_both() -> None:
     (mesh,) = shown.axes_[0].collections
     np.testing.assert_allclose(np.asarray(mesh.get_array()).reshape(2, 3), shown.evidence[:, :, 1].T)
     assert [ax.get_title(loc="left") for ax in shown.axes_] == ["Evidence for yes"]
-    assert len(shown.to_frame()) == 12
+    assert len(shown.to_frame("pandas")) == 12
 
 
 def test_infinite_evidence_is_marked() -> None:

@@ -88,7 +88,7 @@ def test_it_draws_on_axes_that_are_given(name: str) -> None:
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_frames_have_what_is_drawn(name: str) -> None:
     X, y = drawn_rows(2, 3)
-    frame = DISPLAYS[name](fitted(2, 3), X, y).to_frame()
+    frame = DISPLAYS[name](fitted(2, 3), X, y).to_frame("pandas")
     assert len(frame.columns) >= 2
     numbers = frame.select_dtypes("number")
     assert numbers.notna().any(axis=None) or name == "dependence"

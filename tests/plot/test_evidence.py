@@ -45,7 +45,7 @@ def test_labels_are_in_the_words_of_the_data() -> None:
     assert shown.ax_.get_xlabel() == "decibans for no against yes"
     chance = clf.predict_proba([row])[0, 0]
     assert shown.ax_.get_title(loc="left") == f"Evidence by column: P(no) = {100 * chance:.1f}%".replace(".0%", "%")
-    frame = shown.to_frame()
+    frame = shown.to_frame("pandas")
     assert frame.probability.iloc[-1] == pytest.approx(chance)
     assert frame.decibans[1:-1].sum() + frame.decibans[0] == pytest.approx(frame.decibans.iloc[-1])
 

@@ -117,7 +117,7 @@ def test_bad_questions_are_refused(days: BayesClassifier) -> None:
 
 
 def test_the_frame_lists_all_values(days: BayesClassifier) -> None:
-    frame = NomogramDisplay.from_estimator(days).to_frame()
+    frame = NomogramDisplay.from_estimator(days).to_frame("pandas")
     assert list(frame) == ["column", "value", "decibans"]
     overcast = frame[(frame.column == "outlook") & (frame.value == "overcast")].decibans.item()
     assert overcast == pytest.approx(10.0 * np.log10((5 / 12) / (1 / 8)))

@@ -142,3 +142,18 @@ def test_intervals_can_be_unpacked_and_hold_the_posterior(every: Any) -> None:
     np.testing.assert_array_equal(frame["high"], high[3])
     assert str(found).splitlines()[0].split() == ["row", "class", "posterior", "80%", "from", "to"]
     assert str(found).splitlines()[-1] == "… (8 more lines: to_frame())"
+
+
+@pytest.mark.parametrize("tune", ["auto", None])
+def test_the_terms_of_evidence_sum_to_the_log_joint(tune: Any) -> None:
+    rng = np.random.default_rng(3)
+    y = np.arange(400) % 2
+    table = pd.DataFrame({"a": rng.normal(y, 1.0), "b": rng.normal(-y, 1.0), "c": rng.choice(list("uvw"), 400)})
+    clf = BayesClassifier(tune=tune).fit(table, y)
+    few = pd.DataFrame({"a": [40.0, None, 0.1], "b": [-40.0, 0.2, None], "c": ["u", None, "w"]})
+    for by in ("block", "column"):
+        found = clf.evidence(few, by=by)
+        total = found.to_frame().pivot_table(index="row", columns="class", values="nats", aggfunc="sum")
+        np.testing.assert_allclose(total, clf.log_joint(few), rtol=1e-9)
+        printed = [line.split()[2:] for line in str(found).splitlines() if line.startswith("log joint")]
+        np.testing.assert_allclose(np.array(printed, dtype=float), clf.log_joint(few), atol=1e-4)

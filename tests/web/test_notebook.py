@@ -126,6 +126,9 @@ def test_impossible_rows_single_classes_and_many_rows_are_explained() -> None:
     html = many._repr_html_()
     assert html.count(">predicted:") == 10
     assert "… (4 more rows: print it" in html
+    assert repr(many).count("predicted:") == 10
+    assert repr(many).endswith(html.rpartition("<p>")[2].removesuffix("</p></div>"))
+    assert str(many).count("predicted:") == 14
 
 
 def test_names_harm_nothing() -> None:

@@ -366,7 +366,7 @@ class Diagnosis(Result):
         return "\n".join(lines)
 
     def _dependence_table(self, argument: Callable[[Part], str]) -> tuple[str, TextTable | None, list[str]]:
-        """Return a title, the dependences as a table (None if there are none), and notes on them."""
+        """Return a title, the dependences as a table (None without any), and notes on them."""
         if not self.pairs_tested:
             return "fewer than two columns to compare", None, []
         tested = count_noun(self.pairs_tested, "pair") + (

@@ -29,7 +29,14 @@ from deciban.explain.columns import (
     read_row_values,
     share_corrections,
 )
-from deciban.explain.parts import IMPOSSIBLE, MAX_CLASSES_SHOWN, explanation_parts, format_prediction
+from deciban.explain.parts import (
+    IMPOSSIBLE,
+    MAX_CLASSES_SHOWN,
+    MAX_ROWS_SHOWN,
+    count_hidden_rows,
+    explanation_parts,
+    format_prediction,
+)
 from deciban.explain.words import TextEvidence, TokenizedText, tokenize_texts
 from deciban.model.model import Evidence, Model
 from deciban.model.partial_rows import MissingAdjustment
@@ -47,7 +54,8 @@ class Explanation(Result):
     """Explanation of the predictions of some rows: the evidence of each column, or of each block.
 
     `BayesClassifier.explain` returns it. By column, `str` and `repr` show the prediction and the evidence of each
-    column. By block, they show the textbook calculation and the evidence of each block. A notebook shows bars.
+    column. By block, they show the textbook calculation and the evidence of each block. A notebook shows bars. `repr`
+    and the notebook show the first rows only.
     `to_frame` returns a line for each row and each term of its sum, with the fields of `to_dict`.
 
     Parameters
@@ -109,8 +117,15 @@ class Explanation(Result):
         return list(explanation_parts(self))
 
     def __str__(self) -> str:
+        return self._format_rows(self.table.rows)
+
+    def __repr__(self) -> str:
+        """Return the text of the first rows."""
+        return "\n\n".join([self._format_rows(MAX_ROWS_SHOWN), *count_hidden_rows(self.table.rows)])
+
+    def _format_rows(self, rows: int) -> str:
         format_row = self.summary if self.by == "column" else self.calculation
-        return "\n\n".join(format_row(row) for row in range(self.table.rows))
+        return "\n\n".join(format_row(row) for row in range(min(rows, self.table.rows)))
 
     @cached_property
     def _blocks(self) -> tuple[Block, ...]:

@@ -17,7 +17,7 @@ IMPOSSIBLE = "this row is impossible in every class: the posterior is the prior"
 # More classes than this do not fit side by side; the most probable ones are shown.
 MAX_CLASSES_SHOWN = 4
 
-# Rows shown in a notebook: about two screens.
+# Rows shown by `repr` and in a notebook: about two screens.
 MAX_ROWS_SHOWN = 10
 
 # Terms with a bar of their own; the others share one, as in the report.
@@ -26,11 +26,15 @@ MAX_TERMS_SHOWN = 15
 
 def explanation_parts(explanation: "Explanation") -> Iterator[Part]:
     """Yield the parts of the first rows, and a note on the others."""
-    rows = explanation.table.rows
-    for row in range(min(rows, MAX_ROWS_SHOWN)):
+    for row in range(min(explanation.table.rows, MAX_ROWS_SHOWN)):
         yield from _row_parts(explanation, row)
-    if rows > MAX_ROWS_SHOWN:
-        yield f"… ({count_noun(rows - MAX_ROWS_SHOWN, 'more row')}: print it, or use summary(row) or to_frame())"
+    yield from count_hidden_rows(explanation.table.rows)
+
+
+def count_hidden_rows(rows: int) -> list[str]:
+    """Return a note on rows that are not shown."""
+    more = rows - MAX_ROWS_SHOWN
+    return [f"… ({count_noun(more, 'more row')}: print it, or use summary(row) or to_frame())"] if more > 0 else []
 
 
 def format_prediction(found: dict[str, Any]) -> str:

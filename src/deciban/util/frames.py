@@ -6,9 +6,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, TypeVar, get_args
 
-import numpy as np
-import pyarrow as pa
-
 from deciban.errors import Argument, UsageError
 from deciban.util.text_tables import format_class
 
@@ -50,6 +47,7 @@ class Tabular:
 def library_of(rows: Any) -> Library | None:
     """Return the library of a table, of a result or of a classifier; None if it has none.
 
+    >>> import pyarrow as pa
     >>> library_of(pa.table({"x": [1]})), library_of([[1]])
     ('pyarrow', None)
     """
@@ -82,10 +80,12 @@ def make_frame(columns: Mapping[str, Any], library: Library) -> Any:
     """Return a data frame of these columns: arrays or lists of equal length."""
     if library == "pandas":
         return _import(library).DataFrame(dict(columns))
+    import pyarrow as pa  # here, because commands without tables start faster without it
+
     return convert_arrow(pa.table({name: _arrow_cells(cells) for name, cells in columns.items()}), library)
 
 
-def convert_arrow(table: pa.Table, library: Library) -> Any:
+def convert_arrow(table: Any, library: Library) -> Any:
     """Return an Arrow table as a data frame."""
     if library == "pyarrow":
         return table
@@ -99,9 +99,11 @@ def _import(library: Library) -> Any:
         raise UsageError(f"{library} is not installed", remedy=f"run pip install {library}") from None
 
 
-def _arrow_cells(cells: Any) -> pa.Array:
-    """Return the cells of a column; values of different types become text."""
-    values = cells.tolist() if isinstance(cells, np.ndarray) and cells.dtype == object else cells
+def _arrow_cells(cells: Any) -> Any:
+    """Return the cells of a column as an Arrow array; values of different types become text."""
+    import pyarrow as pa
+
+    values = cells.tolist() if str(getattr(cells, "dtype", "")) == "object" else cells
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):

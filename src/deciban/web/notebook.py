@@ -40,7 +40,7 @@ def _render_part(part: Part) -> Html:
 
 
 def _render_table(table: TextTable) -> Html:
-    """Return a table; each bar has a cell of its own, before its number, which says the same."""
+    """Return a table; each bar has a cell of its own, before the number that it shows."""
     marks = _render_bars(table.bars, table.bar_reach)
     place = table.bar_column if marks else None
     head: Inside = ()
