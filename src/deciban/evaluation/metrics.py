@@ -1,6 +1,6 @@
 """Metrics of posteriors and decisions on labeled rows, as sums that add up over batches and folds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,15 @@ from deciban.model.tuning import copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Codes, Floats, Integers
 from deciban.util.frames import data_frame
-from deciban.util.text_tables import align_table, count_noun, format_amount, format_class, integer_if_whole
+from deciban.util.text_tables import (
+    align_table,
+    count_noun,
+    format_amount,
+    format_class,
+    integer_if_whole,
+    shorten,
+    text_width,
+)
 
 # Probabilities kept one by one for the ROC AUC: 32 MB. Beyond that, log-odds are counted in bins.
 MAX_KEPT = 1 << 22
@@ -166,6 +174,9 @@ PRINTED_NAMES = {
 
 # Classes of a confusion matrix that fits a terminal.
 MAX_MATRIX_CLASSES = 12
+
+# The smallest width of a class name in a confusion matrix that is too wide for the terminal.
+MIN_NAME_WIDTH = 8
 
 # Lines of the list of confusions that replaces a larger matrix.
 MAX_CONFUSIONS = 12
@@ -561,6 +572,21 @@ class Evaluation:
         return str(self)
 
     def __str__(self) -> str:
+        return self.describe()
+
+    def describe(self, width: int | None = None) -> str:
+        """Return the metrics as text.
+
+        Parameters
+        ----------
+        width : int or None, default=None
+            Width of the terminal. Class names in the confusion matrix are shortened to fit into it, or the most
+            frequent confusions are listed instead.
+
+        Returns
+        -------
+        str
+        """
         names = ("accuracy", "log_loss", "roc_auc", "brier_score", "expected_calibration_error", "mean_cost")
         baseline = self.baseline
         no_row_left_out = " (no row left out)" if self.leave_one_out else ""
@@ -581,25 +607,25 @@ class Evaluation:
             lines.append(f"class unknown to the model: {count_noun(self.unknown_class_rows, 'row')}")
         if self.copies:
             lines.append(copies_in_words(self.copies))
-        tables = [*self._decision_table(), *self._confusion_table(), self._class_table(), str(self.calibration)]
+        tables = [
+            *self._decision_table(width),
+            *self._confusion_table(width),
+            self._class_table(),
+            str(self.calibration),
+        ]
         return "\n\n".join(["\n".join(lines), *tables])
 
-    def _decision_table(self) -> list[str]:
+    def _decision_table(self, width: int | None) -> list[str]:
         """Return the least-risk decisions by true class, unless the table is too wide."""
-        if self.decision_counts is None or max(self.decision_counts.shape) > MAX_MATRIX_CLASSES:
+        if self.decision_counts is None:
             return []
-        cells = [["truth / decision", *map(format_class, self.decisions or ())]]
-        pairs = zip(self.classes, self.decision_counts, strict=True)
-        cells += [[format_class(label), *map(format_amount, row)] for label, row in pairs]
-        return [align_table(cells, right=range(self.decision_counts.shape[1] + 1))]
+        decisions = list(map(format_class, self.decisions or ()))
+        return _format_matrix("truth / decision", self._names, decisions, self.decision_counts, width)
 
-    def _confusion_table(self) -> list[str]:
+    def _confusion_table(self, width: int | None) -> list[str]:
         """Return the confusion matrix, or a list of the most frequent confusions if the matrix is too wide."""
-        names = [format_class(label) for label in self.classes]
-        if len(names) <= MAX_MATRIX_CLASSES:
-            cells = [["truth / predicted", *names]]
-            cells += [[name, *map(format_amount, row)] for name, row in zip(names, self.confusion, strict=True)]
-            return [align_table(cells, right=range(len(names) + 1))]
+        if matrix := _format_matrix("truth / predicted", self._names, self._names, self.confusion, width):
+            return matrix
         confusions = self.confusions
         if not confusions:
             return []
@@ -611,6 +637,10 @@ class Evaluation:
         rest = len(confusions) - MAX_CONFUSIONS
         more = f"\n… ({count_noun(rest, 'rarer confusion')}: to_dict())" if rest > 0 else ""
         return [f"most frequent confusions\n{align_table(lines, right=[2])}{more}"]
+
+    @property
+    def _names(self) -> list[str]:
+        return [format_class(label) for label in self.classes]
 
     def _class_table(self) -> str:
         """Return precision, recall and F1 of each class; of many classes, those with the most rows."""
@@ -624,6 +654,29 @@ class Evaluation:
         rest = len(metrics) - len(largest)
         more = f"\n… ({count_noun(rest, 'class')} with fewer rows: to_dict())" if rest else ""
         return align_table(lines, right=range(1, len(columns) + 2)) + more
+
+
+def _format_matrix(
+    title: str, rows: Sequence[str], columns: Sequence[str], matrix: Floats, width: int | None
+) -> list[str]:
+    """Return a matrix of weights as a table; nothing if it is too wide, even with shortened names."""
+    if max(matrix.shape) > MAX_MATRIX_CLASSES:
+        return []
+    weights = [[format_amount(weight) for weight in row] for row in matrix]
+
+    def align(rows: Sequence[str], columns: Sequence[str]) -> str:
+        cells = [[title, *columns], *([name, *row] for name, row in zip(rows, weights, strict=True))]
+        return align_table(cells, right=range(len(columns) + 1))
+
+    table = align(rows, columns)
+    if width is None or text_width(table.partition("\n")[0]) <= width:
+        return [table]
+    first = max(text_width(title), width // 4)
+    room = (width - first) // len(columns) - 2
+    short = [shorten(name, room) for name in columns]
+    table = align([shorten(name, first) for name in rows], short)
+    readable = room >= MIN_NAME_WIDTH and len(set(short)) == len(short)
+    return [table] if readable and text_width(table.partition("\n")[0]) <= width else []
 
 
 def _ratio(part: float, whole: float) -> float | None:
