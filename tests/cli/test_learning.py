@@ -1,5 +1,6 @@
 """learn, forget and merge add and subtract exactly, and say what does not fit."""
 
+import json
 import os
 from pathlib import Path
 
@@ -23,6 +24,30 @@ def test_learn_forget_and_merge_add_and_subtract_exactly(deciban: Deciban) -> No
     for one, other in (("learned", "ab"), ("merged", "ab"), ("forgot", "a")):
         left, right = (load(f"{name}.dcb").predict_proba("a.csv") for name in (one, other))
         np.testing.assert_allclose(left, right, rtol=0, atol=1e-9)
+
+
+def test_a_merged_model_is_retuned_on_the_rows_of_all(deciban: Deciban) -> None:
+    """Its tuning is then that of Python's `retune` on all rows, in any order of files."""
+    for name, seed in (("a", 1), ("b", 2)):
+        Path(f"{name}.csv").write_text(table(150, seed))
+        assert deciban("fit", f"{name}.csv", "-t", "kind", "-o", f"{name}.dcb").code == 0
+    merged = deciban("merge", "a.dcb", "b.dcb", "-o", "merged.dcb").out
+    assert (
+        "the tuning is unchanged; to tune the merged model, run deciban merge a.dcb b.dcb -o merged.dcb --retune"
+        in merged
+    )
+    Path("b.txt").write_text(Path("b.csv").read_text().replace(",", ";"))
+    retuned = deciban("merge", "a.dcb", "b.dcb", "-o", "retuned.dcb", "--retune", "a.csv", "--retune", "b.txt")
+    assert (retuned.code, "unchanged" in retuned.out) == (0, False)
+    found = json.loads(deciban("inspect", "retuned.dcb", "--json").out)
+    assert (found["rows"], found["tuned_rows"], found["stale"]) == (300, 300, False)
+    wanted = load("merged.dcb")
+    wanted.retune(["a.csv", "b.csv"], "kind")
+    np.testing.assert_array_equal(load("retuned.dcb").predict_proba("a.csv"), wanted.predict_proba("a.csv"))
+    answer = deciban("merge", "a.dcb", "b.dcb", "-o", "a.csv", "--retune", "a.csv")
+    assert answer.code == 2
+    assert deciban("merge", "a.dcb", "b.dcb", "-o", "x.dcb", "--retune", "no.csv").code == 5
+    assert not Path("x.dcb").exists()
 
 
 def test_an_outlier_learned_by_mistake_is_forgotten_without_a_trace(deciban: Deciban) -> None:

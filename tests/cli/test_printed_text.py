@@ -169,12 +169,14 @@ def test_the_table_of_columns_fits_into_the_terminal(width: int) -> None:
         ("column", "type", "family", "why"),
         ("level", "int64", "Gamma(outside='ignore')", why),
         ("when", "timestamp[us, tz=UTC]", "Gaussian()", why),
+        ("size", "double", "LogNormal()", "kept (log-loss 0.6684); Binned(bins=4) is hardly better (0.6679)"),
         ("level+when", "", "JointGaussian(covariance=Shrunk(amount=0.02, shrinkage=0.005))", "all of them"),
     ]
     table = align_columns(lines, width).splitlines()
     assert max(map(len, table)) <= width
     assert all("Gamma  " in line for line in table if line.startswith("level "))
-    assert all(line.endswith("…") for line in table if "best of" in line)
+    assert [line.partition("0.6")[2][:3] for line in table[1:4]] == ["938", "938", "684"]
+    assert sum("best of 13" in line for line in table) == 2
     assert why in align_columns(lines, None)
 
 
@@ -182,7 +184,7 @@ def test_a_warning_about_the_target_is_said_once_for_all_folds(deciban: Deciban)
     draw = random.Random(2)
     lines = [f"{draw.gauss(0, 1):.3f},{draw.randint(0, 900) if k > 5 else 7}" for k in range(90)]
     Path("numbers.csv").write_text("\n".join(["x,y", *lines]) + "\n")
-    found = deciban("evaluate", "numbers.csv", "-t", "y", "--folds", 3, "--tune", "none")
+    found = deciban("evaluate", "numbers.csv", "-t", "y", "--folds", 3, "--tune", "none", "--force")
     assert found.err.count("warning") == 1, found.err
 
 

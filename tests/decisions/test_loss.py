@@ -52,13 +52,17 @@ def test_a_loss_may_be_said_in_many_ways(tmp_path) -> None:
         ([[0, 1, np.nan]] * 3, "finite"),
         ([[0, 1, 2], [1, 0]], "different lengths"),
         (5, "expected a matrix of costs"),
-        ({("a", "b"): 1}, "unknown class '.' in the costs; the classes of the model are"),
+        ({("a", "b"): 1}, "the costs name the classes .b.; the model has"),
+        ({"setosa": 1, "b": 2}, "unknown class 'b' in the costs; the classes of the model are"),
         (
             {("setosa", "virginica"): 1, ("virginica", "versicolor"): 2},
             "the cost of deciding 'setosa' when 'versicolor' is true is missing",
         ),
         (np.zeros((5, 3)), "5 decisions for 3 classes"),
-        (Loss(np.zeros((2, 3)), decisions=["x", "y"], classes=["a", "b", "c"]), "unknown class 'a' in the costs"),
+        (
+            Loss(np.zeros((2, 3)), decisions=["x", "y"], classes=["a", "b", "c"]),
+            "the costs name the classes 'a', 'b', 'c'; the",
+        ),
         ("nowhere.csv", "cannot read the costs"),
     ],
 )

@@ -15,6 +15,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
+from deciban import BayesClassifier
 from deciban.decisions.loss import Loss
 from deciban.evaluation import metrics as ranking
 from deciban.evaluation.metrics import Evaluation
@@ -207,6 +208,24 @@ def test_a_class_without_rows_has_no_recall_and_no_area() -> None:
     }  # fmt: skip
     assert found.roc_auc == 1.0
     assert [line.split() for line in str(found).splitlines() if line.startswith("c ")] == [["c", "0"]]
+
+
+def test_a_confusion_matrix_fits_into_the_terminal() -> None:
+    draw = np.random.default_rng(0)
+    names = np.array([f"{word} of a name" for word in ("apples", "berries", "cherries", "dates", "figs")])
+    labels = draw.integers(0, 5, 400)
+    clf = BayesClassifier(tune=None).fit(labels[:, None] + draw.normal(0.0, 1.5, (400, 1)), names[labels])
+    found = clf.evaluate(
+        labels[:, None] + draw.normal(0.0, 1.5, (400, 1)), names[labels], loss=Loss.zero_one(sorted(names))
+    )
+    assert str(found) == found.describe() == found.describe(1_000)
+    for width, matrices in ((100, 2), (80, 2), (60, 0)):
+        lines = found.describe(width).splitlines()[4:]
+        assert max(map(len, lines)) <= width
+        assert sum(line.lstrip().startswith("truth / ") for line in lines) == matrices
+        assert ("most frequent confusions" in lines) == (matrices == 0)
+    row = next(line for line in found.describe(80).splitlines() if line.lstrip().startswith("apples"))
+    assert row.split()[-5:] == [f"{count:g}" for count in found.decision_counts[0]]
 
 
 def test_of_forty_classes_the_most_frequent_confusions_are_listed() -> None:

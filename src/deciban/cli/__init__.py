@@ -20,11 +20,12 @@ from deciban.cli.command_report import playground, report
 from deciban.cli.command_serve import serve, upgrade
 from deciban.cli.command_warmup import warmup
 from deciban.cli.messages import describe_error, describe_warning
-from deciban.cli.options import DEBUG, refuse_single_dashes, suggest
+from deciban.cli.options import DEBUG, refuse_single_dashes
 from deciban.cli.output import flush, notify
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
 from deciban.sources.addresses import find_passwords
 from deciban.util import shutdown
+from deciban.util.text_tables import suggestion
 from deciban.util.version import __version__
 
 # Exit codes of errors. Others are 0 success, 1 internal error, 129 hung up, 130 interrupted, 143 terminated.
@@ -71,7 +72,7 @@ class App(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command with this name, or suggest one."""
         if not ctx.resilient_parsing and args[0] not in self.commands:
-            hint = suggest(args[0], list(self.commands))
+            hint = suggestion(args[0], list(self.commands))
             raise click.UsageError(f"no command {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 

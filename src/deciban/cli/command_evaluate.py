@@ -1,6 +1,8 @@
 """The commands evaluate, diagnose and inspect."""
 
 import os
+import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -152,7 +154,8 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
         more = {} if not_left_out is None else {"not_left_out": not_left_out.to_dict()}
         return echo_json({"method": method, **found.to_dict(), **more})
     echo_heading(method)
-    echo(str(found).replace("to_dict()", "--json"))
+    width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else None
+    echo(found.describe(width).replace("to_dict()", "--json"))
     if not_left_out is not None:
         metrics = f"accuracy {not_left_out.accuracy:.4f}, log-loss {not_left_out.log_loss:.4f}"
         echo()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.complete import complete_column, complete_family, complete_files, complete_models
+from deciban.cli.complete import complete_column, complete_family, complete_files, complete_models, complete_tables
 from deciban.cli.fit_notes import RETUNE, describe_tuning, note_missing_words, warn_about_model
 from deciban.cli.options import (
     MODEL,
@@ -308,8 +308,9 @@ def forget(
 
 
 @command(short_help="Combine models fitted on different rows", epilog="""\b
-Example:
+Examples:
   deciban merge monday.dcb tuesday.dcb --output week.dcb
+  deciban merge monday.dcb tuesday.dcb -o week.dcb --retune week.csv
 """)  # fmt: skip
 @click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False), shell_complete=complete_models)
 @click.option(
@@ -320,23 +321,47 @@ Example:
     is_flag=True,
     help="Merge even if models share training rows, predict different columns or have no column in common.",
 )
+@click.option(
+    "--retune",
+    multiple=True,
+    metavar="TABLE",
+    shell_complete=complete_tables,
+    help="Tune the combined model again, on these rows, which the models were fitted on. Repeat it for several files.",
+)
+@input_options
 @common_options
-def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
+def merge(
+    models: tuple[str, ...],
+    output: str,
+    force: bool,
+    retune: tuple[str, ...],
+    as_json: bool,
+    read: ReadOptions,
+) -> None:
     """Combine MODELS that were fitted on different rows.
 
-    The counts are exactly those of one fit to all rows. The tuning is not updated; see deciban learn --retune.
+    The counts are exactly those of one fit to all rows. The tuning is that of the first model; use --retune to learn
+    its weights and corrections again, on rows of all models.
     """
-    check_model_output(output, models)
+    check_model_output(output, (*models, *retune))
     check_no_service(output)
     from deciban.fitting import update
     from deciban.store.model_file import save
 
     parts = [load_model(model) for model in models]
     fitted = update.merge(parts, models, force)
+    if retune:
+        scan = open_table(retune, read, output)
+        rows = open_labeled(fitted, scan, None)
+        warn_missing_columns(fitted, scan)
+        with rows.locate_errors():
+            fitted = update.retune(fitted, rows.stream, rows.target, rows.weight)
     save(output, fitted)
     for name, part in zip(models[1:], parts[1:], strict=True):
         warn_new_classes(parts[0], part, name)
-    _echo_change(output, fitted, f"{count_noun(len(models), 'model')} merged", as_json)
+    again = shlex.join(["deciban", "merge", *models, "-o", output, "--retune", "TABLE"])
+    remedy = f"to tune the merged model, run {again} with the rows of the models, or fit them at once"
+    _echo_change(output, fitted, f"{count_noun(len(models), 'model')} merged", as_json, remedy)
 
 
 @contextmanager
@@ -368,7 +393,7 @@ def describe_size(fitted: "Fitted") -> str:
     return ", ".join(parts)
 
 
-def _echo_change(path: str, fitted: "Fitted", change: str, as_json: bool) -> None:
+def _echo_change(path: str, fitted: "Fitted", change: str, as_json: bool, remedy: str = RETUNE) -> None:
     warn_about_model(fitted)
     if as_json:
         from deciban.cli.command_evaluate import describe_model
@@ -376,5 +401,5 @@ def _echo_change(path: str, fitted: "Fitted", change: str, as_json: bool) -> Non
         return echo_json({"model": path, **describe_model(fitted)})
     echo_heading(f"{path}: {change}; now {describe_size(fitted)}")
     if fitted.tuning is not None and fitted.tuning.stale and fitted.tuning.rows:
-        echo(f"the tuning is unchanged; {RETUNE}")
+        echo(f"the tuning is unchanged; {remedy}")
     return None

@@ -206,7 +206,8 @@ def locate_cost_errors(path: str | None) -> Iterator[None]:
     try:
         yield
     except LossError as problem:
-        place = problem.place if path is None or problem.place.source else replace(problem.place, source=path)
+        named = path is None or (problem.place.source or "").startswith(path)  # perhaps with its line
+        place = problem.place if named else replace(problem.place, source=path)
         raise DataError(problem.cause, place=place, remedy=problem.remedy, parameter=problem.parameter) from problem
 
 

@@ -18,7 +18,7 @@ from deciban.cli.complete import complete_column, complete_files, complete_model
 from deciban.cli.output import check_output, list_first, notify
 from deciban.errors import Argument, ClassPerRowWarning, DataError, Place, UsageError
 from deciban.sources.addresses import HIDDEN, mask_passwords
-from deciban.util.text_tables import count_noun, format_class, list_some
+from deciban.util.text_tables import count_noun, format_class, list_some, suggestion
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
@@ -191,7 +191,7 @@ COSTS = click.option(
     "--costs",
     metavar="FILE",
     shell_complete=complete_files,
-    help="CSV file with the cost of each decision (row) for each true class (column).",
+    help="File with the cost of each decision (row) for each true class (column).",
 )
 MODEL = click.argument("model", type=click.Path(dir_okay=False), shell_complete=complete_models)
 
@@ -412,7 +412,7 @@ def parse_families(texts: Sequence[str], columns: Sequence[str] | None = None) -
             raise click.UsageError(f"--family {text}: write it as COLUMN=FAMILY")
         for name in named:
             if columns is not None and name not in columns:
-                raise click.UsageError(f"--family {text}: no column {name!r} in the table{suggest(name, columns)}")
+                raise click.UsageError(f"--family {text}: no column {name!r} in the table{suggestion(name, columns)}")
         found[tuple(named) if len(named) > 1 else named[0]] = _parse_family(parts[2], text)
     return found or None
 
@@ -451,11 +451,5 @@ def _parse_family(text: str, option: str) -> Any:
 
 
 def _unknown_family(name: str, option: str, names: Sequence[str]) -> click.UsageError:
-    hint = suggest(name, names) or f"; choose one of {', '.join(names)}, such as 'Binned(bins=32)'"
+    hint = suggestion(name, names) or f"; choose one of {', '.join(names)}, such as 'Binned(bins=32)'"
     return click.UsageError(f"--family {option}: unknown family {name!r}{hint}")
-
-
-def suggest(name: str, known: Sequence[str]) -> str:
-    lower = {one.lower(): one for one in known}
-    found = get_close_matches(name.lower(), lower, 1)
-    return f"; did you mean {lower[found[0]]!r}?" if found else ""

@@ -30,6 +30,12 @@ PARAMETERS_TO_SKIP = re.compile(r"(, )?outside='ignore'|\(outside='ignore'\)|\(\
 # The smallest width of the column "why": below it, a reason is not readable.
 MIN_WHY_WIDTH = 20
 
+# Reasons that tuning gives, and their shorter forms for a narrow terminal.
+SHORT_REASONS = {
+    re.compile(r"log-loss ([\d.]+), best of (\d+) .*"): r"\1 (best of \2)",
+    re.compile(r"kept \(log-loss ([\d.]+)\);.*"): r"\1 (kept)",
+}
+
 # Names that a message lists before it ends with an ellipsis.
 MAX_NAMES_LISTED = 5
 
@@ -90,8 +96,16 @@ def align_columns(lines: Sequence[tuple[str, str, str, str]], width: int | None)
     kept = [0, 1, 2] if sum(sizes) + MIN_WHY_WIDTH <= width else [0, 2]
     family = max(width - sizes[0] - MIN_WHY_WIDTH - 2, MIN_WHY_WIDTH)  # the width left for it
     room = max(width - sum(min(sizes[k], family + 2) if k == 2 else sizes[k] for k in kept), MIN_WHY_WIDTH)
-    cells = [(*line[:2], shorten(line[2], family), shorten_at_word(line[3], room)) for line in short]
+    cells = [(*line[:2], shorten(line[2], family), _shorten_reason(line[3], room)) for line in short]
     return align_table([tuple(line[k] for k in (*kept, 3)) for line in cells])
+
+
+def _shorten_reason(text: str, max_width: int) -> str:
+    """Shorten the reason for a family, but not the number in it."""
+    if text_width(text) > max_width:
+        for reason, shorter in SHORT_REASONS.items():
+            text = reason.sub(shorter, text)
+    return shorten_at_word(text, max_width)
 
 
 def shorten_at_word(text: str, max_width: int) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from deciban.errors import Argument, BadCell, DataError, DecibanError, Labels, LossError, Place, warn_user
 from deciban.util.arrays import Floats
 from deciban.util.results import Part, Result, TextTable
-from deciban.util.text_tables import count_noun, same_label
+from deciban.util.text_tables import count_noun, list_some, same_label
 
 # Label of the decision to leave a row undecided.
 REJECT = "reject"
@@ -272,6 +272,12 @@ class Loss(Result):
         found = [find_label(label, own) for label in known]
         absent = [label for label, at in zip(known, found, strict=True) if at is None]
         unknown = [label for k, label in enumerate(own) if k not in found]
+        if own and len(absent) == len(known):
+            names = tuple(map(repr, own))
+            raise LossError(
+                (f"the costs name the classes {list_some(names)}; the model has ", Labels(known)),
+                remedy="use the classes of the model",
+            )
         if absent or unknown:
             problem = (
                 f"unknown class {unknown[0]!r} in the costs" if unknown else f"no costs for the class {absent[0]!r}"

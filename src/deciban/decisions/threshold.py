@@ -10,6 +10,7 @@ from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.model.priors import log_prior
 from deciban.util.results import Aligned, Part, Result
+from deciban.util.text_tables import list_names
 
 THRESHOLD_ARGUMENTS = "the arguments are Threshold.from_loss(loss, prior, classes)"
 
@@ -101,10 +102,14 @@ class Threshold(Result):
         if not 0.0 <= prior <= 1.0:
             raise UsageError(f"the prior of {classes[0]!r} is {prior!r}", remedy="give a probability between 0 and 1")
         loss_for_classes = (Loss.zero_one(order) if loss is None else Loss.from_costs(loss)).for_classes(order)
-        if loss_for_classes.varies_by_row or set(loss_for_classes.decisions or ()) != set(classes):
+        if loss_for_classes.varies_by_row:
+            raise UsageError("a threshold needs the same costs for every row", remedy="use decide() for other costs")
+        decisions = loss_for_classes.decisions or ()
+        if set(decisions) != set(classes):
             raise UsageError(
-                "a threshold needs the same costs for every row and two decisions, the two classes",
-                remedy="use decide() for other costs",
+                f"a threshold needs two decisions with the names of the classes, {classes[0]!r} and {classes[1]!r}; "
+                f"the costs have {list_names(map(str, decisions))}",
+                remedy="rename the decisions to the classes" if len(decisions) == 2 else "leave the others out",
             )
         threshold = cls(classes, float(prior), loss_for_classes)
         _ = threshold.odds  # raises if the costs allow no threshold

@@ -1,6 +1,6 @@
 """Metrics of posteriors and decisions on labeled rows, as sums that add up over batches and folds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from deciban.model.tuning import MAX_GAIN_BY_CHANCE, copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Codes, Floats, Integers
 from deciban.util.results import Metrics, Part, Result, TextTable
-from deciban.util.text_tables import count_noun, format_amount, format_class, integer_if_whole
+from deciban.util.text_tables import count_noun, format_amount, format_class, integer_if_whole, shorten, text_width
 
 # Probabilities kept one by one for the ROC AUC: 32 MB. Beyond that, log-odds are counted in bins.
 MAX_KEPT = 1 << 22
@@ -162,6 +162,9 @@ PRINTED_NAMES = {
 
 # Classes of a confusion matrix that fits a terminal.
 MAX_MATRIX_CLASSES = 12
+
+# The smallest width of a class name in a confusion matrix that is too wide for the terminal.
+MIN_NAME_WIDTH = 8
 
 # Lines of the list of confusions that replaces a larger matrix.
 MAX_CONFUSIONS = 12
@@ -543,7 +546,22 @@ class Evaluation(Result):
             "decision_counts": counts,
         }
 
-    def _parts(self) -> list[Part]:
+    def describe(self, width: int | None = None) -> str:
+        """Return the metrics as text.
+
+        Parameters
+        ----------
+        width : int or None, default=None
+            Width of the terminal. Class names in the confusion matrix are shortened to fit into it, or the most
+            frequent confusions are listed instead.
+
+        Returns
+        -------
+        str
+        """
+        return "\n\n".join(map(str, self._parts(width)))
+
+    def _parts(self, width: int | None = None) -> list[Part]:
         names = ("accuracy", "log_loss", "roc_auc", "brier_score", "expected_calibration_error", "mean_cost")
         baseline = self.baseline
         no_row_left_out = " (no row left out)" if self.leave_one_out else ""
@@ -566,26 +584,20 @@ class Evaluation(Result):
             lines.append(f"class unknown to the model: {count_noun(self.unknown_class_rows, 'row')}")
         if self.copies:
             lines.append(copies_in_words(self.copies))
-        tables = [*self._decision_table(), *self._confusion_table(), self._class_table()]
+        tables = [*self._decision_table(width), *self._confusion_table(width), self._class_table()]
         return [replace(metrics, notes=lines), *tables, *self.calibration._parts()]
 
-    def _decision_table(self) -> list[TextTable]:
+    def _decision_table(self, width: int | None) -> list[TextTable]:
         """Return the least-risk decisions by true class, unless the table is too wide."""
-        if self.decision_counts is None or max(self.decision_counts.shape) > MAX_MATRIX_CLASSES:
+        if self.decision_counts is None:
             return []
-        return [self._count_by_truth("truth / decision", map(format_class, self.decisions or ()), self.decision_counts)]
+        decisions = list(map(format_class, self.decisions or ()))
+        return _format_matrix("truth / decision", self._names, decisions, self.decision_counts, width)
 
-    def _count_by_truth(self, corner: str, names: Iterable[str], counts: Floats) -> TextTable:
-        """Return the weight of rows by true class and by something else."""
-        pairs = zip(self.classes, counts, strict=True)
-        lines = [(format_class(label), *map(format_amount, row)) for label, row in pairs]
-        return TextTable(lines, (corner, *names), range(counts.shape[1] + 1))
-
-    def _confusion_table(self) -> list[TextTable]:
+    def _confusion_table(self, width: int | None) -> list[TextTable]:
         """Return the confusion matrix, or a list of the most frequent confusions if the matrix is too wide."""
-        names = [format_class(label) for label in self.classes]
-        if len(names) <= MAX_MATRIX_CLASSES:
-            return [self._count_by_truth("truth / predicted", names, self.confusion)]
+        if matrix := _format_matrix("truth / predicted", self._names, self._names, self.confusion, width):
+            return matrix
         confusions = self.confusions
         if not confusions:
             return []
@@ -597,6 +609,10 @@ class Evaluation(Result):
         more = [f"… ({count_noun(rest, 'rarer confusion')}: to_dict())"] if rest > 0 else []
         head = ("truth", "predicted", "rows")
         return [TextTable(lines, head, right=[2], title="most frequent confusions", notes=more)]
+
+    @property
+    def _names(self) -> list[str]:
+        return [format_class(label) for label in self.classes]
 
     def _class_table(self) -> TextTable:
         """Return precision, recall and F1 of each class; of many classes, those with the most rows."""
@@ -610,6 +626,31 @@ class Evaluation(Result):
         rest = len(metrics) - len(largest)
         more = [f"… ({count_noun(rest, 'class')} with fewer rows: to_dict())"] if rest else []
         return TextTable(lines, head, range(1, len(columns) + 2), notes=more)
+
+
+def _format_matrix(
+    title: str, rows: Sequence[str], columns: Sequence[str], matrix: Floats, width: int | None
+) -> list[TextTable]:
+    """Return a matrix of weights as a table; nothing if it is too wide, even with shortened names."""
+    if max(matrix.shape) > MAX_MATRIX_CLASSES:
+        return []
+    weights = [[format_amount(weight) for weight in row] for row in matrix]
+
+    def align(rows: Sequence[str], columns: Sequence[str]) -> TextTable:
+        lines = [(name, *row) for name, row in zip(rows, weights, strict=True)]
+        return TextTable(lines, (title, *columns), range(len(columns) + 1))
+
+    def fits(table: TextTable) -> bool:
+        return width is None or text_width(str(table).partition("\n")[0]) <= width
+
+    table = align(rows, columns)
+    if width is None or fits(table):
+        return [table]
+    first = max(text_width(title), width // 4)
+    room = (width - first) // len(columns) - 2
+    short = [shorten(name, room) for name in columns]
+    table = align([shorten(name, first) for name in rows], short)
+    return [table] if room >= MIN_NAME_WIDTH and len(set(short)) == len(short) and fits(table) else []
 
 
 def _ratio(part: float, whole: float) -> float | None:

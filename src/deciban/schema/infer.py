@@ -30,7 +30,7 @@ from deciban.tables.cells import (
 from deciban.tables.row_sampling import places_by_content
 from deciban.tables.table import Frame, Matrix, Table, decode_cells, take_cells
 from deciban.util.arrays import Floats, Integers
-from deciban.util.text_tables import count_noun, list_names
+from deciban.util.text_tables import count_noun, list_names, suggestion
 
 # Integers with at most this many distinct values (each about twice) are treated as codes of categories.
 MAX_CODES = 10
@@ -254,12 +254,14 @@ def _resolve_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], p
             remedy="give all columns of the block",
         )
     if absent:
+        listed = f"the columns are {list_names(names)} (only partial_fit accepts columns that come later)"
+        hint = suggestion(absent[0], map(str, names)).removeprefix("; ")
         raise UsageError(
             (
                 Argument("families"),
                 f" names {absent[0]!r}, which is not a column of the table",
             ),
-            remedy=f"the columns are {list_names(names)} (only partial_fit accepts columns that come later)",
+            remedy=f"{hint} {listed}" if hint else listed,
         )
     return members
 

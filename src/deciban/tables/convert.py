@@ -44,8 +44,21 @@ def as_table(data: Any) -> Table:
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(data):  # without the module the data cannot be sparse
         return _sparse(data)
-    if (texts := _texts(data)) is not None:
+    is_series = getattr(data, "ndim", None) == 1 and hasattr(data, "to_frame")  # of pandas or polars
+    try:
+        texts = _texts(data)
+    except DataError:
+        if not is_series:
+            raise
+        texts = None
+    if texts is not None:
         return texts
+    if is_series:
+        row = "X.iloc[[0]]" if hasattr(data, "iloc") else "X[[0]]"
+        raise DataError(
+            "Expected 2D array, got 1D array instead: a Series is one row or one column of a table",
+            remedy=f"for one row pass {row}, for one column X[['name']]",
+        )
     if _is_pandas(data):
         return _pandas(data)
     if hasattr(data, "__arrow_c_stream__"):

@@ -3,6 +3,7 @@
 import math
 import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Sequence
+from difflib import get_close_matches
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -193,6 +194,17 @@ def list_some(names: Collection[str], max_names: int = 12) -> str:
 def list_names(names: Iterable[str], max_names: int = 12) -> str:
     """List the first names in quotes, and the number of the others."""
     return list_some([repr(name) for name in names], max_names)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message that suggests the most similar of the known names; empty if none is similar.
+
+    >>> suggestion("Agee", ["age", "town"]), suggestion("size", ["age", "town"])
+    ("; did you mean 'age'?", '')
+    """
+    lower = {one.lower(): one for one in known}
+    found = get_close_matches(name.lower(), lower, 1)
+    return f"; did you mean {lower[found[0]]!r}?" if found else ""
 
 
 def escape_line(text: str) -> str:
