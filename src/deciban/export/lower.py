@@ -50,6 +50,9 @@ MAX_COMBINATIONS = 1 << 16
 # Not all integers from this size on can be represented as doubles.
 MAX_EXACT = 1 << 53
 
+# A tokenizer is a Python function, which no export can hold.
+TOKENIZER_REMEDY = "use deciban itself, or fit again with another family"
+
 REMEDY = "use deciban itself, to_python() or to_javascript(), or fit again with another family"
 
 
@@ -300,7 +303,8 @@ def _fold_term(model: TermModel, block: Block, term: Term) -> Term:
     w = block.weight
     if isinstance(term, TextTerm):
         name = model.columns[term.column].name
-        raise UsageError(f"{block.family} cannot be exported to SQL or ONNX", place=Where(column=name), remedy=REMEDY)
+        remedy = REMEDY if term.tokens.tokenizer is None else TOKENIZER_REMEDY
+        raise UsageError(f"{block.family} cannot be exported to SQL or ONNX", place=Where(column=name), remedy=remedy)
     if isinstance(term, TupleTerm):
         return _expand_tuples(model, block, term)
     if not w > 0.0:
