@@ -120,7 +120,7 @@ def test_the_command_of_the_container_and_of_the_unit_are_understood() -> None:
 
 
 def test_the_container_pins_all_packages_of_the_service_to_versions_that_it_accepts() -> None:
-    pinned = dict(re.findall(r"^([a-z-]+)==(\S+)$", (DEPLOY / "constraints.txt").read_text(), re.MULTILINE))
+    pinned = dict(re.findall(r"^([a-z0-9-]+)==(\S+)$", (DEPLOY / "constraints.txt").read_text(), re.MULTILINE))
     waiting, known = [Requirement("deciban[serve]")], set[str]()
     while waiting:
         wanted = waiting.pop()
