@@ -90,11 +90,12 @@ def test_the_program_scores_lines_of_json(days: BayesClassifier, tmp_path: Path)
     [
         (b'{"outlook": 5}', "line 2: column 'outlook': found number, expected text; use one type"),
         (b'["sunny"]', "line 2: expected a row as {column: value, ...}, found a value of type list"),
-        (b'{"outlook": "su', "line 2: "),
-        (b'{"outlook": "\xff"}', "line 2: "),
-        (b"[" * 100_000, "line 2: "),
+        (b"age", "line 2, character 1: not valid JSON; write each row as {column: value, ...}"),
+        (b'{"outlook": "su', "line 2, character 16: not valid JSON; write each row as {column: value, ...}"),
+        (b'{"outlook": "\xff"}', "line 2: not valid JSON; write each row as {column: value, ...}"),
+        (b"[" * 100_000, "line 2: not valid JSON; write each row as {column: value, ...}"),
     ],
-    ids=["cell", "list", "cut", "bytes", "deep"],
+    ids=["cell", "list", "word", "cut", "bytes", "deep"],
 )
 def test_the_program_names_the_line_that_it_cannot_score(
     days: BayesClassifier, tmp_path: Path, line: bytes, words: str

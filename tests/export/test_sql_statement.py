@@ -288,3 +288,19 @@ def test_names_that_spark_would_replace_are_refused(spark: Any) -> None:
     with pytest.raises(UsageError, match=r"'\$\{v\}' contains '\$\{', which Spark replaces"):
         named.to_sql("t", "spark")
     assert "${v}" in named.to_sql("t", "duckdb")
+
+
+def test_the_remedy_for_a_text_names_only_exports_that_can_hold_it() -> None:
+    table = pa.table({"text": ["a b", "c d"] * 10})
+    plain, own = (
+        BayesClassifier({"text": Text(**more)}, tune=None).fit(table, ["x", "y"] * 10)
+        for more in ({}, {"tokenizer": str.split})
+    )
+    with pytest.raises(UsageError, match=r"use deciban itself, to_python\(\) or to_javascript\(\)"):
+        plain.to_sql("t")
+    assert plain.to_python()
+    with pytest.raises(UsageError, match="use deciban itself, or fit again with another family"):
+        own.to_sql("t")
+    for export in (own.to_python, own.to_javascript):
+        with pytest.raises(UsageError, match="because it is a Python function"):
+            export()

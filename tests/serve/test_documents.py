@@ -1,10 +1,12 @@
 """Check docs/serving.md, docs/deployment.md and deploy/: examples are run, and lists are those of the program."""
 
 import re
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
 from click import Option
+from packaging.requirements import Requirement
 
 from deciban.cli.command_serve import serve
 from deciban.serve.openapi import STATUS_DESCRIPTIONS
@@ -115,6 +117,24 @@ def test_the_command_of_the_container_and_of_the_unit_are_understood() -> None:
     for name in ("Dockerfile", "deciban.service"):
         text = (DEPLOY / name).read_text()
         assert set(re.findall(r"(?<![\w-])--[a-z-]+", command_in(text))) <= set(options()), name
+
+
+def test_the_container_pins_all_packages_of_the_service_to_versions_that_it_accepts() -> None:
+    pinned = dict(re.findall(r"^([a-z0-9-]+)==(\S+)$", (DEPLOY / "constraints.txt").read_text(), re.MULTILINE))
+    waiting, known = [Requirement("deciban[serve]")], set[str]()
+    while waiting:
+        wanted = waiting.pop()
+        name = wanted.name.lower().replace("_", "-")
+        assert name == "deciban" or wanted.specifier.contains(pinned[name]), wanted
+        if name in known:
+            continue
+        known.add(name)
+        extras = ("", *wanted.extras)
+        needed = map(Requirement, requires(wanted.name) or ())
+        waiting += [
+            one for one in needed if one.marker is None or any(one.marker.evaluate({"extra": e}) for e in extras)
+        ]
+    assert pinned.keys() == known - {"deciban"}
 
 
 def command_in(text: str) -> str:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from starlette.testclient import TestClient
 
@@ -305,20 +307,30 @@ def test_a_model_of_another_question_is_refused_and_a_new_version_is_logged(
         table = weather()
         targets = table.rename_columns([*table.column_names[:-1], "game"])
         classes = table.set_column(table.num_columns - 1, "play", [[f"c{k % 2}" for k in range(table.num_rows)]])
+        one_less = pa.concat_tables([table, classes]).filter(pc.field("play") != "no")
         for changed, target, said in (
             (targets, "game", "predicts 'game', not 'play'"),
-            (classes, "play", "no class in common"),
+            (classes, "play", "lacks the classes 'no', 'yes'"),
+            (one_less, "play", "lacks the class 'no'"),
         ):
             BayesClassifier(tune=None).fit(changed, target).save(files / "served.dcb")
             service.models.refresh()
             told = client.get("/health/ready").json()
             assert told["ready"]
             assert said in told["problems"][0]["problem"]
+            assert 'deciban_model_reload_failed{model="served"} 1.0' in client.get("/metrics").text
             assert version(client) == version_of(good)
         caplog.clear()
         (files / "served.dcb").write_bytes(other)
         service.models.refresh()
         assert version(client) == version_of(other)
         assert f"now serving version {version_of(other)} instead of {version_of(good)}" in caplog.text
+        more = pa.concat_tables([table, classes])  # has new classes too
+        BayesClassifier(tune=None).fit(more, "play").save(files / "served.dcb", note="with\nmore")
+        service.models.refresh()
+        assert version(client) != version_of(other)
+        assert f"now serving version {version(client)} ('with\\nmore') instead of {version_of(other)}" in caplog.text
+        assert client.get("/model").json()["about"]["note"] == "with\nmore"
+        assert client.get("/health/ready").json()["problems"] == []
     finally:
         service.close()

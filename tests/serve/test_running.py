@@ -1,5 +1,6 @@
 """`deciban serve` as a process: how it starts, answers, learns and ends."""
 
+import datetime as dt
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
+from deciban.serve.middleware import ACCESS_FIELDS
 from tests import PATIENCE
 from tests.serve.conftest import mixed_table
 from tests.serve.servers import read_all
@@ -215,6 +217,40 @@ def test_no_name_or_content_of_a_file_writes_lines_of_its_own_to_the_log(models:
     assert all(record.fullmatch(line) and line.isprintable() for line in lines), error
     assert len(lines) == 5
     assert re.search(r'127\.0\.0\.1:\d+ "GET /models" 200 \d+\.\d ms', error)
+    assert "secret" not in error
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_each_line_of_the_log_can_be_json(models: Path, tmp_path: Path, workers: str) -> None:
+    path = tmp_path / "m.dcb"
+    path.write_bytes((models / "weather.dcb").read_bytes())
+    command = [sys.executable, "-m", "deciban", "serve", path, "--port", "0", "--access-log", "--json"]
+    process = subprocess.Popen(
+        [*command, "--workers", workers], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        address = json.loads(process.stdout.readline())["address"]
+        end = time.monotonic() + PATIENCE
+        while httpx.post(f"{address}/predict?token=secret", json=[{"outlook": "rain"}]).status_code != 200:
+            assert time.monotonic() < end
+        assert httpx.get(f"{address}/a%0aFAKE%1b%5b2J").status_code == 400
+        path.write_bytes(b"broken\n")
+        while not httpx.get(f"{address}/health/ready").json()["problems"]:
+            assert time.monotonic() < end
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=PATIENCE)
+    lines = [json.loads(line) for line in error.splitlines()]
+    requests = [line for line in lines if "path" in line]
+    for line in lines:
+        when = dt.datetime.fromisoformat(line.pop("time"))
+        assert abs(dt.datetime.now(dt.UTC) - when) < dt.timedelta(seconds=2 * PATIENCE)
+        assert line.keys() == {"level", "message", *(ACCESS_FIELDS if line in requests else ())}
+    (predicted,) = (line for line in requests if (line["path"], line["status"]) == ("/predict", 200))
+    assert (predicted["method"], predicted["level"]) == ("POST", "INFO")
+    assert 0.0 <= predicted["milliseconds"] < 1e3 * PATIENCE
+    assert any(line["level"] == "WARNING" and "not a model file" in line["message"] for line in lines)
     assert "secret" not in error
 
 

@@ -174,7 +174,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     from deciban.store.about import describe_fit
     from deciban.store.model_file import save
 
-    describe_fit(0, options["note"])  # refuses an invalid note before any work
+    describe_fit(0, options["note"])  # reject an invalid note before any work
     parse_families(options["family"])
     settings = Settings(
         prior=parse_prior(options["prior"]),

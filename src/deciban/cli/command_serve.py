@@ -175,7 +175,9 @@ Examples:
     help="Maximum number of open connections per client address and worker.",
 )
 @click.option("--access-log", is_flag=True, help="Log each request to standard error.")
-@partial(common_options, json_help="Print the address and the names of the models as JSON at startup.")
+@partial(
+    common_options, json_help="Print the address and the names of the models as JSON, and write the log as JSON lines."
+)
 def serve(as_json: bool, **options: Any) -> None:
     """Serve a model over HTTP.
 
@@ -184,7 +186,7 @@ def serve(as_json: bool, **options: Any) -> None:
     """
     from deciban.serve.worker_metrics import create_shared_folder
 
-    settings = ServeSettings.of(**{**options, "allow_hosts": tuple(options["allow_hosts"])})
+    settings = ServeSettings.of(**{**options, "allow_hosts": tuple(options["allow_hosts"]), "json_log": as_json})
     _check_options(settings, options)
     # prometheus_client must find the shared folder in the environment when it is imported
     with create_shared_folder() if settings.workers > 1 else nullcontext():

@@ -1408,10 +1408,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ----------
         path : str or path-like
             File name. An existing file is replaced atomically.
-        note : str, optional
+        note : str or None, default=None
             Note to store with the time, the number of rows and the versions of deciban, NumPy and Python;
-            `deciban inspect` shows them. Default: keep those of the file that was loaded, if any. Without them, equal
-            classifiers give equal bytes.
+            `deciban inspect` shows them. With None, those of the file that was loaded are kept, if any. Without them,
+            equal classifiers give equal bytes.
         """
         fitted = self._get_fitted()
         if note is not None:

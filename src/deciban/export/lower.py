@@ -51,6 +51,9 @@ MAX_COMBINATIONS = 1 << 16
 # Not all integers from this size on can be represented as doubles.
 MAX_EXACT = 1 << 53
 
+# A tokenizer is a Python function, which no export can hold.
+TOKENIZER_REMEDY = "use deciban itself, or fit again with another family"
+
 REMEDY = "use deciban itself, to_python() or to_javascript(), or fit again with another family"
 
 
@@ -308,10 +311,11 @@ def _fold_term(model: TermModel, block: Block, term: Term) -> Term:
     w = block.weight
     if isinstance(term, TextTerm):
         name = model.columns[term.column].name
+        tools = "deciban itself, to_python() or to_javascript()" if term.tokens.tokenizer is None else "deciban itself"
         raise UsageError(
             f"{block.family} cannot be exported to SQL or ONNX",
             place=Where(column=name),
-            remedy=("use deciban itself, to_python() or to_javascript(), or ", *fit_as_categories(name)),
+            remedy=(f"use {tools}, or ", *fit_as_categories(name)),
         )
     if isinstance(term, TupleTerm):
         return _expand_tuples(model, block, term)

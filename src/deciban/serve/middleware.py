@@ -21,6 +21,10 @@ from deciban.serve.settings import RequestSettings
 log = logging.getLogger("deciban.serve")
 access_log = logging.getLogger("deciban.serve.access")
 
+# Attribute of a log record with the fields of a request, and these fields.
+REQUEST_FIELDS = "request_fields"
+ACCESS_FIELDS = ("client", "method", "path", "status", "milliseconds")
+
 # ASGI types: headers, messages, the receive and send callables, and an application.
 Headers = list[tuple[bytes, bytes]]
 Message = MutableMapping[str, Any]
@@ -255,7 +259,9 @@ class _Guard:
                     if access_log.isEnabledFor(logging.INFO):
                         client, method = ":".join(map(str, scope.get("client") or ("-",))), scope["method"]
                         path = quote(scope["path"])  # without the query, which may contain ids and secrets
-                        access_log.info('%s "%s %s" %d %.1f ms', client, method, path, sender.status, 1e3 * seconds)
+                        shown = (client, method, path, sender.status, round(1e3 * seconds, 1))
+                        request_fields = dict(zip(ACCESS_FIELDS, shown, strict=True))
+                        access_log.info('%s "%s %s" %d %.1f ms', *shown, extra={REQUEST_FIELDS: request_fields})
         else:
             raise RuntimeError(f"unsupported scope {scope['type']!r}; run uvicorn with ws='none'")
 

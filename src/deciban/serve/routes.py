@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from deciban.serve import endpoints
+from deciban.serve.docs_page import render_docs_page
 from deciban.serve.openapi import describe_service
 from deciban.serve.responses import json_response
 from deciban.serve.service import Service
@@ -90,6 +91,12 @@ async def openapi(service: Service, request: Request) -> Response:
     return json_response(await service.in_thread(lambda: describe_service(service, ROUTES)))
 
 
+async def docs(service: Service, request: Request) -> Response:
+    """Respond with the OpenAPI description as a page."""
+    content, policy = await service.in_thread(lambda: render_docs_page(describe_service(service, ROUTES)))
+    return Response(content, headers={"content-type": endpoints.HTML, "content-security-policy": policy})
+
+
 LEARNED = ("ids", "labels", "weights")
 
 ROUTES = (
@@ -117,6 +124,7 @@ ROUTES = (
           is_open=True, is_health_check=True),
     Route("/metrics", endpoints.metrics, "Get metrics in the Prometheus text format", "text", is_health_check=True),
     Route("/openapi.json", openapi, "Get this OpenAPI description", "object"),
+    Route("/docs", docs, "Web page of this description", "html"),
 )  # fmt: skip
 
 BY_NAME = {route.name: route for route in ROUTES}

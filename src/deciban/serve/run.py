@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import json
 import logging
 import multiprocessing
 import os
@@ -13,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -22,6 +24,7 @@ from uvicorn.supervisors import Multiprocess
 
 from deciban.serve.app import create_guarded_app
 from deciban.serve.connections import make_protocol
+from deciban.serve.middleware import REQUEST_FIELDS
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
 from deciban.util.text_tables import escape_line
@@ -109,7 +112,8 @@ def _prepare_process(settings: ServeSettings) -> None:
     """
     warnings.simplefilter("ignore")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LineFormatter("%(asctime)s deciban: %(levelname)s: %(message)s"))
+    line = LineFormatter("%(asctime)s deciban: %(levelname)s: %(message)s")
+    handler.setFormatter(JsonFormatter() if settings.json_log else line)
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("deciban.serve").setLevel(logging.INFO)
     logging.getLogger("deciban.serve.access").setLevel(logging.INFO if settings.access_log else logging.WARNING)
@@ -129,6 +133,21 @@ class LineFormatter(logging.Formatter):
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name of the standard library
         return "\n".join("    " + escape_line(line) for line in super().formatException(ei).split("\n"))
+
+
+class JsonFormatter(logging.Formatter):
+    """Formatter that writes a JSON object per record: time, level and message, and the fields of a request.
+
+    A traceback is in the field "traceback".
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"time": moment.replace("+00:00", "Z"), "level": record.levelname, "message": record.getMessage()}
+        line |= getattr(record, REQUEST_FIELDS, {})
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
 
 
 def _allow_open_files(files: int) -> None:

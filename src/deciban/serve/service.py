@@ -27,12 +27,16 @@ from deciban.serve.problems import Problem, strip_folders
 from deciban.serve.settings import LearnSettings, ServeSettings
 from deciban.store.model_file import load, read
 from deciban.util.arrays import CORES
+from deciban.util.text_tables import list_names, shorten
 
 # Suffix of model files.
 MODEL_SUFFIX = ".dcb"
 
 # Length of a version: the first hex digits of the SHA-256 of the file without metadata.
 VERSION_DIGITS = 16
+
+# Maximum number of characters of a note in the log.
+MAX_NOTE_SHOWN = 60
 
 # Seconds to wait on shutdown for a file that is being read: an unavailable disk may never respond.
 MAX_READ_WAIT = 5.0
@@ -128,7 +132,8 @@ class ServedModel:
         self.publish(state)
         self._stamp, self.problem = stamp, ""
         if before is not None and before.version != state.version:
-            log.info("model %s: now serving version %s instead of %s", self.name, state.version, before.version)
+            new, old = describe_version(state), describe_version(before)
+            log.info("model %s: now serving version %s instead of %s", self.name, new, old)
         return True
 
     def _set_problem(self, stamp: Stamp | None, problem: str) -> bool:
@@ -269,17 +274,24 @@ def load_state(path: str) -> State:
     return state
 
 
+def describe_version(state: State) -> str:
+    """Return the version of a model, with its note if it has one."""
+    note = shorten(state.fitted.about.note, MAX_NOTE_SHOWN)
+    return f"{state.version} ({note!r})" if note else state.version
+
+
 def _check_compatible(before: Fitted, after: Fitted, name: str) -> None:
-    """Raise a ModelFileError if a new file has another target, or no class in common with the old one."""
+    """Raise a ModelFileError if a new file has another target, or lacks a class of the old one."""
     targets = before.origin.target, after.origin.target
-    remedy = "the old model is still served; restore its file, or restart the service to serve the new one"
+    missing = [label for label in before.classes.tolist() if label not in set(after.classes.tolist())]
     if None not in targets and targets[0] != targets[1]:
-        raise ModelFileError(
-            f"the new model predicts {targets[1]!r}, not {targets[0]!r}", place=Place(name), remedy=remedy
-        )
-    if not set(before.classes.tolist()) & set(after.classes.tolist()):
-        cause = "the new model has no class in common with the old one"
-        raise ModelFileError(cause, place=Place(name), remedy=remedy)
+        cause = f"the new model predicts {targets[1]!r}, not {targets[0]!r}"
+    elif missing:
+        cause = f"the new model lacks the {'class' if len(missing) == 1 else 'classes'} {list_names(missing, 6)}"
+    else:
+        return
+    remedy = "the old model is still served; restore its file, or restart the service to serve the new one"
+    raise ModelFileError(cause, place=Place(name), remedy=remedy)
 
 
 def warm_up(state: State) -> None:

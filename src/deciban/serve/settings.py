@@ -175,6 +175,8 @@ class ServeSettings:
         Seconds between two checks for a changed model file.
     access_log
         If True, each request is logged.
+    json_log
+        If True, each line of the log is a JSON object.
     folder
         True if `path` is a folder, for a worker that starts while it is not mounted; None: check.
     requests, connections
@@ -192,6 +194,7 @@ class ServeSettings:
     workers: int = 1
     reload_interval: float = 1.0
     access_log: bool = False
+    json_log: bool = False
     folder: bool | None = None
     requests: RequestSettings = field(default_factory=RequestSettings)
     connections: ConnectionSettings = field(default_factory=ConnectionSettings)

@@ -506,7 +506,15 @@ class DecibanScorer:
             if not line.strip():
                 continue
             try:
-                joint = self.predict_joint_log_proba(json.loads(line))
+                row = json.loads(line)
+            except (ValueError, RecursionError) as problem:
+                place = f", character {problem.pos + 1}" if isinstance(problem, json.JSONDecodeError) else ""
+                print(
+                    f"line {number}{place}: not valid JSON; write each row as {{column: value, ...}}", file=sys.stderr
+                )
+                return 1
+            try:
+                joint = self.predict_joint_log_proba(row)
             except (ValueError, RecursionError) as problem:
                 print(f"line {number}: {problem}", file=sys.stderr)
                 return 1
