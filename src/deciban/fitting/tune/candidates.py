@@ -25,10 +25,14 @@ from deciban.util.arrays import Flags, Floats
 
 @dataclass(frozen=True)
 class ScoredGroup:
-    """A column group with the evidence of its blocks."""
+    """A column group with the evidence of its blocks.
+
+    min_share: share of the log-loss that an addition must gain to be kept.
+    """
 
     group: ColumnGroup
     evidence: Floats
+    min_share: float = 0.0
 
 
 def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:
@@ -134,7 +138,7 @@ def choose_additions(rows: Rows, scored: Sequence[ScoredGroup]) -> list[ScoredGr
                 continue
             held = [group.evidence[:, group.group.columns.index(column)]]
             losses = _losses_together(rows, held)
-            min_share = CANDIDATES.min_text_share if is_text(summary.values.type) else 0.0
+            min_share = CANDIDATES.min_text_share if _are_texts(rows, [column]) else 0.0
             families = [family for kind in list_families() for family in kind.additions_for(summary)]
             parts = [(one, score_without_each(rows, one, [column], {})) for one in families if one.part is not None]
             words = [_choose_lift(rows, cast(Text, one), column) for one in families if one.is_text]
@@ -151,7 +155,9 @@ def choose_additions(rows: Rows, scored: Sequence[ScoredGroup]) -> list[ScoredGr
     groups = []
     for family, members in found.items():
         columns, reasons, evidence = zip(*members, strict=True)
-        groups.append(ScoredGroup(ColumnGroup(family, columns, reasons, auxiliary=True), np.stack(evidence, axis=1)))
+        min_share = CANDIDATES.min_text_share if _are_texts(rows, columns) else 0.0
+        group = ColumnGroup(family, columns, reasons, auxiliary=True)
+        groups.append(ScoredGroup(group, np.stack(evidence, axis=1), min_share))
     return groups
 
 
@@ -163,6 +169,10 @@ def _summarize_values(rows: Rows, column: int) -> ValueSummary | None:
     values, size = pc.unique(cells[0]).drop_null(), rows.labels.size
     enough = len(values) >= CANDIDATES.min_values and size <= CANDIDATES.max_rows_per_value * len(values)
     return ValueSummary(values, len(values), size) if len(values) > 1 and (is_moment(values.type) or enough) else None
+
+
+def _are_texts(rows: Rows, columns: Sequence[int]) -> bool:
+    return is_text(rows.table.values(columns[:1])[0].type)
 
 
 def _losses_together(rows: Rows, blocks: Sequence[Floats]) -> Floats:
