@@ -1,5 +1,6 @@
 """Further blocks of columns that tuning adds: parts of dates, and parts and words of texts."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from deciban import BayesClassifier, Categorical, Text, UsageError
+from deciban.plot import ColumnDisplay
 from deciban.statistics import Levels
 
 ROWS = 900
@@ -47,6 +49,13 @@ def test_explanations_name_the_part_and_stay_exact() -> None:
     total = found.to_dict(0)["sum"] / (10.0 / np.log(10.0))
     joint = np.sort(clf.log_joint(row)[0])
     assert total == pytest.approx(joint[-1] - joint[-2], abs=1e-12)
+
+
+def test_dates_with_parts_are_plotted_and_reported(tmp_path: Path) -> None:
+    clf = _dates()
+    ColumnDisplay.from_estimator(clf, "when")
+    clf.report(tmp_path / "report.html")
+    assert "when" in (tmp_path / "report.html").read_text()
 
 
 def test_dates_are_sampled_from_their_own_distribution() -> None:

@@ -154,10 +154,10 @@ def choose_additions(rows: Rows, scored: Sequence[ScoredGroup]) -> list[ScoredGr
                     found.setdefault(family, []).append((column, Reason(ChosenBy.TUNED, text), evidence[:, 0]))
     groups = []
     for family, members in found.items():
-        columns, reasons, evidence = zip(*members, strict=True)
+        columns, reasons, parts_of_evidence = zip(*members, strict=True)
         min_share = CANDIDATES.min_text_share if _are_texts(rows, columns) else 0.0
-        group = ColumnGroup(family, columns, reasons, auxiliary=True)
-        groups.append(ScoredGroup(group, np.stack(evidence, axis=1), min_share))
+        added = ColumnGroup(family, columns, reasons, auxiliary=True)
+        groups.append(ScoredGroup(added, np.stack(parts_of_evidence, axis=1), min_share))
     return groups
 
 
