@@ -111,6 +111,15 @@ def test_parts_of_codes_are_characters() -> None:
     assert clf.predict([{"cabin": "A9999"}, {"cabin": "F9999"}]).tolist() == ["up", "down"]
 
 
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view()], ids=str)
+def test_texts_may_be_stored_in_any_way(kind: Any) -> None:
+    table, labels = _names("maker")
+    names = pa.array([name.replace(" ", "-", 1) for name in table["name"].to_pylist()], pa.string()).cast(kind)
+    clf = BayesClassifier().fit(pa.table({"name": names}), labels)
+    assert "Categorical(part='first" in _families(clf, "name")
+    assert clf.predict_proba(pa.table({"name": names.slice(0, 3)})).shape == (3, 2)
+
+
 def test_added_blocks_are_counted_like_others() -> None:
     clf = _dates()
     before = clf.counts_

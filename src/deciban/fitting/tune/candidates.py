@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.families import Family, JointGaussian, Text, list_families
@@ -166,7 +167,8 @@ def _summarize_values(rows: Rows, column: int) -> ValueSummary | None:
     cells = rows.table.values([column])
     if not isinstance(cells, list) or not (is_moment(cells[0].type) or is_text(cells[0].type)):
         return None
-    values, size = pc.unique(cells[0]).drop_null(), rows.labels.size
+    texts = is_text(cells[0].type)  # maybe string views, which Arrow does not compare
+    values, size = pc.unique(cells[0].cast(pa.large_string()) if texts else cells[0]).drop_null(), rows.labels.size
     enough = len(values) >= CANDIDATES.min_values and size <= CANDIDATES.max_rows_per_value * len(values)
     return ValueSummary(values, len(values), size) if len(values) > 1 and (is_moment(values.type) or enough) else None
 
