@@ -231,7 +231,7 @@ def find_allowed(model: Model, column: int, numbers: Floats) -> Flags:
     """Return a mask of the numbers that every family of the column supports; drawn numbers may be negative."""
     inside = np.ones(numbers.shape, dtype=np.bool_)
     for group in model.schema.groups:
-        if column in group.columns and not group.family.joint:
+        if column in group.columns and not group.family.joint and group.family.part is None:
             inside &= group.family.support.contains(numbers)
     return inside
 

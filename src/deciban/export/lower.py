@@ -51,8 +51,6 @@ MAX_COMBINATIONS = 1 << 16
 # Not all integers from this size on can be represented as doubles.
 MAX_EXACT = 1 << 53
 
-# A tokenizer is a Python function, which no export can hold.
-TOKENIZER_REMEDY = "use deciban itself, or fit again with another family"
 
 REMEDY = "use deciban itself, to_python() or to_javascript(), or fit again with another family"
 

@@ -1,5 +1,6 @@
 """Further blocks of columns that tuning adds: parts of dates, and parts and words of texts."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from deciban import BayesClassifier, Categorical, Text, UsageError
+from deciban.plot import ColumnDisplay
 from deciban.statistics import Levels
 
 ROWS = 900
@@ -47,6 +49,13 @@ def test_explanations_name_the_part_and_stay_exact() -> None:
     total = found.to_dict(0)["sum"] / (10.0 / np.log(10.0))
     joint = np.sort(clf.log_joint(row)[0])
     assert total == pytest.approx(joint[-1] - joint[-2], abs=1e-12)
+
+
+def test_dates_with_parts_are_plotted_and_reported(tmp_path: Path) -> None:
+    clf = _dates()
+    ColumnDisplay.from_estimator(clf, "when")
+    clf.report(tmp_path / "report.html")
+    assert "when" in (tmp_path / "report.html").read_text()
 
 
 def test_dates_are_sampled_from_their_own_distribution() -> None:
@@ -100,6 +109,15 @@ def test_parts_of_codes_are_characters() -> None:
     clf = BayesClassifier().fit({"cabin": cabins}, np.where(decks < "D", "up", "down"))
     assert "Categorical(part='first character')" in _families(clf, "cabin")
     assert clf.predict([{"cabin": "A9999"}, {"cabin": "F9999"}]).tolist() == ["up", "down"]
+
+
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view()], ids=str)
+def test_texts_may_be_stored_in_any_way(kind: Any) -> None:
+    table, labels = _names("maker")
+    names = pa.array([name.replace(" ", "-", 1) for name in table["name"].to_pylist()], pa.string()).cast(kind)
+    clf = BayesClassifier().fit(pa.table({"name": names}), labels)
+    assert "Categorical(part='first" in _families(clf, "name")
+    assert clf.predict_proba(pa.table({"name": names.slice(0, 3)})).shape == (3, 2)
 
 
 def test_added_blocks_are_counted_like_others() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.families import Family, JointGaussian, Text, list_families
@@ -25,10 +26,14 @@ from deciban.util.arrays import Flags, Floats
 
 @dataclass(frozen=True)
 class ScoredGroup:
-    """A column group with the evidence of its blocks."""
+    """A column group with the evidence of its blocks.
+
+    min_share: share of the log-loss that an addition must gain to be kept.
+    """
 
     group: ColumnGroup
     evidence: Floats
+    min_share: float = 0.0
 
 
 def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:
@@ -134,7 +139,7 @@ def choose_additions(rows: Rows, scored: Sequence[ScoredGroup]) -> list[ScoredGr
                 continue
             held = [group.evidence[:, group.group.columns.index(column)]]
             losses = _losses_together(rows, held)
-            min_share = CANDIDATES.min_text_share if is_text(summary.values.type) else 0.0
+            min_share = CANDIDATES.min_text_share if _are_texts(rows, [column]) else 0.0
             families = [family for kind in list_families() for family in kind.additions_for(summary)]
             parts = [(one, score_without_each(rows, one, [column], {})) for one in families if one.part is not None]
             words = [_choose_lift(rows, cast(Text, one), column) for one in families if one.is_text]
@@ -150,8 +155,10 @@ def choose_additions(rows: Rows, scored: Sequence[ScoredGroup]) -> list[ScoredGr
                     found.setdefault(family, []).append((column, Reason(ChosenBy.TUNED, text), evidence[:, 0]))
     groups = []
     for family, members in found.items():
-        columns, reasons, evidence = zip(*members, strict=True)
-        groups.append(ScoredGroup(ColumnGroup(family, columns, reasons, auxiliary=True), np.stack(evidence, axis=1)))
+        columns, reasons, parts_of_evidence = zip(*members, strict=True)
+        min_share = CANDIDATES.min_text_share if _are_texts(rows, columns) else 0.0
+        added = ColumnGroup(family, columns, reasons, auxiliary=True)
+        groups.append(ScoredGroup(added, np.stack(parts_of_evidence, axis=1), min_share))
     return groups
 
 
@@ -160,9 +167,14 @@ def _summarize_values(rows: Rows, column: int) -> ValueSummary | None:
     cells = rows.table.values([column])
     if not isinstance(cells, list) or not (is_moment(cells[0].type) or is_text(cells[0].type)):
         return None
-    values, size = pc.unique(cells[0]).drop_null(), rows.labels.size
+    texts = is_text(cells[0].type)  # maybe string views, which Arrow does not compare
+    values, size = pc.unique(cells[0].cast(pa.large_string()) if texts else cells[0]).drop_null(), rows.labels.size
     enough = len(values) >= CANDIDATES.min_values and size <= CANDIDATES.max_rows_per_value * len(values)
     return ValueSummary(values, len(values), size) if len(values) > 1 and (is_moment(values.type) or enough) else None
+
+
+def _are_texts(rows: Rows, columns: Sequence[int]) -> bool:
+    return is_text(rows.table.values(columns[:1])[0].type)
 
 
 def _losses_together(rows: Rows, blocks: Sequence[Floats]) -> Floats:

@@ -1,6 +1,6 @@
 """Choose groups of columns on a sample of left-out rows, then learn the weights that all counts support."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,17 +8,18 @@ import numpy as np
 from deciban.errors import BadCell, DataError
 from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.tune.candidates import (
+    ScoredGroup,
     choose_additions,
     choose_families,
     choose_joint_gaussians,
     choose_texts,
 )
-from deciban.fitting.tune.hyperparameters import SAMPLING, WEIGHTS
+from deciban.fitting.tune.hyperparameters import CANDIDATES, SAMPLING, WEIGHTS
 from deciban.fitting.tune.rows import Copies, Rows
 from deciban.fitting.tune.weights import center, learn_weights, measure_left_out
 from deciban.model.counts import Counts
 from deciban.model.model import estimate
-from deciban.model.tuning import Tuning
+from deciban.model.tuning import Choice, Tuning
 from deciban.schema.schema import ColumnGroup, Schema
 from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.table import Table
@@ -181,19 +182,34 @@ def set_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Floa
 def choose_groups(rows: Rows, base: Schema) -> tuple[Tuning, Floats]:
     """Return the groups to use and their weights, from rows that are counted here for this, and the evidence."""
     scored, choices = choose_families(rows, base)
-    scored += choose_additions(rows, scored)
+    additions = choose_additions(rows, scored)
     texts, more = choose_texts(rows, base)
     scored += texts
     choices += more
     scored += choose_joint_gaussians(rows, base)
+    tuning, evidence = weigh_groups(rows, base, [*scored, *additions], choices)
+    for addition in reversed(additions):  # words before parts
+        fewer = [one for one in additions if one is not addition]
+        without, rest = weigh_groups(rows, base, [*scored, *fewer], choices)
+        assert without.log_loss is not None and tuning.log_loss is not None, "both are measured"  # noqa: PT018 - for mypy
+        least = max(CANDIDATES.min_addition_gain / rows.total, addition.min_share * without.log_loss)
+        if without.log_loss - tuning.log_loss <= least:
+            tuning, evidence, additions = without, rest, fewer
+    tuning, kept = tuning.drop_zero_weights()
+    return tuning, evidence if kept.size == evidence.shape[1] else evidence[:, kept]
+
+
+def weigh_groups(
+    rows: Rows, base: Schema, scored: Sequence[ScoredGroup], choices: tuple[Choice, ...]
+) -> tuple[Tuning, Floats]:
+    """Return the tuning with these groups, their weights and its metrics, and the evidence of its blocks."""
     schema = replace(base, groups=tuple(group.group for group in scored))
     tuning = Tuning(schema, np.ones(0), np.zeros(0), rows.labels.size, choices=choices)
     evidence = np.empty((rows.labels.size, len(schema.block_names), rows.classes))
     for slot, group in zip(schema.block_slots, scored, strict=True):
         evidence[:, slot] = group.evidence
     class_weight = np.bincount(rows.labels, rows.weights, rows.classes).astype(np.float64)
-    tuning, kept = set_weights(tuning, evidence, rows, class_weight, rows.left_out).drop_zero_weights()
-    return tuning, evidence if kept.size == evidence.shape[1] else evidence[:, kept]
+    return set_weights(tuning, evidence, rows, class_weight, rows.left_out), evidence
 
 
 def limit_tuning_rows(schema: Schema, classes: int) -> int:
