@@ -51,7 +51,6 @@ MAX_COMBINATIONS = 1 << 16
 # Not all integers from this size on can be represented as doubles.
 MAX_EXACT = 1 << 53
 
-
 REMEDY = "use deciban itself, to_python() or to_javascript(), or fit again with another family"
 
 
