@@ -196,7 +196,7 @@ def test_the_warning_of_a_query_names_the_query_that_helps(
 def test_options_of_csv_files_are_refused_elsewhere(deciban: Deciban, option: list[str]) -> None:
     answer = deciban("fit", "sql: select 1 as x, 'a' as kind", "-t", "kind", "-o", "m.dcb", *option)
     assert answer.code == 2
-    assert f"{option[0]} applies to CSV files" in answer.err
+    assert f"{option[0]} applies to CSV and Excel files" in answer.err
 
 
 def test_the_count_of_words_is_told_once_and_types_say_otherwise(deciban: Deciban) -> None:

@@ -258,7 +258,7 @@ def test_without_the_driver_the_package_is_named(monkeypatch: pytest.MonkeyPatch
         ({"table": ""}, "no query or table given for the database"),
         ({"table": "a..b"}, "the name '' is empty for PostgreSQL"),
         ({"table": "x" * 64}, "is too long for PostgreSQL"),
-        ({"query": "select 1 as a", "thousands": ","}, "thousands= applies to CSV files"),
+        ({"query": "select 1 as a", "thousands": ","}, "thousands= applies to CSV and Excel files"),
         ({"query": "select 1 as a", "ignore": ["b"]}, "no column 'b'; the columns are a"),
         ({"query": "select 1 as a", "types": {"b": "text"}}, "no column 'b'; the columns are a"),
     ],

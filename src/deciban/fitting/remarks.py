@@ -47,7 +47,7 @@ MAX_COLUMNS_LISTED = 5
 
 @dataclass(frozen=True)
 class Reading:
-    """Where cells were read from, which decides how they can be read in another way.
+    """Origin of cells, which decides how they can be read in another way.
 
     as_text: True if the options for cells of text files apply.
     options: True if the other options of `scan` apply.
