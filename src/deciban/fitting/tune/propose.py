@@ -130,34 +130,21 @@ def relearn_weights(
     budget: Budget = NO_LIMIT,
 ) -> tuple[Tuning, Rows]:
     """Relearn the weights of the same groups from these rows; return the tuning and the rows used."""
-    limit = min(limit_tuning_rows(tuning.schema, labels.classes.size), max(labels.codes.size, 1))
-    return budget.part(SAMPLING.budget_share).run_with_affordable_rows(
-        lambda max_rows: _relearn_weights(tuning, counts, table, labels, weights, learned, max_rows),
-        limit,
-        SAMPLING.first_rows,
-    )
-
-
-def _relearn_weights(
-    tuning: Tuning,
-    counts: Counts,
-    table: Table,
-    labels: Labels,
-    weights: Floats | None,
-    learned: bool,
-    max_rows: int,
-) -> tuple[Tuning, Rows]:
-    """Relearn the weights from at most this many rows."""
     classes = labels.classes.size
-    rows = Rows.of(table, labels.codes, weights, classes, max_rows).among(labels.classes, counts)
-    if classes < 2 or rows.total < SAMPLING.min_rows:
-        raise DataError(
-            f"{count_noun(rows.labels.size, 'row')} of {count_noun(classes, 'class')} are too few for tuning",
-            remedy=f"pass at least {SAMPLING.min_rows} rows of two classes",
-        )
-    if len(tuning.schema.block_names) > WEIGHTS.max_blocks:
-        return learn_shared_weight(tuning, rows, counts.select_schema(tuning.schema), learned), rows
-    return refit_weights(tuning, counts, rows, learned), rows
+
+    def learn(max_rows: int) -> tuple[Tuning, Rows]:
+        rows = Rows.of(table, labels.codes, weights, classes, max_rows).among(labels.classes, counts)
+        if classes < 2 or rows.total < SAMPLING.min_rows:
+            raise DataError(
+                f"{count_noun(rows.labels.size, 'row')} of {count_noun(classes, 'class')} are too few for tuning",
+                remedy=f"pass at least {SAMPLING.min_rows} rows of two classes",
+            )
+        if len(tuning.schema.block_names) > WEIGHTS.max_blocks:
+            return learn_shared_weight(tuning, rows, counts.select_schema(tuning.schema), learned), rows
+        return refit_weights(tuning, counts, rows, learned), rows
+
+    limit = min(limit_tuning_rows(tuning.schema, classes), max(labels.codes.size, 1))
+    return budget.part(SAMPLING.budget_share).run_with_affordable_rows(learn, limit, SAMPLING.first_rows)
 
 
 def refit_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
