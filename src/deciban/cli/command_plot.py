@@ -82,7 +82,7 @@ decision draws the rows of TABLE as points, if TABLE is given.
 @COSTS
 @click.option(
     "--reject",
-    type=Number(0.0),
+    type=Number(),
     metavar="COST",
     help="Mark the effect of leaving rows undecided at this cost (coverage).",
 )
