@@ -85,7 +85,7 @@ is that of its rows instead of rows sampled from the model.
 @COSTS
 @click.option(
     "--reject",
-    type=Number(0.0),
+    type=Number(),
     metavar="COST",
     help="Mark the effect of leaving rows undecided at this cost (coverage).",
 )

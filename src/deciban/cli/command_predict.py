@@ -123,7 +123,7 @@ costs.csv has a column for each true class and a row for each decision:
 @MODEL
 @TABLE
 @COSTS
-@click.option("--reject", type=Number(0.0), metavar="COST", help="Allow leaving a row undecided, at this cost.")
+@click.option("--reject", type=Number(), metavar="COST", help="Allow leaving a row undecided, at this cost.")
 @TABLE_OUTPUT
 @INTO
 @IF_EXISTS

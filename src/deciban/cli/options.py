@@ -98,7 +98,7 @@ SECTIONS = {
 }  # fmt: skip
 
 # The range of a number, as click shows it.
-RANGE = re.compile(r"[-\d.<=]*x[-\d.<>=]*")
+RANGE = re.compile(r"[-\d.<=]*x(?:<=None|[-\d.<>=]*)")
 
 
 class Command(click.Command):
