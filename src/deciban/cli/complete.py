@@ -225,7 +225,7 @@ class QuietCompletion(ShellComplete):
                 yield self.format_completion(one)
 
     def expand(self, item: CompletionItem[str]) -> Iterator[CompletionItem[str]]:
-        """Yield files and folders for an item of files with known endings; the item itself if there are none."""
+        """Yield files and folders for an item of files with known endings; the item itself without such files."""
         paths = _list_paths(item.value, item.endings) if item.type == "file" and item.endings else []
         yield from (CompletionItem(path, type="path") for path in paths)
         if not paths:
