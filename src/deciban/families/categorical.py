@@ -1,7 +1,7 @@
 """Family of categories: one of a few values."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Protocol, Self
 
@@ -100,7 +100,7 @@ class Categorical(ColumnFamily):
     levels: tuple[Any, ...] | None = None
     unseen: Unseen = "ignore"
     proportional: bool = False
-    part: Part | None = field(default=None, metadata={"later": True})
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)

@@ -187,10 +187,7 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
 
 
 def _pack_record(value: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
-    """Return the fields; one that was added to the format later is left out while it has its default."""
-    later = {field.name for field in fields(value) if field.metadata.get("later")}
-    stored = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-    kept = {name: pack(one, arrays) for name, one in stored.items() if name not in later or one is not None}
+    kept = {field.name: pack(getattr(value, field.name), arrays) for field in fields(value) if field.init}
     return {"is": type(value).__name__, **kept}
 
 
