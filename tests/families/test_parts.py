@@ -46,8 +46,25 @@ def test_parts_of_texts_are_counted_in_characters() -> None:
     assert read_part(cells, "first 2 characters").to_pylist() == [None if x is None else x[:2] for x in texts]
 
 
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.timestamp("s"), pa.date32()], ids=str)
+@pytest.mark.parametrize("part", CALENDAR)
+def test_infinite_dates_are_missing(kind: Any, part: Any) -> None:
+    bits = 32 if kind == pa.date32() else 64
+    ends = pa.array([2 ** (bits - 1) - 1, -(2 ** (bits - 1)) + 1, 0], pa.int32() if bits == 32 else pa.int64())
+    assert read_part(ends.cast(kind), part).is_valid().to_pylist() == [False, False, True]
+
+
+def test_units_of_time_do_not_change_a_part() -> None:
+    seconds = pa.array([253_402_300_800 + 86_400 * 31, -(10**13)], pa.int64())  # microseconds overflow in 292278
+    assert read_part(seconds.cast(pa.timestamp("s")), "month").to_pylist()[0] == 2
+    late = pa.array([9_300_000_000_000], pa.int64()).cast(pa.timestamp("s"))
+    assert read_part(late, "hour").to_pylist() == [9_300_000_000_000 // 3_600 % 24]
+    before = pa.array([-1], pa.int64()).cast(pa.timestamp("ns"))
+    assert read_part(before, "hour").to_pylist() == [23]
+
+
 def test_other_cells_are_refused_by_name() -> None:
-    with pytest.raises(DataError, match=r"column 'size'.*found double, expected dates, to read the month"):
+    with pytest.raises(DataError, match=r"'size'.*found double, expected dates, to read the month.*Categorical\(\)"):
         BayesClassifier({"size": Categorical(part="month")}).fit({"size": [1.5, 2.5]}, ["a", "b"])
     with pytest.raises(DataError, match="found string, expected dates"):
         BayesClassifier({"size": Categorical(part="hour")}).fit({"size": ["x", "y"]}, ["a", "b"])

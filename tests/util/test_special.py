@@ -21,6 +21,10 @@ def test_log_gamma() -> None:
     assert log_gamma(np.array([1.0, 2.0])).tolist() == [0.0, 0.0]
     factorials = [math.log(math.factorial(n)) for n in range(60)]
     np.testing.assert_allclose(log_gamma(np.arange(1.0, 61.0)), factorials, rtol=2e-14)
+    counts = np.random.default_rng(0).integers(1, 257, (40, 20)).astype(np.float64)  # looked up
+    for cells in (counts, counts + 1.0, counts + 0.5, counts / 256.0):
+        np.testing.assert_allclose(log_gamma(cells), special.gammaln(cells), rtol=2e-14, atol=2e-14)
+    assert log_gamma(counts)[3, 4] == log_gamma(counts[3, 4:5])[0]
     assert log_gamma(np.array([1e307, np.inf])).tolist() == [np.inf, np.inf]
     assert np.isnan(log_gamma(np.array([np.nan]))).all()
 

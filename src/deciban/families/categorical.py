@@ -22,7 +22,6 @@ from deciban.families.base.contract import (
     NumericSummary,
     ParameterEstimates,
     Sampled,
-    ValueSummary,
 )
 from deciban.families.base.lowering import OTHER_PLACE, ExportedColumns, Lowered, Refusal, Term, lookup
 from deciban.families.base.parts import DATE_PARTS, TEXT_PARTS, Part, check_part, is_moment, read_part, sample_moments
@@ -38,7 +37,7 @@ from deciban.util.arrow_values import as_values
 MAX_FEW_VALUES = 12
 
 # Tuning tries no part of dates that fewer of them share on average, such as the month of dates in one year.
-MIN_VALUES_PER_PART = 2.0
+MIN_DATES_PER_PART = 2.0
 
 # The same for texts.
 MIN_TEXTS_PER_PART = 1.5
@@ -147,14 +146,11 @@ class Categorical(ColumnFamily):
         return [*(cls(alpha=alpha) for alpha in (0.5, 1.0)), *(shared if size > MAX_FEW_VALUES else ())]
 
     @classmethod
-    def additions_for(cls, summary: ValueSummary) -> list[Self]:
+    def additions_for(cls, values: pa.Array) -> list[Self]:
         """Return a family for each part that varies and that values share."""
-        sizes = {
-            part: pc.count_distinct(read_part(summary.values, part)).as_py()
-            for part in (DATE_PARTS if is_moment(summary.values.type) else TEXT_PARTS)
-        }
-        shared = MIN_VALUES_PER_PART if is_moment(summary.values.type) else MIN_TEXTS_PER_PART
-        return [cls(part=part) for part, size in sizes.items() if 1 < size <= summary.distinct / shared]
+        parts, shared = (DATE_PARTS, MIN_DATES_PER_PART) if is_moment(values.type) else (TEXT_PARTS, MIN_TEXTS_PER_PART)
+        sizes = {part: pc.count_distinct(read_part(values, part)).as_py() for part in parts}
+        return [cls(part=part) for part, size in sizes.items() if 1 < size <= len(values) / shared]
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
         cells = batch.values(columns)

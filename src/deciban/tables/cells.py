@@ -376,7 +376,7 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
             ("correct the cell, leave it empty, or use ", Argument("family", "Categorical"), " for this column"),
         )
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _ticks(_finite(array).cast(pa.timestamp("us"), safe=False)) / DAY_MICROSECONDS
+        return _ticks(drop_infinite(array).cast(pa.timestamp("us"), safe=False)) / DAY_MICROSECONDS
     if pa.types.is_time(kind):
         return _ticks(array.cast(pa.time64("us"), safe=False)) / SECOND_MICROSECONDS
     if pa.types.is_duration(kind):
@@ -412,7 +412,7 @@ def _within(array: pa.Array, minimum: float, maximum: float) -> pa.Array:
     return pc.min_element_wise(pc.max_element_wise(array, minimum, skip_nulls=False), maximum, skip_nulls=False)
 
 
-def _finite(dates: pa.Array) -> pa.Array:
+def drop_infinite(dates: pa.Array) -> pa.Array:
     """Replace infinite dates by missing ones. DuckDB stores them as the ends of the integer range."""
     ticks = dates.cast(pa.int32() if pa.types.is_date32(dates.type) else pa.int64())
     end = np.iinfo(ticks.type.to_pandas_dtype()).max

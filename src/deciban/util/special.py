@@ -13,8 +13,12 @@ STEPS = 10
 COEFFICIENTS = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
+# Whole numbers up to this one, and larger arrays of them, are looked up: counts seldom are larger.
+MAX_LOOKED_UP = 256
+
+
 def log_gamma(x: Floats) -> Floats:
-    """Return log Gamma(x) for positive x, by the recurrence and Stirling's series.
+    """Return log Gamma(x) for positive x.
 
     Examples
     --------
@@ -22,6 +26,15 @@ def log_gamma(x: Floats) -> Floats:
     >>> log_gamma(np.array([1.0, 2.0, 5.0])).round(4)
     array([0.    , 0.    , 3.1781])
     """
+    if x.size > MAX_LOOKED_UP and x.min() >= 1.0 and x.max() <= MAX_LOOKED_UP:
+        whole = x.astype(np.int64)
+        if (whole == x).all():
+            return np.asarray(_compute_log_gamma(np.arange(1.0, MAX_LOOKED_UP + 1.0))[whole - 1])
+    return _compute_log_gamma(x)
+
+
+def _compute_log_gamma(x: Floats) -> Floats:
+    """Return log Gamma(x) by the recurrence and Stirling's series."""
     near = np.minimum(x, STEPS)
     y = np.where(x < STEPS, near + STEPS, x)
     product = near.copy()

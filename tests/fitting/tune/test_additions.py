@@ -59,7 +59,7 @@ def test_dates_with_parts_are_plotted_and_reported(tmp_path: Path) -> None:
 
 
 def test_dates_are_sampled_from_their_own_distribution() -> None:
-    years = _dates().sample(200, random_state=0)[0].column("when").to_pylist()
+    years = _dates().sample(200, random_state=0).rows.column("when").to_pylist()
     assert max(years).year > 1990  # a month or an hour alone would be drawn in 1970
 
 
@@ -111,10 +111,23 @@ def test_parts_of_codes_are_characters() -> None:
     assert clf.predict([{"cabin": "A9999"}, {"cabin": "F9999"}]).tolist() == ["up", "down"]
 
 
-@pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view()], ids=str)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.large_string(),
+        pa.string_view(),
+        *(pa.dictionary(pa.int32(), kind) for kind in (pa.string(), pa.large_string(), pa.string_view())),
+    ],
+    ids=str,
+)
 def test_texts_may_be_stored_in_any_way(kind: Any) -> None:
     table, labels = _names("maker")
-    names = pa.array([name.replace(" ", "-", 1) for name in table["name"].to_pylist()], pa.string()).cast(kind)
+    names = pa.array([name.replace(" ", "-", 1) for name in table["name"].to_pylist()], pa.string())
+    if pa.types.is_dictionary(kind):
+        codes = names.dictionary_encode()
+        names = pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast(kind.value_type))
+    else:
+        names = names.cast(kind)
     clf = BayesClassifier().fit(pa.table({"name": names}), labels)
     assert "Categorical(part='first" in _families(clf, "name")
     assert clf.predict_proba(pa.table({"name": names.slice(0, 3)})).shape == (3, 2)
@@ -140,3 +153,18 @@ def test_a_given_family_gets_no_additions() -> None:
     clf = BayesClassifier({"name": Categorical()}).fit(names, labels)
     assert _families(clf, "name") == "Categorical()"
     assert _families(BayesClassifier({"name": Text()}).fit(names, labels), "name").startswith("Text(")
+
+
+def test_rows_of_weight_2_are_the_rows_twice() -> None:
+    rng = np.random.default_rng(1)
+    moments, makers = rng.integers(0, 20 * 365 * 86_400, 700) * 1_000_000, rng.integers(0, 4, 700)
+    hours, months = (moments // 3_600_000_000) % 24, (moments // 86_400_000_000 // 30) % 12
+    score = 1.2 * (hours >= 15) + 1.0 * (months >= 6) + 1.0 * (makers < 2) + rng.normal(size=700) * 1.5
+    labels = np.where(score > np.median(score), "a", "b")
+    names = np.char.add(np.char.add(MAKERS[makers], " "), rng.integers(0, 400, 700).astype(str))
+    table = pa.table({"when": pa.array(moments, pa.timestamp("us")), "name": names})
+    twice = BayesClassifier().fit(pa.concat_tables([table, table]), np.concatenate([labels, labels]))
+    weighted = BayesClassifier().fit(table, labels, sample_weight=np.full(700, 2.0))
+    assert " + " in _families(twice, "when")
+    assert twice.schema_.groups == weighted.schema_.groups
+    np.testing.assert_allclose(twice.predict_proba(table), weighted.predict_proba(table), rtol=1e-9)

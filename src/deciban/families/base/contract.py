@@ -62,18 +62,6 @@ class NumericSummary:
 
 
 @dataclass(frozen=True)
-class ValueSummary:
-    """Summary of a column of dates or texts, by which families propose further blocks of it.
-
-    values: some of the distinct values. distinct: the number of distinct values. rows: the number of rows.
-    """
-
-    values: pa.Array
-    distinct: int
-    rows: int
-
-
-@dataclass(frozen=True)
 class ParameterEstimates:
     """Estimated parameters of one block: arrays by parameter name, classes along the first axis.
 
@@ -382,8 +370,11 @@ class Family(Protocol):
         ...
 
     @classmethod
-    def additions_for(cls, summary: ValueSummary) -> Sequence["Family"]:
-        """Return the families of this type that tuning may add as further blocks of a column with this summary."""
+    def additions_for(cls, values: pa.Array) -> Sequence["Family"]:
+        """Return the families of this type that tuning may add as further blocks of a column of dates or texts.
+
+        values: the distinct values of the column.
+        """
         ...
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Any:
@@ -485,7 +476,7 @@ class BaseFamily(ShortRepr):
         return []
 
     @classmethod
-    def additions_for(cls, summary: ValueSummary) -> list[Self]:
+    def additions_for(cls, values: pa.Array) -> list[Self]:
         return []
 
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.errors import Argument, BadCell, UsageError
-from deciban.tables.cells import is_text, plain_type
+from deciban.tables.cells import drop_infinite, is_text
 from deciban.tables.table import decode_cells
 from deciban.util.arrays import Integers
+from deciban.util.arrow_values import as_values
 
 DatePart = Literal["month", "weekday", "hour"]
 
@@ -42,6 +43,7 @@ def read_part(cells: pa.Array, part: Part, column: int = 0) -> pa.Array:
     """Return a part of each cell; raise BadCell, with this column, for cells that do not have it.
 
     Months count from 1, weekdays from Monday = 1, and hours from 0. Timestamps with a time zone are read in UTC.
+    Infinite dates are missing.
 
     >>> days = pa.array(["2024-02-29", None]).cast(pa.date32())
     >>> read_part(days, "month").to_pylist(), read_part(days, "weekday").to_pylist()
@@ -50,20 +52,21 @@ def read_part(cells: pa.Array, part: Part, column: int = 0) -> pa.Array:
     ['ford', 'A']
     """
     if pa.types.is_dictionary(cells.type):
-        cells = cells.cast(plain_type(cells.type))
+        cells = as_values(cells, column)
     wanted = is_moment if part in DATE_PARTS else is_text
     if pa.types.is_null(cells.type):
         return cells
     if not wanted(cells.type):
-        expected = "dates" if part in DATE_PARTS else "text"
+        expected, start = ("dates", "read the column as dates, or use ") if part in DATE_PARTS else ("text", "use ")
         raise BadCell(
             column,
             None,
             f"found {cells.type}, expected {expected}, to read the {part}",
-            ("choose another ", Argument("family"), " for this column"),
+            (start, Argument("family", "Categorical"), " for this column"),
         )
     if part in DATE_PARTS:
-        moments = cells.cast(pa.timestamp("us"), safe=False)
+        unit = cells.type.unit if pa.types.is_timestamp(cells.type) else "ms"
+        moments = drop_infinite(cells).cast(pa.timestamp(unit))
         found = pc.day_of_week(moments, count_from_zero=False) if part == "weekday" else getattr(pc, part)(moments)
         return found.cast(pa.int64())
     texts = pa.array(decode_cells(cells), pa.string())

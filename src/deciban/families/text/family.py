@@ -20,7 +20,6 @@ from deciban.families.base.contract import (
     LeftOutRows,
     ParameterEstimates,
     Sampled,
-    ValueSummary,
     score_by_refitting,
 )
 from deciban.families.base.lowering import ExportedColumns, Lowered, Term, TextTerm
@@ -117,11 +116,11 @@ class Text(TextOptions):
         return all(getattr(self, name) == getattr(Text, name) for name in chosen)
 
     @classmethod
-    def additions_for(cls, summary: ValueSummary) -> list[Self]:
+    def additions_for(cls, values: pa.Array) -> list[Self]:
         """Return words for texts of several words, else runs of characters."""
-        if not is_text(summary.values.type):
+        if not is_text(values.type):
             return []
-        words = [len(cell.split()) for cell in decode_cells(summary.values) if cell is not None]
+        words = [len(cell.split()) for cell in decode_cells(values) if cell is not None]
         several = float(np.mean(words)) >= MIN_WORDS
         return [cls() if several else cls(analyzer="char_wb", ngram_range=(2, 3))]
 

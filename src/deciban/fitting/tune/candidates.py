@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.families import Family, JointGaussian, Text, list_families
-from deciban.families.base.contract import NumericSummary, ValueSummary
+from deciban.families.base.contract import NumericSummary
 from deciban.families.base.parts import is_moment
 from deciban.families.base.spread import Pooled, Shrunk
 from deciban.fitting.tune.binning import encode_levels
@@ -20,8 +20,9 @@ from deciban.model.model import log_normalize
 from deciban.model.tuning import Choice
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.statistics import Moments
-from deciban.tables.cells import is_text
-from deciban.util.arrays import Flags, Floats
+from deciban.tables.cells import is_text, plain_type
+from deciban.util.arrays import Flags, Floats, sum_at
+from deciban.util.arrow_values import as_values
 
 
 @dataclass(frozen=True)
@@ -132,15 +133,15 @@ def choose_additions(rows: Rows, scored: Sequence[ScoredGroup]) -> list[ScoredGr
     scored: the columns with their families. Parts come first, because more exports support them; words are added to the
     parts in use. Each must gain clearly on left-out rows.
     """
-    found: dict[Family, list[tuple[int, Reason, Floats]]] = {}
+    found: dict[tuple[Family, float], list[tuple[int, Reason, Floats]]] = {}
     for group in scored:
         for column in group.group.inferred_columns if not group.group.family.joint else ():
-            if (summary := _summarize_values(rows, column)) is None:
+            if (values := _find_values(rows, column)) is None:
                 continue
             held = [group.evidence[:, group.group.columns.index(column)]]
             losses = _losses_together(rows, held)
-            min_share = CANDIDATES.min_text_share if _are_texts(rows, [column]) else 0.0
-            families = [family for kind in list_families() for family in kind.additions_for(summary)]
+            min_share = CANDIDATES.min_text_share if is_text(values.type) else 0.0
+            families = [family for kind in list_families() for family in kind.additions_for(values)]
             parts = [(one, score_without_each(rows, one, [column], {})) for one in families if one.part is not None]
             words = [_choose_lift(rows, cast(Text, one), column) for one in families if one.is_text]
             for tried in (parts, words):
@@ -152,29 +153,24 @@ def choose_additions(rows: Rows, scored: Sequence[ScoredGroup]) -> list[ScoredGr
                     losses, (family, evidence) = together[best], tried.pop(best)
                     held.append(evidence[:, 0])
                     text = f"{family.part or 'words'} added: {_mean(rows, losses):.4f}"
-                    found.setdefault(family, []).append((column, Reason(ChosenBy.TUNED, text), evidence[:, 0]))
+                    member = column, Reason(ChosenBy.TUNED, text), evidence[:, 0]
+                    found.setdefault((family, min_share), []).append(member)
     groups = []
-    for family, members in found.items():
+    for (family, min_share), members in found.items():
         columns, reasons, parts_of_evidence = zip(*members, strict=True)
-        min_share = CANDIDATES.min_text_share if _are_texts(rows, columns) else 0.0
         added = ColumnGroup(family, columns, reasons, auxiliary=True)
         groups.append(ScoredGroup(added, np.stack(parts_of_evidence, axis=1), min_share))
     return groups
 
 
-def _summarize_values(rows: Rows, column: int) -> ValueSummary | None:
-    """Return the summary of a column of dates or texts; None if no further block can help it."""
+def _find_values(rows: Rows, column: int) -> pa.Array | None:
+    """Return the distinct values of a column of dates or texts; None if no further block can help it."""
     cells = rows.table.values([column])
-    if not isinstance(cells, list) or not (is_moment(cells[0].type) or is_text(cells[0].type)):
+    if not isinstance(cells, list) or not (is_moment(kind := plain_type(cells[0].type)) or is_text(kind)):
         return None
-    texts = is_text(cells[0].type)  # maybe string views, which Arrow does not compare
-    values, size = pc.unique(cells[0].cast(pa.large_string()) if texts else cells[0]).drop_null(), rows.labels.size
-    enough = len(values) >= CANDIDATES.min_values and size <= CANDIDATES.max_rows_per_value * len(values)
-    return ValueSummary(values, len(values), size) if len(values) > 1 and (is_moment(values.type) or enough) else None
-
-
-def _are_texts(rows: Rows, columns: Sequence[int]) -> bool:
-    return is_text(rows.table.values(columns[:1])[0].type)
+    values = pc.unique(as_values(cells[0])).drop_null()
+    enough = max(CANDIDATES.min_values, rows.total / CANDIDATES.max_rows_per_value) if is_text(kind) else 2
+    return values if len(values) >= enough else None
 
 
 def _losses_together(rows: Rows, blocks: Sequence[Floats]) -> Floats:
@@ -190,10 +186,13 @@ def _mean(rows: Rows, losses: Floats) -> float:
 
 
 def _is_clear_gain(rows: Rows, before: Floats, after: Floats, min_share: float) -> bool:
-    """Return True if the losses of all rows fall much, compared with their sum and with the error of the fall."""
-    gain = before - after
-    total, mean = float(rows.weights @ gain), _mean(rows, gain)
-    error = float(np.sqrt(rows.weights**2 @ (gain - mean) ** 2))
+    """Return True if the losses of all rows fall much, compared with their sum and with the error of the fall.
+
+    Copies are one observation: a row of weight 2 and two copies have the same error.
+    """
+    gain = rows.weights * (before - after)
+    total, units = float(gain.sum()), rows.copies.units
+    error = float(np.sqrt((sum_at(units, gain - rows.weights * total / rows.total, rows.labels.size) ** 2).sum()))
     least = max(CANDIDATES.min_addition_gain, CANDIDATES.min_addition_errors * error)
     return total > max(least, min_share * float(rows.weights @ before))
 
