@@ -1,6 +1,7 @@
 """Completion by the shell."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -162,6 +163,36 @@ def test_bash_completes_columns(deciban: Deciban) -> None:
     *found, registered = done.stdout.splitlines()
     assert found == ["compopt filenames", "<Passenger ID>", "<kind>"]
     assert {"bashdefault", "default", "nosort"} <= set(registered.split())
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize("option", ["--type", "--family", "--target"])
+@pytest.mark.parametrize("typed", ["a", "'a", '"a', "b", "'b", '"b', "c", "'c", '"c'])
+def test_a_completed_name_runs_no_command(option: str, typed: str, tmp_path: Path, deciban: Deciban) -> None:
+    """Bash runs a command line with what it would insert; names of columns are of whoever has written the table."""
+    names = ["a;touch RUN;", "b$(touch RUN)", "c`touch RUN`"]
+    (tmp_path / "h.csv").write_text(",".join([*names, "kind"]) + "\n1,2,3,4\n")
+    ask = (
+        deciban("completion", "bash").out
+        + f"set -f; compopt() {{ quote=1; }}\nCOMP_WORDS=(deciban fit h.csv {option} {shlex.quote(typed)})\n"
+        f"COMP_CWORD=4\n_deciban_completion {COMMAND}\n"
+        'for found in "${COMPREPLY[@]}"; do printf "%s\\n" "$found"; done'
+    )
+    done = subprocess.run(["bash", "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True)
+    found = done.stdout.splitlines()
+    assert not (tmp_path / "RUN").exists()
+    column, quote = names["abc".index(typed[-1])], typed[:-1]
+    if column.startswith("a") or quote == "'":
+        sign = "" if option == "--target" else "="
+        assert len(found) == 1
+        raw = found[0].replace("\\", "") if not quote else found[0]
+        assert raw == column + sign
+    else:
+        assert found == []  # bash would run it
+    if option != "--target":  # inserted as it is, in the quotes that are open
+        for one in found:
+            subprocess.run(["bash", "-c", f": {quote}{one}{quote}"], cwd=tmp_path, check=True)
+        assert not (tmp_path / "RUN").exists()
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")

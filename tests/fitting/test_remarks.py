@@ -168,3 +168,82 @@ def test_a_tuned_schema_keeps_the_mark(tune: str) -> None:
     for name in ("id", "number"):
         assert "looks like an identifier" in why[name]
     assert "looks like dates (%d.%m.%Y)" in why["day"]
+
+
+def mixed_table(names: list[str], copies: int = 1) -> tuple[pd.DataFrame, dict[str, list[Any]]]:
+    """A table with these columns of cells in uncommon forms, and their values."""
+    numbers = [1237.5 + 1001 * i for i in range(ROWS)]
+    days = [moment.replace(hour=0, minute=0) for moment in MOMENTS]
+    point_and_comma = str.maketrans(".,", ",.")
+    forms: dict[str, tuple[list[str], list[Any]]] = {
+        "day": ([f"{day:%d.%m.%Y}" for day in days], days),
+        "moment": ([f"{moment:%d.%m.%Y %H:%M}" for moment in MOMENTS], MOMENTS),
+        "either": ([f"{day:{('%d.%m.%Y', '%Y-%m-%d')[i % 2]}}" for i, day in enumerate(days)], days),
+        "british": ([f"{day:%d/%m/%Y}" for day in days], days),
+        "american": ([f"{day:%m/%d/%Y}" for day in days], days),
+        "word": (["soon", *(f"{day:%d.%m.%Y}" for day in days[1:])], [None, *days[1:]]),
+        "dollars": ([f"${number:,.2f}" for number in numbers], numbers),
+        "commas": ([f"{number:,.2f}" for number in numbers], numbers),
+        "points": ([f"{number:,.2f}".translate(point_and_comma) for number in numbers], numbers),
+        "many": (["many", *(f"{number}" for number in numbers[1:])], [None, *numbers[1:]]),
+        "id": ([f"P{i}" for i in range(ROWS)], [f"P{i}" for i in range(ROWS)]),
+    }
+    cells = {f"{name}{k}": forms[name][0] for k in range(copies) for name in names}
+    frame = pd.DataFrame({**cells, "kind": KINDS})
+    return frame, {name: forms[name.rstrip("0123456789")][1] for name in cells}
+
+
+def as_moments(cells: list[Any]) -> list[Any]:
+    return [dt.datetime(cell.year, cell.month, cell.day) if type(cell) is dt.date else cell for cell in cells]
+
+
+def test_options_for_several_columns_can_be_given_together() -> None:
+    frame, values = mixed_table(["day", "moment", "either", "word", "american", "commas", "many"], copies=8)
+    frame.to_csv("a.csv", index=False)
+    warned = fit("a.csv")[1]
+    assert [one.split("look like")[1] for one in warned] == [
+        " numbers, except for 'many', but were read as text; use missing='many' to treat such cells as missing",
+        " numbers with ',' between thousands, but were read as text; use thousands=',' to read them as numbers",
+        " dates, but were read as text; use date_format='%d.%m.%Y|%d.%m.%Y %H:%M|%m/%d/%Y' and missing='soon' "
+        "to read them as dates",
+    ]
+    assert warned[2].startswith("columns 'day0', 'moment0', 'either0', 'word0', 'american0', … (35 more) look")
+    form = "%d.%m.%Y|%d.%m.%Y %H:%M|%m/%d/%Y"
+    rows = scan("a.csv", date_format=form, missing=["soon", "many"], thousands=",")
+    table = rows.table()
+    assert {name: as_moments(table[name].to_pylist()) for name in values} == values
+    assert fit(rows)[1] == []
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["british", "american"], ["commas", "points"], ["dollars", "day", "either", "word", "many", "commas", "moment"]],
+)
+def test_if_options_exclude_each_other_one_query_reads_all_columns(names: list[str]) -> None:
+    """A date format, and a separator of thousands, apply to all columns; options do not apply to a query."""
+    frame, values = mixed_table([*names, "id"], copies=6)
+    for name in ("a.csv", "a.parquet"):
+        if name == "a.csv":
+            frame.to_csv(name, index=False)
+        else:
+            parquet.write_table(pa.Table.from_pandas(frame), name)
+        identifiers, *warned, advice = fit(name)[1]
+        assert identifiers.startswith("columns 'id0', 'id1', 'id2', 'id3', 'id4', … (1 more) look like identifiers")
+        assert len(warned) <= 4
+        assert all(one.endswith("but were read as text") for one in warned)
+        query = eval(advice.partition(" use X=")[2])
+        table = scan(query).table()
+        assert {name: as_moments(table[name].to_pylist()) for name in values} == values
+        assert fit(query)[1] == [identifiers]
+
+
+def test_ambiguous_dates_are_read_in_the_order_of_other_columns() -> None:
+    days = [dt.datetime(2024, 1 + i % 12, 1 + i // 12) for i in range(ROWS)]
+    sure = [f"{moment:%m/%d/%Y}" for moment in MOMENTS]
+    frame = pd.DataFrame({"unsure": [f"{day:%m/%d/%Y}" for day in days], "sure": sure, "kind": KINDS})
+    frame.to_csv("a.csv", index=False)
+    (warning,) = fit("a.csv")[1]
+    assert warning == (
+        "columns 'unsure', 'sure' look like dates (%m/%d/%Y), but were read as text; use date_format='%m/%d/%Y' to "
+        "read them as dates"
+    )

@@ -77,6 +77,7 @@ CASES = {
         [f"({i},237)" if i % 3 else f"{i},500" for i in range(1, 61)],
         LooksLike("units", "(1,237)"),
     ),
+    "all in parentheses": ([f"({i})" for i in range(200, 248)], None),  # area codes; amounts are not all negative
     "names": ([f"name{i}" for i in range(60)], LooksLike("identifier")),
     "numbered rows": (list(range(60)), LooksLike("identifier")),
     "codes": ([f"{i:05d}" for i in range(40)], None),

@@ -233,6 +233,10 @@ def test_the_command_upgrades_a_service(days_of_play: Path, capfd: pytest.Captur
     upgrade = ["upgrade", "m.dcb", "new.dcb", "--history", "all.csv", "--id", "number"]
     assert run(upgrade) == 2
     assert "m.dcb: the model has no journal" in capfd.readouterr().err
+    (journal := days_of_play.parent / "m.dcb.journal").touch()  # an empty one has no rows to add either
+    assert run(upgrade) == 2
+    assert "m.dcb: the model has no journal" in capfd.readouterr().err
+    journal.unlink()
     with serving(days_of_play, "--learn") as address:
         assert [row["result"] for row in ask(f"{address}/learn", sent).json["rows"]] == ["learned", "learned"]
         assert run(upgrade) == 4

@@ -268,3 +268,16 @@ def test_sheets_of_other_programs_are_read(tmp_path: Path) -> None:
             "</table:table></office:spreadsheet></office:body></office:document-content>",
         )
     assert scan("a.ods").table().to_pylist() == [{"x": 1.5, "day": dt.date(2024, 1, 5)}]
+
+
+def test_a_stray_cell_does_not_exhaust_memory() -> None:
+    """A sheet is read into a dense table: with a cell in its last corner it would have 17 billion cells."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (["a", "kind"], [1, "x"], [2, "y"]):
+        sheet.append(row)
+    sheet.cell(1_048_576, 1, 5)
+    sheet.cell(2, 16_384, 5)
+    book.save("far.xlsx")
+    with pytest.raises(DataError, match="cells down to row 1,048,576 and up to column 16,384; delete the cells far"):
+        scan("far.xlsx")

@@ -280,9 +280,10 @@ def upgrade(
     check_output(model, [new, *([] if history is None else [history])])
     from deciban.store.lock import journal_of
 
-    if not os.path.exists(journal_of(model)):
+    journal = journal_of(model)
+    if not os.path.exists(journal) or not os.path.getsize(journal):
         raise UsageError(
-            "the model has no journal", place=Place(model), remedy="a copy of the new file is enough: replace it"
+            "the model has no journal", place=Place(model), remedy="to replace it, copy the new file to its place"
         )
     with _explain_missing_package("deciban upgrade"):
         from deciban.serve.online.durable_model import DurableModel

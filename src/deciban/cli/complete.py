@@ -42,6 +42,13 @@ TYPE_NAMES = ("text", "number", "bool", "date", "time")
 # Names with one of these are written in double quotes where several names are given.
 QUOTED = set(',="')
 
+# Characters with which bash runs a command, also in double quotes, and those that end or escape quotes.
+EXECUTED = set("$`")
+CLOSES_QUOTES = set("\"'\\")
+
+# Characters that are special in bash, outside quotes.
+SPECIAL = re.compile(r"[^\w@%+=:,./-]", re.ASCII)
+
 
 def _files(*endings: str) -> Complete:
     """Return a completion of files with these endings, or of all files."""
@@ -283,16 +290,27 @@ complete -o nosort -o bashdefault -o default -F %(complete_func)s %(prog_name)s
         return plain[:-1], plain[-1] if plain else ""
 
     def format_items(self, items: Items, word: str, option: str) -> Iterator[str]:
-        """Yield lines, without the part of the word that bash keeps."""
+        """Yield lines, without the part of the word that bash keeps.
+
+        Bash inserts names of files with quotes, but not in front of $ and backquotes, which run commands. Names with
+        these are left out, unless single quotes are open. Other items with special characters are given as names of
+        files, or with backslashes.
+        """
         value = word[len(option) :]
-        kept = 0 if "'" in os.environ["COMP_WORDS"] else max(value.rfind("="), value.rfind(":")) + 1
-        found = [one for item in items for one in self.expand(item)]
+        last = os.environ["COMP_WORDS"].split("\n")[int(os.environ["COMP_CWORD"])][:1]
+        quoted = last in ("'", '"')  # the word is not split, and bash closes the quotes
+        kept = 0 if quoted else max(value.rfind("="), value.rfind(":")) + 1
+        executed = set[str]() if last == "'" else EXECUTED
+        found = [one for item in items for one in self.expand(item) if executed.isdisjoint(one.value[kept:])]
         special = any(shlex.quote(one.value) != one.value for one in found if one.type != "file")
         for one in found:
             if special and one.type == "plain":
                 one.type = "path"  # bash quotes only names of files
             one.value = one.value[kept:].removesuffix("/") if one.type == "path" else one.value[kept:]
-            yield self.format_completion(one)
+            if one.type == "part" and not quoted:
+                one.value = SPECIAL.sub(r"\\\g<0>", one.value)
+            if one.type != "part" or not quoted or CLOSES_QUOTES.isdisjoint(one.value):
+                yield self.format_completion(one)
 
 
 @add_completion_class

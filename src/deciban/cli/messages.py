@@ -40,6 +40,8 @@ def as_option(part: Part) -> str:
     ('--missing n/a', '--family', 'Gamma')
     >>> as_option(Argument("types", {"a b": "text"})), as_option(Argument("force", True))
     ("--type 'a b=text'", '--force')
+    >>> as_option(Argument("ignore", ["id", "a b"]))
+    "--ignore id --ignore 'a b'"
     """
     if isinstance(part, Labels):
         return list_some(list(map(_label, part.values)))
@@ -53,6 +55,8 @@ def as_option(part: Part) -> str:
     option = OPTIONS.get(name, name.replace("_", " "))
     if value is NOT_GIVEN or value is True:
         return option
+    if isinstance(value, list):
+        return " ".join(f"{option} {shlex.quote(str(one))}" for one in value)
     if isinstance(value, Mapping):
         given = [f"{_names(key)}={str(one).removesuffix('()')}" for key, one in value.items()]
         return " ".join(f"{option} {shlex.quote(one)}" for one in given)

@@ -1,8 +1,8 @@
 """Warnings about columns that were probably read in another way than intended, with the option that reads them so."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from deciban.sources.open import ENDINGS
 from deciban.sources.query import QueryRead
 from deciban.sources.streams import FIRST_ROWS, Examples, LabeledStream
 from deciban.sources.temporary import STANDARD_INPUT
-from deciban.tables.cells import as_numbers
+from deciban.tables.cells import FORMAT_SEPARATOR, as_numbers
 from deciban.tables.table import Frame
 from deciban.util.text_tables import list_names
 
@@ -31,8 +31,20 @@ AS_AMOUNT = (
 AS_AMOUNT_WITH_POINT = AS_AMOUNT.format("(,", "-")
 AS_AMOUNT_WITH_COMMA = AS_AMOUNT.format("(,.", "-.")
 
+# Dates in ISO 8601, and in other formats too. In a query, DuckDB reads some columns of CSV files as dates.
+AS_ISO_DATE = "try_cast({0} as timestamp)"
+AS_DATE = "coalesce(try_strptime(cast({{0}} as varchar), {}), try_cast({{0}} as timestamp))"
+
 # Other readings of text columns, in the order of the warnings.
 LOOKS_LIKE_OTHER: tuple[LooksLikeKind, ...] = ("numbers", "units", "thousands", "dates")
+
+# What several columns of a kind look like, if their details differ.
+LOOK_LIKE: dict[LooksLikeKind, str] = {
+    "numbers": "look like numbers",
+    "units": "look like numbers with units",
+    "thousands": "look like numbers with thousands separators",
+    "dates": "look like dates",
+}
 
 # Dates in order: at least this many distinct ones, and at most this share of steps back.
 MIN_DATES = 20
@@ -41,7 +53,7 @@ MAX_STEPS_BACK = 0.01
 # Start of the warning about rows in the order of time.
 IN_ORDER = "the rows are in the order of "
 
-# Columns that a message lists.
+# Maximum number of columns that a message lists.
 MAX_COLUMNS_LISTED = 5
 
 
@@ -120,43 +132,111 @@ def list_last_rows_remarks(examples: Examples) -> Iterator[Message]:
 
 
 def list_remarks(schema: Schema, reading: Reading) -> Iterator[Message]:
-    """Yield a warning for each column that looks like an identifier, or like numbers or dates that were read as text.
+    """Yield warnings about columns that look like identifiers, or like numbers or dates that were read as text.
 
-    If SQL can read some of them, the last message has the query.
+    There is one for each kind, with options that can be given together. If some columns need a query, options do not
+    apply to it: the last message then has a query that reads all of them.
     """
-    for name in schema.columns_like("identifier"):
-        yield f"column {name!r} looks like an identifier; use ", Argument("ignore", name), " to leave it out"
-    expressions: dict[str, str] = {}
-    for kind in LOOKS_LIKE_OTHER:
-        for name, meant in schema.columns_like(kind).items():
-            remedy = _advise_option(name, meant, reading)
-            if not remedy and reading.options and (reading.sql or reading.database):
-                expressions[name] = _sql_expression(meant)
-            elif not remedy:
-                remedy = (f"; convert it to {'dates' if kind == 'dates' else 'numbers'}",)
-            yield f"column {name!r} {meant}, but was read as text", *remedy
-    if expressions:
-        query = ("casts in ", Argument("query")) if reading.database else (_write_query(expressions, reading.sql),)
-        yield f"to read {list_names(list(expressions), MAX_COLUMNS_LISTED)} as numbers or dates, use ", *query
+    if names := list(schema.columns_like("identifier")):
+        what, them = ("looks like an identifier", "it") if len(names) == 1 else ("look like identifiers", "them")
+        ignore = Argument("ignore", names[0] if len(names) == 1 else names)
+        yield f"{_list_columns(names)} {what}; use ", ignore, f" to leave {them} out"
+    found = {kind: schema.columns_like(kind) for kind in LOOKS_LIKE_OTHER}
+    found["dates"] = _settle_orders(found["dates"])
+    others = {name: meant for columns in found.values() for name, meant in columns.items()}
+    by_query = (
+        bool(reading.sql or reading.database)
+        and reading.options
+        and not all(_has_option(meant, reading, others.values()) for meant in others.values())
+    )
+    for kind, columns in found.items():
+        able = {name: meant for name, meant in columns.items() if _has_option(meant, reading, others.values())}
+        unable = {name: meant for name, meant in columns.items() if name not in able}
+        for group in (columns,) if by_query else (able, unable):
+            if group:
+                remedy = () if by_query else _advise(kind, group) if group is able else _advise_conversion(kind, group)
+                yield f"{_describe(kind, group)}, but {_was(group)} read as text", *remedy
+    if by_query:
+        query = _write_query({name: _sql_expression(meant) for name, meant in others.items()}, reading.sql)
+        remedy = ("casts in ", Argument("query")) if reading.database else (query,)
+        yield f"to read {list_names(list(others), MAX_COLUMNS_LISTED)} as numbers or dates, use ", *remedy
 
 
-def _advise_option(name: str, meant: LooksLike, reading: Reading) -> tuple[str | Argument, ...]:
-    """Return advice on the option that reads a column as intended; empty if there is no such option."""
-    noun = "dates" if meant.kind == "dates" else "numbers"
-    read = f" to read it as {noun}"
+def _settle_orders(dates: Mapping[str, LooksLike]) -> dict[str, LooksLike]:
+    """Return columns of dates; one whose days and months are ambiguous is read like another one, if there is any."""
+    sure = {form for meant in dates.values() if meant.otherwise is None for form in meant.formats}
+    return {
+        name: replace(meant, detail=meant.otherwise, otherwise=None)
+        if meant.otherwise is not None and not sure.isdisjoint(meant.otherwise.split(FORMAT_SEPARATOR))
+        else meant
+        for name, meant in dates.items()
+    }
+
+
+def _has_option(meant: LooksLike, reading: Reading, others: Collection[LooksLike]) -> bool:
+    """Return True if options read a column as intended, together with those for the other columns."""
     if not reading.options:
-        return ()
-    plain = meant.detail is None and meant.exception is None and not meant.decimal_comma
-    if meant.kind in ("numbers", "dates") and plain:
-        return "; use ", Argument("types", {name: noun.removesuffix("s")}), read
+        return False
+    if meant.kind in ("numbers", "dates") and _is_plain(meant):
+        return True
     if not reading.as_text or meant.kind == "units" or (meant.kind == "numbers" and meant.decimal_comma):
-        return ()
+        return False
     if meant.kind == "thousands":
-        return "; use ", Argument("thousands", meant.detail), read
-    missing = () if meant.unreadable is None else (Argument("missing", meant.unreadable),)
-    if meant.kind == "numbers" or meant.detail is None:
-        return "; use ", *missing, " to treat such cells as missing"
-    return "; use ", Argument("date_format", meant.detail), *(part for one in missing for part in (" and ", one)), read
+        return len({other.detail for other in others if other.kind == "thousands"}) == 1
+    known = {form for other in others for form in other.formats}
+    return not any(_swap(form) in known for form in meant.formats)
+
+
+def _swap(form: str) -> str | None:
+    """Return the format with day and month exchanged; None if it is the same."""
+    swapped = form.translate(str.maketrans("dm", "md"))
+    return None if swapped == form else swapped
+
+
+def _is_plain(meant: LooksLike) -> bool:
+    """Return True if all cells are numbers or dates that the type of the column reads."""
+    return meant.detail is None and meant.exception is None and not meant.decimal_comma
+
+
+def _advise(kind: LooksLikeKind, columns: Mapping[str, LooksLike]) -> tuple[str | Argument, ...]:
+    """Return advice on the options that read columns of one kind as intended."""
+    noun = "dates" if kind == "dates" else "numbers"
+    options = []
+    if plain := [name for name, meant in columns.items() if _is_plain(meant)]:
+        options.append(Argument("types", dict.fromkeys(plain, noun.removesuffix("s"))))
+    if kind == "thousands":
+        options.append(Argument("thousands", next(iter(columns.values())).detail))
+    if formats := dict.fromkeys(form for meant in columns.values() for form in meant.formats):
+        options.append(Argument("date_format", FORMAT_SEPARATOR.join(formats)))
+    only_missing = not options
+    unreadable = dict.fromkeys(meant.unreadable for meant in columns.values() if kind != "thousands")
+    if words := [word for word in unreadable if word is not None]:
+        options.append(Argument("missing", words[0] if len(words) == 1 else words))
+    parts = [part for option in options for part in (" and ", option)][1:]
+    them = "it" if len(columns) == 1 else "them"
+    return "; use ", *parts, " to treat such cells as missing" if only_missing else f" to read {them} as {noun}"
+
+
+def _advise_conversion(kind: LooksLikeKind, columns: Mapping[str, LooksLike]) -> tuple[str, ...]:
+    """Return advice for columns that no option reads as intended."""
+    return (f"; convert {'it' if len(columns) == 1 else 'them'} to {'dates' if kind == 'dates' else 'numbers'}",)
+
+
+def _list_columns(names: Sequence[str]) -> str:
+    """Return the names for the beginning of a message."""
+    noun = "column" if len(names) == 1 else "columns"
+    return f"{noun} {list_names(names, MAX_COLUMNS_LISTED)}"
+
+
+def _describe(kind: LooksLikeKind, columns: Mapping[str, LooksLike]) -> str:
+    """Return what columns of one kind look like."""
+    first, *rest = map(str, columns.values())
+    what = first if not rest else first.replace("looks", "look", 1) if {first} == set(rest) else LOOK_LIKE[kind]
+    return f"{_list_columns(list(columns))} {what}"
+
+
+def _was(columns: Mapping[str, LooksLike]) -> str:
+    return "was" if len(columns) == 1 else "were"
 
 
 def _sql_expression(meant: LooksLike) -> str:
@@ -166,11 +246,11 @@ def _sql_expression(meant: LooksLike) -> str:
     if meant.kind == "units":
         return AS_AMOUNT_WITH_COMMA if meant.decimal_comma else AS_AMOUNT_WITH_POINT
     if meant.kind == "dates":
-        formats = [*meant.formats, "%Y-%m-%d"]
-        return f"try_strptime({{}}, {list_of(formats) if len(formats) > 2 else literal(formats[0])})"
+        forms = meant.formats
+        return AS_DATE.format(list_of(forms) if len(forms) > 1 else literal(forms[0])) if forms else AS_ISO_DATE
     if meant.detail == ".":
         return WITHOUT_POINTS
-    return f"try_cast(replace({{}}, {literal(meant.detail or '')}, '') as double)"
+    return f"try_cast(replace({{0}}, {literal(meant.detail or '')}, '') as double)"
 
 
 def _write_query(expressions: Mapping[str, str], table: str) -> Argument:

@@ -536,7 +536,9 @@ def mostly_in_parentheses(values: pa.Array) -> LooksLike | None:
     """Return what cells look like if nearly all are numbers, some of them negative in parentheses, else None."""
     inside = values.filter(pc.match_substring_regex(values, IN_PARENTHESES))
     number = rf"^\s*\(?{AMOUNT}\)?\s*$"
-    if not len(inside) or _share_of_matches(values, number) < MEANT_SHARE or not _share_of_matches(inside, number):
+    if not 0 < len(inside) < len(values):
+        return None  # not all amounts are negative
+    if _share_of_matches(values, number) < MEANT_SHARE or not _share_of_matches(inside, number):
         return None
     return LooksLike("units", _example(inside), decimal_comma=_have_decimal_commas(values))
 

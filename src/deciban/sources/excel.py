@@ -6,11 +6,15 @@ A sheet is copied to a temporary CSV file, so that its cells have the same rules
 import csv
 import datetime as dt
 import io
+import re
+import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +34,18 @@ MAX_CELL_LENGTH = (1 << 15) - 1
 # Numbers of a workbook are doubles: integers are exact up to this one.
 MAX_EXACT = 1 << 53
 
+# Maximum number of cells between the first cell of a sheet and the last ones, also empty: each takes about 24 bytes.
+MAX_CELLS = 1 << 27
+
+# Sheets in .xlsx files, the names of their cells, and those of cells far down. Other sheets are not large.
+SHEET_MEMBER = re.compile(r"xl/worksheets/[^/]+\.xml", re.IGNORECASE)
+COLUMN_OF_CELL = re.compile(rb' r="([A-Z]{1,3})[0-9]')
+FAR_ROW_OF_CELL = re.compile(rb' r="[A-Z]{1,3}([0-9]{4,7})"')
+
+# Bytes of a sheet read at once, and the maximum length of the name of a cell.
+READ_BYTES = 1 << 20
+MAX_CELL_NAME = 16
+
 # The first year of dates in Excel.
 FIRST_YEAR = 1900
 
@@ -44,6 +60,7 @@ def copy_as_csv(path: Path, name: str, sheet: str | None, header: bool) -> tuple
     sheet: name of the sheet; None for the first one with data.
     """
     with open(path, "rb") as file:
+        _check_extent(file, name)
         workbook = _open_workbook(file, name)
         chosen = _choose_sheet(workbook, name, sheet)
         filled = np.array([[cell != "" for cell in row] for row in chosen.iter_rows()])
@@ -70,6 +87,39 @@ def copy_as_csv(path: Path, name: str, sheet: str | None, header: bool) -> tuple
     rows = max(last - first + (not header), 1)
     size = Path(copy.name).stat().st_size / rows
     return copy, FileFormat("excel", header=tuple(names), named=header, skipped=first, row_bytes=size)
+
+
+def _check_extent(file: BinaryIO, name: str) -> None:
+    """Raise a DataError if a sheet of an .xlsx file has cells so far apart that it does not fit into memory."""
+    with suppress(zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error), zipfile.ZipFile(file) as archive:
+        for member in filter(SHEET_MEMBER.fullmatch, archive.namelist()):
+            rows, letters, rest = 0, set[bytes](), b""
+            with archive.open(member) as sheet:
+                while piece := sheet.read(READ_BYTES):
+                    text = rest + piece
+                    letters.update(COLUMN_OF_CELL.findall(text))
+                    rows = max(rows, max(map(int, FAR_ROW_OF_CELL.findall(text)), default=0))
+                    rest = text[-MAX_CELL_NAME:]
+            columns = max(map(_column_number, letters), default=0)
+            if rows * columns > MAX_CELLS:
+                raise DataError(
+                    f"a sheet has cells down to row {rows:,} and up to column {columns:,}",
+                    place=Place(name),
+                    remedy="delete the cells far from the table, or save the sheet as CSV",
+                )
+    file.seek(0)
+
+
+def _column_number(letters: bytes) -> int:
+    """Return the number of a column.
+
+    >>> _column_number(b"A"), _column_number(b"XFD")
+    (1, 16384)
+    """
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - 64
+    return number
 
 
 def _open_workbook(file: Any, name: str) -> Any:
