@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB
 
-from deciban import Categorical, Gaussian, JointGaussian, JointTable, Multinomial, Text
+from deciban import BayesClassifier, Categorical, Gaussian, JointGaussian, JointTable, Multinomial, Text
 from deciban.datasets import messages, weather
 from deciban.explain import explanation
 from deciban.explain.explanation import Explanation
@@ -165,3 +165,14 @@ def test_a_row_is_read_and_explained_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert str(found) == found.summary(0)
     assert found.words(0) == found.words(0)
     assert sorted(asked) == ["make_column_terms", "read_row_values", "tokenize_texts"]
+
+
+def test_the_text_of_a_wide_row_shows_some_blocks_and_a_calculation_all() -> None:
+    draw = np.random.default_rng(0)
+    clf = BayesClassifier(tune=None).fit(draw.normal(size=(40, 300)), draw.integers(0, 2, 40))
+    found = clf.explain(draw.normal(size=(1, 300)), by="block")
+    assert repr(found) == str(found)
+    assert "(260 blocks not shown: calculation(row) shows them)" in str(found)
+    assert "260 others" in str(found)
+    assert str(found).count("\n") < 200 < 900 < found.calculation(0).count("\n")
+    assert found._repr_html_().count("\n") < 200
