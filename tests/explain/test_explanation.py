@@ -176,3 +176,15 @@ def test_the_text_of_a_wide_row_shows_some_blocks_and_a_calculation_all() -> Non
     assert "260 others" in str(found)
     assert str(found).count("\n") < 200 < 900 < found.calculation(0).count("\n")
     assert found._repr_html_().count("\n") < 200
+
+
+def test_control_characters_of_names_and_cells_are_escaped_in_text() -> None:
+    name, cells = "a\n\x1b[31mred", ["x\n\x1b[2J", "y\u202e"] * 10
+    clf = BayesClassifier(tune=None).fit({name: cells, "b": list("pq") * 10}, ["long class name " * 10, "k"] * 10)
+    row = {name: cells[:1], "b": ["p"]}
+    shown = [clf.explain(row), clf.explain(row, by="block"), clf.schema_, clf.estimates(), clf.evidence(row)]
+    for result in shown:
+        text = repr(result)
+        assert all(line.isprintable() for line in text.splitlines())
+        assert "a\\n\\x1b[31mred" in "".join(text.split())
+    assert max(map(len, str(shown[0]).splitlines())) <= 100

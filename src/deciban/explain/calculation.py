@@ -26,6 +26,7 @@ from deciban.util.text_tables import (
     DECIBANS,
     align_table,
     count_noun,
+    escape_line,
     format_digits,
     shorten,
     shorten_middle,
@@ -110,7 +111,7 @@ def make_block_terms(
         column = model.corrections.columns[b - len(blocks)].column
         name, value = model.schema.column_name(column), cells[column]
         fields = {"block": evidence.blocks[b], "columns": [name], "values": [plain_cell(value)], "weight": 1.0}
-        terms.append(Term(f"correction of {name} = {format_cell(value)}", each[b], fields))
+        terms.append(Term(escape_line(f"correction of {name} = {format_cell(value)}"), each[b], fields))
     return arrange_terms(terms, evidence, row, "block", best, other, columns=[], values=[], weight=1.0)
 
 
@@ -132,7 +133,7 @@ def make_column_terms(
             continue
         name, value = columns.columns[column], cells[column]
         fields = {"term": "column", "column": name, "value": plain_cell(value)}
-        terms.append(Term(f"{name} = {format_cell(value)}", sum(of_column.values()), fields, of_column))
+        terms.append(Term(escape_line(f"{name} = {format_cell(value)}"), sum(of_column.values()), fields, of_column))
     together = {part: math.fsum(one[part] for one in absent) for part in PARTS}
     if any(together.values()):
         fields = {"term": "counts of 0", "column": None, "value": 0}
@@ -236,8 +237,11 @@ def format_shared_columns(blocks: Sequence[Term], columns: Sequence[Term], cells
         found = [(block.short_label(cells), nats) for block, nats in shared if nats != 0.0]
         offset = term.parts["own"] - sum(nats for _, nats in found)
         found += [("offset", offset)] if abs(DECIBANS * offset) >= 0.05 else []  # smaller ones are +0.0
-        head = f"{shorten(str(term.fields['column']), MAX_CELL_LENGTH)} alone {DECIBANS * term.parts['own']:+.1f}: "
-        lines.append(head + ", ".join(f"{label} {DECIBANS * nats:+.1f}" for label, nats in found))
+        name = shorten(escape_line(term.fields["column"]), MAX_CELL_LENGTH)
+        lines.append(
+            f"{name} alone {DECIBANS * term.parts['own']:+.1f}: "
+            + ", ".join(f"{label} {DECIBANS * nats:+.1f}" for label, nats in found)
+        )
     return lines
 
 

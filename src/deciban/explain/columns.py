@@ -19,7 +19,7 @@ from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table, decode_cells
 from deciban.util.arrays import Floats
-from deciban.util.text_tables import DECIBANS, evidence_column, format_digits, integer_if_whole, shorten
+from deciban.util.text_tables import DECIBANS, escape_line, evidence_column, format_digits, integer_if_whole, shorten
 
 # Longer cells are truncated in text output.
 MAX_CELL_LENGTH = 40
@@ -56,7 +56,7 @@ def format_cell(value: Any) -> str:
         return "missing"
     if isinstance(value, float):
         return format_digits(value)
-    return shorten(str(value).replace("\n", "\\n"), MAX_CELL_LENGTH)
+    return shorten(escape_line(str(value)), MAX_CELL_LENGTH)
 
 
 def form_cell(value: Any) -> Any:
@@ -298,7 +298,7 @@ def add_up_by_block(blocks: Sequence[Block], values: Floats) -> Floats:
 
 def label_blocks(blocks: Sequence[Block], row: list[Any]) -> list[str]:
     """Return a unique label for each block of a row, with the family if needed."""
-    labels = [block.label(row) for block in blocks]
+    labels = [escape_line(block.label(row)) for block in blocks]
     counts = Counter(labels)
     labels = [
         label if counts[label] == 1 else f"{label} as {block.family}"

@@ -372,10 +372,10 @@ class Explanation(Result):
     def _decibans(self, row: int, terms: list[Term], width: int, short: bool = False) -> str:
         """Return the terms of the sum as text; `short` omits columns without evidence."""
         best, against = map(format_class, self.evidence.classes[self._order(row)[:2]].tolist())
-        text = f"evidence for {best} against {against}, in decibans:\n" + format_sum(terms, width, short)
+        head = wrap(f"evidence for {best} against {against}, in decibans:", width, subsequent_indent="  ")
         notes = self._parts_notes(terms) + self._notes(row, terms)
         lines = [line for note in notes for line in wrap(note, width, subsequent_indent="  ")]
-        return "\n".join([text, *lines, *map(str, self.words(row))])
+        return "\n".join([*head, format_sum(terms, width, short), *lines, *map(str, self.words(row))])
 
     def _parts_notes(self, terms: list[Term]) -> list[str]:
         """Return notes on the parts of the terms."""

@@ -18,7 +18,7 @@ IMPOSSIBLE = "this row is impossible in every class: the posterior is the prior"
 MAX_CLASSES_SHOWN = 4
 
 # Rows shown by `repr` and in a notebook: about two screens.
-MAX_ROWS_SHOWN = 10
+MAX_ROWS_SHOWN = 5
 
 # Terms with a bar of their own; the others share one, as in the report.
 MAX_TERMS_SHOWN = 15

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deciban.util.frames import Tabular
-from deciban.util.text_tables import fit_table, line_width
+from deciban.util.text_tables import escape_line, fit_table, line_width
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,10 @@ class TextTable:
 
     def format(self, width: int) -> str:
         """Return the table as text, in lines of at most `width` characters if possible."""
-        every = [self.head, *self.lines] if self.head else list(self.lines)
+        every = [[*map(escape_line, line)] for line in ([self.head, *self.lines] if self.head else self.lines)]
         table = [fit_table(every, width, self.right, bool(self.head))] if every else []
-        return "\n".join([*([self.title] if self.title else []), *table, *self.notes])
+        notes = [escape_line(line) for note in self.notes for line in note.splitlines()]
+        return "\n".join([*([escape_line(self.title)] if self.title else []), *table, *notes])
 
 
 @dataclass(frozen=True)
