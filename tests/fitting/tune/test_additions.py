@@ -61,7 +61,9 @@ def test_dates_with_parts_are_plotted_and_reported(tmp_path: Path) -> None:
     clf = _dates()
     ColumnDisplay.from_estimator(clf, "when")
     clf.report(tmp_path / "report.html")
-    assert "when" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert re.search(r"; hour: Categorical, weight [\d.]+<", page)
+    assert re.search(r"<li>Added the hour of when with weight [\d.]+\.</li>", page)
 
 
 def test_dates_are_sampled_from_their_own_distribution() -> None:
