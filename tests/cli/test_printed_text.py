@@ -8,9 +8,9 @@ import pytest
 
 from deciban import BayesClassifier
 from deciban.cli.output import align_columns
-from deciban.explain.columns import truncate_label
 from deciban.families import Gaussian, JointGaussian
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema
+from deciban.util.text_tables import shorten_middle
 from tests.support.command import Answer, Deciban
 
 
@@ -113,9 +113,9 @@ def test_a_parameter_that_a_family_has_not_is_named(model: str, deciban: Deciban
 def test_blocks_of_the_same_columns_are_told_apart_where_lines_are_cut() -> None:
     columns = ", ".join(f"a_column_with_a_long_name_{k} = {k}.25" for k in range(3))
     one, other = (f"{columns} as JointGaussian(covariance=Shrunk(amount={amount}))" for amount in (0.02, 0.05))
-    assert truncate_label(one, 76) != truncate_label(other, 76)
-    assert all(len(truncate_label(one, most)) <= most for most in (20, 50, 60, 76, 88))
-    assert truncate_label("town = Bern", 20) == "town = Bern"
+    assert shorten_middle(one, 76) != shorten_middle(other, 76)
+    assert all(len(shorten_middle(one, most)) <= most for most in (20, 50, 60, 76, 88))
+    assert shorten_middle("town = Bern", 20) == "town = Bern"
 
 
 def test_blocks_of_many_columns_have_names_of_their_own() -> None:

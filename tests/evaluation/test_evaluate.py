@@ -218,7 +218,8 @@ def test_a_confusion_matrix_fits_into_the_terminal() -> None:
     found = clf.evaluate(
         labels[:, None] + draw.normal(0.0, 1.5, (400, 1)), names[labels], loss=Loss.zero_one(sorted(names))
     )
-    assert str(found) == found.describe() == found.describe(1_000)
+    assert found.describe() == found.describe(1_000)
+    assert str(found) == found.describe(100)
     for width, matrices in ((100, 2), (80, 2), (60, 0)):
         lines = found.describe(width).splitlines()[4:]
         assert max(map(len, lines)) <= width

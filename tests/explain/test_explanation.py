@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB
 
-from deciban import Categorical, Gaussian, JointGaussian, JointTable, Multinomial, Text
+from deciban import BayesClassifier, Categorical, Gaussian, JointGaussian, JointTable, Multinomial, Text
 from deciban.datasets import messages, weather
 from deciban.explain import explanation
 from deciban.explain.explanation import Explanation
@@ -165,3 +165,26 @@ def test_a_row_is_read_and_explained_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert str(found) == found.summary(0)
     assert found.words(0) == found.words(0)
     assert sorted(asked) == ["make_column_terms", "read_row_values", "tokenize_texts"]
+
+
+def test_the_text_of_a_wide_row_shows_some_blocks_and_a_calculation_all() -> None:
+    draw = np.random.default_rng(0)
+    clf = BayesClassifier(tune=None).fit(draw.normal(size=(40, 300)), draw.integers(0, 2, 40))
+    found = clf.explain(draw.normal(size=(1, 300)), by="block")
+    assert repr(found) == str(found)
+    assert "(260 blocks not shown: calculation(row) shows them)" in str(found)
+    assert "260 others" in str(found)
+    assert str(found).count("\n") < 200 < 900 < found.calculation(0).count("\n")
+    assert found._repr_html_().count("\n") < 200
+
+
+def test_control_characters_of_names_and_cells_are_escaped_in_text() -> None:
+    name, cells = "a\n\x1b[31mred", ["x\n\x1b[2J", "y\u202e"] * 10
+    clf = BayesClassifier(tune=None).fit({name: cells, "b": list("pq") * 10}, ["long class name " * 10, "k"] * 10)
+    row = {name: cells[:1], "b": ["p"]}
+    shown = [clf.explain(row), clf.explain(row, by="block"), clf.schema_, clf.estimates(), clf.evidence(row)]
+    for result in shown:
+        text = repr(result)
+        assert all(line.isprintable() for line in text.splitlines())
+        assert "a\\n\\x1b[31mred" in "".join(text.split())
+    assert max(map(len, str(shown[0]).splitlines())) <= 100

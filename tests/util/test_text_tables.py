@@ -1,8 +1,18 @@
 """Tables and numbers as people read them."""
 
+import numpy as np
 import pytest
 
-from deciban.util.text_tables import align_table, count_noun, format_amount, format_digits, shorten, text_width
+from deciban.util.text_tables import (
+    align_table,
+    count_noun,
+    fit_table,
+    format_amount,
+    format_digits,
+    shorten,
+    shorten_middle,
+    text_width,
+)
 
 
 @pytest.mark.parametrize(
@@ -43,3 +53,29 @@ def test_one_is_singular_and_large_numbers_have_commas() -> None:
     assert format_amount(1_234_567.0) == "1,234,567"
     assert format_amount(0.30000000000000004) == "0.3"
     assert format_digits(0.12345678901) == "0.123457"
+
+
+def test_wide_tables_are_wrapped_and_folded() -> None:
+    draw = np.random.default_rng(0)
+    for width in (40, 80, 100):
+        lines = [
+            ("column", *(f"a class with a long name {k}" for k in range(6)), "why"),
+            *(
+                (" ".join(["long", "name"] * k), *map(str, draw.integers(0, 9_999, 6)), "東京" * 30)
+                for k in range(1, 9)
+            ),
+        ]
+        text = fit_table(lines, width, right=range(1, 7))
+        assert max(map(text_width, text.splitlines())) <= width
+        found = "".join(text.split())
+        assert all(number in text for line in lines[1:] for number in line[1:7])
+        assert found.count("東") == 30 * 8
+        assert text.count("column") == len(text.split("\n\n"))
+    assert fit_table(lines, 1_000, right=range(1, 7)) == align_table(lines, range(1, 7))
+
+
+def test_the_end_of_a_long_label_stays() -> None:
+    assert shorten_middle("the name of a column = 2", 24) == "the name of a column = 2"
+    for width in range(4, 24):
+        assert text_width(shorten_middle("the name of a column = 2", width)) <= width
+        assert shorten_middle("the name of a column = 2", width).endswith("2")

@@ -17,6 +17,7 @@ from deciban.util.arrays import Codes, Floats
 from deciban.util.frames import remember_library
 from deciban.util.parallel import map_in_threads
 from deciban.util.results import Part, Result, TextTable
+from deciban.util.text_tables import format_class
 
 # Posteriors printed with three digits need not sum to exactly 1.
 MAX_SUM_ERROR = 1e-3
@@ -107,7 +108,7 @@ class Decisions(Result):
                 lines.append(("…", "", "", "", ""))
             last = i
             risks = f"{self.risk[i]:.4g}", f"{self.second_best_risk[i]:.4g}"
-            lines.append((str(i), str(decision[i]), risks[0], str(second_best[i]), risks[1]))
+            lines.append((str(i), format_class(decision[i]), risks[0], format_class(second_best[i]), risks[1]))
         return [TextTable(lines, ("", "decision", "risk", "second best", "second-best risk"))]
 
 

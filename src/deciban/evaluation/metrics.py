@@ -1,5 +1,6 @@
 """Metrics of posteriors and decisions on labeled rows, as sums that add up over batches and folds."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,15 @@ from deciban.model.tuning import MAX_GAIN_BY_CHANCE, copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Codes, Floats, Integers
 from deciban.util.results import Metrics, Part, Result, TextTable
-from deciban.util.text_tables import count_noun, format_amount, format_class, integer_if_whole, shorten, text_width
+from deciban.util.text_tables import (
+    count_noun,
+    format_amount,
+    format_class,
+    integer_if_whole,
+    line_width,
+    shorten,
+    text_width,
+)
 
 # Probabilities kept one by one for the ROC AUC: 32 MB. Beyond that, log-odds are counted in bins.
 MAX_KEPT = 1 << 22
@@ -546,20 +555,26 @@ class Evaluation(Result):
             "decision_counts": counts,
         }
 
+    def __str__(self) -> str:
+        return self.describe(line_width())
+
     def describe(self, width: int | None = None) -> str:
         """Return the metrics as text.
 
         Parameters
         ----------
         width : int or None, default=None
-            Width of the terminal. Class names in the confusion matrix are shortened to fit into it, or the most
-            frequent confusions are listed instead.
+            Width of the terminal; None for no limit. Class names in the confusion matrix are shortened to fit into it,
+            or the most frequent confusions are listed instead.
 
         Returns
         -------
         str
         """
-        return "\n\n".join(map(str, self._parts(width)))
+        parts = self._parts(width)
+        return "\n\n".join(
+            part.format(width or sys.maxsize) if isinstance(part, TextTable) else str(part) for part in parts
+        )
 
     def _parts(self, width: int | None = None) -> list[Part]:
         names = ("accuracy", "log_loss", "roc_auc", "brier_score", "expected_calibration_error", "mean_cost")

@@ -12,17 +12,26 @@ from typing import Any, Literal
 import numpy as np
 
 from deciban.explain.columns import (
+    MAX_CELL_LENGTH,
     Block,
     ColumnEvidence,
     add_up_by_block,
     format_cell,
     label_blocks,
     plain_cell,
-    truncate_label,
 )
 from deciban.model.model import Evidence, Model
 from deciban.util.arrays import Floats
-from deciban.util.text_tables import DECIBANS, align_table, count_noun, format_digits, shorten, text_width
+from deciban.util.text_tables import (
+    DECIBANS,
+    align_table,
+    count_noun,
+    escape_line,
+    format_digits,
+    shorten,
+    shorten_middle,
+    text_width,
+)
 
 # Parts of the evidence of a column: its own block, its share of joint blocks, and its share of the corrections.
 PARTS = ("own", "joint", "correction")
@@ -42,7 +51,7 @@ class Term:
     """Evidence of a column, a block or the prior for one class against another, in nats.
 
     label: text for people. fields: plain data for programs. parts: summands of the evidence of a column or block, else
-    empty. role: the prior is the first term of a sum, the limit the last one.
+    empty. role: the prior is the first term of a sum, the limit the last one. block: the block, if the term is one.
     """
 
     label: str
@@ -50,6 +59,7 @@ class Term:
     fields: dict[str, Any]
     parts: dict[str, float] = field(default_factory=dict)
     role: Literal["prior", "column", "limit"] = "column"
+    block: Block | None = None
 
     @property
     def decibans(self) -> float:
@@ -95,13 +105,13 @@ def make_block_terms(
     for b, (block, label) in enumerate(zip(blocks, label_blocks(blocks, cells), strict=True)):
         fields = {**block.to_dict(cells), "weight": float(weights[b])}
         parts = dict(zip(BLOCK_PARTS, (each[b], float(of_blocks[b, best] - of_blocks[b, other])), strict=True))
-        terms.append(Term(label, sum(parts.values()), fields, {} if model.partial is None else parts))
+        terms.append(Term(label, sum(parts.values()), fields, {} if model.partial is None else parts, block=block))
     for b in range(len(blocks), len(evidence.blocks)):
         assert model.corrections is not None, "there is a correction"
         column = model.corrections.columns[b - len(blocks)].column
         name, value = model.schema.column_name(column), cells[column]
         fields = {"block": evidence.blocks[b], "columns": [name], "values": [plain_cell(value)], "weight": 1.0}
-        terms.append(Term(f"correction of {name} = {format_cell(value)}", each[b], fields))
+        terms.append(Term(escape_line(f"correction of {name} = {format_cell(value)}"), each[b], fields))
     return arrange_terms(terms, evidence, row, "block", best, other, columns=[], values=[], weight=1.0)
 
 
@@ -123,7 +133,7 @@ def make_column_terms(
             continue
         name, value = columns.columns[column], cells[column]
         fields = {"term": "column", "column": name, "value": plain_cell(value)}
-        terms.append(Term(f"{name} = {format_cell(value)}", sum(of_column.values()), fields, of_column))
+        terms.append(Term(escape_line(f"{name} = {format_cell(value)}"), sum(of_column.values()), fields, of_column))
     together = {part: math.fsum(one[part] for one in absent) for part in PARTS}
     if any(together.values()):
         fields = {"term": "counts of 0", "column": None, "value": 0}
@@ -206,28 +216,32 @@ def format_sum(terms: Sequence[Term], width: int, short: bool) -> str:
         lines.insert(0, ("", "total", *parts))
     rest = [max(map(text_width, column)) for column in list(zip(*lines, strict=True))[1:]]
     room = max(width - sum(2 + each for each in rest), 12)
-    lines = [(truncate_label(label, room), *numbers) for label, *numbers in lines]
+    lines = [(shorten_middle(label, room), *numbers) for label, *numbers in lines]
     return align_table(lines, right=range(1, len(rest) + 1))
 
 
-def format_shared_columns(blocks: Sequence[Term], columns: Sequence[Term]) -> list[str]:
+def format_shared_columns(blocks: Sequence[Term], columns: Sequence[Term], cells: list[Any]) -> list[str]:
     """Return a line for each column with several blocks of its own, such as a date and its hour: the evidence of each.
 
-    blocks: the terms by block. columns: those shown by column.
+    blocks: the terms by block. columns: those by column. cells: values of the row.
     """
+    own: dict[str, list[tuple[Block, float]]] = {}
+    for one in blocks:
+        if one.block is not None and len(one.block.names) == 1:
+            own.setdefault(one.block.names[0], []).append((one.block, one.parts.get("likelihood", one.nats)))
     lines = []
     for term in columns:
-        own = [
-            one for one in blocks if one.fields.get("columns") == [term.fields.get("column")] and "weight" in one.fields
-        ]
-        own = [one for one in own if one.fields["block"] != f"correction of {term.fields['column']}"]
-        if len(own) < 2 or not term.parts.get("own"):
+        shared = own.get(term.fields.get("column") or "", [])
+        if len(shared) < 2 or not term.parts.get("own"):
             continue
-        offset = term.parts["own"] - sum(one.nats for one in own)
-        found = [(one.label, one.decibans) for one in own if one.nats != 0.0]
-        found += [("offset", DECIBANS * offset)] if abs(offset) > 1e-9 else []
-        head = f"{term.fields['column']} alone {DECIBANS * term.parts['own']:+.1f}: "
-        lines.append(head + ", ".join(f"{label} {amount:+.1f}" for label, amount in found))
+        found = [(block.short_label(cells), nats) for block, nats in shared if nats != 0.0]
+        offset = term.parts["own"] - sum(nats for _, nats in found)
+        found += [("offset", offset)] if abs(DECIBANS * offset) >= 0.05 else []  # smaller ones are +0.0
+        name = shorten(escape_line(term.fields["column"]), MAX_CELL_LENGTH)
+        lines.append(
+            f"{name} alone {DECIBANS * term.parts['own']:+.1f}: "
+            + ", ".join(f"{label} {DECIBANS * nats:+.1f}" for label, nats in found)
+        )
     return lines
 
 
@@ -265,7 +279,7 @@ def _format_beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence
             how, value = block["formula"][name], _format_number(block["log_likelihood"][name])
             how = None if block["capped"] or "factors" in block else how  # the number is not what the formula gives
             found.append(value if how is None else f"{how} = {value}")
-        shown = truncate_label(label, MAX_LABEL_OF_FACTORS) if "factors" in block else label
+        shown = shorten(label, MAX_LABEL_OF_FACTORS) if "factors" in block else label
         lines.append((shown + _format_remark(block), *found))
         for factor in block.get("factors", ()):
             numbers = [_format_number(factor["log"][name]) for name in names]
@@ -285,14 +299,14 @@ def _format_below(steps: dict[str, Any], labels: Sequence[str], names: Sequence[
     below: dict[int, list[str]] = {}
     for block, label, numbers in zip(steps["blocks"], labels, likelihoods, strict=True):
         remark = _format_remark(block)
-        lines.append((truncate_label(label, room - len(remark)) + remark, *numbers))
+        lines.append((shorten_middle(label, room - len(remark)) + remark, *numbers))
         explained = () if "factors" in block else names
         how = [(name, block["formula"][name]) for name in explained if block["formula"][name] is not None]
         below[len(lines) - 1] = [shorten(f"    {name}: {found}", width) for name, found in how]
         for factor in block.get("factors", ()):
             lines.append(
                 (
-                    f"  · {truncate_label(factor['factor'], room - 4)}",
+                    f"  · {shorten(factor['factor'], room - 4)}",
                     *(_format_number(factor["log"][name]) for name in names),
                 )
             )

@@ -19,7 +19,7 @@ from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table, decode_cells
 from deciban.util.arrays import Floats
-from deciban.util.text_tables import DECIBANS, evidence_column, format_digits, integer_if_whole, shorten, text_width
+from deciban.util.text_tables import DECIBANS, escape_line, evidence_column, format_digits, integer_if_whole, shorten
 
 # Longer cells are truncated in text output.
 MAX_CELL_LENGTH = 40
@@ -56,7 +56,7 @@ def format_cell(value: Any) -> str:
         return "missing"
     if isinstance(value, float):
         return format_digits(value)
-    return shorten(str(value).replace("\n", "\\n"), MAX_CELL_LENGTH)
+    return shorten(escape_line(str(value)), MAX_CELL_LENGTH)
 
 
 def form_cell(value: Any) -> Any:
@@ -274,6 +274,12 @@ class Block:
             return ", ".join(f"{part} of {name} = {self._part_of(row[column])}" for name, column in cells)
         return ", ".join(f"{name} = {format_cell(row[column])}" for name, column in cells)
 
+    def short_label(self, row: list[Any]) -> str:
+        """Return a block of a column as text without the name of the column, such as first word = Mr."""
+        if self.family.part is None:
+            return f"as {str(self.family).partition('(')[0]}"
+        return f"{self.family.part} = {self._part_of(row[self.columns[0]])}"
+
     def _part_of(self, value: Any) -> str:
         """Return the part of a value as text."""
         return format_cell(self.family.read(Frame(pa.table([pa.array([value])], ["x"])), [0])[0][0].as_py())
@@ -292,7 +298,7 @@ def add_up_by_block(blocks: Sequence[Block], values: Floats) -> Floats:
 
 def label_blocks(blocks: Sequence[Block], row: list[Any]) -> list[str]:
     """Return a unique label for each block of a row, with the family if needed."""
-    labels = [block.label(row) for block in blocks]
+    labels = [escape_line(block.label(row)) for block in blocks]
     counts = Counter(labels)
     labels = [
         label if counts[label] == 1 else f"{label} as {block.family}"
@@ -300,15 +306,6 @@ def label_blocks(blocks: Sequence[Block], row: list[Any]) -> list[str]:
     ]
     counts = Counter(labels)
     return [label if counts[label] == 1 else f"{label} ({b + 1})" for b, label in enumerate(labels)]
-
-
-def truncate_label(label: str, max_width: int) -> str:
-    """Return the label of a block in at most `max_width` characters, keeping the family if possible."""
-    columns, sign, family = label.rpartition(" as ")
-    room = max_width - text_width(sign + family)
-    if not sign or not 8 <= room < text_width(columns):
-        return shorten(label, max_width)
-    return shorten(columns, room) + sign + family
 
 
 def explain_as_columns(model: Model, table: Table) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from deciban.errors import Argument, UsageError
 from deciban.explain.calculation import (
     BLOCK_KEYS,
     COLUMN_KEYS,
+    MAX_TERMS,
     Term,
     format_calculation,
     format_shared_columns,
@@ -43,10 +44,7 @@ from deciban.model.partial_rows import MissingAdjustment
 from deciban.tables.table import Table
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.results import Part, Result
-from deciban.util.text_tables import DECIBANS, count_noun, format_class
-
-# Characters per line of text output.
-DEFAULT_WIDTH = 100
+from deciban.util.text_tables import DECIBANS, DEFAULT_WIDTH, count_noun, format_class, line_width
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,8 +122,12 @@ class Explanation(Result):
         return "\n\n".join([self._format_rows(MAX_ROWS_SHOWN), *count_hidden_rows(self.table.rows)])
 
     def _format_rows(self, rows: int) -> str:
-        format_row = self.summary if self.by == "column" else self.calculation
-        return "\n\n".join(format_row(row) for row in range(min(rows, self.table.rows)))
+        width = line_width()
+
+        def format_row(row: int) -> str:
+            return self.summary(row, width) if self.by == "column" else self._format_calculation(row, width, MAX_TERMS)
+
+        return "\n\n".join(map(format_row, range(min(rows, self.table.rows))))
 
     @cached_property
     def _blocks(self) -> tuple[Block, ...]:
@@ -185,18 +187,27 @@ class Explanation(Result):
         -------
         str
         """
+        return self._format_calculation(row, width, len(self._blocks), evidence=evidence)
+
+    def _format_calculation(self, row: int, width: int, max_blocks: int, *, evidence: bool = True) -> str:
+        """Return the calculation with the first blocks, and the evidence; of more blocks, the largest evidence."""
         order = self._order(row)
         shown = np.sort(order[:MAX_CLASSES_SHOWN])
         names = [format_class(label) for label in self.evidence.classes]
-        labels = label_blocks(self._blocks, self._row(row).cells)
-        text = format_calculation(self.steps(row), labels, [names[c] for c in shown], width)
+        labels, steps = label_blocks(self._blocks, self._row(row).cells), self.steps(row)
+        more = len(self._blocks) - max_blocks
+        if more > 0:
+            labels, steps = labels[:max_blocks], {**steps, "blocks": steps["blocks"][:max_blocks]}
+        text = format_calculation(steps, labels, [names[c] for c in shown], width)
+        if more > 0:
+            text += f"\n({count_noun(more, 'block')} not shown: calculation(row) shows them)"
         if self._impossible[row]:
             text += f"\n{IMPOSSIBLE}"
         if hidden := len(names) - len(shown):
             text += f"\n({hidden} less probable classes are not shown)"
         text += f"\ndecision: {names[order[0]]}"
         if evidence and len(order) > 1 and not self._impossible[row]:
-            text += "\n" + self._decibans(row, self._block_terms(row), width)
+            text += "\n" + self._decibans(row, self._block_terms(row), width, short=more > 0)
         return text
 
     def steps(self, row: int) -> dict[str, Any]:
@@ -361,19 +372,30 @@ class Explanation(Result):
     def _decibans(self, row: int, terms: list[Term], width: int, short: bool = False) -> str:
         """Return the terms of the sum as text; `short` omits columns without evidence."""
         best, against = map(format_class, self.evidence.classes[self._order(row)[:2]].tolist())
-        text = f"evidence for {best} against {against}, in decibans:\n" + format_sum(terms, width, short)
+        head = wrap(f"evidence for {best} against {against}, in decibans:", width, subsequent_indent="  ")
+        notes = self._parts_notes(terms) + self._notes(row, terms)
+        lines = [line for note in notes for line in wrap(note, width, subsequent_indent="  ")]
+        return "\n".join([*head, format_sum(terms, width, short), *lines, *map(str, self.words(row))])
+
+    def _parts_notes(self, terms: list[Term]) -> list[str]:
+        """Return notes on the parts of the terms."""
         notes = []
         if any(term.parts.get("joint") for term in terms):
             rules = ", ".join(sorted(set(self.columns.sharing_rules.values())))
             notes.append(f"(joint: the share of the column in the evidence from columns modeled together, by {rules})")
         if any(term.parts.get("offset") for term in terms):
             notes.append("(offset: the part that does not depend on the value; 0 if the value is missing)")
+        return notes
+
+    def _notes(self, row: int, terms: list[Term]) -> list[str]:
+        """Return notes on the limit, and on columns with several blocks of their own."""
+        notes = []
         if terms[-1].role == "limit":
             most = DECIBANS * self.model.limit
             notes.append(f"(limit: the training rows support at most {most:.0f} decibans of total evidence)")
-        lines = [line for note in notes for line in wrap(note, width)]
-        shared = format_shared_columns(self._block_terms(row), terms) if short and self.by == "column" else []
-        return "\n".join([text, *lines, *shared, *map(str, self.words(row))])
+        if self.by == "column":
+            notes += format_shared_columns(self._block_terms(row), terms, self._row(row).cells)
+        return notes
 
 
 class _Row:

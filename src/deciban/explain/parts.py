@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
-from deciban.explain.calculation import clip_infinite, format_decibans, roll_up
+from deciban.explain.calculation import MAX_TERMS, clip_infinite, format_decibans, roll_up
 from deciban.util.results import Aligned, Part, TextTable
-from deciban.util.text_tables import count_noun, format_class, format_digits
+from deciban.util.text_tables import DEFAULT_WIDTH, count_noun, format_class, format_digits
 
 if TYPE_CHECKING:
     from deciban.explain.explanation import Explanation
@@ -18,7 +18,7 @@ IMPOSSIBLE = "this row is impossible in every class: the posterior is the prior"
 MAX_CLASSES_SHOWN = 4
 
 # Rows shown by `repr` and in a notebook: about two screens.
-MAX_ROWS_SHOWN = 10
+MAX_ROWS_SHOWN = 5
 
 # Terms with a bar of their own; the others share one, as in the report.
 MAX_TERMS_SHOWN = 15
@@ -50,18 +50,20 @@ def _row_parts(explanation: "Explanation", row: int) -> Iterator[Part]:
     if found["against"] is None:
         yield prediction + (f"\n{IMPOSSIBLE}" if explanation.evidence.impossible[row] else "")
         return
-    terms = roll_up(explanation.terms(row), MAX_TERMS_SHOWN)
-    decibans = [value for _, value in terms]
+    terms = explanation.terms(row)
+    rolled = roll_up(terms, MAX_TERMS_SHOWN)
+    decibans = [value for _, value in rolled]
     ends = list(accumulate(clip_infinite(decibans), initial=0.0))
     best, other = (format_class(found[name]) for name in ("predicted", "against"))
     yield TextTable(
-        [(label, format_decibans(value, 2)) for label, value in (*terms, ("sum", found["sum"]))],
+        [(label, format_decibans(value, 2)) for label, value in (*rolled, ("sum", found["sum"]))],
         (f"evidence for {best} against {other}", "decibans"),
         right=[1],
         title=prediction,
+        notes=explanation._notes(row, terms),
         bars=[*pairwise(ends), (0.0, ends[-1])],
         total=True,
     )
     if explanation.by == "block":
-        yield Aligned(explanation.calculation(row, evidence=False))
+        yield Aligned(explanation._format_calculation(row, DEFAULT_WIDTH, MAX_TERMS, evidence=False))
     yield from (Aligned(str(text)) for text in explanation.words(row))

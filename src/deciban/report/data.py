@@ -224,11 +224,15 @@ def _describe_tuning(fitted: Fitted) -> list[str]:
     if tuning is None or not tuning.rows:
         return [tuning.note if tuning is not None and tuning.note else "Nothing: this is plain Bayes."]
     done = [_describe_weights(tuning)]
-    done += [
-        f"Added {group.family} of {len(group.columns)} columns with weight {tuning.weights[slot[0]]:.2g}."
-        for slot, group in zip(tuning.schema.block_slots, tuning.schema.groups, strict=True)
-        if group.auxiliary
-    ]
+    for slots, group in zip(tuning.schema.block_slots, tuning.schema.groups, strict=True):
+        if group.auxiliary:
+            names = [tuning.schema.column_name(column) for column in group.columns]
+            of = [count_noun(len(names), "column")] if group.family.joint else names
+            what = group.family if group.family.part is None else f"the {group.family.part}"
+            done += [
+                f"Added {what} of {name} with weight {tuning.weights[slot]:.2g}."
+                for name, slot in zip(of, slots, strict=True)
+            ]
     if tuning.corrections is not None:
         tables = count_noun(len(tuning.corrections.tests), "correction table")
         done.append(f"Fitted {tables} on left-out rows; they correct the sum of the evidence.")
@@ -472,7 +476,12 @@ def _blocks_of(fitted: Fitted) -> dict[int, list[dict[str, Any]]]:
             joint = group.family.joint and len(group.columns) > 1
             weight = float(model.weights[slots[0 if group.family.joint else k]])
             found.setdefault(column, []).append(
-                {"family": str(group.family), "columns": len(group.columns) if joint else 1, "weight": weight}
+                {
+                    "family": str(group.family),
+                    "part": group.family.part,
+                    "columns": len(group.columns) if joint else 1,
+                    "weight": weight,
+                }
             )
     return found
 

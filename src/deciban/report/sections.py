@@ -236,7 +236,7 @@ def diagnosis_section(data: dict[str, Any]) -> list[Html]:
 
 
 def _dependences(diagnosis: dict[str, Any]) -> list[Html]:
-    tested = f"{format_amount(diagnosis['pairs_tested'])} pairs tested"
+    tested = f"{count_noun(diagnosis['pairs_tested'], 'pair')} tested"
     if not diagnosis["dependences"]:
         return [paragraph(f"No dependence between columns within a class was found ({tested}).")]
     shown = diagnosis["dependences"][:MAX_FINDINGS_TABLED]
@@ -374,6 +374,8 @@ def _describe_block(block: dict[str, Any]) -> str:
     """Describe a block of a column: its family, its other columns and its weight."""
     family, weight = block["family"].split("(")[0], block["weight"]
     if block["columns"] == 1:
+        if part := block["part"]:
+            return f"{part}: {family}, weight {weight:.2g}" if weight else f"{part} not used"
         return f"on its own: {family}, weight {weight:.2g}" if weight else "not used on its own"
     covariance = re.search(r"covariance=(\w+)", block["family"])
     kind = f" ({covariance[1].lower()} covariance)" if covariance else ""

@@ -8,7 +8,7 @@ import numpy as np
 from deciban.evaluation.metrics import wilson_interval
 from deciban.explain.calculation import clip_infinite, format_decibans
 from deciban.util.arrays import Floats, Integers
-from deciban.util.text_tables import format_three, shorten
+from deciban.util.text_tables import format_three, shorten, shorten_middle
 from deciban.web.html import Html, tag
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
@@ -190,7 +190,7 @@ def _text(x: float, y: float, text: str, end: bool = False) -> Html:
 
 
 def _label(middle: float, text: str) -> Html:
-    return _text(LABEL_ROOM - 6, middle + 4, shorten(text, MAX_LABEL_LENGTH), end=True)
+    return _text(LABEL_ROOM - 6, middle + 4, shorten_middle(text, MAX_LABEL_LENGTH), end=True)
 
 
 def _number(middle: float, value: float) -> Html:

@@ -282,23 +282,25 @@ class Schema(PickledFields, Result):
 
     def descriptions(self) -> list[tuple[str, str, str]]:
         """Return (column, family, reason) for each column, then for auxiliary blocks, which overlap columns."""
-        found: dict[int, tuple[str, str, str]] = {}
+        return [
+            (name, " + ".join(family for family, _ in blocks), "; ".join(reason for _, reason in blocks))
+            for name, blocks in self._descriptions_of_blocks()
+        ]
+
+    def _descriptions_of_blocks(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return (family, reason) of each block of each column, then of auxiliary blocks, which overlap columns."""
+        found: dict[int, list[tuple[str, str]]] = {}
         overlapping = []
         for group in sorted(self.groups, key=lambda group: group.auxiliary):
             if group.auxiliary and group.family.joint and not found.keys().isdisjoint(group.columns):
-                overlapping.append((self._join_names(group.columns), str(group.family), str(group.reasons[0])))
+                overlapping.append((self._join_names(group.columns), [(str(group.family), str(group.reasons[0]))]))
                 continue
             for column, reason in zip(group.columns, group.reasons, strict=True):
-                family, why = self._family(group, column), str(reason)
-                if column in found:  # a further block of the same column
-                    family, why = f"{found[column][1]} + {family}", f"{found[column][2]}; {why}"
-                found[column] = self.column_name(column), family, why
-        for column in range(self.width):
-            found.setdefault(column, (self.column_name(column), "undecided", "no values yet"))
-        names = _number_duplicates(name for name, _, _ in overlapping)
-        return [found[column] for column in range(self.width)] + [
-            (name, family, reason) for name, (_, family, reason) in zip(names, overlapping, strict=True)
-        ]
+                found.setdefault(column, []).append((self._family(group, column), str(reason)))
+        undecided = [("undecided", "no values yet")]
+        columns = [(self.column_name(column), found.get(column, undecided)) for column in range(self.width)]
+        names = _number_duplicates(name for name, _ in overlapping)
+        return [*columns, *((name, blocks) for name, (_, blocks) in zip(names, overlapping, strict=True))]
 
     def _family(self, group: ColumnGroup, column: int) -> str:
         """Return the family of a column, and the other columns of its block."""
@@ -310,7 +312,11 @@ class Schema(PickledFields, Result):
         return f"{group.family} with {', '.join(map(self.column_name, others))}"
 
     def _parts(self) -> list[Part]:
-        lines = self.descriptions()
+        lines = [
+            (name if k == 0 else "", family if k == 0 else f"+ {family}", why)
+            for name, blocks in self._descriptions_of_blocks()
+            for k, (family, why) in enumerate(blocks)
+        ]
         if (more := len(lines) + 1 - SCHEMA_LINES) > 0:
             lines = [
                 *lines[: SCHEMA_LINES - LAST_SCHEMA_LINES - 2],

@@ -45,12 +45,14 @@ class Tabular:
 
 
 def library_of(rows: Any) -> Library | None:
-    """Return the library of a table, of a result or of a classifier; None if it has none.
+    """Return the library of a table, of a dict of columns, of a result or of a classifier; None if it has none.
 
     >>> import pyarrow as pa
-    >>> library_of(pa.table({"x": [1]})), library_of([[1]])
-    ('pyarrow', None)
+    >>> library_of(pa.table({"x": [1]})), library_of({"x": pa.array([1])}), library_of([[1]])
+    ('pyarrow', 'pyarrow', None)
     """
+    if isinstance(rows, dict):
+        rows = next(iter(rows.values()), None)
     if (known := getattr(rows, MADE_FROM, None)) in LIBRARIES:
         return known  # type: ignore[no-any-return]  # one of LIBRARIES
     packages = {kind.__module__.partition(".")[0] for kind in type(rows).__mro__}

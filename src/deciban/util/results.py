@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deciban.util.frames import Tabular
-from deciban.util.text_tables import align_table
+from deciban.util.text_tables import escape_line, fit_table, line_width
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,14 @@ class TextTable:
     total: bool = False
 
     def __str__(self) -> str:
-        every = [self.head, *self.lines] if self.head else list(self.lines)
-        table = [align_table(every, self.right)] if every else []
-        return "\n".join([*([self.title] if self.title else []), *table, *self.notes])
+        return self.format(line_width())
+
+    def format(self, width: int) -> str:
+        """Return the table as text, in lines of at most `width` characters if possible."""
+        every = [[*map(escape_line, line)] for line in ([self.head, *self.lines] if self.head else self.lines)]
+        table = [fit_table(every, width, self.right, bool(self.head))] if every else []
+        notes = [escape_line(line) for note in self.notes for line in note.splitlines()]
+        return "\n".join([*([escape_line(self.title)] if self.title else []), *table, *notes])
 
 
 @dataclass(frozen=True)

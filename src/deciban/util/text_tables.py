@@ -1,16 +1,24 @@
 """Formatting of tables, numbers and names for terminals and JSON."""
 
 import math
+import shutil
+import sys
 import unicodedata
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
 
 # Decibans per nat: a deciban is ten times the common logarithm of odds.
 DECIBANS = 10.0 / math.log(10.0)
+
+# Characters per line of text output that is not a terminal: a notebook, a file.
+DEFAULT_WIDTH = 100
+
+# Cells of text are not wrapped to fewer characters: narrower ones are hard to read.
+MIN_CELL_WIDTH = 12
 
 # Probabilities closer to 0 or 1 than this are written as a bound.
 MIN_CHANCE_WRITTEN = 1e-4
@@ -32,6 +40,66 @@ def align_table(lines: Iterable[Sequence[str]], right: Collection[int] = ()) -> 
         return blank + text if place in right else text + blank
 
     return "\n".join("  ".join(pad(k, text) for k, text in enumerate(line)).rstrip() for line in cells)
+
+
+def line_width() -> int:
+    """Return the width of the terminal, or 100 if standard output is not one."""
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    return shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns if terminal else DEFAULT_WIDTH
+
+
+def fit_table(lines: Sequence[Sequence[str]], width: int, right: Collection[int] = (), head: bool = True) -> str:
+    """Return lines of cells as an aligned table of at most `width` characters per line, if possible.
+
+    The longest texts are wrapped, but no numbers (`right`). Columns that still do not fit follow below, with the first
+    column again. head: the first line contains the names of the columns.
+
+    >>> print(fit_table([("column", "why"), ("size of the shop in 2024", "best of 10 families")], 30))
+    column          why
+    size of the     best of 10
+      shop in 2024    families
+    """
+    columns = [*zip(*lines, strict=True)]
+    sizes = [max(map(text_width, column)) for column in columns]
+    if sum(sizes) + 2 * len(sizes) - 2 <= width:
+        return align_table(lines, right)
+    bodies = [max(map(text_width, column[head:]), default=0) if k in right else 0 for k, column in enumerate(columns)]
+    least = [max(body, min(size, MIN_CELL_WIDTH)) for body, size in zip(bodies, sizes, strict=True)]
+    tables = []
+    for places in _fold(least, width):
+        widths = {k: min(sizes[k], max(least[k], width)) for k in places}
+        over = sum(widths.values()) + 2 * len(places) - 2 - width
+        while over > 0 and (long := [k for k in places if widths[k] > least[k]]):
+            widths[max(long, key=widths.__getitem__)] -= 1
+            over -= 1
+        cells = [[_wrap_cell(line[k], widths[k], k in right) for k in places] for line in lines]
+        wrapped = [line for row in cells for line in zip_longest(*row, fillvalue="")]
+        tables.append(align_table(wrapped, [j for j, k in enumerate(places) if k in right]))
+    return "\n\n".join(tables)
+
+
+def _fold(least: Sequence[int], width: int) -> Iterator[list[int]]:
+    """Yield the places of the columns of each table: those that fit beside the first column."""
+    places, used = [0], least[0]
+    for k in range(1, len(least)):
+        if len(places) > 1 and used + 2 + least[k] > width:
+            yield places
+            places, used = [0], least[0]
+        places.append(k)
+        used += 2 + least[k]
+    yield places
+
+
+def _wrap_cell(text: str, width: int, right: bool) -> list[str]:
+    """Return the lines of a cell, broken after words if possible; further lines of a left-aligned cell are indented."""
+    lines = []
+    while text_width(text) > width:
+        start = shorten(text, width + 1)[:-1] or text[:1]
+        after_word = text.rfind(" ", 0, len(start) + 1) + 1
+        cut = after_word if text[:after_word].strip() else len(start)
+        lines.append(text[:cut].rstrip())
+        text = ("" if right else "  ") + text[cut:].lstrip()
+    return [*lines, text]
 
 
 def text_width(text: str) -> int:
@@ -65,6 +133,18 @@ def shorten(text: str, max_width: int) -> str:
             break
         kept += character
     return kept.rstrip() + "…"
+
+
+def shorten_middle(text: str, max_width: int) -> str:
+    """Return a text truncated to `max_width` terminal cells, with its beginning and its end.
+
+    >>> shorten_middle("number of siblings aboard = 2", 20)
+    'number of…board = 2'
+    """
+    if text_width(text) <= max_width:
+        return text
+    end = shorten(text[::-1], max_width // 2)[-2::-1]
+    return shorten(text, max_width - text_width(end)) + end.lstrip()
 
 
 def evidence_column(term: str) -> str:

@@ -1,5 +1,6 @@
 """Further blocks of columns that tuning adds: parts of dates, and parts and words of texts."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,12 @@ def test_explanations_name_the_part_and_stay_exact() -> None:
     clf, row = _dates(), {"when": pa.array(MOMENTS[700:701], pa.timestamp("us"))}
     hour = (MOMENTS[700] // 3_600_000_000) % 24
     found = clf.explain(row)
-    assert f"hour of when = {hour}" in str(found)
+    line = next(line for line in str(found).splitlines() if line.startswith("when alone "))
+    assert re.fullmatch(rf"when alone \S+: (as \w+ \S+, )?hour = {hour} \S+(, .*)?", line)
+    assert line in found._repr_html_()
+    assert [line.split()[:2] for line in str(clf.schema_).splitlines() if "hour" in line] == [
+        ["+", "Categorical(part='hour')"]
+    ]
     assert f"hour of when = {hour}" in clf.explain(row, by="block").calculation(0)
     total = found.to_dict(0)["sum"] / (10.0 / np.log(10.0))
     joint = np.sort(clf.log_joint(row)[0])
@@ -55,7 +61,9 @@ def test_dates_with_parts_are_plotted_and_reported(tmp_path: Path) -> None:
     clf = _dates()
     ColumnDisplay.from_estimator(clf, "when")
     clf.report(tmp_path / "report.html")
-    assert "when" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert re.search(r"; hour: Categorical, weight [\d.]+<", page)
+    assert re.search(r"<li>Added the hour of when with weight [\d.]+\.</li>", page)
 
 
 def test_dates_are_sampled_from_their_own_distribution() -> None:
