@@ -93,7 +93,7 @@ def test_rows_in_the_order_of_time_are_noted_once(deciban: Deciban) -> None:
     for command in (("fit", "-o", "m.dcb"), ("evaluate",), ("evaluate", "--hold-out", "0.2")):
         answer = deciban(command[0], "a.csv", "-t", "kind", "--tune", "weights", *command[1:])
         assert answer.err.count(f"{note}--hold-out-last 0.2") == 1
-    answer = deciban("evaluate", "a.csv", "-t", "kind", "--tune", "weights", "--hold-out-last", "0.2")
+    answer = deciban("evaluate", "a.csv", "-t", "kind", "--tune", "weights", "--hold-out-last", "20%")
     assert answer.out.startswith("hold-out of the last 20% of the rows\n")
     assert "order of" not in answer.err
 

@@ -82,7 +82,7 @@ Examples:
 )
 @click.option(
     "--hold-out-last",
-    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    type=Number(0.0, 1.0, min_open=True, max_open=True),
     metavar="SHARE",
     help="Instead of cross-validation, hold out this share of the rows at the end of the table. Use it if rows are in "
     "the order of time: the model is fitted on the past and tested on the future.",

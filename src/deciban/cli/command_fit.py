@@ -194,7 +194,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     fitted = fitted.with_about(describe_fit(fitted.counts.rows, options["note"]))
     save(output, fitted)
     note_missing_words(scan, target)
-    warn_about_model(fitted, columns=False)
+    warn_about_model(fitted)
     if as_json:
         from deciban.cli.command_evaluate import describe_model
 

@@ -1,29 +1,19 @@
-"""Notes after a fit: suspicious columns and classes, and the accuracy of the model."""
+"""Notes after a fit: words read as missing cells, a single class, and the accuracy of the model."""
 
 import shlex
 from typing import TYPE_CHECKING
 
-from deciban.cli.messages import as_option
 from deciban.cli.output import notify
-from deciban.errors import render_message
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
     from deciban.sources.source import Source
 
 
-def warn_about_model(fitted: "Fitted", columns: bool = True) -> None:
-    """Warn about a single class, and about columns that were probably read in another way than intended.
-
-    columns: False if the library has already warned about these.
-    """
+def warn_about_model(fitted: "Fitted") -> None:
+    """Warn about a single class."""
     if fitted.classes.size == 1:
         notify("warning", f"only one class, {fitted.classes.tolist()[0]!r}: it will always be predicted")
-    if columns:
-        from deciban.fitting.remarks import Reading, list_remarks
-
-        for remark in list_remarks(fitted.counts.schema.plain, Reading()):
-            notify("warning", render_message(remark, as_option))
 
 
 def note_missing_words(source: "Source", target: str | None) -> None:
