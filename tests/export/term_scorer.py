@@ -80,12 +80,20 @@ def place_of(place: Place, table: Table) -> Any:
 def cells_in(table: Table, place: LevelPlace) -> list[Any]:
     cells = table.values([place.column])
     array = cells[0] if isinstance(cells, list) else pa.array(cells[:, 0], from_pandas=True)
+    if place.part is not None:
+        return [None if cell is None else part_of(cell, place.part) for cell in array.to_pylist()]
     if place.kind in ("date", "time"):
         kind = pa.timestamp("us") if place.kind == "date" else pa.time64("us")
         array = array.cast(kind, safe=False).cast(pa.int64())
     if place.kind == "number":
         array = array.cast(pa.float64(), safe=False)
     return list(array.to_pylist())
+
+
+def part_of(cell: Any, part: str) -> Any:
+    if isinstance(cell, str):
+        return cell.split(" ")[0] if part == "first word" else cell[: 1 if part == "first character" else int(part[6])]
+    return {"month": cell.month, "weekday": cell.isoweekday(), "hour": getattr(cell, "hour", 0)}[part]
 
 
 def _code(place: LevelPlace, known: dict[Any, int], cell: Any) -> int:

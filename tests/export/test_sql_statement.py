@@ -299,7 +299,7 @@ def test_the_remedy_for_a_text_names_only_exports_that_can_hold_it() -> None:
     with pytest.raises(UsageError, match=r"use deciban itself, to_python\(\) or to_javascript\(\)"):
         plain.to_sql("t")
     assert plain.to_python()
-    with pytest.raises(UsageError, match="use deciban itself, or fit again with another family"):
+    with pytest.raises(UsageError, match="use deciban itself, or fit again with families="):
         own.to_sql("t")
     for export in (own.to_python, own.to_javascript):
         with pytest.raises(UsageError, match="because it is a Python function"):

@@ -29,6 +29,8 @@ def assert_terms_agree(model: Model, rows: list[Row]) -> None:
     terms = fold_model(model)
     for row in (row for row in rows if fits(terms, row)):
         expected = expected_of(model, row)
+        if expected.error and "expected a date" in expected.error:
+            continue  # a column of dates in a database contains nothing else
         joint = log_joint_of_terms(terms, aligned(model, row))
         if expected.error:
             assert np.isnan(joint).all(), (row, expected.error, joint)

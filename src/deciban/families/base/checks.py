@@ -144,7 +144,7 @@ FLAGS = Support(
     lambda x: (x == 0) | (x == 1),
 )
 AMOUNTS = Support(
-    "a finite number of at least 0 (Negative values in data passed to a count family)",
+    "a number that is not negative and not infinite (Negative values in data passed to a count family)",
     ("use ", GAUSSIAN, " for this column"),
     lambda x: (x >= 0) & (x < np.inf),
 )

@@ -332,7 +332,7 @@ def reject_other_than_flags(column: int) -> Refusal:
 
 def reject_other_than_amounts(column: int) -> Refusal:
     """Reject negative and infinite numbers."""
-    return Refusal(CutPlace(column, (0.0, inf)), (1, 3), "a finite number of at least 0")
+    return Refusal(CutPlace(column, (0.0, inf)), (1, 3), "a number that is not negative and not infinite")
 
 
 def lookup(place: CellPlace, rows: Floats) -> LookupTerm:
