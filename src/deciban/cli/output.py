@@ -15,7 +15,7 @@ import click
 
 from deciban.errors import Place, UsageError
 from deciban.sources.addresses import is_address, mask_passwords
-from deciban.util.text_tables import align_table, list_names, shorten, text_width, to_json
+from deciban.util.text_tables import align_table, fit_table, list_names, shorten, text_width, to_json
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
@@ -27,13 +27,10 @@ TERMINAL_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066
 # Parameters of a family that a narrow terminal does not show: they are defaults.
 PARAMETERS_TO_SKIP = re.compile(r"(, )?outside='ignore'|\(outside='ignore'\)|\(\)")
 
-# The smallest width of the column "why": below it, a reason is not readable.
-MIN_WHY_WIDTH = 20
-
 # Reasons that tuning gives, and their shorter forms for a narrow terminal.
 SHORT_REASONS = {
-    re.compile(r"log-loss ([\d.]+), best of (\d+) .*"): r"\1 (best of \2)",
-    re.compile(r"kept \(log-loss ([\d.]+)\);.*"): r"\1 (kept)",
+    re.compile(r"log-loss ([\d.]+), best of (\d+) \(next: .*? [\d.]+\)"): r"\1 (best of \2)",
+    re.compile(r"kept \(log-loss ([\d.]+)\);.*? \([\d.]+\)"): r"\1 (kept)",
 }
 
 # Names that a message lists before it ends with an ellipsis.
@@ -76,48 +73,29 @@ def format_columns(fitted: "Fitted", max_columns: int | None = None, more: str =
     max_columns: columns to show. more: the command that shows all of them.
     """
     schema = fitted.schema
-    types = schema.column_types
+    types, columns = schema.column_types, schema.lines_by_column()
     lines = [("column", "type", "family", "why")]
-    for name, family, why in schema.descriptions():
-        lines.append((shorten(name, 32), types.get(name, ""), family, why))
-    shown = lines if max_columns is None or len(lines) <= max_columns + 1 else lines[: max_columns + 1]
-    rest = "" if len(shown) == len(lines) else f"\n… ({len(lines) - len(shown)} more: {more})"
+    for column in columns[:max_columns]:
+        lines += [(shorten(name, 32), types.get(name, ""), family, why) for name, family, why in column]
+    hidden = len(columns) - len(columns[:max_columns])
+    rest = f"\n… ({hidden} more: {more})" if hidden else ""
     width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else None
-    return align_columns(shown, width) + rest
+    return fit_columns(lines, width) + rest
 
 
-def align_columns(lines: Sequence[tuple[str, str, str, str]], width: int | None) -> str:
-    """Align lines of column, type, family and why. With a `width`, shorten the family and the reason to fit."""
+def fit_columns(lines: Sequence[tuple[str, str, str, str]], width: int | None) -> str:
+    """Align lines of column, type, family and why. With a `width`, leave out types and wrap the rest to fit."""
     table = align_table(lines)
     if width is None or max(map(text_width, table.splitlines())) <= width:
         return table
-    short = [(name, kind, PARAMETERS_TO_SKIP.sub("", family), why) for name, kind, family, why in lines]
-    sizes = [2 + max(text_width(line[k]) for line in short) for k in range(3)]
-    kept = [0, 1, 2] if sum(sizes) + MIN_WHY_WIDTH <= width else [0, 2]
-    family = max(width - sizes[0] - MIN_WHY_WIDTH - 2, MIN_WHY_WIDTH)  # the width left for it
-    room = max(width - sum(min(sizes[k], family + 2) if k == 2 else sizes[k] for k in kept), MIN_WHY_WIDTH)
-    cells = [(*line[:2], shorten(line[2], family), _shorten_reason(line[3], room)) for line in short]
-    return align_table([tuple(line[k] for k in (*kept, 3)) for line in cells])
+    short = [(name, PARAMETERS_TO_SKIP.sub("", family), _shorten_reason(why)) for name, _, family, why in lines]
+    return fit_table(short, width)
 
 
-def _shorten_reason(text: str, max_width: int) -> str:
-    """Shorten the reason for a family, but not the number in it."""
-    if text_width(text) > max_width:
-        for reason, shorter in SHORT_REASONS.items():
-            text = reason.sub(shorter, text)
-    return shorten_at_word(text, max_width)
-
-
-def shorten_at_word(text: str, max_width: int) -> str:
-    """Truncate a text after a word.
-
-    >>> shorten_at_word("log-loss 0.61, best of 13", 20), shorten_at_word("kept", 20)
-    ('log-loss 0.61,…', 'kept')
-    """
-    if text_width(text) <= max_width:
-        return text
-    words = shorten(text, max_width).rpartition(" ")[0]
-    return f"{words}…" if words else shorten(text, max_width)
+def _shorten_reason(text: str) -> str:
+    for reason, shorter in SHORT_REASONS.items():
+        text = reason.sub(shorter, text)
+    return text
 
 
 def list_first(names: Sequence[str]) -> str:

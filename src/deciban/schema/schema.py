@@ -311,12 +311,18 @@ class Schema(PickledFields, Result):
             return f"{group.family} with {len(others)} others"
         return f"{group.family} with {', '.join(map(self.column_name, others))}"
 
-    def _parts(self) -> list[Part]:
-        lines = [
-            (name if k == 0 else "", family if k == 0 else f"+ {family}", why)
+    def lines_by_column(self) -> list[list[tuple[str, str, str]]]:
+        """Return, for each column and then each auxiliary block, a line (column, family, reason) per block."""
+        return [
+            [
+                (name if k == 0 else "", family if k == 0 else f"+ {family}", why)
+                for k, (family, why) in enumerate(blocks)
+            ]
             for name, blocks in self._descriptions_of_blocks()
-            for k, (family, why) in enumerate(blocks)
         ]
+
+    def _parts(self) -> list[Part]:
+        lines = [line for column in self.lines_by_column() for line in column]
         if (more := len(lines) + 1 - SCHEMA_LINES) > 0:
             lines = [
                 *lines[: SCHEMA_LINES - LAST_SCHEMA_LINES - 2],

@@ -91,12 +91,12 @@ def _fold(least: Sequence[int], width: int) -> Iterator[list[int]]:
 
 
 def _wrap_cell(text: str, width: int, right: bool) -> list[str]:
-    """Return the lines of a cell, broken after words if possible; further lines of a left-aligned cell are indented."""
+    """Return the lines of a cell, broken after words or "(" if possible; further left-aligned lines are indented."""
     lines = []
     while text_width(text) > width:
         start = shorten(text, width + 1)[:-1] or text[:1]
-        after_word = text.rfind(" ", 0, len(start) + 1) + 1
-        cut = after_word if text[:after_word].strip() else len(start)
+        after_word = max(text.rfind(" ", 0, len(start) + 1), text.rfind("(", 0, len(start))) + 1
+        cut = after_word if text[:after_word].strip(" +") else len(start)
         lines.append(text[:cut].rstrip())
         text = ("" if right else "  ") + text[cut:].lstrip()
     return [*lines, text]
