@@ -304,11 +304,11 @@ class Schema(PickledFields, Result):
 
     def _family(self, group: ColumnGroup, column: int) -> str:
         """Return the family of a column, and the other columns of its block."""
-        others = [other for other in group.columns if other != column] if group.family.joint else []
-        if not others:
+        if not group.family.joint or len(group.columns) == 1:
             return str(group.family)
-        if len(others) > 3:
-            return f"{group.family} with {len(others)} others"
+        if len(group.columns) > 4:
+            return f"{group.family} with {len(group.columns) - 1} others"
+        others = [other for other in group.columns if other != column]
         return f"{group.family} with {', '.join(map(self.column_name, others))}"
 
     def lines_by_column(self) -> list[list[tuple[str, str, str]]]:
