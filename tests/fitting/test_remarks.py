@@ -247,3 +247,12 @@ def test_ambiguous_dates_are_read_in_the_order_of_other_columns() -> None:
         "columns 'unsure', 'sure' look like dates (%m/%d/%Y), but were read as text; use date_format='%m/%d/%Y' to "
         "read them as dates"
     )
+
+
+@pytest.mark.parametrize("how", [("--folds", "3"), ("--hold-out-last", "0.3")])
+def test_folds_of_a_file_get_the_advice_for_the_file(how: tuple[str, str], deciban: Deciban) -> None:
+    days = [f"{1 + k % 28:02d}.{1 + k % 12:02d}.2024,{'yes' if k % 3 else 'no'}" for k in range(90)]
+    Path("days.csv").write_text("\n".join(["day,kind", *days]) + "\n")
+    found = deciban("evaluate", "days.csv", "-t", "kind", *how)
+    assert found.err.count("use --date-format %d.%m.%Y to read it as dates") == 1, found.err
+    assert "convert" not in found.err

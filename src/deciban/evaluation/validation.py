@@ -22,7 +22,7 @@ from deciban.evaluation.diagnose import Diagnosis, diagnose
 from deciban.evaluation.leave_one_out import MAX_EVIDENCE, LeaveOneOut, leave_one_out
 from deciban.evaluation.metrics import Evaluation
 from deciban.fitting.fit import fit_examples, open_examples
-from deciban.fitting.remarks import IN_ORDER, list_last_rows_remarks, list_order_remarks
+from deciban.fitting.remarks import IN_ORDER, Reading, list_last_rows_remarks, list_order_remarks
 from deciban.fitting.tune.rows import Copies, find_copies
 from deciban.fitting.update import find_class_places
 from deciban.model.batches import batches, count
@@ -261,12 +261,12 @@ def cross_validate(
             for remark in list_order_remarks(rows):
                 warn_user(remark)
         check_enough_rows(rows, folds if only is None else 2)
-        rows = hold_in_memory(rows)
+        reading, rows = Reading.of(rows), hold_in_memory(rows)
         for fold in range(evaluated):
             begin(fold)
             inside, outside = separate_fold(rows, folds, fold)
             with _warn_once(given_before), outside.locate_errors():
-                learned = fit_examples(settings, outside, budget=Budget.of(max_seconds))
+                learned = fit_examples(settings, outside, budget=Budget.of(max_seconds), reading=reading)
             one = evaluate_rows(learned, inside, loss)
             total = one if total is None else total + one
     assert total is not None, "there is at least one fold"
@@ -290,10 +290,10 @@ def evaluate_last(
         check_enough_rows(rows, 2)
         for remark in list_last_rows_remarks(rows):
             warn_user(remark)
-        earlier, last = separate_last(hold_in_memory(rows), share)
+        reading, (earlier, last) = Reading.of(rows), separate_last(hold_in_memory(rows), share)
         with warnings.catch_warnings(), earlier.locate_errors():
             warnings.filterwarnings("ignore", re.escape(IN_ORDER))
-            fitted = fit_examples(settings, earlier, budget=Budget.of(max_seconds))
+            fitted = fit_examples(settings, earlier, budget=Budget.of(max_seconds), reading=reading)
         return evaluate_rows(fitted, last, loss)
 
 

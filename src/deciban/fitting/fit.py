@@ -191,14 +191,17 @@ def fit_examples(
     classes: Any = None,
     partial: bool = False,
     budget: Budget = NO_LIMIT,
+    reading: Reading | None = None,
 ) -> Fitted:
     """Fit these rows: plan, count, finish.
 
     classes: all possible labels; default: those of the settings. partial: more rows will follow; these may lack columns
     that the settings name, and may all have weight 0. budget: time for all steps. Counting takes what it takes; the
-    other steps use fewer rows.
+    other steps use fewer rows. reading: where the rows were read from, if not from `examples`.
     """
-    plan, everything = plan_examples(settings, examples, classes=classes, partial=partial, budget=budget)
+    plan, everything = plan_examples(
+        settings, examples, classes=classes, partial=partial, budget=budget, reading=reading
+    )
     counts = plan.start + count_examples(plan.schema, everything, settings.threads)
     check_something_learned(counts, partial)
     warn_about_labels(examples, counts)
@@ -232,10 +235,12 @@ def plan_examples(
     classes: Any = None,
     partial: bool = False,
     budget: Budget = NO_LIMIT,
+    reading: Reading | None = None,
 ) -> tuple[Plan, Examples]:
     """Return the plan for these rows, and the rows to count, whose columns have types by then.
 
-    The schema is inferred, and the structure chosen, on a sample. classes, partial, budget: see `fit_examples`.
+    The schema is inferred, and the structure chosen, on a sample. classes, partial, budget, reading: see
+    `fit_examples`.
     """
     declared = settings.classes if classes is None else classes
     if examples.names is not None:
@@ -256,7 +261,7 @@ def plan_examples(
     ).with_notes(notes)
     if not partial and (warning := check_class_count(sample.labels)):
         warn_user(warning, ClassPerRowWarning if has_class_per_row(sample.labels) else DecibanWarning)
-    for remark in list_remarks(schema, Reading.of(examples)):
+    for remark in list_remarks(schema, reading or Reading.of(examples)):
         warn_user(remark)
     draft = None
     if settings.tune is not None:
