@@ -32,9 +32,9 @@ def test_the_output_is_checked_before_any_work(deciban: Deciban) -> None:
 def test_what_can_be_known_is_checked_before_the_table_is_read(
     deciban: Deciban, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The table is broken in the middle, which is not found out; standard input is not even opened."""
+    """The table is broken far behind what is read ahead; standard input is not even opened."""
     monkeypatch.setattr(sys, "stdin", None)
-    Path("long.csv").write_text("\n".join([HEADER, *rows(1_000) * 150, "40,Ulm", *rows(10)]))
+    Path("long.csv").write_text("\n".join([HEADER, *rows(1_000) * 3_000, "40,Ulm", *rows(10)]))
     Path("costs.csv").write_text(COSTS.replace("yes", "yse"))
     fit, predict, decide = ["fit", "-t", "kind", "-o", "x.dcb"], ["predict", model], ["decide", model]
     for command, words, code in (
