@@ -24,11 +24,12 @@ from deciban.families.base.contract import (
     Sampled,
 )
 from deciban.families.base.lowering import OTHER_PLACE, ExportedColumns, Lowered, Refusal, Term, lookup
-from deciban.families.base.parts import DATE_PARTS, TEXT_PARTS, Part, check_part, is_moment, read_part, sample_moments
+from deciban.families.base.parts import DATE_PARTS, TEXT_PARTS, Part, check_part, read_part, sample_moments
 from deciban.families.base.smoothing import draw, format_fraction, smooth_in_proportion, smooth_shares
 from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
 from deciban.statistics.levels import MAX_TABLE_WIDTH, encode, find_positions
+from deciban.tables.cells import is_moment
 from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers, in_lanes, log
 from deciban.util.arrow_values import as_values

@@ -14,7 +14,7 @@ from deciban.sources.open import ENDINGS
 from deciban.sources.query import QueryRead
 from deciban.sources.streams import FIRST_ROWS, Examples, LabeledStream
 from deciban.sources.temporary import STANDARD_INPUT
-from deciban.tables.cells import FORMAT_SEPARATOR, as_numbers
+from deciban.tables.cells import FORMAT_SEPARATOR, as_numbers, is_moment
 from deciban.tables.table import Frame
 from deciban.util.text_tables import list_names
 
@@ -103,7 +103,7 @@ def find_date_orders(examples: Examples) -> dict[str, int]:
         table = examples.table.table if isinstance(examples.table, Frame) else pa.table({})
     orders = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if not pa.types.is_temporal(column.type) or pa.types.is_time(column.type) or pa.types.is_duration(column.type):
+        if not is_moment(column.type):
             continue
         steps = np.diff(as_numbers(column.drop_null().combine_chunks()))
         forward, back = (int(np.count_nonzero(sign * steps > 0.0)) for sign in (1, -1))

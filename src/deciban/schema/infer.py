@@ -25,6 +25,7 @@ from deciban.tables.cells import (
     TIME_ORIGIN,
     date_of,
     is_missing_word,
+    is_moment,
     is_text,
 )
 from deciban.tables.row_sampling import places_by_content
@@ -369,7 +370,7 @@ def _infer_from_column(
         return _infer_from_integers(cells, times[filled].sum(), defaults, rows, own[filled[different]])
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Inferred(Gaussian(), "floating point" if pa.types.is_floating(kind) else "decimal numbers")
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+    if is_moment(kind):
         return Inferred(Gaussian(), f"dates, as {DATE_ORIGIN}")
     if pa.types.is_time(kind):
         return Inferred(Gaussian(), f"times, as {TIME_ORIGIN}")

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from deciban.errors import Argument, DataError, Place, UsageError, missing_package, warn_user
 from deciban.sources.sniff import FileFormat
 from deciban.sources.temporary import Temporary, create_temporary
-from deciban.tables.cells import plain_type
+from deciban.tables.cells import is_moment, plain_type
 from deciban.util.text_tables import find_duplicate, list_names
 
 # Excel's limits: rows and columns of a sheet, and characters of a cell.
@@ -263,7 +263,7 @@ def _as_excel(column: pa.ChunkedArray) -> list[Any]:
         return [str(cell) if cell is not None and abs(cell) > MAX_EXACT else cell for cell in column.to_pylist()]
     if pa.types.is_timestamp(kind):
         column = column.cast(pa.timestamp("us"), safe=False)
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+    if is_moment(kind):
         cells = column.to_pylist()
         return [str(cell) if cell is not None and cell.year < FIRST_YEAR else cell for cell in cells]
     known = (str, bool, float, Decimal, dt.time)

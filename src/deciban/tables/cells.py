@@ -108,6 +108,11 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
+def is_moment(kind: pa.DataType) -> bool:
+    """Return True if cells of this type are dates or timestamps."""
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
 def is_numeric(kind: pa.DataType) -> bool:
     """Return True if cells of this type can be converted to numbers."""
     return bool(
@@ -375,7 +380,7 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
             problem,
             ("correct the cell, leave it empty, or use ", Argument("family", "Categorical"), " for this column"),
         )
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+    if is_moment(kind):
         return _ticks(drop_infinite(array).cast(pa.timestamp("us"), safe=False)) / DAY_MICROSECONDS
     if pa.types.is_time(kind):
         return _ticks(array.cast(pa.time64("us"), safe=False)) / SECOND_MICROSECONDS

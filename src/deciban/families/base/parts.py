@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.errors import Argument, BadCell, UsageError
-from deciban.tables.cells import drop_infinite, is_text
+from deciban.tables.cells import drop_infinite, is_moment, is_text
 from deciban.tables.table import decode_cells
 from deciban.util.arrays import Integers
 from deciban.util.arrow_values import as_values
@@ -32,11 +32,6 @@ def check_part(part: Any) -> None:
         raise UsageError(
             f"Categorical(part={part!r}): expected one of {', '.join(map(repr, (*DATE_PARTS, *TEXT_PARTS)))}"
         )
-
-
-def is_moment(kind: pa.DataType) -> bool:
-    """Return True if cells of this type are dates or timestamps."""
-    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def read_part(cells: pa.Array, part: Part, column: int = 0) -> pa.Array:

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from deciban.families import Family, JointGaussian, Text, list_families
 from deciban.families.base.contract import NumericSummary
-from deciban.families.base.parts import is_moment
 from deciban.families.base.spread import Pooled, Shrunk
 from deciban.fitting.tune.binning import encode_levels
 from deciban.fitting.tune.hyperparameters import CANDIDATES, SAMPLING, WEIGHTS
@@ -20,7 +19,7 @@ from deciban.model.model import log_normalize
 from deciban.model.tuning import Choice
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.statistics import Moments
-from deciban.tables.cells import is_text, plain_type
+from deciban.tables.cells import is_moment, is_text, plain_type
 from deciban.util.arrays import Flags, Floats, sum_at
 from deciban.util.arrow_values import as_values
 
