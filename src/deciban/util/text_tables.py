@@ -108,12 +108,12 @@ def _fold(least: Sequence[int], width: int) -> Iterator[list[int]]:
 
 
 def _wrap_cell(text: str, width: int, right: bool) -> list[str]:
-    """Return the lines of a cell, broken after words or "(" if possible; further left-aligned lines are indented."""
+    """Return the lines of a cell, broken after words, or else after "(", if possible; further left-aligned lines are indented."""
     lines = []
     while text_width(text) > width:
         start = shorten(text, width + 1)[:-1] or text[:1]
-        after_word = max(text.rfind(" ", 0, len(start) + 1), text.rfind("(", 0, len(start))) + 1
-        cut = after_word if text[:after_word].strip(" +") else len(start)
+        after = (text.rfind(" ", 0, len(start) + 1) + 1, text.rfind("(", 0, len(start)) + 1, len(start))
+        cut = next(place for place in after if text[:place].strip(" +"))
         lines.append(text[:cut].rstrip())
         text = ("" if right else "  ") + text[cut:].lstrip()
     return [*lines, text]
