@@ -31,6 +31,7 @@ from deciban.util.text_tables import (
     shorten,
     shorten_middle,
     text_width,
+    wrap_lines,
 )
 
 # Parts of the evidence of a column: its own block, its share of joint blocks, and its share of the corrections.
@@ -267,7 +268,8 @@ def format_calculation(steps: dict[str, Any], labels: Sequence[str], names: Sequ
     factors = [name for name, key in FACTORS if any(steps[key].values())]
     if not factors and all(block["weight"] == 1.0 for block in steps["blocks"]):
         return text
-    return f"{text}\n(joint = {' × '.join(['prior', 'each likelihood to the power of its weight', *factors])})"
+    note = f"(joint = {' × '.join(['prior', 'each likelihood to the power of its weight', *factors])})"
+    return f"{text}\n{wrap_lines(note, width)}"
 
 
 def _format_beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str]) -> str:

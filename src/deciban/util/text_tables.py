@@ -108,7 +108,7 @@ def _fold(least: Sequence[int], width: int) -> Iterator[list[int]]:
 
 
 def _wrap_cell(text: str, width: int, right: bool) -> list[str]:
-    """Return the lines of a cell, broken after words, or else after "(", if possible; further left-aligned lines are indented."""
+    """Return the lines of a cell, broken after a word, else after "(", else anywhere; left-aligned are indented."""
     lines = []
     while text_width(text) > width:
         start = shorten(text, width + 1)[:-1] or text[:1]
