@@ -14,7 +14,7 @@ from deciban import bayes, bayes_error
 from tests.page.playground import MODULES, playground_page
 from tests.support.browser import AXE, Opened, needs_axe, opened
 
-SCENES = ("line", "plane", "weather", "theorem", "balance")
+SCENES = ("line", "plane", "weather", "documents", "theorem", "balance")
 
 
 @pytest.fixture(scope="module")
@@ -310,6 +310,41 @@ def test_the_weather_table_and_the_word_never_seen(played: Opened) -> None:
 
 
 @pytest.mark.browser
+def test_documents_are_drawn_and_edited(played: Opened) -> None:
+    documents = scene(played, "documents")
+    state = "played.state().documents.document"
+    assert told(documents, "evidence")[0].count(0) == 5  # an absent word is no evidence for the multinomial
+    assert 0 not in told(documents, "evidence")[1]
+    documents.get_by_role("button", name="Empty the document").click()
+    assert played.page.evaluate(state) == []
+    assert told(documents, "posterior")[0] == pytest.approx(0.5)  # the prior
+    assert told(documents, "posterior")[1] != pytest.approx(0.5)
+    documents.get_by_role("button", name="Add free").click()
+    once = told(documents, "evidence")
+    assert documents.get_by_role("button", name="Add free").evaluate("node => node === document.activeElement")
+    played.page.keyboard.press("Enter")
+    twice = told(documents, "evidence")
+    assert twice[0][3] == pytest.approx(2 * once[0][3])
+    assert twice[1] == once[1]
+    documents.get_by_label("ham", exact=True).check()
+    documents.get_by_role("button", name="Roll: add a word").click()
+    documents.get_by_role("button", name="Roll ten times").click()
+    assert len(played.page.evaluate(state)) == 13
+    assert documents.locator(".side.rolled").count() == 1
+    documents.get_by_role("button", name="Toss all coins").click()
+    tossed = played.page.evaluate(state)
+    assert tossed == sorted(set(tossed))
+    assert documents.locator(".toss").count() == 7
+    assert documents.locator(".toss.present").count() == len(tossed)
+    for _ in range(7):
+        documents.get_by_role("button", name="Roll ten times").click()
+    assert len(played.page.evaluate(state)) == 60
+    documents.get_by_role("button", name="China or not").click()
+    assert "68.98%" in documents.inner_text()
+    assert "19.11%" in documents.inner_text()
+
+
+@pytest.mark.browser
 def test_the_theorem_says_what_deciban_bayes_says(played: Opened) -> None:
     theorem = scene(played, "theorem")
     belief = bayes(0.05, (0.9, 0.08), ("ill", "well"))
@@ -367,7 +402,7 @@ def test_links_that_make_no_sense_are_left(played: Opened) -> None:
         None,
         "text",
         {"line": {"classes": [[1, 2]]}, "plane": {"points": "many"}, "scene": "nowhere"},
-        {"line": {"classes": "abc"}, "balance": {"pieces": 5}},
+        {"line": {"classes": "abc"}, "balance": {"pieces": 5}, "documents": {"corpus": "toString"}},
     ]
     for state in strange:
         played.page.evaluate("state => played.restore(state)", state)
@@ -380,6 +415,7 @@ def test_links_that_make_no_sense_are_left(played: Opened) -> None:
         },
         "plane": {"points": [[1, 2, 7], [99, -9, 1], "x"]},
         "weather": {"chosen": {"outlook": "<b>"}, "alpha": -3},
+        "documents": {"corpus": "Emails", "document": [1, "x", 99, -1, None], "writer": "x"},
         "theorem": {"prior": 7, "results": list(range(99))},
         "balance": {"pieces": [["<img src=x>", 1e9, "nowhere"], 3]},
     }

@@ -11,17 +11,19 @@ from sklearn.naive_bayes import GaussianNB
 
 from deciban import (
     BayesClassifier,
+    Bernoulli,
     Categorical,
     Gaussian,
     JointGaussian,
     JointTable,
+    Multinomial,
     Pooled,
     bayes,
     bayes_error,
 )
 from deciban.datasets import weather
 from deciban.util.text_tables import format_probability
-from tests.page.node import called
+from tests.page.node import called, constant
 from tests.support.node import needs_node
 
 pytestmark = needs_node
@@ -397,3 +399,49 @@ def test_differences_of_terms_add_up_if_only_one_sum_has_a_term() -> None:
         (found,) = called("comparison.js", ("differences", first, second))
         assert sum(term["value"] for term in found) == change
         assert [term["name"] for term in found] == ["x", "limit"]
+
+
+@pytest.mark.parametrize("corpus", ["Emails", "China or not"])
+def test_documents_are_scored_as_deciban_scores_them(corpus: str) -> None:
+    """Both models, fitted with deciban to the same documents: estimates and posteriors."""
+    given = constant("maths_documents.js", "CORPORA")[corpus]
+    (model,) = called("maths_documents.js", ("documentModel", given))
+    words = model["words"]
+    texts = [text.split() for own in given["documents"] for text in own]
+    labels = np.repeat([0, 1], [len(own) for own in given["documents"]])
+    counts = pd.DataFrame([[text.count(word) for word in words] for text in texts], columns=words)
+    rng = np.random.default_rng(2)
+    documents = rng.integers(0, 4, size=(20, len(words))) * rng.integers(0, 2, size=(20, len(words)))
+    documents[0], documents[1] = [given["first"].split().count(word) for word in words], 0
+    found = called("maths_documents.js", *(("documentEvidence", model, times) for times in documents.tolist()))
+    for name, family, rows, present in (
+        ("die", {tuple(words): Multinomial()}, counts, documents),
+        ("coin", dict.fromkeys(words, Bernoulli()), counts.clip(upper=1), documents.clip(max=1)),
+    ):
+        peer = BayesClassifier(family, alpha=1, tune=None).fit(rows, labels)
+        probabilities = peer.predict_proba(pd.DataFrame(present, columns=words))[:, 1]
+        assert [one["posterior"][name] for one in found] == pytest.approx(probabilities.tolist(), abs=1e-12)
+        decibans = 10 * np.log10(probabilities / (1 - probabilities))
+        assert [one["sums"][name] for one in found] == pytest.approx(decibans.tolist(), abs=1e-9)
+
+
+def test_the_documents_of_introduction_to_information_retrieval() -> None:
+    """Manning, Raghavan and Schütze, examples 13.1 and 13.2: the two models disagree."""
+    given = constant("maths_documents.js", "CORPORA")["China or not"]
+    (model,) = called("maths_documents.js", ("documentModel", given))
+    times = [given["first"].split().count(word) for word in model["words"]]
+    (found,) = called("maths_documents.js", ("documentEvidence", model, times))
+    die = np.array([1 / 4 * (2 / 9) ** 5, 3 / 4 * (3 / 7) ** 3 * (1 / 14) ** 2])
+    coin = np.array([1 / 4 * (2 / 3) ** 6, 3 / 4 * 4 / 5 * (1 / 5) ** 2 * (3 / 5) ** 3])
+    assert die.round(4).tolist() == [0.0001, 0.0003]
+    assert coin.round(3).tolist() == [0.022, 0.005]
+    assert found["posterior"]["die"] == pytest.approx(die[1] / die.sum(), abs=1e-12)
+    assert found["posterior"]["coin"] == pytest.approx(coin[1] / coin.sum(), abs=1e-12)
+
+
+def test_a_die_falls_on_each_side_with_its_probability() -> None:
+    shares = [0.05, 0.1, 0.6, 0.25]
+    rolls = ((np.arange(2000) + 0.5) / 2000).tolist()
+    found = called("maths_documents.js", *(("sideOf", shares, roll) for roll in [*rolls, 1.0]))
+    assert np.bincount(found[:-1]).tolist() == [100, 200, 1200, 500]
+    assert found[-1] == 3

@@ -2,6 +2,7 @@
 
 import { element } from "../web/dom.js";
 import { mountBalanceScene } from "./scene_balance.js";
+import { mountDocumentsScene } from "./scene_documents.js";
 import { mountLineScene } from "./scene_line.js";
 import { mountPlaneScene } from "./scene_plane.js";
 import { mountTheoremScene } from "./scene_theorem.js";
@@ -12,6 +13,7 @@ const SCENES = [
   ["line", "Boundary", mountLineScene],
   ["plane", "Plane", mountPlaneScene],
   ["weather", "Counting", mountWeatherScene],
+  ["documents", "Documents", mountDocumentsScene],
   ["theorem", "Theorem", mountTheoremScene],
   ["balance", "Balance", mountBalanceScene],
 ];
