@@ -14,7 +14,7 @@ from deciban import bayes, bayes_error
 from tests.page.playground import MODULES, playground_page
 from tests.support.browser import AXE, Opened, needs_axe, opened
 
-SCENES = ("line", "plane", "weather", "documents", "theorem", "balance")
+SCENES = ("line", "plane", "weather", "documents", "linear", "growth", "theorem", "balance")
 
 
 @pytest.fixture(scope="module")
@@ -345,6 +345,46 @@ def test_documents_are_drawn_and_edited(played: Opened) -> None:
 
 
 @pytest.mark.browser
+def test_parameters_grow_with_the_columns(played: Opened) -> None:
+    growth = scene(played, "growth")
+    text = growth.inner_text()
+    assert all(number in text for number in ("1,073,741,824", "1,073,741,823", "2,147,483,647", "30", "61"))
+    growth.get_by_role("slider", name="columns", exact=True).focus()
+    played.page.keyboard.press("ArrowLeft")
+    assert told(growth, "parameters")["joint"]["own"] == str(2**29 - 1)
+    growth.get_by_label("values each (v)").last.fill("3")
+    assert told(growth, "parameters")["naive"]["own"] == str(2 * 29)
+    growth.get_by_label("rows per class").fill("1000000")
+    assert "12 columns in a joint table" in growth.inner_text()  # 3^12 - 1 = 531,440
+    growth.get_by_role("button", name="4 columns of 3 values").click()
+    assert "most or all of the combinations" in growth.inner_text()
+
+
+@pytest.mark.browser
+def test_the_posterior_of_naive_bayes_is_the_logistic_function_of_a_line(played: Opened) -> None:
+    linear = scene(played, "linear")
+    for example in ("Few rows", "Correlated columns", "Independent columns"):
+        linear.get_by_role("button", name=example).click()
+        settled(played)
+        assert told(linear, "posterior") == pytest.approx(told(linear, "logistic"), rel=1e-9)
+        assert f"{told(linear, 'posterior'):.6f}: the posterior of naive Bayes" in linear.inner_text()
+    before = told(linear, "naive")
+    linear.get_by_label("x₁").last.fill("3")
+    settled(played)
+    assert told(linear, "naive") == before
+    assert told(linear, "posterior") < 0.3
+    linear.locator(".panel svg").click(position={"x": 300, "y": 40})
+    settled(played)
+    assert played.page.evaluate("played.state().linear.y") > 8
+    drag(played, linear.locator(".handle"), -40, 80)
+    settled(played)
+    assert 5 < played.page.evaluate("played.state().linear.y") < 9
+    linear.get_by_role("button", name="Draw new points").click()
+    settled(played)
+    assert told(linear, "naive") != before
+
+
+@pytest.mark.browser
 def test_the_theorem_says_what_deciban_bayes_says(played: Opened) -> None:
     theorem = scene(played, "theorem")
     belief = bayes(0.05, (0.9, 0.08), ("ill", "well"))
@@ -415,6 +455,8 @@ def test_links_that_make_no_sense_are_left(played: Opened) -> None:
         },
         "plane": {"points": [[1, 2, 7], [99, -9, 1], "x"]},
         "weather": {"chosen": {"outlook": "<b>"}, "alpha": -3},
+        "linear": {"count": 1e9, "correlation": 7, "seed": "x", "x": None},
+        "growth": {"columns": 1e9, "values": "x", "rows": -1},
         "documents": {"corpus": "Emails", "document": [1, "x", 99, -1, None], "writer": "x"},
         "theorem": {"prior": 7, "results": list(range(99))},
         "balance": {"pieces": [["<img src=x>", 1e9, "nowhere"], 3]},

@@ -51,7 +51,7 @@ export function mountDocumentsScene(root) {
   const [tableHome, learnedHome] = ["Evidence of each word", "What both models learned"].map(scrollBox);
   const note = element("p", { class: "quiet" });
   const writerHome = element("div", {});
-  const die = sizedPicture({ role: "img" }, () => 86, drawDie);
+  const die = sizedPicture({ role: "img" }, () => 98, drawDie);
   const coins = sizedPicture({ role: "img" }, () => 150, drawCoins);
 
   // The first document of a corpus; `roll` and `tosses` are the last random numbers, for the pictures.
@@ -107,7 +107,7 @@ export function mountDocumentsScene(root) {
         drawn("rect", { class: `side class-${now.writer}${rolled ? " rolled" : ""}`, x: x + 1, y: 18, width: wide - 2, height: 34, rx: 4 }),
       );
       const middle = Math.max(x + wide / 2, HALF_LETTER * model.words[j].length); // not beyond the left end
-      die.svg.append(drawn("text", { class: "tick", x: middle, y: j % 2 ? 82 : 67 }, model.words[j]));
+      die.svg.append(drawn("text", { class: "tick", x: middle, y: 66 + 13 * (j % 3) }, model.words[j]));
       if (wide > 30) die.svg.append(drawn("text", { class: "tick side-share", x: x + wide / 2, y: 39 }, share.toFixed(2)));
       left += share;
     });
