@@ -174,6 +174,52 @@ def test_typed_priors_losses_and_a_third_class(played: Opened) -> None:
 
 
 @pytest.mark.browser
+def test_a_movable_x_reads_off_densities_posteriors_and_costs(played: Opened) -> None:
+    line = scene(played, "line")
+    assert told(line, "posterior") == pytest.approx([0.75, 0.25])
+    text = line.inner_text()
+    assert all(number in text for number in ("Read off at x = 20", "0.04566", "0.750000", "0.250000", "above 0.3333"))
+    reader = line.get_by_role("slider", name="x", exact=True)
+    reader.focus()
+    played.page.keyboard.press("PageUp")
+    assert reader.get_attribute("aria-valuetext") == "x = 21"
+    drag(played, reader, 100)
+    state = played.page.evaluate("played.state().line")
+    assert state["x"] > 24
+    belief = bayes(0.75, [norm(mean, 4).pdf(state["x"]) for mean in (15, 25)], ("a", "b"))
+    assert told(line, "posterior") == pytest.approx(list(belief.posterior.values()))
+    line.locator(".picture svg").first.click(position={"x": 200, "y": 100})
+    assert played.page.evaluate("played.state().line.x") < 10
+    line.get_by_label("without priors").check()
+    assert line.locator(".error-area").count() == 0
+    check_line(played, line)
+
+
+@pytest.mark.browser
+def test_boundaries_off_the_axis_are_counted_and_not_drawn(played: Opened) -> None:
+    line = scene(played, "line")
+    line.get_by_role("button", name="Three classes").click()
+    assert len(told(line, "best-boundaries")) == 4
+    assert "13.7391, 24.9211, 2 outside 0 to 40" in line.inner_text()
+
+
+@pytest.mark.browser
+def test_scenes_are_opened_by_their_names_in_links(played: Opened) -> None:
+    for name in SCENES:
+        played.page.evaluate("name => played.open(name)", name)
+        assert played.page.locator(f"[data-scene={name}]").is_visible()
+    played.page.evaluate("played.open('line', 'equal-priors')")
+    assert told(scene(played, "line"), "boundary") == pytest.approx(20)
+    played.page.evaluate("played.open('posterior')")
+    settled(played)
+    heading = played.page.get_by_role("heading", name="Posterior at each x").bounding_box()
+    assert -2 < heading["y"] < 300
+    for call in ("played.open('nowhere')", "played.open('line', 'nothing')"):
+        found = played.page.evaluate(f"() => {{ try {{ {call} }} catch (error) {{ return error.message; }} }}")
+        assert re.search(r"no (scene|example).*use one of", found)
+
+
+@pytest.mark.browser
 def test_a_number_out_of_range_is_told_the_range(played: Opened) -> None:
     field = played.page.locator("[data-scene=line] input[type=number]").first
     low, high = field.get_attribute("min"), field.get_attribute("max")
@@ -234,6 +280,20 @@ def test_the_quadratic_rule_is_the_best_under_its_own_gaussians(played: Opened) 
 
 
 @pytest.mark.browser
+def test_xor_is_solved_by_joint_models_only(played: Opened) -> None:
+    played.page.evaluate("played.open('xor')")
+    plane = played.page.locator("[data-scene=plane]")
+    settled(played)
+    methods = ("linear", "naive", "naive-table", "quadratic", "joint-table")
+    assert [told(plane.locator(f"[data-method={name}]"), "mistakes") for name in methods] == [20, 20, 20, 0, 0]
+    note = plane.locator(".note")
+    assert "naive models are left with the prior" in note.inner_text()
+    plane.get_by_role("button", name="Equal covariances").click()
+    settled(played)
+    assert not note.is_visible()
+
+
+@pytest.mark.browser
 def test_the_weather_table_and_the_word_never_seen(played: Opened) -> None:
     weather = scene(played, "weather")
     text = weather.inner_text()
@@ -244,7 +304,7 @@ def test_the_weather_table_and_the_word_never_seen(played: Opened) -> None:
     assert "(0 + 1)/(100 + 1·2)" in weather.inner_text()
     weather.get_by_role("slider", name="smoothing α").fill("0")
     weather.get_by_label("outlook").select_option("overcast")
-    assert told(weather, "posterior") == [1, 0]
+    assert told(weather, "posterior") == [0, 1]
     weather.get_by_role("button", name="Choose day 14").click()
     assert weather.get_by_label("outlook").input_value() == "rain"
 

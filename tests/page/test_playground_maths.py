@@ -3,12 +3,22 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal, norm
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 
-from deciban import BayesClassifier, JointGaussian, bayes, bayes_error
+from deciban import (
+    BayesClassifier,
+    Categorical,
+    Gaussian,
+    JointGaussian,
+    JointTable,
+    Pooled,
+    bayes,
+    bayes_error,
+)
 from deciban.datasets import weather
 from deciban.util.text_tables import format_probability
 from tests.page.node import called
@@ -101,6 +111,39 @@ def test_a_boundary_moved_by_hand_costs_what_bayes_error_says() -> None:
     assert risk - expected.bayes_risk == pytest.approx(expected.avoidable, abs=1e-14)
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_what_is_read_off_at_x_is_what_bayes_says(size: int) -> None:
+    """Densities are SciPy's, posteriors those of `bayes`, and the decision costs least."""
+    rng = np.random.default_rng(size)
+    for _ in range(10):
+        classes, x = drawn_classes(rng, size), float(rng.uniform(0, 40))
+        loss = (1.0 - np.eye(size)) * np.exp(rng.normal(0, 1.5, size=(size, size)))
+        found, threshold = called(
+            "maths_line.js", ("readingAt", classes, loss.tolist(), x), ("ratioThreshold", classes, loss.tolist())
+        )
+        densities = [norm(part["mean"], part["spread"]).pdf(x) for part in classes]
+        belief = bayes({str(k): part["prior"] for k, part in enumerate(classes)}, densities)
+        assert found["densities"] == pytest.approx(densities, rel=1e-12)
+        assert found["posterior"] == pytest.approx(list(belief.posterior.values()), rel=1e-12)
+        assert found["risks"] == pytest.approx((loss @ found["posterior"]).tolist(), rel=1e-12)
+        if size == 2:
+            assert (densities[0] / densities[1] > threshold) == (found["risks"][0] < found["risks"][1])
+
+
+def test_letters_are_read_off_where_both_densities_are_equal() -> None:
+    found, edge = called(
+        "maths_line.js",
+        ("readingAt", LETTERS, ZERO_ONE, 20),
+        ("readingAt", LETTERS, ZERO_ONE, 20 + 1.6 * np.log(3)),
+    )
+    assert found["densities"][0] == found["densities"][1] == pytest.approx(0.0456623, abs=1e-7)
+    assert found["posterior"] == pytest.approx([0.75, 0.25])
+    assert edge["posterior"] == pytest.approx([0.5, 0.5])
+    (far,) = called("maths_line.js", ("readingAt", [{**part, "spread": 0.1} for part in LETTERS], ZERO_ONE, 40))
+    assert far["densities"] == [0, 0]
+    assert far["posterior"] == [0, 1]
+
+
 def test_strange_classes() -> None:
     """Equal classes, a class without a prior, a class far away, and a loss that never punishes."""
     same = [{"mean": 20, "spread": 3, "prior": 0.6}, {"mean": 20, "spread": 3, "prior": 0.4}]
@@ -150,8 +193,69 @@ def test_methods_of_the_plane_are_those_of_scikit_learn_and_deciban() -> None:
     for method, peer in {"linear": linear, "quadratic": quadratic, "naive": naive}.items():
         np.testing.assert_allclose(posteriors(found[method], places), peer.predict_proba(places), rtol=0, atol=1e-9)
         (forms,) = called("maths_plane.js", ("planeForms", found[method]))
-        (mistakes,) = called("maths_plane.js", ("mistakesAmong", found["given"], forms))
+        (mistakes,) = called("maths_plane.js", ("mistakesAmong", found["given"], [forms]))
         assert mistakes == (peer.predict(points) != kinds).sum()
+
+
+def cut(points: np.ndarray) -> list[dict[str, str]]:
+    """Points with both columns cut into four parts."""
+    parts = np.minimum(points / 10 * 4, 3).astype(int).tolist()
+    return [{"x": f"part {x}", "y": f"part {y}"} for x, y in parts]
+
+
+def test_tables_of_the_plane_are_those_of_deciban() -> None:
+    points = np.random.default_rng(8).uniform(0, 10, size=(80, 2))
+    kinds = np.arange(80) % 3
+    given = [{"x": x, "y": y, "kind": kind} for (x, y), kind in zip(points.tolist(), kinds.tolist(), strict=True)]
+    models: dict[str, Any] = {
+        "naive-table": {"x": Categorical(), "y": Categorical()},
+        "joint-table": {("x", "y"): JointTable()},
+    }
+    for method, families in models.items():
+        model = BayesClassifier(families, alpha=1, tune=None).fit(pd.DataFrame(cut(points)), kinds)
+        grid, count = called(
+            "maths_plane.js", ("tableGrid", given, 3, method == "joint-table"), ("planeParameters", method, 3)
+        )
+        cells = np.array(grid)[:, :, 0].reshape(4, 4, 3)
+        column, row = np.minimum(points.T / 10 * 4, 3).astype(int)
+        np.testing.assert_allclose(cells[row, column], model.log_joint(pd.DataFrame(cut(points))), atol=1e-12)
+        assert count == model.parameter_count().model
+        (mistakes,) = called("maths_plane.js", ("mistakesAmong", given, grid))
+        assert mistakes == (model.predict(pd.DataFrame(cut(points))) != kinds).sum()
+
+
+def test_parameters_of_gaussians_are_those_deciban_counts() -> None:
+    points, kinds = points_of_three_classes()
+    models: dict[str, Any] = {
+        "linear": {("x", "y"): JointGaussian(Pooled())},
+        "quadratic": {("x", "y"): JointGaussian()},
+        "naive": {"x": Gaussian(), "y": Gaussian()},
+    }
+    for method, families in models.items():
+        model = BayesClassifier(families, tune=None).fit(pd.DataFrame(points, columns=["x", "y"]), kinds)
+        assert called("maths_plane.js", ("planeParameters", method, 3)) == [model.parameter_count().model], method
+
+
+def test_xor_defeats_every_naive_model_and_no_joint_one() -> None:
+    """The points, fitted with deciban: both columns alone are equal in both classes."""
+    (given,) = called("maths_examples.js", ("examplePoints", "XOR"))
+    points = np.array([[one["x"], one["y"]] for one in given])
+    kinds = np.array([one["kind"] for one in given])
+    assert ((points > 5).all(axis=1) | (points < 5).all(axis=1)).tolist() == (kinds == 0).tolist()
+    frame, table = pd.DataFrame(points, columns=["x", "y"]), pd.DataFrame(cut(points))
+    for families, rows, expected in (
+        ({"x": Gaussian(), "y": Gaussian()}, frame, 0.5),
+        ({("x", "y"): JointGaussian(Pooled())}, frame, 0.5),
+        ({"x": Categorical(), "y": Categorical()}, table, 0.5),
+        ({("x", "y"): JointGaussian()}, frame, 1.0),
+        ({("x", "y"): JointTable()}, table, 1.0),
+    ):
+        model = BayesClassifier(families, alpha=1, tune=None).fit(rows, kinds)
+        probabilities = model.predict_proba(rows)
+        if expected == 0.5:
+            np.testing.assert_allclose(probabilities, 0.5, atol=1e-9)
+        else:
+            assert (model.predict(rows) == kinds).all()
 
 
 def test_log_joints_of_the_plane_are_scipys() -> None:
@@ -214,16 +318,16 @@ def test_steps_of_the_weather_table_are_decibans(alpha: float) -> None:
     for day, found in zip(
         DAYS, called("maths_counts.js", *(("weatherSteps", day, alpha) for day in DAYS)), strict=True
     ):
-        assert found["posterior"][::-1] == pytest.approx(model.predict_proba([day])[0].tolist(), abs=1e-12)
-        assert found["joint"][::-1] == pytest.approx(np.exp(model.log_joint([day]))[0].tolist(), abs=1e-12)
+        assert found["posterior"] == pytest.approx(model.predict_proba([day])[0].tolist(), abs=1e-12)
+        assert found["joint"] == pytest.approx(np.exp(model.log_joint([day]))[0].tolist(), abs=1e-12)
 
 
 def test_days_of_the_weather_table_are_those_of_the_package() -> None:
     (levels,) = called("maths_counts.js", ("weatherLevels", "outlook"))
     assert levels == ["sunny", "overcast", "rain"]
     (steps,) = called("maths_counts.js", ("weatherSteps", DAYS[0], 0))
-    assert [step["counts"] for step in steps["steps"]] == [[2, 3], [3, 1], [3, 4], [3, 3]]
-    assert [round(part, 5) for part in steps["joint"]] == [0.00529, 0.02057]
+    assert [step["counts"] for step in steps["steps"]] == [[3, 2], [1, 3], [4, 3], [3, 3]]
+    assert [round(part, 5) for part in steps["joint"]] == [0.02057, 0.00529]
 
 
 def test_a_word_never_seen() -> None:

@@ -11,10 +11,13 @@ import {
 } from "./maths_counts.js";
 import {
   actionButton,
+  bottomTicks,
   buttonRow,
   classDot,
+  leftAxis,
   namedTable,
   numberOr,
+  pathThrough,
   rangeField,
   sceneFrame,
   scrollBox,
@@ -25,7 +28,7 @@ import {
 } from "./controls.js";
 
 const ALPHA_LIMITS = [0, 5];
-const CLASS_PLACE = { yes: 1, no: 0 }; // colors go by the sorted classes, as everywhere
+const CLASS_PLACE = Object.fromEntries(WEATHER_CLASSES.map((label, k) => [label, k]));
 const WEATHER_EXAMPLES = {
   "Sunny, cool, humid, windy": { outlook: "sunny", temperature: "cool", humidity: "high", wind: "strong" },
   "Overcast: tennis every time": { outlook: "overcast", temperature: "hot", humidity: "high", wind: "strong" },
@@ -164,21 +167,11 @@ export function mountWeatherScene(root) {
     const [left, bottom] = [30, height - 24];
     const x = (alpha) => left + ((width - left - 10) * alpha) / ALPHA_LIMITS[1];
     const y = (share) => bottom - share * (bottom - 10);
-    const yes = (alpha) => weatherSteps(now.chosen, alpha).posterior[0];
-    const path = Array.from(
-      { length: 101 },
-      (_, k) => `${k ? "L" : "M"}${x(k / 20).toFixed(1)} ${y(yes(k / 20)).toFixed(1)}`,
-    ).join("");
-    const ticks = [0, 1, 2, 3, 4, 5].map((alpha) =>
-      drawn("text", { class: "tick", x: x(alpha), y: height - 6 }, alpha ? String(alpha) : "α = 0"),
-    );
-    const shares = [0, 0.5, 1].flatMap((share) => [
-      drawn("line", { class: "axis", x1: left, x2: width, y1: y(share), y2: y(share) }),
-      drawn("text", { class: "tick end", x: left - 5, y: y(share) + 4 }, String(share)),
-    ]);
+    const yes = (alpha) => weatherSteps(now.chosen, alpha).posterior[1];
+    const path = pathThrough(Array.from({ length: 101 }, (_, k) => [x(k / 20), y(yes(k / 20))]));
     curve.svg.replaceChildren(
-      ...ticks,
-      ...shares,
+      ...bottomTicks([0, 1, 2, 3, 4, 5], x, height - 6, (alpha) => (alpha ? String(alpha) : "α = 0")),
+      ...leftAxis({ ticks: [0, 0.5, 1], y, left, right: width }),
       drawn("path", { class: "curve class-1", d: path }),
       drawn("circle", { class: "knob class-1", cx: x(now.alpha), cy: y(yes(now.alpha)), r: 7 }),
     );
@@ -214,7 +207,7 @@ export function mountWeatherScene(root) {
     showWord();
     curve.redraw();
     setData(scene, { joint: found.joint, posterior: found.posterior, alpha: now.alpha });
-    status.announce(`Posterior: yes ${found.posterior[0].toFixed(4)}, no ${found.posterior[1].toFixed(4)}.`);
+    status.announce(`Posterior: no ${found.posterior[0].toFixed(4)}, yes ${found.posterior[1].toFixed(4)}.`);
   }
 
   const examples = buttonRow(
