@@ -115,6 +115,17 @@ export function namedTable({ caption, head, rows, foot = [], kind = "" }) {
   return table;
 }
 
+// A cell with a smoothed share and its value: (2 + 1)/(9 + 1·3) = 0.2500; 2/9 without smoothing.
+export function fractionCell({ count, rows, alpha, values, share }) {
+  const fraction = alpha ? `(${count} + ${alpha})/(${rows} + ${alpha}·${values})` : `${count}/${rows}`;
+  return element(
+    "td",
+    share === 0 ? { class: "zero-cell" } : {},
+    element("span", { class: "fraction" }, fraction),
+    element("span", { class: "share" }, ` = ${share.toFixed(4)}`),
+  );
+}
+
 // A dot in the color of a class, before its name.
 export function classDot(place) {
   return element("span", { class: `dot class-${place}`, "aria-hidden": "true" });

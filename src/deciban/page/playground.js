@@ -2,7 +2,10 @@
 
 import { element } from "../web/dom.js";
 import { mountBalanceScene } from "./scene_balance.js";
+import { mountDocumentsScene } from "./scene_documents.js";
+import { mountGrowthScene } from "./scene_growth.js";
 import { mountLineScene } from "./scene_line.js";
+import { mountLinearScene } from "./scene_linear.js";
 import { mountPlaneScene } from "./scene_plane.js";
 import { mountTheoremScene } from "./scene_theorem.js";
 import { mountWeatherScene } from "./scene_weather.js";
@@ -12,6 +15,9 @@ const SCENES = [
   ["line", "Boundary", mountLineScene],
   ["plane", "Plane", mountPlaneScene],
   ["weather", "Counting", mountWeatherScene],
+  ["documents", "Documents", mountDocumentsScene],
+  ["linear", "Linear", mountLinearScene],
+  ["growth", "Growth", mountGrowthScene],
   ["theorem", "Theorem", mountTheoremScene],
   ["balance", "Balance", mountBalanceScene],
 ];

@@ -14,6 +14,7 @@ import {
   bottomTicks,
   buttonRow,
   classDot,
+  fractionCell,
   leftAxis,
   namedTable,
   numberOr,
@@ -39,21 +40,9 @@ const MAILS = [
   ["spam", 30, 80],
 ];
 
-// (2 + 1)/(9 + 1·3), or 2/9 without smoothing.
-function fractionText(count, rows, alpha, values) {
-  return alpha ? `(${count} + ${alpha})/(${rows} + ${alpha}·${values})` : `${count}/${rows}`;
-}
-
 // A label after the dot of its class.
 function dottedLabel(label, kind = "td") {
   return element(kind, {}, classDot(CLASS_PLACE[label]), label);
-}
-
-// A cell with a fraction above its value.
-function fractionCell(fraction, share, zero) {
-  const cell = element("td", zero ? { class: "zero-cell" } : {}, element("span", { class: "fraction" }, fraction));
-  cell.append(element("span", { class: "share" }, ` = ${share.toFixed(4)}`));
-  return cell;
 }
 
 // A bar as long as a probability.
@@ -136,11 +125,11 @@ export function mountWeatherScene(root) {
   }
 
   function showSum({ rows, priors, steps, joint, posterior }) {
-    const priorCells = priors.map((prior, k) => fractionCell(`${rows[k]}/${WEATHER_DAYS.length}`, prior, false));
+    const priorCells = priors.map((prior, k) => fractionCell({ count: rows[k], rows: WEATHER_DAYS.length, alpha: 0, share: prior }));
     const stepRow = ({ column, value, levels, counts, shares }) => [
       `${column} = ${value}`,
       ...shares.map((share, k) =>
-        fractionCell(fractionText(counts[k], rows[k], now.alpha, levels), share, share === 0),
+        fractionCell({ count: counts[k], rows: rows[k], alpha: now.alpha, values: levels, share }),
       ),
     ];
     sumHome.replaceChildren(
@@ -185,7 +174,7 @@ export function mountWeatherScene(root) {
     const rows = MAILS.map(([label, count, mails], k) => [
       label,
       `${count} of ${mails}`,
-      fractionCell(fractionText(count, mails, now.alpha, 2), shares[k], shares[k] === 0),
+      fractionCell({ count, rows: mails, alpha: now.alpha, values: 2, share: shares[k] }),
     ]);
     const verdict =
       now.alpha === 0
