@@ -317,6 +317,8 @@ class Evaluation(Result):
     (0.96, True)
     """
 
+    _made_with = ("calibration",)
+
     classes: LabelArray
     confusion: Floats
     log_loss_sum: float

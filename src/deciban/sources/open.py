@@ -228,7 +228,7 @@ def scan(
     thousands : str, default=""
         CSV: thousands separator, such as ",".
     date_format : str, default=""
-        CSV: strptime format of dates, such as "%d.%m.%Y", in addition to ISO 8601. Several formats are separated by |.
+        CSV: strptime format of dates, such as "%d.%m.%Y", in addition to ISO 8601; "|" separates several formats.
     sheet : str, default=None
         Excel: name of the sheet; None reads the first sheet with data.
 
