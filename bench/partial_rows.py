@@ -6,7 +6,7 @@ It needs the environment of bench/accuracy.py. Of each table 40% of the rows are
 6,000 rows in all. Their cells are masked at random, each with the same probability; small tables are masked several
 times. `tuned` is BayesClassifier(), `plain` BayesClassifier(tune=None), `prior` the shares of the classes. CatBoost and
 EBM have their defaults; missing texts are a category of their own to them. Results are kept in bench/.partial; --write
-puts them into bench/ACCURACY.md and draws docs/partial-rows.png.
+puts them into bench/ACCURACY.md and draws docs/images/partial-rows.png.
 """
 
 import argparse
@@ -280,7 +280,7 @@ def main() -> None:
     if options.write:
         results = kept()
         write_part("ACCURACY.md", "partial_rows.py", written(results))
-        draw(results, HERE.parent / "docs" / "partial-rows.png")
+        draw(results, HERE.parent / "docs" / "images" / "partial-rows.png")
 
 
 if __name__ == "__main__":

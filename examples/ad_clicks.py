@@ -22,7 +22,7 @@ from matplotlib.ticker import FixedLocator, MultipleLocator, NullLocator
 
 from deciban import BayesClassifier, Categorical, Poisson
 
-GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+GALLERY = Path(__file__).parents[1] / "docs" / "images"
 BATCHES = 150
 BATCH = 3000  # impressions in each batch
 FIRST = 20  # training batches before the first prediction

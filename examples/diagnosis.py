@@ -23,7 +23,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from deciban import BayesClassifier, Loss, bayes, decide, mean_cost
 
-GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+GALLERY = Path(__file__).parents[1] / "docs" / "images"
 ILL = 0.01  # share of screened patients who are ill
 MISS = 200.0  # cost of a missed tumor
 NEEDLESS = 10.0  # cost of a needless operation

@@ -1,4 +1,4 @@
-"""All displays of `deciban.plot` on the breast cancer, iris and weather tables: the pictures of docs/pictures.md.
+"""All displays of `deciban.plot` on the breast cancer, iris and weather tables: the pictures of docs/howto/plots.md.
 
     python examples/displays.py [--output FOLDER]
 
@@ -30,7 +30,7 @@ from deciban.plot import (
     ReliabilityDisplay,
 )
 
-GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+GALLERY = Path(__file__).parents[1] / "docs" / "images"
 LOSS = {("benign", "malignant"): 10, ("malignant", "benign"): 1}  # a missed tumor costs ten times a needless check
 FEW = ["worst area", "worst texture", "worst concave points", "mean radius", "mean texture", "worst smoothness"]
 

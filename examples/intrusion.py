@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from deciban import BayesClassifier, Categorical, Gaussian, LogNormal, Loss, Poisson
 
-GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+GALLERY = Path(__file__).parents[1] / "docs" / "images"
 SERVICES = ("web", "mail", "login", "files")
 # rows of the first and of the second day; services; log bytes sent, log bytes received, log seconds; simultaneous
 # connections; share of them that fail; failed logins

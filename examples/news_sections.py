@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 from deciban import BayesClassifier, Evaluation
 
-GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+GALLERY = Path(__file__).parents[1] / "docs" / "images"
 PHRASES = {  # each section is similar to the next, the last one to the first
     "business": "shares of the bank fall|the company reports a record profit|unions ask for more|oil prices rise"
     "|the car maker cuts jobs|investors sell bonds|interest rates stay high|sales grow abroad|a merger of two airlines",

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 from deciban import BayesClassifier
 
-GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+GALLERY = Path(__file__).parents[1] / "docs" / "images"
 LIKED = 4.0  # stars, of five
 LEARNED = 0.8  # share of the ratings, the earliest ones, for training
 KNOWN_RATINGS = (0, 1, 5, 20, 100)  # fewest known ratings of the user in each group

@@ -25,7 +25,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from deciban import BayesClassifier, Text
 
-GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+GALLERY = Path(__file__).parents[1] / "docs" / "images"
 NEGATION = re.compile(r"not|no|never|nothing|without|hardly|neither|nor|cannot|\w+n't", re.IGNORECASE)
 WORD_OR_STOP = re.compile(r"[\w']+|[.,;:!?]")
 REACH = 3  # words marked after a negation

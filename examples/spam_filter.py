@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from deciban import BayesClassifier, Text
 
-GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+GALLERY = Path(__file__).parents[1] / "docs" / "images"
 PHRASES = {
     "work": "the meeting moves to friday|please read the draft report|attached is the budget|can you call the client"
     "|the server is down again|minutes of the project meeting|i am on holiday next week|your invoice is approved",

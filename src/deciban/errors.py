@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from deciban.util.text_tables import list_some
+from deciban.util.text_tables import list_some, shorten
 
 __all__ = [
     "DataError",
@@ -25,6 +25,9 @@ __all__ = [
 ]
 
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: ""})()
+
+# Characters shown of a value that prints on several lines, such as a table or an array.
+MAX_VALUE_LENGTH = 60
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,13 @@ class Argument:
     def __str__(self) -> str:
         if self.name == "family":
             return f"{self.value}()"
-        return f"{self.name}=" if self.value is NOT_GIVEN else f"{self.name}={self.value!r}"
+        return f"{self.name}=" if self.value is NOT_GIVEN else f"{self.name}={_format_value(self.value)}"
+
+
+def _format_value(value: Any) -> str:
+    """Return the value of an argument on one line."""
+    text = repr(value)
+    return shorten(" ".join(text.split()), MAX_VALUE_LENGTH) if "\n" in text else text
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,13 @@
 """Messages of the library on the command line: options for arguments, and no word of the user is changed."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from deciban import BayesClassifier
 from deciban.cli.messages import as_option, describe_error, describe_warning
+from deciban.datasets import weather
 from deciban.errors import Argument, DataError, DecibanWarning, Labels, Place, UsageError
 from tests.cli.conftest import Deciban
 
@@ -49,6 +52,14 @@ def test_a_column_that_looks_like_a_call_keeps_its_name(deciban: Deciban) -> Non
 )
 def test_arguments_families_and_labels_as_options(part: Argument | Labels, shown: str) -> None:
     assert as_option(part) == shown
+
+
+def test_a_table_given_as_a_number_is_named_on_one_line() -> None:
+    table = weather().to_pandas()
+    with pytest.raises(UsageError) as caught:
+        BayesClassifier(tune=None).fit(table, "play").select_columns(table)
+    assert re.fullmatch(r"k=outlook temperature .{20,40}…: expected an integer .*", str(caught.value))
+    assert str(Argument("ignore", ["a long name " * 20])) == f"ignore={['a long name ' * 20]}"
 
 
 def test_a_remedy_names_the_option_that_chooses_a_family() -> None:

@@ -10,15 +10,15 @@ pytestmark = pytest.mark.house
 
 ROOT = Path(__file__).parent.parent.parent
 # Pages with services are followed in tests/serve/test_documents.py.
-SERVICE_PAGES = {"serving.md", "deployment.md"}
+SERVICE_PAGES = {"serve.md", "deploy.md"}
 DOCUMENTS = [
     path
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     if "```console\n" in path.read_text() and path.name not in SERVICE_PAGES
 ]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_commands_print_what_is_shown(document: Path, tmp_path: Path) -> None:
     follow(document, tmp_path)
 
@@ -29,4 +29,6 @@ def commands_of(document: Path) -> set[str]:
 
 def test_the_readme_and_the_tour_show_the_common_commands() -> None:
     assert {"fit", "evaluate", "predict", "explain", "report"} <= commands_of(ROOT / "README.md")
-    assert {"decide", "learn", "forget", "merge", "bayes", "serve"} <= commands_of(ROOT / "docs" / "tour.md")
+    assert {"decide", "learn", "forget", "merge", "bayes", "serve"} <= commands_of(
+        ROOT / "docs" / "start" / "command-line.md"
+    )

@@ -17,7 +17,7 @@ from matplotlib.image import imread
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[2]
-GALLERY = ROOT / "docs" / "gallery"
+GALLERY = ROOT / "docs" / "images"
 MAX_AMOUNT = 100_000  # bytes of a picture
 NAMES = ("spam_filter", "sentiment", "recommendation", "ad_clicks", "diagnosis", "news_sections", "intrusion")
 
@@ -146,8 +146,8 @@ def test_the_picture_is_drawn_and_that_of_the_gallery_is_small(run: Runs, name: 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_gallery_shows_what_is_printed(run: Runs, name: str) -> None:
-    page = (ROOT / "docs" / "gallery.md").read_text()
-    assert f"](gallery/{name}.png)" in page
+    page = (ROOT / "docs" / "gallery" / "index.md").read_text()
+    assert f"](../images/{name}.png)" in page
     section = page.split(f"python examples/{name}.py")[1]
     shown = section.split("```text\n")[1].split("```")[0].splitlines()
     assert len(shown) >= 3
@@ -177,8 +177,8 @@ def test_an_example_runs_as_a_program_and_reads_a_file_of_ones_own(tmp_path: Pat
 
 def test_the_page_of_pictures_shows_every_display(run: Runs) -> None:
     displays, _ = run("displays")
-    page = (ROOT / "docs" / "pictures.md").read_text()
-    assert set(re.findall(r"\]\(gallery/(\w+)\.png\)", page)) == set(displays)
+    page = (ROOT / "docs" / "howto" / "plots.md").read_text()
+    assert set(re.findall(r"\]\(../images/(\w+)\.png\)", page)) == set(displays)
     for name in displays:
         assert (run.folder / f"{name}.png").stat().st_size > 1000
         assert (GALLERY / f"{name}.png").stat().st_size < MAX_AMOUNT

@@ -51,7 +51,7 @@ def test_words_and_the_rest_add_up_to_the_evidence(family: Text, tune: Any) -> N
                     for word in spoken.words[:12]:
                         assert word.word.startswith("(rare") or f"[{word.word}" in spoken.marked
                 assert str(spoken).startswith(f"{name}, ")
-                assert str(spoken).splitlines()[0].endswith(f" {spoken.decibans:+.1f}:")
+                assert str(spoken).splitlines()[0].endswith(f" {spoken.decibans:+z.1f}:")
         assert f"\ndecision: {evidence.classes[best]}\n" in steps.calculation(row)
     assert spoken_somewhere
 

@@ -129,7 +129,7 @@ def test_every_file_of_the_scorer_is_a_part_of_it() -> None:
 
 @needs_node
 def test_the_example_of_the_documents_says_what_it_shows() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "export.md").read_text("utf-8")
     example = page.split("```js\n")[1].split("```")[0]
     module = to_javascript(BayesClassifier(tune=None).fit(weather(), "play").model_)
     calls = re.findall(r"^(\w+)\((.*)\);\s+// (.*?)(?:, in the order.*)?$", example, re.MULTILINE)

@@ -97,7 +97,7 @@ def test_rows_that_are_learned_and_forgotten_leave_no_trace(
     total = before
     for part in more.batches(learned, rng):
         total = total + part
-    # fractions are added in doubles: of a class, 1e-16 of the largest sum may be left per addition (docs/counts.md)
+    # fractions are added in doubles: of a class, 1e-16 of the largest sum may be left per addition (see Counts in docs)
     rounding = 1e-13 * (before.class_weight.sum() + more.w.sum()) if weights == "fractions" else None
     for part in more.batches(forgotten, rng):
         total = total.subtract(part, rounding)

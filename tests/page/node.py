@@ -17,3 +17,8 @@ def called(module: str, *calls: tuple[Any, ...]) -> list[Any]:
     done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return list(json.loads(done.stdout))
+
+
+def constant(module: str, name: str) -> Any:
+    """A constant that a module exports."""
+    return called(module, (name,))[0]

@@ -14,7 +14,7 @@ from deciban import bayes, bayes_error
 from tests.page.playground import MODULES, playground_page
 from tests.support.browser import AXE, Opened, needs_axe, opened
 
-SCENES = ("line", "plane", "weather", "theorem", "balance")
+SCENES = ("line", "plane", "weather", "documents", "linear", "growth", "theorem", "balance")
 
 
 @pytest.fixture(scope="module")
@@ -174,6 +174,52 @@ def test_typed_priors_losses_and_a_third_class(played: Opened) -> None:
 
 
 @pytest.mark.browser
+def test_a_movable_x_reads_off_densities_posteriors_and_costs(played: Opened) -> None:
+    line = scene(played, "line")
+    assert told(line, "posterior") == pytest.approx([0.75, 0.25])
+    text = line.inner_text()
+    assert all(number in text for number in ("Read off at x = 20", "0.04566", "0.750000", "0.250000", "above 0.3333"))
+    reader = line.get_by_role("slider", name="x", exact=True)
+    reader.focus()
+    played.page.keyboard.press("PageUp")
+    assert reader.get_attribute("aria-valuetext") == "x = 21"
+    drag(played, reader, 100)
+    state = played.page.evaluate("played.state().line")
+    assert state["x"] > 24
+    belief = bayes(0.75, [norm(mean, 4).pdf(state["x"]) for mean in (15, 25)], ("a", "b"))
+    assert told(line, "posterior") == pytest.approx(list(belief.posterior.values()))
+    line.locator(".picture svg").first.click(position={"x": 200, "y": 100})
+    assert played.page.evaluate("played.state().line.x") < 10
+    line.get_by_label("without priors").check()
+    assert line.locator(".error-area").count() == 0
+    check_line(played, line)
+
+
+@pytest.mark.browser
+def test_boundaries_off_the_axis_are_counted_and_not_drawn(played: Opened) -> None:
+    line = scene(played, "line")
+    line.get_by_role("button", name="Three classes").click()
+    assert len(told(line, "best-boundaries")) == 4
+    assert "13.7391, 24.9211, 2 outside 0 to 40" in line.inner_text()
+
+
+@pytest.mark.browser
+def test_scenes_are_opened_by_their_names_in_links(played: Opened) -> None:
+    for name in SCENES:
+        played.page.evaluate("name => played.open(name)", name)
+        assert played.page.locator(f"[data-scene={name}]").is_visible()
+    played.page.evaluate("played.open('line', 'equal-priors')")
+    assert told(scene(played, "line"), "boundary") == pytest.approx(20)
+    played.page.evaluate("played.open('posterior')")
+    settled(played)
+    heading = played.page.get_by_role("heading", name="Posterior at each x").bounding_box()
+    assert -2 < heading["y"] < 300
+    for call in ("played.open('nowhere')", "played.open('line', 'nothing')"):
+        found = played.page.evaluate(f"() => {{ try {{ {call} }} catch (error) {{ return error.message; }} }}")
+        assert re.search(r"no (scene|example).*use one of", found)
+
+
+@pytest.mark.browser
 def test_a_number_out_of_range_is_told_the_range(played: Opened) -> None:
     field = played.page.locator("[data-scene=line] input[type=number]").first
     low, high = field.get_attribute("min"), field.get_attribute("max")
@@ -234,6 +280,20 @@ def test_the_quadratic_rule_is_the_best_under_its_own_gaussians(played: Opened) 
 
 
 @pytest.mark.browser
+def test_xor_is_solved_by_joint_models_only(played: Opened) -> None:
+    played.page.evaluate("played.open('xor')")
+    plane = played.page.locator("[data-scene=plane]")
+    settled(played)
+    methods = ("linear", "naive", "naive-table", "quadratic", "joint-table")
+    assert [told(plane.locator(f"[data-method={name}]"), "mistakes") for name in methods] == [20, 20, 20, 0, 0]
+    note = plane.locator(".note")
+    assert "naive models are left with the prior" in note.inner_text()
+    plane.get_by_role("button", name="Equal covariances").click()
+    settled(played)
+    assert not note.is_visible()
+
+
+@pytest.mark.browser
 def test_the_weather_table_and_the_word_never_seen(played: Opened) -> None:
     weather = scene(played, "weather")
     text = weather.inner_text()
@@ -244,9 +304,84 @@ def test_the_weather_table_and_the_word_never_seen(played: Opened) -> None:
     assert "(0 + 1)/(100 + 1·2)" in weather.inner_text()
     weather.get_by_role("slider", name="smoothing α").fill("0")
     weather.get_by_label("outlook").select_option("overcast")
-    assert told(weather, "posterior") == [1, 0]
+    assert told(weather, "posterior") == [0, 1]
     weather.get_by_role("button", name="Choose day 14").click()
     assert weather.get_by_label("outlook").input_value() == "rain"
+
+
+@pytest.mark.browser
+def test_documents_are_drawn_and_edited(played: Opened) -> None:
+    documents = scene(played, "documents")
+    state = "played.state().documents.document"
+    assert told(documents, "evidence")[0].count(0) == 5  # an absent word is no evidence for the multinomial
+    assert 0 not in told(documents, "evidence")[1]
+    documents.get_by_role("button", name="Empty the document").click()
+    assert played.page.evaluate(state) == []
+    assert told(documents, "posterior")[0] == pytest.approx(0.5)  # the prior
+    assert told(documents, "posterior")[1] != pytest.approx(0.5)
+    documents.get_by_role("button", name="Add free").click()
+    once = told(documents, "evidence")
+    assert documents.get_by_role("button", name="Add free").evaluate("node => node === document.activeElement")
+    played.page.keyboard.press("Enter")
+    twice = told(documents, "evidence")
+    assert twice[0][3] == pytest.approx(2 * once[0][3])
+    assert twice[1] == once[1]
+    documents.get_by_label("ham", exact=True).check()
+    documents.get_by_role("button", name="Roll: add a word").click()
+    documents.get_by_role("button", name="Roll ten times").click()
+    assert len(played.page.evaluate(state)) == 13
+    assert documents.locator(".side.rolled").count() == 1
+    documents.get_by_role("button", name="Toss all coins").click()
+    tossed = played.page.evaluate(state)
+    assert tossed == sorted(set(tossed))
+    assert documents.locator(".toss").count() == 7
+    assert documents.locator(".toss.present").count() == len(tossed)
+    for _ in range(7):
+        documents.get_by_role("button", name="Roll ten times").click()
+    assert len(played.page.evaluate(state)) == 60
+    documents.get_by_role("button", name="China or not").click()
+    assert "68.98%" in documents.inner_text()
+    assert "19.11%" in documents.inner_text()
+
+
+@pytest.mark.browser
+def test_parameters_grow_with_the_columns(played: Opened) -> None:
+    growth = scene(played, "growth")
+    text = growth.inner_text()
+    assert all(number in text for number in ("1,073,741,824", "1,073,741,823", "2,147,483,647", "30", "61"))
+    growth.get_by_role("slider", name="columns", exact=True).focus()
+    played.page.keyboard.press("ArrowLeft")
+    assert told(growth, "parameters")["joint"]["own"] == str(2**29 - 1)
+    growth.get_by_label("values each (v)").last.fill("3")
+    assert told(growth, "parameters")["naive"]["own"] == str(2 * 29)
+    growth.get_by_label("rows per class").fill("1000000")
+    assert "12 columns in a joint table" in growth.inner_text()  # 3^12 - 1 = 531,440
+    growth.get_by_role("button", name="4 columns of 3 values").click()
+    assert "most or all of the combinations" in growth.inner_text()
+
+
+@pytest.mark.browser
+def test_the_posterior_of_naive_bayes_is_the_logistic_function_of_a_line(played: Opened) -> None:
+    linear = scene(played, "linear")
+    for example in ("Few rows", "Correlated columns", "Independent columns"):
+        linear.get_by_role("button", name=example).click()
+        settled(played)
+        assert told(linear, "posterior") == pytest.approx(told(linear, "logistic"), rel=1e-9)
+        assert f"{told(linear, 'posterior'):.6f}: the posterior of naive Bayes" in linear.inner_text()
+    before = told(linear, "naive")
+    linear.get_by_label("x₁").last.fill("3")
+    settled(played)
+    assert told(linear, "naive") == before
+    assert told(linear, "posterior") < 0.3
+    linear.locator(".panel svg").click(position={"x": 300, "y": 40})
+    settled(played)
+    assert played.page.evaluate("played.state().linear.y") > 8
+    drag(played, linear.locator(".handle"), -40, 80)
+    settled(played)
+    assert 5 < played.page.evaluate("played.state().linear.y") < 9
+    linear.get_by_role("button", name="Draw new points").click()
+    settled(played)
+    assert told(linear, "naive") != before
 
 
 @pytest.mark.browser
@@ -307,7 +442,7 @@ def test_links_that_make_no_sense_are_left(played: Opened) -> None:
         None,
         "text",
         {"line": {"classes": [[1, 2]]}, "plane": {"points": "many"}, "scene": "nowhere"},
-        {"line": {"classes": "abc"}, "balance": {"pieces": 5}},
+        {"line": {"classes": "abc"}, "balance": {"pieces": 5}, "documents": {"corpus": "toString"}},
     ]
     for state in strange:
         played.page.evaluate("state => played.restore(state)", state)
@@ -320,6 +455,9 @@ def test_links_that_make_no_sense_are_left(played: Opened) -> None:
         },
         "plane": {"points": [[1, 2, 7], [99, -9, 1], "x"]},
         "weather": {"chosen": {"outlook": "<b>"}, "alpha": -3},
+        "linear": {"count": 1e9, "correlation": 7, "seed": "x", "x": None},
+        "growth": {"columns": 1e9, "values": "x", "rows": -1},
+        "documents": {"corpus": "Emails", "document": [1, "x", 99, -1, None], "writer": "x"},
         "theorem": {"prior": 7, "results": list(range(99))},
         "balance": {"pieces": [["<img src=x>", 1e9, "nowhere"], 3]},
     }

@@ -3,15 +3,28 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal, norm
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from deciban import BayesClassifier, JointGaussian, bayes, bayes_error
+from deciban import (
+    BayesClassifier,
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    JointGaussian,
+    JointTable,
+    Multinomial,
+    Pooled,
+    bayes,
+    bayes_error,
+)
 from deciban.datasets import weather
 from deciban.util.text_tables import format_probability
-from tests.page.node import called
+from tests.page.node import called, constant
 from tests.support.node import needs_node
 
 pytestmark = needs_node
@@ -101,6 +114,39 @@ def test_a_boundary_moved_by_hand_costs_what_bayes_error_says() -> None:
     assert risk - expected.bayes_risk == pytest.approx(expected.avoidable, abs=1e-14)
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_what_is_read_off_at_x_is_what_bayes_says(size: int) -> None:
+    """Densities are SciPy's, posteriors those of `bayes`, and the decision costs least."""
+    rng = np.random.default_rng(size)
+    for _ in range(10):
+        classes, x = drawn_classes(rng, size), float(rng.uniform(0, 40))
+        loss = (1.0 - np.eye(size)) * np.exp(rng.normal(0, 1.5, size=(size, size)))
+        found, threshold = called(
+            "maths_line.js", ("readingAt", classes, loss.tolist(), x), ("ratioThreshold", classes, loss.tolist())
+        )
+        densities = [norm(part["mean"], part["spread"]).pdf(x) for part in classes]
+        belief = bayes({str(k): part["prior"] for k, part in enumerate(classes)}, densities)
+        assert found["densities"] == pytest.approx(densities, rel=1e-12)
+        assert found["posterior"] == pytest.approx(list(belief.posterior.values()), rel=1e-12)
+        assert found["risks"] == pytest.approx((loss @ found["posterior"]).tolist(), rel=1e-12)
+        if size == 2:
+            assert (densities[0] / densities[1] > threshold) == (found["risks"][0] < found["risks"][1])
+
+
+def test_letters_are_read_off_where_both_densities_are_equal() -> None:
+    found, edge = called(
+        "maths_line.js",
+        ("readingAt", LETTERS, ZERO_ONE, 20),
+        ("readingAt", LETTERS, ZERO_ONE, 20 + 1.6 * np.log(3)),
+    )
+    assert found["densities"][0] == found["densities"][1] == pytest.approx(0.0456623, abs=1e-7)
+    assert found["posterior"] == pytest.approx([0.75, 0.25])
+    assert edge["posterior"] == pytest.approx([0.5, 0.5])
+    (far,) = called("maths_line.js", ("readingAt", [{**part, "spread": 0.1} for part in LETTERS], ZERO_ONE, 40))
+    assert far["densities"] == [0, 0]
+    assert far["posterior"] == [0, 1]
+
+
 def test_strange_classes() -> None:
     """Equal classes, a class without a prior, a class far away, and a loss that never punishes."""
     same = [{"mean": 20, "spread": 3, "prior": 0.6}, {"mean": 20, "spread": 3, "prior": 0.4}]
@@ -150,8 +196,69 @@ def test_methods_of_the_plane_are_those_of_scikit_learn_and_deciban() -> None:
     for method, peer in {"linear": linear, "quadratic": quadratic, "naive": naive}.items():
         np.testing.assert_allclose(posteriors(found[method], places), peer.predict_proba(places), rtol=0, atol=1e-9)
         (forms,) = called("maths_plane.js", ("planeForms", found[method]))
-        (mistakes,) = called("maths_plane.js", ("mistakesAmong", found["given"], forms))
+        (mistakes,) = called("maths_plane.js", ("mistakesAmong", found["given"], [forms]))
         assert mistakes == (peer.predict(points) != kinds).sum()
+
+
+def cut(points: np.ndarray) -> list[dict[str, str]]:
+    """Points with both columns cut into four parts."""
+    parts = np.minimum(points / 10 * 4, 3).astype(int).tolist()
+    return [{"x": f"part {x}", "y": f"part {y}"} for x, y in parts]
+
+
+def test_tables_of_the_plane_are_those_of_deciban() -> None:
+    points = np.random.default_rng(8).uniform(0, 10, size=(80, 2))
+    kinds = np.arange(80) % 3
+    given = [{"x": x, "y": y, "kind": kind} for (x, y), kind in zip(points.tolist(), kinds.tolist(), strict=True)]
+    models: dict[str, Any] = {
+        "naive-table": {"x": Categorical(), "y": Categorical()},
+        "joint-table": {("x", "y"): JointTable()},
+    }
+    for method, families in models.items():
+        model = BayesClassifier(families, alpha=1, tune=None).fit(pd.DataFrame(cut(points)), kinds)
+        grid, count = called(
+            "maths_plane.js", ("tableGrid", given, 3, method == "joint-table"), ("planeParameters", method, 3)
+        )
+        cells = np.array(grid)[:, :, 0].reshape(4, 4, 3)
+        column, row = np.minimum(points.T / 10 * 4, 3).astype(int)
+        np.testing.assert_allclose(cells[row, column], model.log_joint(pd.DataFrame(cut(points))), atol=1e-12)
+        assert count == model.parameter_count().model
+        (mistakes,) = called("maths_plane.js", ("mistakesAmong", given, grid))
+        assert mistakes == (model.predict(pd.DataFrame(cut(points))) != kinds).sum()
+
+
+def test_parameters_of_gaussians_are_those_deciban_counts() -> None:
+    points, kinds = points_of_three_classes()
+    models: dict[str, Any] = {
+        "linear": {("x", "y"): JointGaussian(Pooled())},
+        "quadratic": {("x", "y"): JointGaussian()},
+        "naive": {"x": Gaussian(), "y": Gaussian()},
+    }
+    for method, families in models.items():
+        model = BayesClassifier(families, tune=None).fit(pd.DataFrame(points, columns=["x", "y"]), kinds)
+        assert called("maths_plane.js", ("planeParameters", method, 3)) == [model.parameter_count().model], method
+
+
+def test_xor_defeats_every_naive_model_and_no_joint_one() -> None:
+    """The points, fitted with deciban: both columns alone are equal in both classes."""
+    (given,) = called("maths_examples.js", ("examplePoints", "XOR"))
+    points = np.array([[one["x"], one["y"]] for one in given])
+    kinds = np.array([one["kind"] for one in given])
+    assert ((points > 5).all(axis=1) | (points < 5).all(axis=1)).tolist() == (kinds == 0).tolist()
+    frame, table = pd.DataFrame(points, columns=["x", "y"]), pd.DataFrame(cut(points))
+    for families, rows, expected in (
+        ({"x": Gaussian(), "y": Gaussian()}, frame, 0.5),
+        ({("x", "y"): JointGaussian(Pooled())}, frame, 0.5),
+        ({"x": Categorical(), "y": Categorical()}, table, 0.5),
+        ({("x", "y"): JointGaussian()}, frame, 1.0),
+        ({("x", "y"): JointTable()}, table, 1.0),
+    ):
+        model = BayesClassifier(families, alpha=1, tune=None).fit(rows, kinds)
+        probabilities = model.predict_proba(rows)
+        if expected == 0.5:
+            np.testing.assert_allclose(probabilities, 0.5, atol=1e-9)
+        else:
+            assert (model.predict(rows) == kinds).all()
 
 
 def test_log_joints_of_the_plane_are_scipys() -> None:
@@ -214,16 +321,16 @@ def test_steps_of_the_weather_table_are_decibans(alpha: float) -> None:
     for day, found in zip(
         DAYS, called("maths_counts.js", *(("weatherSteps", day, alpha) for day in DAYS)), strict=True
     ):
-        assert found["posterior"][::-1] == pytest.approx(model.predict_proba([day])[0].tolist(), abs=1e-12)
-        assert found["joint"][::-1] == pytest.approx(np.exp(model.log_joint([day]))[0].tolist(), abs=1e-12)
+        assert found["posterior"] == pytest.approx(model.predict_proba([day])[0].tolist(), abs=1e-12)
+        assert found["joint"] == pytest.approx(np.exp(model.log_joint([day]))[0].tolist(), abs=1e-12)
 
 
 def test_days_of_the_weather_table_are_those_of_the_package() -> None:
     (levels,) = called("maths_counts.js", ("weatherLevels", "outlook"))
     assert levels == ["sunny", "overcast", "rain"]
     (steps,) = called("maths_counts.js", ("weatherSteps", DAYS[0], 0))
-    assert [step["counts"] for step in steps["steps"]] == [[2, 3], [3, 1], [3, 4], [3, 3]]
-    assert [round(part, 5) for part in steps["joint"]] == [0.00529, 0.02057]
+    assert [step["counts"] for step in steps["steps"]] == [[3, 2], [1, 3], [4, 3], [3, 3]]
+    assert [round(part, 5) for part in steps["joint"]] == [0.02057, 0.00529]
 
 
 def test_a_word_never_seen() -> None:
@@ -293,3 +400,137 @@ def test_differences_of_terms_add_up_if_only_one_sum_has_a_term() -> None:
         (found,) = called("comparison.js", ("differences", first, second))
         assert sum(term["value"] for term in found) == change
         assert [term["name"] for term in found] == ["x", "limit"]
+
+
+@pytest.mark.parametrize("corpus", ["Emails", "China or not"])
+def test_documents_are_scored_as_deciban_scores_them(corpus: str) -> None:
+    """Both models, fitted with deciban to the same documents: estimates and posteriors."""
+    given = constant("maths_documents.js", "CORPORA")[corpus]
+    (model,) = called("maths_documents.js", ("documentModel", given))
+    words = model["words"]
+    texts = [text.split() for own in given["documents"] for text in own]
+    labels = np.repeat([0, 1], [len(own) for own in given["documents"]])
+    counts = pd.DataFrame([[text.count(word) for word in words] for text in texts], columns=words)
+    rng = np.random.default_rng(2)
+    documents = rng.integers(0, 4, size=(20, len(words))) * rng.integers(0, 2, size=(20, len(words)))
+    documents[0], documents[1] = [given["first"].split().count(word) for word in words], 0
+    found = called("maths_documents.js", *(("documentEvidence", model, times) for times in documents.tolist()))
+    for name, family, rows, present in (
+        ("die", {tuple(words): Multinomial()}, counts, documents),
+        ("coin", dict.fromkeys(words, Bernoulli()), counts.clip(upper=1), documents.clip(max=1)),
+    ):
+        peer = BayesClassifier(family, alpha=1, tune=None).fit(rows, labels)
+        probabilities = peer.predict_proba(pd.DataFrame(present, columns=words))[:, 1]
+        assert [one["posterior"][name] for one in found] == pytest.approx(probabilities.tolist(), abs=1e-12)
+        decibans = 10 * np.log10(probabilities / (1 - probabilities))
+        assert [one["sums"][name] for one in found] == pytest.approx(decibans.tolist(), abs=1e-9)
+
+
+def test_the_documents_of_introduction_to_information_retrieval() -> None:
+    """Manning, Raghavan and Schütze, examples 13.1 and 13.2: the two models disagree."""
+    given = constant("maths_documents.js", "CORPORA")["China or not"]
+    (model,) = called("maths_documents.js", ("documentModel", given))
+    times = [given["first"].split().count(word) for word in model["words"]]
+    (found,) = called("maths_documents.js", ("documentEvidence", model, times))
+    die = np.array([1 / 4 * (2 / 9) ** 5, 3 / 4 * (3 / 7) ** 3 * (1 / 14) ** 2])
+    coin = np.array([1 / 4 * (2 / 3) ** 6, 3 / 4 * 4 / 5 * (1 / 5) ** 2 * (3 / 5) ** 3])
+    assert die.round(4).tolist() == [0.0001, 0.0003]
+    assert coin.round(3).tolist() == [0.022, 0.005]
+    assert found["posterior"]["die"] == pytest.approx(die[1] / die.sum(), abs=1e-12)
+    assert found["posterior"]["coin"] == pytest.approx(coin[1] / coin.sum(), abs=1e-12)
+
+
+def test_a_die_falls_on_each_side_with_its_probability() -> None:
+    shares = [0.05, 0.1, 0.6, 0.25]
+    rolls = ((np.arange(2000) + 0.5) / 2000).tolist()
+    found = called("maths_documents.js", *(("sideOf", shares, roll) for roll in [*rolls, 1.0]))
+    assert np.bincount(found[:-1]).tolist() == [100, 200, 1200, 500]
+    assert found[-1] == 3
+
+
+@pytest.mark.parametrize(("columns", "values", "classes"), [(1, 2, 2), (4, 3, 2), (5, 5, 3), (30, 2, 2)])
+def test_parameters_of_tables_are_those_deciban_counts(columns: int, values: int, classes: int) -> None:
+    names = [f"column {k}" for k in range(columns)]
+    cells = np.tile(np.arange(values).repeat(classes)[:, None], columns).astype(str)
+    rows = pd.DataFrame(cells, columns=names)
+    count = BayesClassifier(dict.fromkeys(names, Categorical()), tune=None).fit(
+        rows, np.tile(np.arange(classes), values)
+    ).parameter_count()  # fmt: skip
+    (found,) = called("maths_growth.js", ("growthTexts", columns, values, classes, 1000))
+    assert found["naive"]["all"] == str(count.naive)
+    assert found["joint"]["all"] == str(count.full)
+    assert found["combinations"] == str(values**columns)
+
+
+def test_parameters_of_gaussians_of_several_columns_are_those_deciban_counts() -> None:
+    rng = np.random.default_rng(6)
+    names = list("abcde")
+    rows, labels = pd.DataFrame(rng.normal(size=(60, 5)), columns=names), np.arange(60) % 3
+    models: dict[str, Any] = {
+        "naive-gaussian": dict.fromkeys(names, Gaussian()),
+        "linear": {tuple(names): JointGaussian(Pooled())},
+        "quadratic": {tuple(names): JointGaussian()},
+    }
+    (found,) = called("maths_growth.js", ("growthTexts", 5, 2, 3, 1000))
+    for name, families in models.items():
+        count = BayesClassifier(families, tune=None).fit(rows, labels).parameter_count()
+        assert found[name]["all"] == str(count.model), name
+
+
+def test_thirty_binary_columns_and_the_columns_that_rows_suffice_for() -> None:
+    found, *columns = called(
+        "maths_growth.js",
+        ("growthTexts", 30, 2, 2, 1000),
+        *(("columnsWithin", model, 2, 1000) for model in ("joint", "quadratic", "naive", "naive-gaussian")),
+    )
+    assert found["joint"] == {"own": "1073741823", "all": "2147483647"}
+    assert found["naive"] == {"own": "30", "all": "61"}
+    assert found["perRow"] == "1073742"
+    assert columns == [9, 43, 1000, 500]  # 2^9 - 1 = 511 and 43 + 43 · 44 / 2 = 989
+
+
+def drawn_points(count: int, correlation: float, seed: int) -> tuple[list[Any], np.ndarray, np.ndarray]:
+    (given,) = called("maths_linear.js", ("drawPoints", count, correlation, seed))
+    return given, np.array([[one["x"], one["y"]] for one in given]), np.array([one["kind"] for one in given])
+
+
+@pytest.mark.parametrize(("count", "correlation"), [(10, 0), (200, 0), (300, 0.8), (100, -0.9)])
+def test_lines_are_those_of_deciban_and_of_logistic_regression(count: int, correlation: float) -> None:
+    given, points, kinds = drawn_points(count, correlation, 3)
+    (gaussians,) = called("maths_linear.js", ("naiveGaussians", given))
+    line, steps, regression = called(
+        "maths_linear.js", ("lineOf", gaussians), ("naiveSteps", gaussians, 6, 4.5), ("logisticLine", given)
+    )
+    families = {"x": Gaussian(Pooled()), "y": Gaussian(Pooled())}
+    model = BayesClassifier(families, tune=None).fit(pd.DataFrame(points, columns=["x", "y"]), kinds)
+    weights, intercept = model.linear_form().hyperplane()
+    assert [*line["w"], line["b"]] == pytest.approx([*weights, intercept], rel=1e-9)
+    posterior = model.predict_proba(pd.DataFrame([[6, 4.5]], columns=["x", "y"]))[0, 1]
+    (score,) = called("maths_linear.js", ("scoreAt", line, 6, 4.5))
+    assert steps["posterior"] == pytest.approx(posterior, rel=1e-9)
+    assert called("maths_linear.js", ("logistic", score))[0] == pytest.approx(posterior, rel=1e-9)
+    assert score == pytest.approx(np.log(steps["joint"][1] / steps["joint"][0]), rel=1e-9)
+    peer = LogisticRegression(C=1000, tol=1e-12, max_iter=10_000).fit(points, kinds)
+    assert [*regression["w"], regression["b"]] == pytest.approx([*peer.coef_[0], peer.intercept_[0]], rel=1e-4)
+
+
+def test_logistic_regression_of_separable_points_ends() -> None:
+    given = [{"x": x, "y": 5, "kind": int(x > 5)} for x in (1, 2, 3, 7, 8, 9)]
+    (line,) = called("maths_linear.js", ("logisticLine", given))
+    points, kinds = [[one["x"], one["y"]] for one in given], [one["kind"] for one in given]
+    peer = LogisticRegression(C=1000, tol=1e-12, max_iter=100_000).fit(points, kinds)
+    assert line["w"][0] == pytest.approx(peer.coef_[0][0], rel=1e-3)
+
+
+def test_naive_bayes_and_logistic_regression_agree_only_for_independent_columns() -> None:
+    for correlation, gap in ((0.0, 0.1), (0.8, 1.0)):
+        given, _, _ = drawn_points(2000, correlation, 1)
+        (gaussians,) = called("maths_linear.js", ("naiveGaussians", given))
+        naive, regression, truth = called(
+            "maths_linear.js", ("lineOf", gaussians), ("logisticLine", given), ("trueLine", correlation)
+        )
+        assert np.abs(np.subtract(regression["w"], truth["w"])).max() < 0.1
+        difference = np.abs(np.subtract(naive["w"], regression["w"])).max()
+        assert (difference < gap) == (correlation == 0)
+    precision = np.linalg.inv(1.69 * np.array([[1, 0.8], [0.8, 1]]))
+    assert truth["w"] == pytest.approx((precision @ [2, 1]).tolist())

@@ -100,6 +100,25 @@ def test_axe_finds_no_fault(page: Path, dark: bool) -> None:
             assert faults(it) == []
 
 
+def test_a_link_names_a_scene_and_may_show_it_alone(page: Path) -> None:
+    with opened(page) as it:
+        it.page.goto(f"{page.as_uri()}#scene=line&example=equal-priors")
+        it.page.reload()
+        assert it.page.locator("[data-scene=line]").get_attribute("data-boundary").startswith("20")
+        assert it.page.evaluate("location.hash") == "#scene=line&example=equal-priors"
+        it.page.goto(f"{page.as_uri()}#scene=nowhere")
+        assert "use one of line" in it.page.locator("#page-problem").inner_text()
+        it.page.evaluate("addEventListener('message', (event) => { window.heard = event.data; })")
+        it.page.goto(f"{page.as_uri()}#scene=theorem&embed")
+        it.page.wait_for_function("window.heard && document.querySelector('[data-scene=theorem]').checkVisibility()")
+        for part in ("#tabs", ".scene-tabs", "header", "footer"):
+            assert not it.page.locator(part).is_visible(), part
+        assert it.page.evaluate("window.heard.deciban.height") == it.page.evaluate("document.body.offsetHeight")
+        it.page.get_by_role("button", name="Positive twice").click()
+        assert it.page.evaluate("location.hash") == "#scene=theorem&embed"
+        it.check_quiet()
+
+
 def test_a_link_to_the_playground_holds_what_is_set_there(page: Path) -> None:
     boundaries = "document.querySelector('[data-scene=line]').dataset.boundaries"
     with opened(page) as it:

@@ -12,6 +12,7 @@ from deciban import (
     Categorical,
     Gaussian,
     JointGaussian,
+    LogNormal,
     Poisson,
     Pooled,
     UsageError,
@@ -150,6 +151,19 @@ def test_two_columns_make_a_map_whose_regions_are_the_predictions() -> None:
     drawn = shown.ax_.lines[0].get_xydata() - shown.ellipses[0].mean
     distance = np.einsum("ni,ij,nj->n", drawn, np.linalg.inv(shown.ellipses[0].covariance), drawn)
     np.testing.assert_allclose(distance, 1.0)  # one standard deviation
+
+
+def test_a_form_of_functions_of_the_columns_has_no_straight_boundary() -> None:
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 300)
+    X = np.exp(rng.normal(y[:, None] * [1.0, 0.5], 0.5))
+    for family in (LogNormal(variance=Pooled()), Binned(bins=8)):
+        clf = BayesClassifier({0: family, 1: Gaussian(variance=Pooled())}, tune=None).fit(X, y)
+        assert DecisionMapDisplay.from_estimator(clf).boundary is None
+    others = BayesClassifier({0: LogNormal(variance=Pooled())}, tune=None).fit(
+        np.c_[X[:, :1], rng.normal(y[:, None] * [1.0, 2.0])], y
+    )
+    assert DecisionMapDisplay.from_estimator(others, [1, 2]).boundary == "quadratic"
 
 
 def test_two_columns_of_many_are_drawn_with_the_others_missing() -> None:

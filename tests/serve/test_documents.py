@@ -1,4 +1,4 @@
-"""Check docs/serving.md, docs/deployment.md and deploy/: examples are run, and lists are those of the program."""
+"""Check docs/howto/serve.md, docs/howto/deploy.md and deploy/: examples are run, and lists are those of the program."""
 
 import re
 from importlib.metadata import requires
@@ -15,8 +15,8 @@ from deciban.serve.settings import LearnSettings, ServeSettings
 from tests.support.consoles import follow
 
 ROOT = Path(__file__).parent.parent.parent
-SERVING = ROOT / "docs" / "serving.md"
-DEPLOYMENT = ROOT / "docs" / "deployment.md"
+SERVING = ROOT / "docs" / "howto" / "serve.md"
+DEPLOYMENT = ROOT / "docs" / "howto" / "deploy.md"
 DEPLOY = ROOT / "deploy"
 
 # Options of all commands, and what is said in words.

@@ -1,8 +1,13 @@
 """Tables and numbers as people read them."""
 
+import io
+import sys
+
 import numpy as np
 import pytest
 
+from deciban import BayesClassifier
+from deciban.datasets import weather
 from deciban.util.text_tables import (
     align_table,
     count_noun,
@@ -79,3 +84,26 @@ def test_the_end_of_a_long_label_stays() -> None:
     for width in range(4, 24):
         assert text_width(shorten_middle("the name of a column = 2", width)) <= width
         assert shorten_middle("the name of a column = 2", width).endswith("2")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_results_are_wrapped_after_words_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    clf = BayesClassifier().fit(weather(), "play")
+    loss = {("no", "yes"): 2, ("yes", "no"): 1}
+    results = [
+        clf.evaluate(weather(), "play", loss=loss), clf.leave_one_out(), clf.tuning_, clf.diagnose(), clf.schema_,
+        clf.bayes_error(n_samples=100), clf.importance(), clf.explain(weather(), by="block"), clf.estimates(),
+    ]  # fmt: skip
+    plain = [str(result) for result in results]
+    assert max(map(len, plain[0].splitlines())) > 80
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    for width in (60, 80):
+        monkeypatch.setenv("COLUMNS", str(width))
+        for result, text in zip(results, plain, strict=True):
+            assert max(map(text_width, str(result).splitlines())) <= width
+            if not isinstance(result, type(results[7])):
+                assert sorted(str(result).split()) == sorted(text.split())

@@ -132,6 +132,27 @@ def test_impossible_rows_single_classes_and_many_rows_are_explained() -> None:
     assert str(many).count("predicted:") == 14
 
 
+def test_evidence_that_rounds_to_zero_has_no_minus_sign_and_no_long_bar() -> None:
+    clf = BayesClassifier(tune=None, prior={"a": 0.5002, "b": 0.4998})
+    found = clf.fit([[0.0], [1.0], [0.0], [1.0001]] * 30, list("aabb") * 30).explain([[1.0]])
+    assert -0.005 < found.terms(0)[1].decibans < 0.0
+    assert "-0.0" not in str(found)
+    page = Page(found._repr_html_())
+    assert page.rows[-1] == ["sum", "+0.00"]
+    widths = [
+        float(re.findall(r"[-\d.e]+", attributes["style"] or "")[1])
+        for _, attributes in page.tags
+        if "style" in attributes
+    ]
+    assert max(widths) < 1.0
+
+
+def test_an_explanation_of_no_rows_says_so() -> None:
+    found = BayesClassifier(tune=None).fit([[1.0], [2.0]], ["a", "b"]).explain(np.empty((0, 1)))
+    assert str(found) == repr(found) == "no rows"
+    assert "<p>no rows</p>" in found._repr_html_()
+
+
 def test_names_harm_nothing() -> None:
     table = pd.DataFrame({HOSTILE: [HOSTILE, "b", HOSTILE, "b"] * 3})
     clf = BayesClassifier(tune=None).fit(table, [HOSTILE, "x", HOSTILE, "x"] * 3)
@@ -198,6 +219,40 @@ def test_results_are_readable_in_light_and_dark_and_change_nothing_else(
         assert page.page.evaluate("document.documentElement.scrollWidth") <= 1000
     for bar_color in (FOR_COLOR, AGAINST_COLOR):
         assert contrast(bar_color, theme[0]) >= 3.0
+
+
+@pytest.mark.browser
+def test_tables_break_no_names_hide_no_bars_and_let_no_headers_overlap(tmp_path: Path) -> None:
+    long, family = "a class with a long name " * 4, "JointGaussian(covariance=Pooled(shrinkage=0.2))"
+    why = "log-loss 0.5330, best of 10 (next: LogNormal(variance=Pooled()) 0.5332) " * 2
+    schema = TextTable([("dependents", family, why), ("x", family, why)], ("column", "family", "why"))
+    bars = TextTable([("a", "+9.00"), ("b", "+0.01")], (long, "decibans"), [1], bars=[(0.0, 9.0), (9.0, 9.01)])
+    wide = TextTable([("two words " * 4,) * 12], tuple(f"column {k}" for k in range(12)))
+    path = tmp_path / "page.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8>{render_result([schema, bars, wide])}")
+    with opened(path, width=700) as page:
+        line = page.page.get_by_text("x", exact=True).bounding_box()["height"]
+        for name in ("dependents", family):
+            cell = page.page.get_by_text(name, exact=True).first
+            lines = cell.evaluate("node => { const all = document.createRange(); all.selectNodeContents(node); "
+                                  "return new Set([...all.getClientRects()].map(box => box.top)).size }")  # fmt: skip
+            assert lines == 1, name
+        assert line > 10
+        first, second = (page.page.get_by_text(name.strip(), exact=True).bounding_box() for name in (long, "decibans"))
+        assert first["height"] > 30  # wrapped
+        texts = (
+            page.page.locator("thead")
+            .nth(1)
+            .evaluate("node => [...node.querySelectorAll('th')].map(cell => [cell.scrollWidth, cell.clientWidth])")
+        )
+        assert all(inside <= space for inside, space in texts)
+        assert first["x"] + first["width"] > second["x"] or second["x"] > first["x"]
+        last = page.page.locator(".deciban-for").nth(1)
+        box = last.bounding_box()
+        hit = "([x, y]) => document.elementFromPoint(x, y).className"
+        assert page.page.evaluate(hit, [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]) == "deciban-for"
+        assert page.page.locator("table").nth(2).locator("td").first.bounding_box()["height"] < 2 * line
+        assert page.page.evaluate("document.documentElement.scrollWidth") <= 700
 
 
 def contrast(one: str, other: str) -> float:

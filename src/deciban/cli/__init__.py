@@ -31,7 +31,7 @@ from deciban.util.version import __version__
 # Exit codes of errors. Others are 0 success, 1 internal error, 129 hung up, 130 interrupted, 143 terminated.
 CODES = {UsageError: 2, DataError: 3, ModelFileError: 4, DecibanError: 3, OSError: 5, MemoryError: 3}
 
-# Dependencies that only some commands need, by module: a light installation may lack them; see docs/deployment.md.
+# Dependencies that only some commands need, by module: a light installation may lack them; see docs/howto/deploy.md.
 LEFT_OUT = {"scipy": "scipy", "sklearn": "scikit-learn", "duckdb": "duckdb"}
 
 PASSWORD_SEEN = (

@@ -1,8 +1,6 @@
 """The commands evaluate, diagnose and inspect."""
 
 import os
-import shutil
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,7 +27,15 @@ from deciban.cli.options import (
     warn_missing_columns,
 )
 from deciban.cli.output import echo, echo_heading, echo_json, format_columns, notify
-from deciban.util.text_tables import align_table, count_noun, escape_line, format_amount, format_class, integer_if_whole
+from deciban.util.text_tables import (
+    align_table,
+    count_noun,
+    escape_line,
+    format_amount,
+    format_class,
+    integer_if_whole,
+    terminal_width,
+)
 
 if TYPE_CHECKING:
     from deciban.evaluation.metrics import Evaluation
@@ -154,7 +160,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
         more = {} if not_left_out is None else {"not_left_out": not_left_out.to_dict()}
         return echo_json({"method": method, **found.to_dict(), **more})
     echo_heading(method)
-    width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else None
+    width = terminal_width()
     echo(found.describe(width).replace("to_dict()", "--json"))
     if not_left_out is not None:
         metrics = f"accuracy {not_left_out.accuracy:.4f}, log-loss {not_left_out.log_loss:.4f}"

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -15,7 +14,7 @@ import click
 
 from deciban.errors import Place, UsageError
 from deciban.sources.addresses import is_address, mask_passwords
-from deciban.util.text_tables import align_table, fit_table, list_names, shorten, text_width, to_json
+from deciban.util.text_tables import align_table, fit_table, list_names, shorten, terminal_width, text_width, to_json
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
@@ -79,7 +78,7 @@ def format_columns(fitted: "Fitted", max_columns: int | None = None, more: str =
         lines += [(shorten(name, 32), types.get(name, ""), family, why) for name, family, why in column]
     hidden = len(columns) - len(columns[:max_columns])
     rest = f"\n… ({hidden} more: {more})" if hidden else ""
-    width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else None
+    width = terminal_width()
     return fit_columns(lines, width) + rest
 
 

@@ -126,7 +126,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Name of the label column.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names; only if the columns have names.
 
     See Also
@@ -875,9 +875,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             )
         place = labels.index(first)
         prior = float(np.exp(fitted.model.log_prior[place]))
-        return Threshold.from_loss(
-            scoring.loss_for(fitted, loss), prior, (first, labels[1 - place]), (labels[0], labels[1])
-        )
+        costs, names = scoring.loss_for(fitted, loss), (first, labels[1 - place])
+        return remember_library(Threshold.from_loss(costs, prior, names, (labels[0], labels[1])), self)
 
     # --- evaluation and diagnosis
 
@@ -1137,7 +1136,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         costs = loss_for(fitted, loss)
         risk, interval = model_risk(fitted, costs, n_samples, random_state)
         known = self._get_training_rows() is not None
-        return BayesRiskEstimate(risk, interval, self.leave_one_out().mean_cost(costs) if known else None, costs)
+        left_out = self.leave_one_out().mean_cost(costs) if known else None
+        return remember_library(BayesRiskEstimate(risk, interval, left_out, costs), self)
 
     def report(
         self,
@@ -1397,7 +1397,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             ``naive``, ``model``, ``full`` and ``combinations``.
         """
         fitted = self._get_fitted()
-        return ParameterCount.from_counts(fitted.counts, fitted.plain, fitted.model)
+        return remember_library(ParameterCount.from_counts(fitted.counts, fitted.plain, fitted.model), self)
 
     # --- files and exports
 

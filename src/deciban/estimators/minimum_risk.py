@@ -46,7 +46,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         The classes of the estimator.
     loss_ : Loss
         The loss in the order of `classes_`, with the decision "reject" if `reject` is given.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (`n_features_in_`,)
         Those of the estimator, if it has them.
 
     See Also

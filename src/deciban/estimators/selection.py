@@ -30,7 +30,7 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
         Positions of the selected columns, in order of selection.
     n_features_in_ : int
         Number of columns in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names, if they have any.
 
     See Also

@@ -29,7 +29,7 @@ from deciban.util import results
 from deciban.util.arrays import Codes, Flags, Floats, Integers, sum_at
 from deciban.util.progress import track
 from deciban.util.results import Result, TextTable
-from deciban.util.text_tables import count_noun, integer_if_whole
+from deciban.util.text_tables import count_noun, integer_if_whole, line_width, terminal_width, wrap_lines
 
 # Levels with fewer rows in a class are merged: with rarer ones, the gamma approximation of chi-square is poor.
 MIN_ROWS_IN_LEVEL = 10.0
@@ -249,6 +249,8 @@ class Diagnosis(Result):
     indirect: columns without a weight of their own that are used in joint blocks or corrections.
     """
 
+    _made_with = ("before", "after")
+
     before: LeaveOneOut
     after: LeaveOneOut
     dependences: tuple[Dependence, ...]
@@ -287,7 +289,7 @@ class Diagnosis(Result):
         return float((self.before.log_loss - self.after.log_loss) * BITS)
 
     def __str__(self) -> str:
-        return self.summary()
+        return wrap_lines(self.summary(), terminal_width())
 
     def _parts(self) -> list[results.Part]:
         tuned = ["tuned (given the tuning)"] if self.after.given_tuning else []
@@ -351,7 +353,7 @@ class Diagnosis(Result):
         title, pairs, notes = self._dependence_table(argument)
         lines += ["", title]
         if pairs is not None:
-            lines += [indent(str(pairs), "  "), *(f"  {note}" for note in notes)]
+            lines += [indent(pairs.format(line_width() - 2), "  "), *(f"  {note}" for note in notes)]
         if self.misfits:
             title, remedy = self._misfit_texts(argument)
             lines += ["", f"{title} (Kolmogorov–Smirnov distance > largest expected by chance):"]

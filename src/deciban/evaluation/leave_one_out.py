@@ -23,7 +23,7 @@ from deciban.util.frames import remember_library
 from deciban.util.parallel import map_in_threads, one_blas_thread
 from deciban.util.progress import progress
 from deciban.util.results import Metrics, Part, Result
-from deciban.util.text_tables import count_noun
+from deciban.util.text_tables import count_noun, terminal_width, wrap_lines
 
 # Numbers of evidence computed at once: 16 MB per thread.
 BATCH_EVIDENCE = 1 << 21
@@ -169,7 +169,7 @@ class LeaveOneOut(Result):
         -------
         Calibration
         """
-        return Calibration.from_posterior(self.posterior, self.labels, self.weights, bins)
+        return remember_library(Calibration.from_posterior(self.posterior, self.labels, self.weights, bins), self)
 
     def _columns(self) -> dict[str, Any]:
         return {
@@ -190,7 +190,7 @@ class LeaveOneOut(Result):
         return {**self._evaluation.to_dict(), "given_tuning": self.given_tuning}
 
     def __str__(self) -> str:
-        return "; ".join(map(str, self._parts()))
+        return wrap_lines("; ".join(map(str, self._parts())), terminal_width())
 
     def _parts(self) -> list[Part]:
         given = " (given the tuning)" if self.given_tuning else ""

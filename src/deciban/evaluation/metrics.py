@@ -317,6 +317,8 @@ class Evaluation(Result):
     (0.96, True)
     """
 
+    _made_with = ("calibration",)
+
     classes: LabelArray
     confusion: Floats
     log_loss_sum: float
@@ -656,7 +658,7 @@ def _format_matrix(
         return TextTable(lines, (title, *columns), range(len(columns) + 1))
 
     def fits(table: TextTable) -> bool:
-        return width is None or text_width(str(table).partition("\n")[0]) <= width
+        return width is None or text_width(table.format(sys.maxsize).partition("\n")[0]) <= width
 
     table = align(rows, columns)
     if width is None or fits(table):

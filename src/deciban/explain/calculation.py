@@ -31,6 +31,7 @@ from deciban.util.text_tables import (
     shorten,
     shorten_middle,
     text_width,
+    wrap_lines,
 )
 
 # Parts of the evidence of a column: its own block, its share of joint blocks, and its share of the corrections.
@@ -166,16 +167,16 @@ def clip_infinite(values: Sequence[float]) -> list[float]:
 
 
 def format_signed(decibans: float, digits: int = 1) -> str:
-    """Return evidence as text.
+    """Return evidence as text; zero has no minus sign.
 
-    >>> format_signed(1.25), format_signed(float("-inf")), format_signed(float("nan"))
-    ('+1.2', '−∞', 'undefined')
+    >>> format_signed(1.25), format_signed(-0.01), format_signed(float("-inf")), format_signed(float("nan"))
+    ('+1.2', '+0.0', '−∞', 'undefined')
     """
     if math.isnan(decibans):  # evidence of +∞ and of −∞ has no sum
         return "undefined"
     if math.isinf(decibans):
         return "+∞" if decibans > 0.0 else "−∞"
-    return f"{decibans:+.{digits}f}"
+    return f"{decibans:+z.{digits}f}"
 
 
 def format_decibans(decibans: float, digits: int = 1) -> str:
@@ -207,11 +208,11 @@ def format_sum(terms: Sequence[Term], width: int, short: bool) -> str:
     if not set(parts) - {"own", "likelihood"}:
         parts = []  # identical to the total
     blank = [""] * len(parts)
-    lines = [(term.label, f"{term.decibans:+.2f}", *_format_parts(term, parts)) for term in shown]
+    lines = [(term.label, f"{term.decibans:+z.2f}", *_format_parts(term, parts)) for term in shown]
     if others:
         at = len(lines) - (shown[-1].role == "limit")
-        lines.insert(at, (count_noun(len(others), "other"), f"{sum(others):+.2f}", *blank))
-    lines.append(("sum", f"{sum(term.decibans for term in terms):+.2f}", *blank))
+        lines.insert(at, (count_noun(len(others), "other"), f"{sum(others):+z.2f}", *blank))
+    lines.append(("sum", f"{sum(term.decibans for term in terms):+z.2f}", *blank))
     if parts:
         lines.insert(0, ("", "total", *parts))
     rest = [max(map(text_width, column)) for column in list(zip(*lines, strict=True))[1:]]
@@ -239,14 +240,14 @@ def format_shared_columns(blocks: Sequence[Term], columns: Sequence[Term], cells
         found += [("offset", offset)] if abs(DECIBANS * offset) >= 0.05 else []  # smaller ones are +0.0
         name = shorten(escape_line(term.fields["column"]), MAX_CELL_LENGTH)
         lines.append(
-            f"{name} alone {DECIBANS * term.parts['own']:+.1f}: "
-            + ", ".join(f"{label} {DECIBANS * nats:+.1f}" for label, nats in found)
+            f"{name} alone {DECIBANS * term.parts['own']:+z.1f}: "
+            + ", ".join(f"{label} {DECIBANS * nats:+z.1f}" for label, nats in found)
         )
     return lines
 
 
 def _format_parts(term: Term, parts: Sequence[str]) -> list[str]:
-    return [f"{DECIBANS * term.parts[part]:+.2f}" if part in term.parts else "" for part in parts]
+    return [f"{DECIBANS * term.parts[part]:+z.2f}" if part in term.parts else "" for part in parts]
 
 
 # Factors of the joint behind the likelihoods, and their keys in the calculation.
@@ -267,7 +268,8 @@ def format_calculation(steps: dict[str, Any], labels: Sequence[str], names: Sequ
     factors = [name for name, key in FACTORS if any(steps[key].values())]
     if not factors and all(block["weight"] == 1.0 for block in steps["blocks"]):
         return text
-    return f"{text}\n(joint = {' × '.join(['prior', 'each likelihood to the power of its weight', *factors])})"
+    note = f"(joint = {' × '.join(['prior', 'each likelihood to the power of its weight', *factors])})"
+    return f"{text}\n{wrap_lines(note, width)}"
 
 
 def _format_beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str]) -> str:

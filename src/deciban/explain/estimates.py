@@ -12,9 +12,9 @@ from deciban.model.counts import Counts
 from deciban.model.model import Model
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
-from deciban.util.frames import Library, choose_library, make_frame
+from deciban.util.frames import Library, choose_library, make_frame, remember_library
 from deciban.util.results import Part, Result, TextTable
-from deciban.util.text_tables import format_class, format_digits, format_number
+from deciban.util.text_tables import count_noun, format_class, format_digits, format_number
 
 # Blocks that are printed; more would fill several screens.
 MAX_BLOCKS_PRINTED = 40
@@ -98,7 +98,7 @@ class BlockEstimates(Result):
                         *(format_digits(float(number)) for number in estimates[:MAX_CLASSES_PRINTED]),
                     )
                 )
-        notes = [f"… ({count - MAX_LINES_PRINTED:,} more lines)"] if count > MAX_LINES_PRINTED else []
+        notes = [f"… ({count_noun(count - MAX_LINES_PRINTED, 'more line')})"] if count > MAX_LINES_PRINTED else []
         notes += _count_hidden(self.classes.size)
         return [TextTable(table, ("", *shown), title=f"{self.name}: {self.family}{weighted}", notes=notes)]
 
@@ -132,7 +132,7 @@ class Estimates(Result, Mapping[str, BlockEstimates]):
         return cls(found, dict(zip(model.classes.tolist(), np.exp(model.log_prior).tolist(), strict=True)))
 
     def __getitem__(self, name: str) -> BlockEstimates:
-        return self.blocks[name]
+        return remember_library(self.blocks[name], self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.blocks)
@@ -181,7 +181,7 @@ class Estimates(Result, Mapping[str, BlockEstimates]):
     def _parts(self) -> list[Part]:
         blocks = list(self.values())[:MAX_BLOCKS_PRINTED]
         more = len(self) - len(blocks)
-        hidden: list[Part] = [f"… ({more:,} more blocks)"] if more > 0 else []
+        hidden: list[Part] = [f"… ({count_noun(more, 'more block')})"] if more > 0 else []
         return [self._prior_table(), *(part for block in blocks for part in block._parts()), *hidden]
 
     def _prior_table(self) -> TextTable:
@@ -193,7 +193,8 @@ class Estimates(Result, Mapping[str, BlockEstimates]):
 
 def _count_hidden(classes: int) -> list[str]:
     """Return a note on classes that are not printed."""
-    return [f"… ({classes - MAX_CLASSES_PRINTED:,} more classes)"] if classes > MAX_CLASSES_PRINTED else []
+    more = classes - MAX_CLASSES_PRINTED
+    return [f"… ({count_noun(more, 'more class')})"] if more > 0 else []
 
 
 def _format_label(parameter: str, value: Any) -> str:

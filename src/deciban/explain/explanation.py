@@ -34,6 +34,7 @@ from deciban.explain.parts import (
     IMPOSSIBLE,
     MAX_CLASSES_SHOWN,
     MAX_ROWS_SHOWN,
+    NO_ROWS,
     count_hidden_rows,
     explanation_parts,
     format_prediction,
@@ -86,6 +87,8 @@ class Explanation(Result):
     sum              +4.31
     """
 
+    _made_with = ("evidence",)
+
     evidence: Evidence
     model: Model
     table: Table
@@ -127,7 +130,7 @@ class Explanation(Result):
         def format_row(row: int) -> str:
             return self.summary(row, width) if self.by == "column" else self._format_calculation(row, width, MAX_TERMS)
 
-        return "\n\n".join(map(format_row, range(min(rows, self.table.rows))))
+        return "\n\n".join(map(format_row, range(min(rows, self.table.rows)))) or NO_ROWS
 
     @cached_property
     def _blocks(self) -> tuple[Block, ...]:
@@ -204,7 +207,7 @@ class Explanation(Result):
         if self._impossible[row]:
             text += f"\n{IMPOSSIBLE}"
         if hidden := len(names) - len(shown):
-            text += f"\n({hidden} less probable classes are not shown)"
+            text += f"\n({count_noun(hidden, 'less probable class')} not shown)"
         text += f"\ndecision: {names[order[0]]}"
         if evidence and len(order) > 1 and not self._impossible[row]:
             text += "\n" + self._decibans(row, self._block_terms(row), width, short=more > 0)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 # Note for a row that is impossible in every class.
 IMPOSSIBLE = "this row is impossible in every class: the posterior is the prior"
 
+# Text of an explanation without rows.
+NO_ROWS = "no rows"
+
 # More classes than this do not fit side by side; the most probable ones are shown.
 MAX_CLASSES_SHOWN = 4
 
@@ -26,6 +29,8 @@ MAX_TERMS_SHOWN = 15
 
 def explanation_parts(explanation: "Explanation") -> Iterator[Part]:
     """Yield the parts of the first rows, and a note on the others."""
+    if not explanation.table.rows:
+        yield NO_ROWS
     for row in range(min(explanation.table.rows, MAX_ROWS_SHOWN)):
         yield from _row_parts(explanation, row)
     yield from count_hidden_rows(explanation.table.rows)
@@ -62,6 +67,7 @@ def _row_parts(explanation: "Explanation", row: int) -> Iterator[Part]:
         title=prediction,
         notes=explanation._notes(row, terms),
         bars=[*pairwise(ends), (0.0, ends[-1])],
+        bar_reach=1.0,  # less than a deciban has no long bar
         total=True,
     )
     if explanation.by == "block":

@@ -41,7 +41,7 @@ class WordEvidence:
     decibans: float
 
     def __str__(self) -> str:
-        return f"{self.word} {self.decibans:+.1f}"
+        return f"{self.word} {self.decibans:+z.1f}"
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class TextEvidence:
         ]
         marked: set[int] = set()
         for word in self.words[:MAX_WORDS_NAMED]:  # of overlapping n-grams the one with the most evidence is marked
-            value = f" {word.decibans:+.1f}"
+            value = f" {word.decibans:+z.1f}"
             size = word.word.count(" ") + 1
             for k in range(len(units) - size + 1):
                 here = range(k, k + size)
@@ -118,17 +118,17 @@ class TextEvidence:
                 lines.append(f"  {name + ':':8} {', '.join(some)}")
         if others := [word for word in self.words if word not in named]:
             more = sum(word.decibans for word in others)
-            lines.append(f"  {count_noun(len(others), 'other word')} {more:+.1f}")
+            lines.append(f"  {count_noun(len(others), 'other word')} {more:+z.1f}")
         absent = [str(word) for word in self.absent]
         if self.more_absent:
-            absent.append(f"{self._more_absent} {self.more_absent_decibans:+.1f}")
+            absent.append(f"{self._more_absent} {self.more_absent_decibans:+z.1f}")
         if absent:
             lines.append(f"  absent:  {', '.join(absent)}")
         if round(self.offset, 1) != 0.0:
-            lines.append(f"  offset:  {self.offset:+.1f}")
+            lines.append(f"  offset:  {self.offset:+z.1f}")
         if self.tokens.marks_words:
             lines.append(f"  {self.marked}")
-        return "\n".join([f"{self.column}, {count_noun(len(self.words), 'known word')} {self.decibans:+.1f}:", *lines])
+        return "\n".join([f"{self.column}, {count_noun(len(self.words), 'known word')} {self.decibans:+z.1f}:", *lines])
 
 
 def _find_words(text: str, lowercase: bool, strip_accents: bool) -> Iterator[tuple[str, int, int]]:
@@ -259,7 +259,7 @@ class TopWords(Result, list[TopWord]):
         return {name: [getattr(word, name) for word in self] for name in ("word", "decibans", "count", "elsewhere")}
 
     def _parts(self) -> list[Part]:
-        lines = [(w.word, f"{w.decibans:+.1f}", format_amount(w.count), format_amount(w.elsewhere)) for w in self]
+        lines = [(w.word, f"{w.decibans:+z.1f}", format_amount(w.count), format_amount(w.elsewhere)) for w in self]
         head = ("word", "decibans", "in class", "elsewhere")
         return [TextTable(lines, head, right=[1, 2, 3], bars=[(0.0, word.decibans) for word in self])]
 

@@ -196,8 +196,8 @@ class JointGaussian(BlockFamily):
     ) -> None:
         """Add the estimation errors of means and covariance matrices.
 
-        In whitened coordinates, at a distance y from a mean, the error of the mean has the variance |y|²/n, and that of
-        the matrix |yy' - 1|²/2n. The covariance between two classes is proportional to the product of their yy' - 1.
+        In whitened coordinates, at a distance y from a mean, the error of the mean has the variance y'y/n, and that of
+        the matrix tr((yy' - 1)²)/2n. The covariance of two classes is proportional to the product of their yy' - 1.
         """
         varies = whole.whitened.columns
         rows = np.maximum(statistic.weight, 0.5)

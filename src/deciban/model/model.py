@@ -468,7 +468,7 @@ class EvidenceTable(Result):
             lines += [(f"… ({hidden:,} more)", *[""] * self.classes.size)] if hidden > 0 else []
             lines.append(("log joint", *(f"{value:.4f}" for value in terms.sum(axis=0))))
             title = f"evidence of row {row} for each class, in nats"
-            found.append(TextTable(lines, head, range(1, len(head)), title=title))
+            found.append(TextTable(lines, head, range(1, len(head)), title=title, total=True))
         more = len(values) - MAX_ROWS_PRINTED
         return [*found, *([f"… ({count_noun(more, 'more row')}: to_frame())"] if more > 0 else [])]
 

@@ -288,7 +288,7 @@ class Tuning(Result):
             bars.append((0.0, 0.0))
         asked = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
         head = f"{count_noun(len(asked), 'correction table')} with up to {count_noun(asked.max(), 'question')} each"
-        return TextTable(lines, ("corrected by", "share", ""), title=head, bars=bars)
+        return TextTable(lines, ("corrected by", "share", ""), right=[1], title=head, bars=bars)
 
     def correction_effects(self, classes: Any) -> list[dict[str, Any]]:
         """Return the mean correction by the bin of each column, averaged over the other columns.
@@ -314,7 +314,7 @@ class Tuning(Result):
     def _weights_table(self) -> TextTable:
         weights = [(name, float(weight)) for name, weight in zip(self.schema.block_names, self.weights, strict=True)]
         lines = [(name, f"{weight:.3f}") for name, weight in weights]
-        return TextTable(lines, bars=[(0.0, weight) for _, weight in weights])
+        return TextTable(lines, ("block", "weight"), right=[1], bars=[(0.0, weight) for _, weight in weights])
 
 
 def copies_in_words(extra: int) -> str:

@@ -52,6 +52,20 @@ export function buttonRow(label, pairs, kind = "") {
   return row;
 }
 
+// Radio buttons from [value, text, …more nodes] in a fieldset; refresh() shows what is chosen.
+export function choice(legend, name, options, { read, write }) {
+  const node = element("fieldset", { class: "tools" }, element("legend", {}, legend));
+  const inputs = options.map(([value, ...parts]) => {
+    const input = element("input", { type: "radio", name, value: String(value) });
+    input.addEventListener("change", () => write(value));
+    node.append(element("label", {}, input, ...parts));
+    return [input, value];
+  });
+  const refresh = () => inputs.forEach(([input, value]) => { input.checked = value === read(); });
+  refresh();
+  return { node, refresh };
+}
+
 // Create a status line for screen readers, updated after a short pause.
 export function liveStatus() {
   const node = element("p", { class: "visually-hidden", role: "status" });
@@ -99,6 +113,17 @@ export function namedTable({ caption, head, rows, foot = [], kind = "" }) {
   table.append(element("thead", {}, element("tr", {}, ...head.map(headCell))), element("tbody", {}, ...rows.map(line)));
   if (foot.length) table.append(element("tfoot", {}, ...foot.map(line)));
   return table;
+}
+
+// A cell with a smoothed share and its value: (2 + 1)/(9 + 1·3) = 0.2500; 2/9 without smoothing.
+export function fractionCell({ count, rows, alpha, values, share }) {
+  const fraction = alpha ? `(${count} + ${alpha})/(${rows} + ${alpha}·${values})` : `${count}/${rows}`;
+  return element(
+    "td",
+    share === 0 ? { class: "zero-cell" } : {},
+    element("span", { class: "fraction" }, fraction),
+    element("span", { class: "share" }, ` = ${share.toFixed(4)}`),
+  );
 }
 
 // A dot in the color of a class, before its name.
@@ -259,6 +284,32 @@ export function sizedPicture(attributes, height, draw) {
     return [event.clientX - box.left, event.clientY - box.top];
   };
   return { node, svg, redraw, placeOf };
+}
+
+// A path through points [x, y].
+export function pathThrough(places) {
+  return places.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(2)} ${y.toFixed(2)}`).join("");
+}
+
+// Return round numbers from 0 to a positive value, at most four steps.
+export function niceTicks(highest) {
+  const power = 10 ** Math.floor(Math.log10(highest / 4));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => highest / size <= 4);
+  return Array.from({ length: Math.floor(highest / step + 1e-9) + 1 }, (_, k) => Number((k * step).toPrecision(12)));
+}
+
+// The left axis of a chart: a line from `left` to `right` and a number at each tick, and the name of the axis.
+export function leftAxis({ ticks, y, left, right, name = "", show = String }) {
+  const lines = ticks.flatMap((tick) => [
+    drawn("line", { class: "axis grid", x1: left, x2: right, y1: y(tick), y2: y(tick) }),
+    drawn("text", { class: "tick end", x: left - 5, y: y(tick) + 4 }, show(tick)),
+  ]);
+  return name ? [...lines, drawn("text", { class: "axis-name", x: 0, y: 11 }, name)] : lines;
+}
+
+// Numbers below a chart.
+export function bottomTicks(ticks, x, y, show = String) {
+  return ticks.map((tick) => drawn("text", { class: "tick", x: x(tick), y }, show(tick)));
 }
 
 // Return a function that calls `act` at most once per animation frame.

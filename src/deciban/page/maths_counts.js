@@ -1,7 +1,7 @@
 // The fourteen days of the weather table, and smoothed shares.
 
 export const WEATHER_COLUMNS = ["outlook", "temperature", "humidity", "wind"];
-export const WEATHER_CLASSES = ["yes", "no"];
+export const WEATHER_CLASSES = ["no", "yes"]; // sorted, as in deciban
 
 const WEATHER_LINES = `sunny hot high weak no
 sunny hot high strong no

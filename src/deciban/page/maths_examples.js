@@ -21,10 +21,14 @@ const CLOUDS = {
   ],
 };
 
-export const PLANE_EXAMPLES = Object.keys(CLOUDS);
+// The class is a if both columns are low or both are high, otherwise b.
+const XOR = "XOR";
+const XOR_CLOUD = [10, [3, 3], [0.8, 0.8], 0];
+
+export const PLANE_EXAMPLES = [...Object.keys(CLOUDS), XOR];
 
 // Pseudorandom numbers between 0 and 1 (Park and Miller's generator).
-function uniformNumbers(seed) {
+export function uniformNumbers(seed) {
   let state = seed;
   return () => {
     state = (state * 48271) % 2147483647;
@@ -33,13 +37,14 @@ function uniformNumbers(seed) {
 }
 
 // A number from the standard normal distribution (Box and Muller).
-const normalNumber = (uniform) => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
+export const normalNumber = (uniform) => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
 
 // Return the points of an example, {x, y, kind}, in a plane of 10 × 10.
 export function examplePoints(name) {
   const uniform = uniformNumbers(19);
   const within = (value) => Math.min(Math.max(Number(value.toFixed(2)), 0.2), 9.8);
-  return CLOUDS[name].flatMap(([count, mean, [along, across], degrees], kind) => {
+  const clouds = name === XOR ? [XOR_CLOUD] : CLOUDS[name];
+  const points = clouds.flatMap(([count, mean, [along, across], degrees], kind) => {
     const turn = (degrees * Math.PI) / 180;
     return Array.from({ length: count }, () => {
       const [u, v] = [along * normalNumber(uniform), across * normalNumber(uniform)];
@@ -50,4 +55,16 @@ export function examplePoints(name) {
       };
     });
   });
+  return name === XOR ? points.flatMap(mirrored) : points;
+}
+
+// A point in each corner of the plane: each column alone is distributed equally in both classes.
+function mirrored({ x, y }) {
+  const [across, up] = [x, y].map((value) => Number((10 - value).toFixed(2)));
+  return [
+    { x, y, kind: 0 },
+    { x: across, y: up, kind: 0 },
+    { x: across, y, kind: 1 },
+    { x, y: up, kind: 1 },
+  ];
 }

@@ -175,6 +175,29 @@ export function riskOf(areas, loss) {
   return areas.reduce((sum, row, d) => sum + row.reduce((part, area, c) => part + (area && area * loss[d][c]), 0), 0);
 }
 
+// What is known at x: for each class its density, density times prior and posterior; the expected cost of each decision.
+export function readingAt(classes, loss, x) {
+  const densities = classes.map(({ mean, spread }) => normalDensity(x, mean, spread));
+  const logs = classes.map(({ mean, spread, prior }) => Math.log(prior / spread) - 0.5 * ((x - mean) / spread) ** 2);
+  const highest = Math.max(...logs); // densities may underflow, posteriors do not
+  const shares = logs.map((log) => Math.exp(log - highest));
+  const whole = shares.reduce((sum, share) => sum + share, 0);
+  const posterior = shares.map((share) => share / whole);
+  return {
+    densities,
+    joint: densities.map((density, c) => density * classes[c].prior),
+    posterior,
+    risks: loss.map((row) => row.reduce((sum, cost, c) => sum + cost * posterior[c], 0)),
+  };
+}
+
+// The likelihood ratio of the first of two classes above which the first decision costs less; null if costs are unusual.
+export function ratioThreshold(classes, loss) {
+  const [one, other] = [loss[0][1] - loss[1][1], loss[1][0] - loss[0][0]];
+  if (classes.length !== 2 || !(one > 0 && other > 0 && classes[0].prior > 0)) return null;
+  return (one * classes[1].prior) / (other * classes[0].prior);
+}
+
 // What each decision costs at x, times the density there: curves whose area is a risk.
 export function riskDensities(classes, loss, x) {
   const joint = classes.map(({ mean, spread, prior }) => prior * normalDensity(x, mean, spread));

@@ -1,10 +1,21 @@
-// Gaussians fitted to points of the plane, by three methods, and the error of their rules.
-// A point is {x, y, kind}; a Gaussian is {prior, mean: [x, y], xx, xy, yy}.
+// Gaussians and tables fitted to points of the plane, and the error of their rules.
+// A point is {x, y, kind}; a Gaussian is {prior, mean: [x, y], xx, xy, yy}. A form is the log joint of a class. A grid
+// has the forms of all classes for each of its cells, row by row; that of Gaussians has one cell.
 
 import { normalMass, quadraticRoots } from "./maths_normal.js";
 
-// The methods differ in their covariances only.
-export const PLANE_METHODS = ["linear", "quadratic", "naive"];
+export const PLANE_EXTENT = 10;
+
+// Methods with Gaussians differ in their covariances only.
+export const GAUSSIAN_METHODS = ["linear", "quadratic", "naive"];
+export const PLANE_METHODS = [...GAUSSIAN_METHODS, "naive-table", "joint-table"];
+
+// Equal parts of each column in a table, and its smoothing.
+const TABLE_PARTS = 4;
+const TABLE_ALPHA = 1;
+
+// Log joints that differ by less than this are equal but for rounding.
+const TIE = 1e-9;
 
 // A variance below this, in a plane of 10 × 10, is treated as zero.
 const MIN_VARIANCE = 1e-4;
@@ -88,20 +99,57 @@ export function formAt(form, x, y) {
   return form[0] + x * (form[1] + form[3] * x + form[4] * y) + y * (form[2] + form[5] * y);
 }
 
+// The part of a column that is cut into equal parts.
+const partOf = (value, parts) => Math.min(Math.floor((value / PLANE_EXTENT) * parts), parts - 1);
+
+// The grid of a table of both columns, each cut into equal parts: a probability per cell and class (joint), or per part
+// and class (naive), multiplied.
+export function tableGrid(points, size, joint) {
+  const parts = Array.from({ length: TABLE_PARTS }, (_, k) => k);
+  const classes = Array.from({ length: size }, (_, k) => points.filter(({ kind }) => kind === k));
+  const share = (own, values, has) => (own.filter(has).length + TABLE_ALPHA) / (own.length + TABLE_ALPHA * values);
+  const inColumn = (column) => ({ x }) => partOf(x, TABLE_PARTS) === column;
+  const inRow = (row) => ({ y }) => partOf(y, TABLE_PARTS) === row;
+  return parts.flatMap((row) =>
+    parts.map((column) =>
+      classes.map((own) => {
+        const likelihood = joint
+          ? share(own, TABLE_PARTS ** 2, (point) => inColumn(column)(point) && inRow(row)(point))
+          : share(own, TABLE_PARTS, inColumn(column)) * share(own, TABLE_PARTS, inRow(row));
+        return [Math.log((own.length / points.length) * likelihood), 0, 0, 0, 0, 0];
+      }),
+    ),
+  );
+}
+
+// How many numbers a method learns for this many classes.
+export function planeParameters(method, size) {
+  const perClass = {
+    linear: 2,
+    quadratic: 5,
+    naive: 4,
+    "naive-table": 2 * (TABLE_PARTS - 1),
+    "joint-table": TABLE_PARTS ** 2 - 1,
+  }[method];
+  return size * perClass + (method === "linear" ? 3 : 0) + size - 1;
+}
+
 // The class that is decided at a place; the first of equal ones.
-export function decidedAt(forms, x, y) {
+export function decidedAt(grid, x, y) {
+  const parts = Math.sqrt(grid.length);
+  const forms = grid[partOf(y, parts) * parts + partOf(x, parts)];
   let best = 0;
   let most = formAt(forms[0], x, y);
   for (let k = 1; k < forms.length; k += 1) {
     const value = formAt(forms[k], x, y);
-    if (value > most) [best, most] = [k, value];
+    if (value > most + TIE || most === -Infinity) [best, most] = [k, value];
   }
   return best;
 }
 
 // How many of the points are decided wrongly.
-export function mistakesAmong(points, forms) {
-  return points.filter(({ x, y, kind }) => decidedAt(forms, x, y) !== kind).length;
+export function mistakesAmong(points, grid) {
+  return points.filter(({ x, y, kind }) => decidedAt(grid, x, y) !== kind).length;
 }
 
 // Slice Gaussians at constant y: normal classes whose log priors are log densities of y.
@@ -202,7 +250,7 @@ export function contourOf(forms, kind, extent, cells) {
       const crossed = corners.flatMap(([i, j], k) => {
         const [p, q] = corners[(k + 1) % 4];
         const [here, there] = [values[j][i], values[q][p]];
-        if (here > 0 === there > 0) return [];
+        if (here > TIE === there > TIE) return [];
         const share = here / (here - there);
         return [[at(i + share * (p - i)), at(j + share * (q - j))]];
       });

@@ -24,8 +24,8 @@ function weatherPieces() {
     0,
   );
   return [
-    ratioPiece("prior", priors[0] / priors[1]),
-    ...steps.map(({ value, shares }) => ratioPiece(value, shares[0] / shares[1])),
+    ratioPiece("prior", priors[1] / priors[0]),
+    ...steps.map(({ value, shares }) => ratioPiece(value, shares[1] / shares[0])),
   ];
 }
 

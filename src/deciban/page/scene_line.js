@@ -4,9 +4,12 @@ import { drawn, element } from "../web/dom.js";
 import { zeroOneLoss } from "./maths_line.js";
 import {
   buttonRow,
+  choice,
+  colorKey,
   dragHandle,
   numberTiles,
   limited,
+  stepped,
   sceneFrame,
   scrollBox,
   sizedPicture,
@@ -14,8 +17,9 @@ import {
   notifyChange,
   setData,
 } from "./controls.js";
-import { buildLineControls, lineSentence, shortNumber, showLineNumbers } from "./scene_line_controls.js";
+import { buildLineControls, lineSentence, shortNumber, showLineNumbers, showReading } from "./scene_line_controls.js";
 import {
+  FIRST_X,
   LINE_EXAMPLES,
   LINE_NAMES,
   LINE_VIEW,
@@ -26,19 +30,19 @@ import {
   SPREAD_LIMITS,
   withPrior,
 } from "./scene_line_state.js";
-import { drawCosts, drawDensities, lineScale } from "./scene_line_picture.js";
+import { drawCosts, drawDensities, drawPosteriors, lineScale } from "./scene_line_picture.js";
 
 const EDGE_STEP = 0.01;
 export function mountLineScene(root) {
   const scene = sceneFrame(
     root,
     "line",
-    "Two classes and a boundary",
-    "A letter is either a or b; the only known feature is x, its number of black pixels. Each curve is the density " +
-      "of a class times its prior. With equal costs, the best decision is the class of the higher curve; the area under " +
-      "the lower curve is the unavoidable error (Bayes error). Drag the peaks, the flanks and the boundary.",
+    "Where to put the boundary",
+    "The only known feature of a letter is x, its number of black pixels. Each curve is the density of a class times " +
+      "its prior. With equal costs, the best decision is the class of the highest curve; the area under the others is " +
+      "the unavoidable error (Bayes error). Drag the peaks, the flanks and the boundary.",
   );
-  let now = { ...structuredClone(LINE_EXAMPLES.Letters), loss: zeroOneLoss(2), hand: null };
+  let now = { ...structuredClone(LINE_EXAMPLES.Letters), loss: zeroOneLoss(2), hand: null, x: FIRST_X, plain: false };
   let found = lineResults(now);
   let handles = { classes: [], edges: [] };
   let fields = [];
@@ -55,11 +59,39 @@ export function mountLineScene(root) {
   );
   const [curves, grips] = [drawn("g", { "aria-hidden": "true" }), drawn("g")];
   densities.svg.append(curves, grips);
+  const posteriors = sizedPicture(
+    { role: "group", "aria-label": "Posterior of each class at each x, with a handle at x" },
+    () => 210,
+    (width, height) => reader.place(...drawPosteriors(posteriorCurves, width, height, found)),
+  );
   const costs = sizedPicture(
     { role: "img", "aria-label": "Expected cost of each decision at each x" },
-    () => 120,
+    () => 190,
     (width, height) => drawCosts(costs.svg, width, height, found),
   );
+  const posteriorCurves = drawn("g", { "aria-hidden": "true" });
+  const readingHome = scrollBox("Densities, posteriors and costs at x");
+  const costKey = element("div", {});
+  const reader = dragHandle({
+    label: "x",
+    kind: "reader",
+    limits: () => LINE_VIEW,
+    step: 0.1,
+    read: () => now.x,
+    write: (x) => change({ x }),
+    describe: (x) => `x = ${shortNumber(x)}`,
+    pointed: (event) => pointedValue(event, posteriors),
+  });
+  posteriors.svg.append(posteriorCurves, reader.node);
+  for (const picture of [densities, posteriors, costs]) {
+    picture.svg.addEventListener("click", (event) => {
+      if (!event.target.closest(".handle")) change({ x: limited(stepped(pointedValue(event, picture), 0.1), LINE_VIEW) });
+    });
+  }
+  const curvesShown = choice("Curves", "line-curves", [[false, "with priors"], [true, "without priors: p(x | class)"]], {
+    read: () => now.plain,
+    write: (plain) => change({ plain }),
+  });
 
   function drawUpper(width, height) {
     const places = drawDensities(curves, width, height, found);
@@ -76,8 +108,8 @@ export function mountLineScene(root) {
     });
   }
 
-  const pointedValue = (event) =>
-    lineScale(densities.svg.getBoundingClientRect().width).value(densities.placeOf(event)[0]);
+  const pointedValue = (event, picture = densities) =>
+    lineScale(picture.svg.getBoundingClientRect().width).value(picture.placeOf(event)[0]);
 
   function change(next) {
     now = { ...now, ...next };
@@ -102,7 +134,7 @@ export function mountLineScene(root) {
         read: () => now.classes[k].mean,
         write: (mean) => setClass(k, { mean }),
         describe: (mean) => `mean ${shortNumber(mean)}`,
-        pointed: pointedValue,
+        pointed: (event) => pointedValue(event),
       }),
       spread: dragHandle({
         label: `Standard deviation of ${name}`,
@@ -138,7 +170,7 @@ export function mountLineScene(root) {
       limits,
       read: () => found.rule.edges[k],
       write: (value) => moveEdge(k, value),
-      pointed: pointedValue,
+      pointed: (event) => pointedValue(event),
       describe: (value) => `boundary at ${shortNumber(value)}`,
     });
   }
@@ -161,9 +193,11 @@ export function mountLineScene(root) {
   function showNumbers() {
     const { best, rule, areas, error, risk, least, avoidable } = found;
     showLineNumbers({ tiles, keyHome, tableHome }, found);
+    showReading(readingHome, found);
+    costKey.replaceChildren(colorKey(now.classes.map((_, k) => [`line class-${k}`, `decide ${LINE_NAMES[k]}`])));
     status.announce(lineSentence(found));
     const edges = { boundary: rule.edges[0] ?? "", boundaries: rule.edges, "best-boundaries": best.edges };
-    setData(scene, { ...edges, decisions: rule.decisions, areas, error, risk, least, avoidable });
+    setData(scene, { ...edges, decisions: rule.decisions, areas, error, risk, least, avoidable, ...found.reading });
   }
 
   function update() {
@@ -173,8 +207,8 @@ export function mountLineScene(root) {
     showNumbers();
     backButton.disabled = !now.hand;
     thirdButton.textContent = now.classes.length > 2 ? "Remove class c" : "Add class c";
-    densities.redraw();
-    costs.redraw();
+    curvesShown.refresh();
+    [densities, posteriors, costs].forEach((picture) => picture.redraw());
   }
 
   function toggleThird() {
@@ -207,19 +241,30 @@ export function mountLineScene(root) {
   );
   scene.append(
     examples,
+    curvesShown.node,
     densities.node,
     keyHome,
     tiles.node,
     actions,
+    element("h3", { id: "line-posterior" }, "Posterior at each x"),
+    element(
+      "p",
+      { class: "quiet" },
+      "Bayes’ theorem at every x: density times prior, divided by the sum over the classes. " +
+        "Drag x or click into a chart to read off all numbers there.",
+    ),
+    posteriors.node,
+    readingHome,
     controls,
     element("h3", {}, "Expected cost at each x"),
     element(
       "p",
       { class: "quiet" },
-      "One curve per decision: its cost for each true class, times the density of that class at x. " +
+      "One curve per decision: its cost for each true class, times p(x | class) · prior, summed. " +
         "The best rule follows the lowest curve. The shaded area is the risk of the rule; its hatched part is avoidable.",
     ),
     costs.node,
+    costKey,
     tableHome,
     status.node,
   );
@@ -230,6 +275,8 @@ export function mountLineScene(root) {
       classes: now.classes.map(({ mean, spread, prior }) => [mean, spread, prior]),
       loss: now.loss,
       hand: now.hand,
+      x: now.x,
+      plain: now.plain,
     }),
     restore(state) {
       const next = lineStateFrom(state);

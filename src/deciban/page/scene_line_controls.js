@@ -2,12 +2,28 @@
 
 import { element } from "../web/dom.js";
 import { classDot, colorKey, namedTable, numberField } from "./controls.js";
-import { COST_LIMITS, LINE_NAMES, MEAN_LIMITS, PRIOR_LIMITS, SPREAD_LIMITS } from "./scene_line_state.js";
+import { ratioThreshold } from "./maths_line.js";
+import { significant } from "./maths_belief.js";
+import {
+  COST_LIMITS,
+  edgesInView,
+  LINE_NAMES,
+  LINE_VIEW,
+  MEAN_LIMITS,
+  PRIOR_LIMITS,
+  SPREAD_LIMITS,
+} from "./scene_line_state.js";
 
 const sixDecimals = (value) => value.toFixed(6);
 export const shortNumber = (value) => String(Number(value.toFixed(4)));
-const truthHead = (classes) => ["", ...classes.map((_, c) => `true class ${LINE_NAMES[c]}`)];
-const edgesText = (edges) => (edges.length ? edges.map((edge) => edge.toFixed(4)).join(", ") : "none");
+const truthHead = (classes) => ["", ...classes.map((_, c) => `true ${LINE_NAMES[c]}`)];
+
+// The boundaries on the axis; how many there are elsewhere.
+function edgesText(rule) {
+  const seen = edgesInView(rule).map((edge) => edge.toFixed(4));
+  const others = rule.edges.length - seen.length;
+  return [...seen, ...(others ? [`${others} outside ${LINE_VIEW.join(" to ")}`] : [])].join(", ") || "none";
+}
 
 // Builds a card for each class and the table of costs; returns their fields.
 export function buildLineControls(home, { read, setClass, setPrior, setCost }) {
@@ -80,11 +96,11 @@ const measureOf = ({ zeroOne }) => (zeroOne ? "error" : "risk");
 export function showLineNumbers({ tiles, keyHome, tableHome }, found) {
   const { classes, areas, rule, best, risk, least, avoidable, byHand } = found;
   const pairs = [
-    [best.edges.length > 1 ? "Best boundaries" : "Best boundary", edgesText(best.edges)],
+    [best.edges.length > 1 ? "Best boundaries" : "Best boundary", edgesText(best)],
     [`Bayes ${measureOf(found)}`, sixDecimals(least)],
   ];
   const byHandPairs = [
-    ["Your boundary", edgesText(rule.edges)],
+    ["Your boundary", edgesText(rule)],
     [`Its ${measureOf(found)}`, sixDecimals(risk)],
     ["of which avoidable", sixDecimals(avoidable), "stressed"],
   ];
@@ -96,7 +112,7 @@ export function showLineNumbers({ tiles, keyHome, tableHome }, found) {
     }),
   );
   const hatched = byHand ? [["hatched", `avoidable: ${sixDecimals(avoidable)}`]] : [];
-  keyHome.replaceChildren(colorKey([...wrong, ...hatched]));
+  keyHome.replaceChildren(found.plain ? "" : colorKey([...wrong, ...hatched]));
   const areaCell = (d) => (area, c) =>
     element("td", { class: c === d ? "right-cell" : "wrong-cell" }, sixDecimals(area));
   tableHome.replaceChildren(
@@ -108,14 +124,45 @@ export function showLineNumbers({ tiles, keyHome, tableHome }, found) {
   );
 }
 
+const fourDigits = (value) => significant(value, 4);
+
+// Shows what is read off at x: densities, posteriors and expected costs, and the decision by the likelihood ratio.
+export function showReading(home, { classes, loss, x, reading }) {
+  const { densities, joint, posterior, risks } = reading;
+  const best = risks.indexOf(Math.min(...risks));
+  const strongIf = (holds, text) => element("td", {}, holds ? element("strong", {}, text) : text);
+  const rows = classes.map((_, k) => [
+    element("span", {}, classDot(k), LINE_NAMES[k]),
+    ...[densities, joint].map((part) => fourDigits(part[k])),
+    strongIf(posterior[k] === Math.max(...posterior), posterior[k].toFixed(6)),
+    strongIf(k === best, fourDigits(risks[k])),
+  ]);
+  const at = shortNumber(x);
+  const table = namedTable({
+    caption: `Read off at x = ${at}; the cost is that of deciding for the class`,
+    head: ["class", "p(x | class)", "· prior", "posterior", "cost"],
+    rows,
+    foot: [["p(x), the sum", "", fourDigits(joint.reduce((sum, part) => sum + part, 0)), "1", ""]],
+  });
+  const threshold = ratioThreshold(classes, loss);
+  const ratio = densities[0] / densities[1];
+  const why =
+    threshold === null || Number.isNaN(ratio)
+      ? `Decide ${LINE_NAMES[best]}: its expected cost is lowest.`
+      : `Decide ${LINE_NAMES[best]}: the likelihood ratio p(${at} | a) / p(${at} | b) = ${fourDigits(ratio)} is ` +
+        `${ratio > threshold ? "above" : ratio === threshold ? "equal to" : "below"} ${fourDigits(threshold)}, ` +
+        "the ratio of the priors P(b) / P(a) times that of the costs.";
+  home.replaceChildren(table, element("p", {}, why));
+}
+
 // Summarize the results in one or two sentences.
 export function lineSentence(found) {
   const { best, rule, least, risk, avoidable, byHand } = found;
-  const where = best.edges.length ? `Best boundary at ${edgesText(best.edges)}` : "No boundary";
+  const where = best.edges.length ? `Best boundary at ${edgesText(best)}` : "No boundary";
   const first = `${where}. Bayes ${measureOf(found)} ${sixDecimals(least)}.`;
   if (!byHand) return first;
   return (
-    `${first} Your boundary at ${edgesText(rule.edges)}: ${measureOf(found)} ${sixDecimals(risk)}, ` +
+    `${first} Your boundary at ${edgesText(rule)}: ${measureOf(found)} ${sixDecimals(risk)}, ` +
     `of which ${sixDecimals(avoidable)} is avoidable.`
   );
 }

@@ -1,12 +1,13 @@
-// Charts of classes on a line: weighted densities, regions, error areas, and expected costs.
+// Charts of classes on a line: densities, regions and error areas; posteriors; expected costs.
 
 import { drawn } from "../web/dom.js";
 import { normalDensity } from "./maths_normal.js";
-import { regionsOf, riskDensities } from "./maths_line.js";
-import { LINE_NAMES, LINE_VIEW } from "./scene_line_state.js";
+import { readingAt, regionsOf, riskDensities } from "./maths_line.js";
+import { bottomTicks, leftAxis, niceTicks, pathThrough } from "./controls.js";
+import { edgesInView, LINE_NAMES, LINE_VIEW } from "./scene_line_state.js";
 
 const LINE_PLACES = 240;
-const LINE_MARGIN = { left: 14, right: 14, top: 48, bottom: 40 };
+const LINE_MARGIN = { left: 40, right: 14, top: 48, bottom: 40 };
 
 // From values to places on the picture, and back.
 export function lineScale(width) {
@@ -18,7 +19,8 @@ export function lineScale(width) {
   };
 }
 
-const jointOf = ({ mean, spread, prior }, x) => prior * normalDensity(x, mean, spread);
+const densityOf = ({ mean, spread }, x) => normalDensity(x, mean, spread);
+const jointOf = (part, x) => part.prior * densityOf(part, x);
 
 // Values between two ends, close enough for a smooth curve.
 function valuesBetween(low, high) {
@@ -27,8 +29,6 @@ function valuesBetween(low, high) {
   const count = Math.max(2, Math.ceil((LINE_PLACES * (to - from)) / (LINE_VIEW[1] - LINE_VIEW[0])));
   return Array.from({ length: count + 1 }, (_, k) => from + ((to - from) * k) / count);
 }
-
-const pathThrough = (places) => places.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(2)} ${y.toFixed(2)}`).join("");
 
 // The area between two curves over an interval.
 function bandPath(scale, low, high, upper, lower) {
@@ -72,11 +72,20 @@ function hatchPattern(id) {
 function drawAxis(group, scale, width, bottom) {
   group.append(drawn("line", { class: "axis", x1: 0, x2: width, y1: bottom, y2: bottom }));
   const every = width < 480 ? 10 : 5;
-  for (let value = LINE_VIEW[0]; value <= LINE_VIEW[1]; value += every) {
-    group.append(drawn("line", { class: "axis", x1: scale.x(value), x2: scale.x(value), y1: bottom, y2: bottom + 5 }));
-    group.append(drawn("text", { class: "tick", x: scale.x(value), y: bottom + 34 }, String(value)));
-  }
+  const ticks = Array.from({ length: LINE_VIEW[1] / every + 1 }, (_, k) => k * every);
+  const marks = ticks.map((value) =>
+    drawn("line", { class: "axis", x1: scale.x(value), x2: scale.x(value), y1: bottom, y2: bottom + 5 }),
+  );
+  group.append(...marks, ...bottomTicks(ticks, scale.x, bottom + 34));
 }
+
+// The line through all charts at which x is read off.
+function drawReader(group, scale, x, top, bottom) {
+  drawEdge(group, scale.x(x), top, bottom, "edge reader");
+}
+
+// A dot on a curve, where it is read off.
+const dotAt = (x, y, kind) => drawn("circle", { class: `read class-${kind}`, cx: x, cy: y, r: 4.5 });
 
 // Ground and names of the regions of the rule.
 function drawRegions(group, scale, rule, top, bottom) {
@@ -96,16 +105,22 @@ function drawRegions(group, scale, rule, top, bottom) {
   }
 }
 
-// Draws densities, regions and areas; returns where the handles stand.
-export function drawDensities(group, width, height, { classes, rule, best, byHand, zeroOne }) {
+// Draws densities, regions and areas; returns where the handles stand. Without priors (plain) areas are not errors.
+export function drawDensities(group, width, height, { classes, rule, best, byHand, zeroOne, plain, x }) {
   const scale = lineScale(width);
   const bottom = height - LINE_MARGIN.bottom;
-  const top = 4;
-  const highest = Math.max(...classes.map((part) => jointOf(part, part.mean)), 1e-9);
+  const top = 18;
+  const curveOf = plain ? densityOf : jointOf;
+  const highest = Math.max(...classes.map((part) => curveOf(part, part.mean)), 1e-9);
   const y = (density) => bottom - (density / highest) * (bottom - top - LINE_MARGIN.top);
-  group.replaceChildren(hatchPattern("hatch-densities"));
+  const [left, right] = [scale.x(LINE_VIEW[0]), scale.x(LINE_VIEW[1])];
+  const name = plain ? "p(x | class)" : "p(x | class) · prior";
+  group.replaceChildren(
+    hatchPattern("hatch-densities"),
+    ...leftAxis({ ticks: niceTicks(highest), y, left, right, name }),
+  );
   drawRegions(group, scale, rule, top, bottom);
-  for (const { low, high, decision } of regionsOf(rule)) {
+  for (const { low, high, decision } of plain ? [] : regionsOf(rule)) {
     classes.forEach((part, truth) => {
       if (truth === decision) return;
       const path = bandPath(
@@ -118,7 +133,7 @@ export function drawDensities(group, width, height, { classes, rule, best, byHan
       if (path) group.append(drawn("path", { class: `error-area class-${truth}`, d: path }));
     });
   }
-  if (byHand && zeroOne) {
+  if (byHand && zeroOne && !plain) {
     for (const { low, high, taken, best: right } of disagreements(rule, best)) {
       const path = bandPath(
         scale,
@@ -131,20 +146,41 @@ export function drawDensities(group, width, height, { classes, rule, best, byHan
     }
   }
   classes.forEach((part, k) => {
-    const places = valuesBetween(...LINE_VIEW).map((value) => [scale.x(value), y(jointOf(part, value))]);
+    const places = valuesBetween(...LINE_VIEW).map((value) => [scale.x(value), y(curveOf(part, value))]);
     group.append(drawn("path", { class: `curve class-${k}`, d: pathThrough(places) }));
-    const peak = y(jointOf(part, part.mean));
+    const peak = y(curveOf(part, part.mean));
     group.append(drawn("text", { class: "class-name", x: scale.x(part.mean), y: peak - 13 }, LINE_NAMES[k]));
   });
-  if (byHand) best.edges.forEach((edge) => drawEdge(group, scale.x(edge), top, bottom, "edge best"));
-  rule.edges.forEach((edge) => drawEdge(group, scale.x(edge), top, bottom, byHand ? "edge by-hand" : "edge"));
+  if (byHand) edgesInView(best).forEach((edge) => drawEdge(group, scale.x(edge), top, bottom, "edge best"));
+  edgesInView(rule).forEach((edge) => drawEdge(group, scale.x(edge), top, bottom, byHand ? "edge by-hand" : "edge"));
+  drawReader(group, scale, x, top, bottom);
+  group.append(...classes.map((part, k) => dotAt(scale.x(x), y(curveOf(part, x)), k)));
   drawAxis(group, scale, width, bottom);
   return {
     x: scale.x,
     bottom,
-    mean: (part) => [scale.x(part.mean), y(jointOf(part, part.mean))],
-    spread: (part) => [scale.x(part.mean + part.spread), y(jointOf(part, part.mean + part.spread))],
+    mean: (part) => [scale.x(part.mean), y(curveOf(part, part.mean))],
+    spread: (part) => [scale.x(part.mean + part.spread), y(curveOf(part, part.mean + part.spread))],
   };
+}
+
+// Draws the posterior of each class at each x, and reads it off at one x; returns where its handle stands.
+export function drawPosteriors(group, width, height, { classes, loss, rule, byHand, x, reading }) {
+  const scale = lineScale(width);
+  const [top, bottom] = [26, height - LINE_MARGIN.bottom];
+  const y = (share) => bottom - share * (bottom - top);
+  const [left, right] = [scale.x(LINE_VIEW[0]), scale.x(LINE_VIEW[1])];
+  group.replaceChildren(...leftAxis({ ticks: [0, 0.5, 1], y, left, right, name: "P(class | x)" }));
+  const values = valuesBetween(...LINE_VIEW).map((value) => [value, readingAt(classes, loss, value).posterior]);
+  edgesInView(rule).forEach((edge) => drawEdge(group, scale.x(edge), top, bottom, byHand ? "edge by-hand" : "edge"));
+  drawReader(group, scale, x, top, bottom);
+  classes.forEach((_, k) => {
+    const places = values.map(([value, posterior]) => [scale.x(value), y(posterior[k])]);
+    group.append(drawn("path", { class: `curve class-${k}`, d: pathThrough(places) }));
+  });
+  reading.posterior.forEach((share, k) => group.append(dotAt(scale.x(x), y(share), k)));
+  drawAxis(group, scale, width, bottom);
+  return [scale.x(x), bottom];
 }
 
 function drawEdge(group, x, top, bottom, kind) {
@@ -153,15 +189,19 @@ function drawEdge(group, x, top, bottom, kind) {
 
 // Draw the expected cost of each decision: the area under the chosen decision is the risk, the part above the lowest
 // curve avoidable.
-export function drawCosts(group, width, height, { classes, loss, rule, best, byHand }) {
+export function drawCosts(group, width, height, { classes, loss, rule, best, byHand, x }) {
   const scale = lineScale(width);
-  const bottom = height - 6;
+  const bottom = height - LINE_MARGIN.bottom;
   const costs = valuesBetween(...LINE_VIEW).map((value) => ({ value, risks: riskDensities(classes, loss, value) }));
   const least = Math.max(...costs.map(({ risks }) => Math.min(...risks)), 1e-12);
   const highest = Math.min(Math.max(...costs.flatMap(({ risks }) => risks)), 8 * least); // the least cost stays visible
   const y = (cost) => bottom - Math.min(cost / highest, 1.05) * (bottom - 22);
   const risk = (decision) => (value) => y(riskDensities(classes, loss, value)[decision]);
-  group.replaceChildren(hatchPattern("hatch-costs"));
+  const [left, right] = [scale.x(LINE_VIEW[0]), scale.x(LINE_VIEW[1])];
+  group.replaceChildren(
+    hatchPattern("hatch-costs"),
+    ...leftAxis({ ticks: niceTicks(highest), y, left, right, name: "expected cost · p(x)" }),
+  );
   for (const { low, high, decision } of regionsOf(rule)) {
     const path = bandPath(scale, low, high, risk(decision), () => bottom);
     if (path) group.append(drawn("path", { class: "cost-area", d: path }));
@@ -176,6 +216,7 @@ export function drawCosts(group, width, height, { classes, loss, rule, best, byH
     const places = costs.map(({ value, risks }) => [scale.x(value), y(risks[d])]);
     group.append(drawn("path", { class: `curve thin class-${d}`, d: pathThrough(places) }));
   });
-  rule.edges.forEach((edge) => drawEdge(group, scale.x(edge), 18, bottom, byHand ? "edge by-hand" : "edge"));
-  group.append(drawn("line", { class: "axis", x1: 0, x2: width, y1: bottom, y2: bottom }));
+  edgesInView(rule).forEach((edge) => drawEdge(group, scale.x(edge), 18, bottom, byHand ? "edge by-hand" : "edge"));
+  drawReader(group, scale, x, 18, bottom);
+  drawAxis(group, scale, width, bottom);
 }

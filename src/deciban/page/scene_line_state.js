@@ -1,6 +1,6 @@
 // State of the scene of classes on a line: examples, results, and reading it from a link.
 
-import { areasOf, bestRule, isZeroOne, riskOf, zeroOneLoss } from "./maths_line.js";
+import { areasOf, bestRule, isZeroOne, readingAt, riskOf, zeroOneLoss } from "./maths_line.js";
 import { numberOr } from "./controls.js";
 
 export const LINE_VIEW = [0, 40];
@@ -9,6 +9,7 @@ export const MEAN_LIMITS = LINE_VIEW;
 export const SPREAD_LIMITS = [0.5, 12];
 export const PRIOR_LIMITS = [0, 1];
 export const COST_LIMITS = [0, 1e6];
+export const FIRST_X = 20;
 const MAX_EDGES = 6;
 export const lineClass = (mean, spread, prior) => ({ mean, spread, prior });
 
@@ -26,6 +27,11 @@ export const LINE_EXAMPLES = {
   "Three classes": { classes: [lineClass(10, 3, 0.3), lineClass(19, 5, 0.4), lineClass(29, 3, 0.3)] },
 };
 
+// Return the boundaries of a rule that are on the axis.
+export function edgesInView({ edges }) {
+  return edges.filter((edge) => LINE_VIEW[0] <= edge && edge <= LINE_VIEW[1]);
+}
+
 // Set one prior; the others keep their ratios.
 export function withPrior(classes, k, prior) {
   const others = 1 - classes[k].prior;
@@ -35,8 +41,8 @@ export function withPrior(classes, k, prior) {
   });
 }
 
-// Compute all results from classes, a loss and, optionally, a rule set by hand.
-export function lineResults({ classes, loss, hand }) {
+// Compute all results from classes, a loss, a value of x to read off, and, optionally, a rule set by hand.
+export function lineResults({ classes, loss, hand, x, plain }) {
   const best = bestRule(classes, loss);
   const rule = hand || best;
   const areas = areasOf(classes, rule);
@@ -45,6 +51,9 @@ export function lineResults({ classes, loss, hand }) {
   return {
     classes,
     loss,
+    x,
+    plain,
+    reading: readingAt(classes, loss, x),
     best,
     rule,
     areas,
@@ -72,7 +81,8 @@ export function lineStateFrom(state) {
   const loss = zeroOneLoss(classes.length).map((row, d) =>
     row.map((cost, c) => numberOr(state.loss?.[d]?.[c], COST_LIMITS, cost)),
   );
-  return { classes, loss, hand: handFrom(state.hand, classes.length) };
+  const x = numberOr(state.x, LINE_VIEW, FIRST_X);
+  return { classes, loss, x, plain: state.plain === true, hand: handFrom(state.hand, classes.length) };
 }
 
 function handFrom(hand, size) {

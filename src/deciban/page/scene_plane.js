@@ -1,11 +1,22 @@
 // Points in the plane to add, drag and remove, and the boundaries of three methods.
 
 import { drawn, element } from "../web/dom.js";
-import { decidedAt, fitPlane, gaussiansBy, PLANE_METHODS, planeError, planeForms } from "./maths_plane.js";
+import {
+  decidedAt,
+  fitPlane,
+  GAUSSIAN_METHODS,
+  gaussiansBy,
+  PLANE_EXTENT,
+  PLANE_METHODS,
+  planeError,
+  planeForms,
+  tableGrid,
+} from "./maths_plane.js";
 import { examplePoints, PLANE_EXAMPLES } from "./maths_examples.js";
 import {
   actionButton,
   buttonRow,
+  choice,
   classDot,
   numberTiles,
   followPointer,
@@ -20,6 +31,7 @@ import {
 } from "./controls.js";
 import {
   asPercent,
+  interactionNote,
   METHOD_WORDS,
   MAX_POINTS,
   PLANE_LIMITS,
@@ -28,15 +40,15 @@ import {
   planePointsFrom,
   showPlaneErrors,
 } from "./scene_plane_numbers.js";
-import { classColorsOf, drawPlaneLines, paintRegions, PLANE_EXTENT, POINT_MARKS } from "./scene_plane_picture.js";
+import { classColorsOf, drawPlaneLines, paintRegions, POINT_MARKS } from "./scene_plane_picture.js";
 
 const POINT_STEP = 0.05;
 export function mountPlaneScene(root) {
   const scene = sceneFrame(
     root,
     "plane",
-    "Two columns, three kinds of boundary",
-    "Each class is modeled by a Gaussian fitted to its points. The three methods differ only in the covariance. " +
+    "Two columns, naive and joint",
+    "Five models of the same points: three of Gaussians, which differ only in the covariance, and two of tables. " +
       "Click to add points of the selected class, drag them, and watch the boundaries; misclassified points have a ring.",
   );
   let points = examplePoints("Equal covariances");
@@ -46,6 +58,7 @@ export function mountPlaneScene(root) {
   const status = liveStatus();
   const tiles = numberTiles();
   const note = element("p", { class: "quiet" });
+  const interaction = element("p", { class: "note" });
   const panels = PLANE_METHODS.map(planePanel);
   const soon = oncePerFrame(update);
 
@@ -176,7 +189,7 @@ export function mountPlaneScene(root) {
     keepMarks(panel);
     points.forEach(({ x, y, kind }, k) => {
       const mark = panel.marks.children[k];
-      const wrong = decidedAt(panel.forms, x, y) !== kind;
+      const wrong = decidedAt(panel.grid, x, y) !== kind;
       const held = mark.classList.contains("held") ? " held" : "";
       mark.setAttribute("class", `point class-${kind}${wrong ? " wrong-side" : ""}${held}`);
       mark.setAttribute(
@@ -196,10 +209,10 @@ export function mountPlaneScene(root) {
   }
 
   function drawPanel(panel) {
-    if (!panel.forms) return;
+    if (!panel.grid) return;
     const wide = Number(panel.picture.svg.getAttribute("width"));
-    paintRegions(panel.canvas, panel.forms, classColorsOf(scene), !points.length);
-    drawPlaneLines(panel.lines, wide, panel.gaussians, panel.forms);
+    paintRegions(panel.canvas, panel.grid, classColorsOf(scene), !points.length);
+    drawPlaneLines(panel.lines, wide, panel.gaussians, panel.grid);
     drawMarks(panel, wide);
   }
 
@@ -208,8 +221,9 @@ export function mountPlaneScene(root) {
     const truth = gaussiansBy(fit, "quadratic");
     const best = planeError(truth);
     for (const panel of panels) {
-      panel.gaussians = gaussiansBy(fit, panel.method);
-      panel.forms = planeForms(panel.gaussians);
+      const isGaussian = GAUSSIAN_METHODS.includes(panel.method);
+      panel.gaussians = isGaussian ? gaussiansBy(fit, panel.method) : [];
+      panel.grid = isGaussian ? [planeForms(panel.gaussians)] : tableGrid(points, size, panel.method === "joint-table");
       showPlaneErrors(panel, points, best, truth);
       panel.picture.redraw();
     }
@@ -218,6 +232,8 @@ export function mountPlaneScene(root) {
       ["Bayes error of the fitted Gaussians", asPercent(best.error), "stressed"],
     ]);
     note.textContent = planeNote(fit, best.within);
+    interaction.textContent = interactionNote(panels, points.length);
+    interaction.hidden = !interaction.textContent;
     setData(scene, { points: points.length, error: best.error, within: best.within });
     status.announce(
       panels
@@ -226,15 +242,12 @@ export function mountPlaneScene(root) {
     );
   }
 
-  const tools = element("fieldset", { class: "tools" }, element("legend", {}, "Click to"));
-  [...PLANE_NAMES.map((name, k) => [k, `add ${name}`]), ["remove", "remove"]].forEach(([value, text]) => {
-    const input = element("input", { type: "radio", name: "plane-tool", value: String(value) });
-    input.checked = value === tool;
-    input.addEventListener("change", () => {
+  const kinds = PLANE_NAMES.map((name, k) => [k, classDot(k), `add ${name}`]);
+  const tools = choice("Click to", "plane-tool", [...kinds, ["remove", "remove"]], {
+    read: () => tool,
+    write(value) {
       tool = value;
-    });
-    const dot = value === "remove" ? [] : [classDot(value)];
-    tools.append(element("label", {}, input, ...dot, text));
+    },
   });
   const examples = buttonRow(
     "Examples",
@@ -262,11 +275,9 @@ export function mountPlaneScene(root) {
   );
   scene.append(
     examples,
-    tools,
-    element("div", { class: "panels" }, ...panels.map(({ node }) => node)),
-    actions,
-    tiles.node,
-    note,
+    tools.node,
+    interaction,
+    element("div", { class: "panels" }, ...panels.map(({ node }) => node), element("div", {}, actions, tiles.node, note)),
     status.node,
   );
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);

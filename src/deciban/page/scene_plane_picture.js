@@ -1,11 +1,10 @@
 // One panel of the plane: the regions of a method, its boundary, its Gaussians and the points.
 
 import { drawn } from "../web/dom.js";
-import { contourOf, decidedAt } from "./maths_plane.js";
+import { contourOf, decidedAt, PLANE_EXTENT } from "./maths_plane.js";
 
-export const PLANE_EXTENT = 10;
 const REGION_CELLS = 120;
-const CONTOUR_CELLS = 64;
+const CONTOUR_CELLS = 65;
 
 // A mark per class, so that classes differ not only by color.
 export const POINT_MARKS = ["M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z", "M-4.6 -4.6h9.2v9.2h-9.2Z", "M0 -6L5.6 4.4H-5.6Z"];
@@ -20,7 +19,7 @@ export function classColorsOf(node) {
 }
 
 // Paints which class is decided where.
-export function paintRegions(canvas, forms, colors, empty) {
+export function paintRegions(canvas, grid, colors, empty) {
   canvas.width = REGION_CELLS;
   canvas.height = REGION_CELLS;
   if (empty) return;
@@ -29,7 +28,7 @@ export function paintRegions(canvas, forms, colors, empty) {
   for (let row = 0; row < REGION_CELLS; row += 1) {
     const y = PLANE_EXTENT * (1 - (row + 0.5) / REGION_CELLS);
     for (let column = 0; column < REGION_CELLS; column += 1) {
-      const kind = decidedAt(forms, (PLANE_EXTENT * (column + 0.5)) / REGION_CELLS, y);
+      const kind = decidedAt(grid, (PLANE_EXTENT * (column + 0.5)) / REGION_CELLS, y);
       image.data.set([...colors[kind], 44], 4 * (row * REGION_CELLS + column));
     }
   }
@@ -52,10 +51,17 @@ function ellipseOf({ mean, xx, xy, yy }, kind, spreads, size) {
   });
 }
 
-// Draws the Gaussians of a method and the lines between its regions.
-export function drawPlaneLines(group, size, gaussians, forms) {
+// Draws the Gaussians of a method and the lines between its regions; of a table, its cells.
+export function drawPlaneLines(group, size, gaussians, grid) {
   const scale = size / PLANE_EXTENT;
   group.replaceChildren();
+  const parts = Math.sqrt(grid.length);
+  for (let k = 1; k < parts; k += 1) {
+    const at = ((size * k) / parts).toFixed(1);
+    group.append(drawn("path", { class: "axis", d: `M${at} 0V${size}M0 ${at}H${size}` }));
+  }
+  if (parts > 1) return;
+  const [forms] = grid;
   gaussians.forEach((gaussian, kind) => {
     if (gaussian.prior > 0) group.append(ellipseOf(gaussian, kind, 1, size), ellipseOf(gaussian, kind, 2, size));
   });

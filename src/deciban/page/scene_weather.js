@@ -11,10 +11,14 @@ import {
 } from "./maths_counts.js";
 import {
   actionButton,
+  bottomTicks,
   buttonRow,
   classDot,
+  fractionCell,
+  leftAxis,
   namedTable,
   numberOr,
+  pathThrough,
   rangeField,
   sceneFrame,
   scrollBox,
@@ -25,7 +29,7 @@ import {
 } from "./controls.js";
 
 const ALPHA_LIMITS = [0, 5];
-const CLASS_PLACE = { yes: 1, no: 0 }; // colors go by the sorted classes, as everywhere
+const CLASS_PLACE = Object.fromEntries(WEATHER_CLASSES.map((label, k) => [label, k]));
 const WEATHER_EXAMPLES = {
   "Sunny, cool, humid, windy": { outlook: "sunny", temperature: "cool", humidity: "high", wind: "strong" },
   "Overcast: tennis every time": { outlook: "overcast", temperature: "hot", humidity: "high", wind: "strong" },
@@ -36,21 +40,9 @@ const MAILS = [
   ["spam", 30, 80],
 ];
 
-// (2 + 1)/(9 + 1·3), or 2/9 without smoothing.
-function fractionText(count, rows, alpha, values) {
-  return alpha ? `(${count} + ${alpha})/(${rows} + ${alpha}·${values})` : `${count}/${rows}`;
-}
-
 // A label after the dot of its class.
 function dottedLabel(label, kind = "td") {
   return element(kind, {}, classDot(CLASS_PLACE[label]), label);
-}
-
-// A cell with a fraction above its value.
-function fractionCell(fraction, share, zero) {
-  const cell = element("td", zero ? { class: "zero-cell" } : {}, element("span", { class: "fraction" }, fraction));
-  cell.append(element("span", { class: "share" }, ` = ${share.toFixed(4)}`));
-  return cell;
 }
 
 // A bar as long as a probability.
@@ -133,11 +125,11 @@ export function mountWeatherScene(root) {
   }
 
   function showSum({ rows, priors, steps, joint, posterior }) {
-    const priorCells = priors.map((prior, k) => fractionCell(`${rows[k]}/${WEATHER_DAYS.length}`, prior, false));
+    const priorCells = priors.map((prior, k) => fractionCell({ count: rows[k], rows: WEATHER_DAYS.length, alpha: 0, share: prior }));
     const stepRow = ({ column, value, levels, counts, shares }) => [
       `${column} = ${value}`,
       ...shares.map((share, k) =>
-        fractionCell(fractionText(counts[k], rows[k], now.alpha, levels), share, share === 0),
+        fractionCell({ count: counts[k], rows: rows[k], alpha: now.alpha, values: levels, share }),
       ),
     ];
     sumHome.replaceChildren(
@@ -164,21 +156,11 @@ export function mountWeatherScene(root) {
     const [left, bottom] = [30, height - 24];
     const x = (alpha) => left + ((width - left - 10) * alpha) / ALPHA_LIMITS[1];
     const y = (share) => bottom - share * (bottom - 10);
-    const yes = (alpha) => weatherSteps(now.chosen, alpha).posterior[0];
-    const path = Array.from(
-      { length: 101 },
-      (_, k) => `${k ? "L" : "M"}${x(k / 20).toFixed(1)} ${y(yes(k / 20)).toFixed(1)}`,
-    ).join("");
-    const ticks = [0, 1, 2, 3, 4, 5].map((alpha) =>
-      drawn("text", { class: "tick", x: x(alpha), y: height - 6 }, alpha ? String(alpha) : "α = 0"),
-    );
-    const shares = [0, 0.5, 1].flatMap((share) => [
-      drawn("line", { class: "axis", x1: left, x2: width, y1: y(share), y2: y(share) }),
-      drawn("text", { class: "tick end", x: left - 5, y: y(share) + 4 }, String(share)),
-    ]);
+    const yes = (alpha) => weatherSteps(now.chosen, alpha).posterior[1];
+    const path = pathThrough(Array.from({ length: 101 }, (_, k) => [x(k / 20), y(yes(k / 20))]));
     curve.svg.replaceChildren(
-      ...ticks,
-      ...shares,
+      ...bottomTicks([0, 1, 2, 3, 4, 5], x, height - 6, (alpha) => (alpha ? String(alpha) : "α = 0")),
+      ...leftAxis({ ticks: [0, 0.5, 1], y, left, right: width }),
       drawn("path", { class: "curve class-1", d: path }),
       drawn("circle", { class: "knob class-1", cx: x(now.alpha), cy: y(yes(now.alpha)), r: 7 }),
     );
@@ -192,7 +174,7 @@ export function mountWeatherScene(root) {
     const rows = MAILS.map(([label, count, mails], k) => [
       label,
       `${count} of ${mails}`,
-      fractionCell(fractionText(count, mails, now.alpha, 2), shares[k], shares[k] === 0),
+      fractionCell({ count, rows: mails, alpha: now.alpha, values: 2, share: shares[k] }),
     ]);
     const verdict =
       now.alpha === 0
@@ -214,7 +196,7 @@ export function mountWeatherScene(root) {
     showWord();
     curve.redraw();
     setData(scene, { joint: found.joint, posterior: found.posterior, alpha: now.alpha });
-    status.announce(`Posterior: yes ${found.posterior[0].toFixed(4)}, no ${found.posterior[1].toFixed(4)}.`);
+    status.announce(`Posterior: no ${found.posterior[0].toFixed(4)}, yes ${found.posterior[1].toFixed(4)}.`);
   }
 
   const examples = buttonRow(

@@ -1,6 +1,6 @@
 """Decision regions: `DecisionDisplay` along one column, `DecisionMapDisplay` over two columns."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import cycle
 from typing import Any, NamedTuple, Self
 
@@ -532,7 +532,8 @@ class DecisionMapDisplay(Display):
         grid = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
         joint = compute_joint(fitted, values, grid).reshape(y.size, x.size, -1)
         names = (values[0].name, values[1].name)
-        kind = _find_boundary_kind(fitted) if all(one.kind == "continuous" for one in values) else None
+        continuous = all(one.kind == "continuous" for one in values)
+        kind = _find_boundary_kind(fitted, {int(column) for column in wanted}) if continuous else None
         shown = cls(x, y, joint, costs, names, _find_ellipses(fitted, names), kind, points)
         return remember_library(shown, X, estimator).plot(ax)
 
@@ -716,12 +717,16 @@ def _find_ellipses(fitted: Fitted, names: tuple[str, str]) -> list[Ellipse]:
     return [Ellipse(c, means[c], np.diag(variances[c])) for c in range(size)]
 
 
-def _find_boundary_kind(fitted: Fitted) -> str | None:
-    """Return the shape of the boundaries if the model is a linear or a quadratic form."""
+def _find_boundary_kind(fitted: Fitted, columns: Set[int]) -> str | None:
+    """Return the shape of the boundaries if the model is a linear or a quadratic form of these columns."""
+    schema = fitted.model.schema
     for quadratic in (False, True):
         try:
-            form_of(fitted.model, quadratic=quadratic)
+            form = form_of(fitted.model, quadratic=quadratic)
         except UsageError:
             continue
-        return "quadratic" if quadratic else "linear"
+        drawn = [some for group, some in form.terms.items() if columns & set(schema.groups[group].columns)]
+        features = {name for some in drawn for terms in some for name in terms.names}
+        itself = features <= set(schema.column_names)  # not a function of it, such as its logarithm
+        return ("quadratic" if quadratic else "linear") if itself else None
     return None

@@ -84,7 +84,7 @@ def sniff(
             "the file is empty", place=Place(name), remedy="give a table with a header and at least one row"
         )
     if name.lower().endswith(MAIL_ENDINGS):
-        remedy = "read it with Python's mailbox and email modules; see docs/files.md"
+        remedy = "read it with Python's mailbox and email modules; see docs/howto/files.md"
         raise DataError("mail files are not supported", place=Place(name), remedy=remedy)
     for magic, kind in TYPED_KINDS.items():
         if start.startswith(magic):

@@ -1,6 +1,6 @@
 """Byte layout of a model file: a JSON header, arrays of numbers, and a checksum.
 
-`docs/model-file.md` describes the format.
+`docs/reference/model-file.md` describes the format.
 
     magic     8 bytes   "deciban" and a newline
     length    8 bytes   of the header, little-endian

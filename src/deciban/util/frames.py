@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from deciban.errors import Argument, UsageError
 from deciban.util.text_tables import format_class
@@ -21,7 +21,12 @@ Made = TypeVar("Made")
 
 
 class Tabular:
-    """Base of results and displays, whose values can be converted to a data frame."""
+    """Base of results and displays, whose values can be converted to a data frame.
+
+    `_made_with` names the attributes that are results of the same rows.
+    """
+
+    _made_with: ClassVar[tuple[str, ...]] = ()
 
     def _columns(self) -> Mapping[str, Any]:
         """Return the columns of `to_frame`, by name."""
@@ -63,6 +68,8 @@ def remember_library(made: Made, *sources: Any) -> Made:
     """Return an object that remembers the library of the first of these sources that has one, for its data frames."""
     if (library := next(filter(None, map(library_of, sources)), None)) is not None:
         vars(made)[MADE_FROM] = library  # in frozen dataclasses too: no field changes
+        for name in getattr(made, "_made_with", ()):
+            vars(getattr(made, name))[MADE_FROM] = library
     return made
 
 

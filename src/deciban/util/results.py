@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deciban.util.frames import Tabular
-from deciban.util.text_tables import escape_line, fit_table, line_width
+from deciban.util.text_tables import escape_line, fit_table, line_width, terminal_width, wrap_lines
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,10 @@ class TextTable:
         """Return the table as text, in lines of at most `width` characters if possible."""
         every = [[*map(escape_line, line)] for line in ([self.head, *self.lines] if self.head else self.lines)]
         table = [fit_table(every, width, self.right, bool(self.head))] if every else []
+        title = [escape_line(self.title)] if self.title else []
         notes = [escape_line(line) for note in self.notes for line in note.splitlines()]
-        return "\n".join([*([escape_line(self.title)] if self.title else []), *table, *notes])
+        title, notes = ([wrap_lines(line, terminal_width()) for line in lines] for lines in (title, notes))
+        return "\n".join([*title, *table, *notes])
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Metrics:
 
     def __str__(self) -> str:
         first = f"{self.title}: {', '.join(f'{name} {value}' for name, value in self.values)}"
-        return "\n".join([first, *self.notes])
+        return wrap_lines("\n".join([first, *self.notes]), terminal_width())
 
 
 class Aligned(str):
@@ -71,6 +73,11 @@ class Aligned(str):
 Part = str | TextTable | Metrics | Aligned
 
 
+def format_part(part: Part) -> str:
+    """Return a part as text; a terminal wraps its paragraphs after words."""
+    return wrap_lines(part, terminal_width()) if type(part) is str else str(part)
+
+
 class Result(Tabular):
     """Base of results: `str` and `repr` are readable text, a notebook shows HTML, `to_frame` returns a data frame."""
 
@@ -79,7 +86,7 @@ class Result(Tabular):
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, self._parts()))
+        return "\n\n".join(map(format_part, self._parts()))
 
     def __repr__(self) -> str:
         return str(self)

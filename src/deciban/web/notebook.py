@@ -12,6 +12,9 @@ from deciban.util.results import Aligned, Metrics, Part, TextTable
 from deciban.web.html import Html, Inside, join_markup, paragraph, tag, tiles
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
 
+# Tables with more columns are scrolled. Cells of others are wrapped first, to fit into the page.
+MAX_COLUMNS_FITTED = 8
+
 
 def render_result(parts: Iterable[Part]) -> str:
     """Return the parts of a result as one HTML element with its styles.
@@ -51,12 +54,13 @@ def _render_table(table: TextTable) -> Html:
         for row, line in enumerate(table.lines)
     ]
     body, foot = (lines[:-1], tag("tfoot", lines[-1:])) if table.total else (lines, "")
-    title = paragraph(table.title, class_="deciban-title") if table.title else ""
+    title = table.title.removesuffix(":")
+    wide = "deciban-wide" if max(map(len, (table.head, *table.lines)), default=0) > MAX_COLUMNS_FITTED else None
     notes = [paragraph(note, class_="deciban-note") for note in "\n".join(table.notes).splitlines()]
     return tag(
         "div",
-        title,
-        tag("table", head, tag("tbody", body), foot, aria_label=table.title or None),
+        paragraph(title, class_="deciban-title") if title else "",
+        tag("table", head, tag("tbody", body), foot, aria_label=title or None, class_=wide),
         notes,
         class_="deciban-table",
     )

@@ -105,7 +105,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     """Linear discriminant analysis with scikit-learn's parameters and attributes, `partial_fit` and `sample_weight`.
 
     The covariance is that of the rows about their class means; a prior that is given does not enter it. What differs
-    from scikit-learn is in `docs/differences-from-scikit-learn.md`.
+    from scikit-learn is in `docs/howto/scikit-learn.md`.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Total weight of the rows of each class.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names, if they are all strings.
     priors_ : ndarray of shape (n_classes,)
         Prior of each class.
@@ -332,7 +332,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     """Quadratic discriminant analysis with scikit-learn's parameters and attributes, `partial_fit` and `sample_weight`.
 
     A singular covariance matrix is regularized in units of the standard deviations instead of raising an error.
-    See `docs/differences-from-scikit-learn.md` for differences from scikit-learn.
+    See `docs/howto/scikit-learn.md` for differences from scikit-learn.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         Total weight of the rows of each class.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names, if they are all strings.
     priors_ : ndarray of shape (n_classes,)
         Prior of each class.

@@ -30,7 +30,7 @@ MIN_ALPHA = 1e-10
 class GaussianNB(DropIn):
     """Gaussian naive Bayes with scikit-learn's parameters and attributes.
 
-    See `docs/differences-from-scikit-learn.md` for differences from scikit-learn.
+    See `docs/howto/scikit-learn.md` for differences from scikit-learn.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class GaussianNB(DropIn):
         Total weight of the rows of each class.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names, if they are all strings.
     class_prior_ : ndarray of shape (n_classes,)
         Prior of each class.
@@ -205,7 +205,7 @@ class DiscreteNB(DropIn):
 class MultinomialNB(DiscreteNB):
     """Multinomial naive Bayes with scikit-learn's parameters and attributes, for counts such as those of words.
 
-    See `docs/differences-from-scikit-learn.md` for differences from scikit-learn.
+    See `docs/howto/scikit-learn.md` for differences from scikit-learn.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ class MultinomialNB(DiscreteNB):
         Total weight of the rows of each class.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names, if they are all strings.
     class_log_prior_ : ndarray of shape (n_classes,)
         Log prior of each class.
@@ -276,7 +276,7 @@ class MultinomialNB(DiscreteNB):
 class ComplementNB(DiscreteNB):
     """Complement naive Bayes with scikit-learn's parameters and attributes. Its score ignores the prior.
 
-    See `docs/differences-from-scikit-learn.md` for differences from scikit-learn.
+    See `docs/howto/scikit-learn.md` for differences from scikit-learn.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ class ComplementNB(DiscreteNB):
         Total weight of the rows of each class.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names, if they are all strings.
     class_log_prior_ : ndarray of shape (n_classes,)
         Log prior of each class.
@@ -374,7 +374,7 @@ class ComplementNB(DiscreteNB):
 class BernoulliNB(DiscreteNB):
     """Bernoulli naive Bayes with scikit-learn's parameters and attributes, for binary columns.
 
-    See `docs/differences-from-scikit-learn.md` for differences from scikit-learn.
+    See `docs/howto/scikit-learn.md` for differences from scikit-learn.
 
     Parameters
     ----------
@@ -397,7 +397,7 @@ class BernoulliNB(DiscreteNB):
         Total weight of the rows of each class.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names, if they are all strings.
     class_log_prior_ : ndarray of shape (n_classes,)
         Log prior of each class.
@@ -484,7 +484,7 @@ class CategoricalNB(DiscreteNB):
     """Categorical naive Bayes with scikit-learn's parameters and attributes, for categories 0, 1, 2 and so on.
 
     A category not seen in training is ignored; scikit-learn raises an IndexError. See
-    `docs/differences-from-scikit-learn.md` for other differences.
+    `docs/howto/scikit-learn.md` for other differences.
 
     Parameters
     ----------
@@ -507,7 +507,7 @@ class CategoricalNB(DiscreteNB):
         Total weight of the rows of each class.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names, if they are all strings.
     class_log_prior_ : ndarray of shape (n_classes,)
         Log prior of each class.

@@ -1,0 +1,125 @@
+"""Build the site: `make docs`, or `sphinx-build -W --keep-going docs build/site`."""
+
+import re
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math import latex2mathml
+from sphinx.application import Sphinx
+
+from deciban import __version__
+
+ROOT = Path(__file__).parents[1]
+REPOSITORY = "https://github.com/deciban/deciban"
+
+project = "deciban"
+author = "the deciban developers"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["build", "**/generated/*.ipynb"]
+nitpicky = False
+default_role = "py:obj"  # docstrings mark names with single backquotes
+suppress_warnings = ["ref.python"]  # of a short name that several classes have, such as classes_
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc prints the types of parameters
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+templates_path = ["_templates"]
+html_theme = "pydata_sphinx_theme"
+html_title = "deciban"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_math_renderer = "mathml"  # without JavaScript, and without a server of another host
+html_theme_options: dict[str, Any] = {
+    "github_url": REPOSITORY,
+    "header_links_before_dropdown": 6,
+    "navbar_align": "left",
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_nav_level": 1,
+    "show_prev_next": True,
+    "use_edit_page_button": False,
+    "footer_start": ["copyright"],
+    "footer_end": ["theme-version"],
+}
+html_sidebars = {"index": []}
+copyright = f"2026, {author}"
+
+# Files of the repository that are pages of the site; the pages themselves are stubs.
+PAGES = {
+    "ARCHITECTURE.md": "project/architecture",
+    "CONTRIBUTING.md": "project/contributing",
+    "CHANGELOG.md": "project/changes",
+    **{f"bench/{path.name}": f"project/benchmarks/{path.stem.lower()}" for path in ROOT.glob("bench/*.md")},
+}
+FILES = {page: name for name, page in PAGES.items()}
+
+
+def lead_to_pages(source: str, file: Path, page: Path) -> str:
+    """Return the Markdown of a file with links that hold on a page: to pages of the site, or to the repository."""
+
+    def target(match: re.Match[str]) -> str:
+        path, _, anchor = match[1].partition("#")
+        found = (file.parent / path).resolve()
+        if not path or not found.exists() or (file == page and found.is_relative_to(ROOT / "docs")):
+            return match[0]
+        name = str(found.relative_to(ROOT))
+        shown = found
+        if name in PAGES:
+            shown = ROOT / "docs" / f"{PAGES[name]}.md"
+        elif not found.is_relative_to(ROOT / "docs") and found.suffix != ".png":
+            return f"]({REPOSITORY}/blob/main/{name})"
+        return f"]({relpath(shown, page.parent)}{'#' if anchor else ''}{anchor})"
+
+    return re.sub(r"\]\(((?![a-z]+:)[^)\s]+)\)", target, source)
+
+
+def read_page(app: Sphinx, name: str, source: list[str]) -> None:
+    """Read a page, or the file that it stands for."""
+    page = file = Path(app.env.doc2path(name))
+    if name in FILES:
+        file = ROOT / FILES[name]
+        app.env.note_dependency(str(file))
+        source[0] = file.read_text(encoding="utf-8")
+    source[0] = lead_to_pages(source[0], file, page)
+
+
+def skip_foreign(app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out methods that scikit-learn documents."""
+    module = getattr(member, "__module__", None) or getattr(type(member), "__module__", "")
+    return True if module.startswith("sklearn.") else None
+
+
+def write_math(self: Any, node: nodes.Element) -> None:
+    """Write a formula as MathML."""
+    shown = "block" if isinstance(node, nodes.math_block) else "inline"
+    tree = latex2mathml.tex2mathml(node.astext(), as_block=shown == "block")
+    self.body.append(f'<div class="math">{tree}</div>' if shown == "block" else str(tree))
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the functions above."""
+    app.connect("source-read", read_page)
+    app.connect("autodoc-skip-member", skip_foreign)
+    app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
