@@ -274,3 +274,20 @@ def test_the_stages_of_one_call_count_together(monkeypatch: pytest.MonkeyPatch) 
                 advance(10)
     shown = [line.partition(" ")[0] for line in stream.getvalue().replace("\033[K", "").split("\r") if line]
     assert list(dict.fromkeys(shown)) == ["tuning", "counting"]
+
+
+def test_a_report_is_one_call() -> None:
+    """Its stages count together, and begin anew in the next report."""
+    X, y = make_rows()
+    clf = BayesClassifier().fit(X, y)
+    begun: list[float] = []
+
+    def remember(one: Progress) -> None:
+        stage = module._stage.get()
+        begun.append(stage[1] if stage else -1.0)
+
+    for _ in range(2):
+        with on_progress(remember):
+            clf.report()
+    assert len(set(begun)) == 2
+    assert -1.0 not in begun

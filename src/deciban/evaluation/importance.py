@@ -27,7 +27,7 @@ from deciban.sources.streams import Examples
 from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers
-from deciban.util.progress import progress, track
+from deciban.util.progress import one_call, progress, track
 from deciban.util.results import Part, Result, TextTable
 from deciban.util.text_tables import DECIBANS, count_noun
 
@@ -141,6 +141,7 @@ class Importance(Result):
         ]
 
 
+@one_call()
 def compute_training_importance(fitted: Fitted, examples: Examples) -> Importance:
     """Compute importance on training rows, each scored without itself."""
     return compute_left_out_importance(fitted, *sample_left_out(fitted, examples, _limit_rows(fitted)))

@@ -36,6 +36,7 @@ from deciban.sources.streams import Examples
 from deciban.store.model_file import shards_of
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats, Integers
+from deciban.util.progress import one_call
 from deciban.util.text_tables import DECIBANS, count_noun, format_class, integer_if_whole
 from deciban.util.version import __version__
 
@@ -286,6 +287,7 @@ class ReportData:
     columns: list[ColumnData]
 
 
+@one_call()
 def collect_report_data(
     fitted: Fitted,
     title: str,
