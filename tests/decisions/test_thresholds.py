@@ -81,3 +81,8 @@ def test_arguments_in_another_order_are_named(arguments) -> None:
     with pytest.raises(UsageError, match="in the order of the matrix"):
         Threshold.from_loss(1 - np.eye(2), 0.5, ("a", "b"), ("a", "c"))
     assert Threshold.from_loss(1 - np.eye(2), 0.5, np.array(["a", "b"])).odds == 1.0
+
+
+def test_labels_are_written_as_in_other_results() -> None:
+    found = Threshold.from_loss([[0, 1], [20, 0]], 0.1, (True, False))
+    assert str(found).startswith("decide true if\n  p(x | true) / p(x | false)  > ")

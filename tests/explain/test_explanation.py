@@ -188,3 +188,8 @@ def test_control_characters_of_names_and_cells_are_escaped_in_text() -> None:
         assert all(line.isprintable() for line in text.splitlines())
         assert "a\\n\\x1b[31mred" in "".join(text.split())
     assert max(map(len, str(shown[0]).splitlines())) <= 100
+
+
+def test_one_hidden_class_is_counted_in_the_singular() -> None:
+    clf = BayesClassifier(tune=None).fit([[float(k)] for k in range(10)], list("abcde") * 2)
+    assert "\n(1 less probable class not shown)\n" in str(clf.explain([[3.0]], by="block"))

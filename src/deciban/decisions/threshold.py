@@ -10,7 +10,7 @@ from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.model.priors import log_prior
 from deciban.util.results import Aligned, Part, Result
-from deciban.util.text_tables import list_names
+from deciban.util.text_tables import format_class, list_names
 
 THRESHOLD_ARGUMENTS = "the arguments are Threshold.from_loss(loss, prior, classes)"
 
@@ -197,7 +197,7 @@ class Threshold(Result):
 
     @property
     def _quantities(self) -> dict[str, float]:
-        first, second = self.classes
+        first, second = map(format_class, self.classes)
         return {
             f"p(x | {first}) / p(x | {second})": self.likelihood_ratio,
             f"P({first} | x) / P({second} | x)": self.odds,
@@ -211,7 +211,7 @@ class Threshold(Result):
 
     def _parts(self) -> list[Part]:
         lines = [f"  {name}  >  {value:.6g}" for name, value in self._quantities.items()]
-        return [Aligned("\n".join([f"decide {self.classes[0]} if", *lines]))]
+        return [Aligned("\n".join([f"decide {format_class(self.classes[0])} if", *lines]))]
 
 
 def _check_two_labels(name: str, labels: Any) -> tuple[Any, Any]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -51,12 +52,17 @@ def plain_cell(value: Any) -> Any:
 
 
 def format_cell(value: Any) -> str:
-    """Return a cell as text; numbers have six digits."""
+    """Return a cell as text; numbers have six digits, and midnight is left out.
+
+    >>> format_cell(datetime(2012, 1, 31)), format_cell(datetime(2012, 1, 31, 12, 30)), format_cell(1 / 3)
+    ('2012-01-31', '2012-01-31 12:30:00', '0.333333')
+    """
     if value is None:
         return "missing"
     if isinstance(value, float):
         return format_digits(value)
-    return shorten(escape_line(str(value)), MAX_CELL_LENGTH)
+    text = str(value).removesuffix(" 00:00:00") if isinstance(value, datetime) else str(value)
+    return shorten(escape_line(text), MAX_CELL_LENGTH)
 
 
 def form_cell(value: Any) -> Any:

@@ -207,7 +207,7 @@ class Explanation(Result):
         if self._impossible[row]:
             text += f"\n{IMPOSSIBLE}"
         if hidden := len(names) - len(shown):
-            text += f"\n({hidden} less probable classes are not shown)"
+            text += f"\n({count_noun(hidden, 'less probable class')} not shown)"
         text += f"\ndecision: {names[order[0]]}"
         if evidence and len(order) > 1 and not self._impossible[row]:
             text += "\n" + self._decibans(row, self._block_terms(row), width, short=more > 0)
