@@ -131,7 +131,8 @@ def test_a_link_chooses_the_colors(page: Path) -> None:
 
 def test_a_frame_is_as_high_as_its_scene(page: Path, tmp_path: Path) -> None:
     """The example of docs/howto/page.md, which follows the messages of the page in its frame."""
-    example = (Path(__file__).parents[2] / "docs" / "howto" / "page.md").read_text().split("```html\n")[1].split("```")[0]
+    text = (Path(__file__).parents[2] / "docs" / "howto" / "page.md").read_text()
+    example = text.split("```html\n")[1].split("```")[0]
     around = tmp_path / "around.html"
     around.write_text(f'<!doctype html><html lang="en"><title>x</title>{example.replace("page.html", page.as_uri())}')
     with opened(around) as it:
