@@ -85,6 +85,7 @@ def test_rows_that_are_learned_twice_are_refused_with_the_option_that_forces_it(
         ([], "the table has no rows"),
         (["yes"], "only one row has a label, too few for folds"),
         ([""] * 14, "no row has a label; fill in 'kind'"),
+        ([f"P{k}" for k in range(40)], "the target has 40 classes in 40 rows: it looks like an identifier; name the"),
         (["yes", "no"], "no class has two rows"),
         (["yes", "no", "yes"], "no class has more than 2 rows, too few for 5 folds; pass more rows, or --folds 2"),
     ],

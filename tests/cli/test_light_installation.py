@@ -102,8 +102,9 @@ def test_service(models: dict[str, Any], name: str) -> None:
             monitored = ask(f"{address}/metrics").body.decode()
         assert f'deciban_outlier_checked_rows_total{{model="{name}"}}' in monitored
         refused = ask(f"{address}/predict", b"a\n1\n", {"Content-Type": "text/csv"})
-        assert refused.status == 422
-        assert "DuckDB" in refused.json["detail"]
+        assert refused.status == 415
+        assert refused.json["code"] == "unsupported-type"
+        assert refused.json["detail"].endswith("because DuckDB is not installed; send JSON")
 
 
 def test_missing_packages_are_named(models: dict[str, Any], tmp_path: Path) -> None:

@@ -241,7 +241,8 @@ def test_a_terminal_shows_predictions_and_does_not_obey_them(tmp_path: Path, dec
     os.close(outer)
     assert process.wait(timeout=PATIENCE) == 0
     assert b"predicted" in seen
-    assert not OBEYED & set(seen.decode())
+    shown = re.sub(r"\r[^\r\n]*\x1b\[K", "", seen.decode())  # without the progress of a slow machine
+    assert not OBEYED & set(shown)
 
 
 def test_whoever_reads_the_output_may_stop(tmp_path: Path, model: str) -> None:

@@ -229,6 +229,19 @@ def test_a_confusion_matrix_fits_into_the_terminal() -> None:
     assert row.split()[-5:] == [f"{count:g}" for count in found.decision_counts[0]]
 
 
+def test_a_confusion_matrix_wider_than_the_terminal_is_not_split_into_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deciban.util.results.line_width", lambda: 80)
+    draw = np.random.default_rng(0)
+    names = np.array([f"{letter} is the first letter of the class" for letter in "abcdefghij"])
+    labels = draw.integers(0, 10, 400)
+    clf = BayesClassifier(tune=None).fit(labels[:, None] + draw.normal(0.0, 0.7, (400, 1)), names[labels])
+    found = clf.evaluate(labels[:, None] + draw.normal(0.0, 0.7, (400, 1)), names[labels])
+    lines = found.describe(80).splitlines()
+    assert max(map(len, lines[2:])) <= 80
+    assert "most frequent confusions" in lines
+    assert not [line for line in lines if line.lstrip().startswith("truth / ")]
+
+
 def test_of_forty_classes_the_most_frequent_confusions_are_listed() -> None:
     names = np.array([f"c{k:02d}" for k in range(40)])
     labels = np.repeat(np.arange(40), 5).astype(np.int32)

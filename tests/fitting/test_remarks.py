@@ -123,7 +123,7 @@ def test_the_query_of_the_warning_reads_the_amounts(what: str, deciban: Deciban)
             "convert it to numbers",
         ),
         ([f"{i % 99}%" for i in range(ROWS)], "to read 'when' as numbers", "convert it to numbers"),
-        ([f"n{i}" for i in range(ROWS)], "use ignore='when' to leave it out", "use ignore='when' to leave it out"),
+        ([f"n{i}" for i in range(ROWS)], "use ignore='when' to leave it out", "drop it"),
         ([f"{m:%d.%m.%Y}" for m in MOMENTS], "use date_format='%d.%m.%Y' to read it as dates", "convert it to dates"),
     ],
 )
@@ -256,3 +256,41 @@ def test_folds_of_a_file_get_the_advice_for_the_file(how: tuple[str, str], decib
     found = deciban("evaluate", "days.csv", "-t", "kind", *how)
     assert found.err.count("use --date-format %d.%m.%Y to read it as dates") == 1, found.err
     assert "convert" not in found.err
+
+
+def test_dates_written_as_integers_are_noted_and_read_by_the_option(deciban: Deciban) -> None:
+    days = [dt.date(2023, 12, 20) + dt.timedelta(days=3 * i) for i in range(ROWS)]
+    frame = pd.DataFrame({"day": [f"{day:%Y%m%d}" for day in days], "age": range(20, 20 + ROWS), "kind": KINDS})
+    frame["age"] %= 60
+    frame.to_csv("a.csv", index=False)
+    (warning,) = fit("a.csv")[1]
+    assert warning == (
+        "column 'day' looks like dates (%Y%m%d), but was read as numbers; use date_format='%Y%m%d' to read it as dates"
+    )
+    rows = scan("a.csv", date_format="%Y%m%d")
+    assert rows.table()["day"].to_pylist() == days
+    clf, warned = fit(rows)
+    assert (warned, clf.schema_.types) == ([], ("date32[day]", "int64"))
+    assert np.array_equal(clf.predict_proba("a.csv"), clf.predict_proba({"day": days, "age": frame["age"]}))
+    frame["day"] = frame["day"].astype(int)
+    assert "looks like dates (%Y%m%d), but was read as numbers; convert it to dates" in fit(frame)[1][0]
+    parquet.write_table(pa.Table.from_pandas(frame), "a.parquet")
+    advice = fit("a.parquet")[1][-1]
+    moments = scan(eval(advice.partition(" use X=")[2])).table()["day"].to_pylist()
+    assert [moment.date() if isinstance(moment, dt.datetime) else moment for moment in moments] == days
+    frame.loc[:, "day"] = frame["day"].where(frame.index > 0, 20241332)  # not a date
+    assert not [one for one in fit(frame)[1] if "dates" in one]
+
+
+def test_the_query_has_the_same_names_for_columns_without_one(deciban: Deciban) -> None:
+    frame = pd.DataFrame({"": range(ROWS), "fare": [f"${1.5 * i:,.2f}" for i in range(ROWS)], "kind": KINDS, "x": 7.5})
+    for columns in (0, 10):
+        for k in range(columns):
+            frame[f"more{k}"] = np.arange(ROWS) * 7.5 % (k + 2)
+        frame.to_csv("a.csv", index=False)
+        identifier, _, advice = fit("a.csv")[1]
+        assert identifier == "column 'column1' looks like an identifier; use ignore='column1' to leave it out"
+        query = eval(advice.partition(" use X=")[2])
+        assert scan(query).names == scan("a.csv").names
+        clf, warned = fit(scan(query, ignore="column1"))
+        assert (warned, clf.schema_.names[0]) == ([], "fare")

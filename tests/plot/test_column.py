@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from deciban import BayesClassifier, Binned, Categorical, Gaussian, JointTable, Text, UsageError
+from deciban import BayesClassifier, Binned, Categorical, Gaussian, JointTable, LogNormal, Text, UsageError
 from deciban.datasets import weather
 from deciban.plot import ColumnDisplay, EvidenceDisplay, PairDisplay
 from deciban.web.palette import class_colors
@@ -37,6 +37,17 @@ def test_a_number_says_the_log_ratio_of_its_densities() -> None:
     assert [line.get_label() for line in lines] == ["a (300 rows)", "b (100 rows)"]
     assert x[0] < X[:, 0].min() + 1.0
     assert x[-1] > X[:, 0].max() - 1.0
+
+
+def test_a_narrow_peak_is_clipped_and_its_height_marked() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 200)
+    X = np.exp(np.where(y == "a", rng.normal(-8.0, 1.0, 400), rng.normal(-2.0, 1.0, 400)))[:, None]
+    shown = ColumnDisplay.from_estimator(BayesClassifier(LogNormal(), tune=None).fit(X, y), 0)
+    below, peaks = shown.axes_[1], shown.density.max(axis=0)
+    top = below.get_ylim()[1]
+    assert peaks[1] < top < peaks[0] / 5.0
+    assert [text.get_text() for text in below.texts] == [f"{float(f'{peaks[0]:.3g}'):,.0f}"]
 
 
 def test_against_several_classes_evidence_is_by_how_much_the_odds_change() -> None:

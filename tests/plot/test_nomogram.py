@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from deciban import BayesClassifier, Binned, Gaussian, LogNormal, UsageError
 from deciban.datasets import weather
 from deciban.plot import NomogramDisplay
-from deciban.plot.nomogram import MARKED_CHANCES, list_marks
+from deciban.plot.nomogram import MARKED_CHANCES, Mark, _draw_marks, list_marks
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +163,11 @@ def test_a_ruler_that_goes_beyond_the_scale_ends_in_an_arrowhead() -> None:
     assert "continues beyond the scale" in far.ax_.get_xlabel()
     near = NomogramDisplay.from_estimator(BayesClassifier(tune=None).fit(weather(), "play"))
     assert not {line.get_marker() for line in near.ax_.lines} & {"<", ">"}
+
+
+def test_both_ends_of_a_short_line_have_names() -> None:
+    """Marks of falling evidence are below the line, where the names of a short line overlap."""
+    ax = Figure().subplots()
+    marks = [Mark(name, at, False, True) for name, at in (("300", 2.0), ("400", 0.0), ("160", 4.0))]
+    _draw_marks(ax, 0, marks, 2.0)
+    assert {text.get_text() for text in ax.texts} == {"400", "160"}

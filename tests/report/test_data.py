@@ -56,6 +56,14 @@ def test_a_model_alone_says_what_it_cannot_know(tmp_path: Path) -> None:
     assert "income = " not in found.html
 
 
+def test_categories_without_a_bar_are_counted() -> None:
+    rng = np.random.default_rng(4)
+    y = rng.choice(["a", "b"], 600)
+    level = np.where(y == "a", rng.integers(0, 14, 600), np.minimum(rng.integers(0, 20, 600), 13))
+    clf = BayesClassifier(tune=None).fit(pd.DataFrame({"level": [f"k{k}" for k in level]}), y)
+    assert "Not shown: 2 values with weaker evidence." in clf.report().html
+
+
 def test_what_a_column_says_is_what_the_model_says_of_it_alone() -> None:
     clf = mixed_model()
     columns = {one["column"]: one for one in clf.report().data["columns"]}

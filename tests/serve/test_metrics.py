@@ -418,6 +418,17 @@ def test_the_window_holds_the_last_rows_however_they_come(monkeypatch: pytest.Mo
     assert window.estimate(half) is None, "nothing has come since"
 
 
+def test_requests_without_rows_are_not_monitored(
+    metrics: Metrics, clf: BayesClassifier, state: State, caplog: pytest.LogCaptureFixture
+) -> None:
+    frame = rows_of(np.random.default_rng(3), 30, (0.5, 0.5)).drop(columns="label")
+    for rows in (frame.head(0), frame, frame.head(0)):
+        predicted(metrics, clf, state, rows)
+        metrics.flush()
+        assert not caplog.records
+    assert figures(metrics)["estimated_prior_rows", "mail"] == 30
+
+
 def test_costs_are_added_up(metrics: Metrics) -> None:
     metrics.observe_decisions("mail", np.array([1.0, 2.5, np.inf]))
     metrics.observe_decisions("mail", np.array([-4.0]))

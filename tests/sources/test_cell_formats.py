@@ -100,6 +100,13 @@ def test_amounts_with_points_between_thousands_have_decimal_commas(
     assert np.array_equal(clf.predict_proba("a.csv"), clf.predict_proba(frame[["x", "z"]]))  # it is remembered
 
 
+def test_one_column_to_ignore_and_one_word_for_missing_cells_need_no_list(here: Path) -> None:
+    Path("a.csv").write_text("id,size\na,1\nb,soon\nc,3\n")
+    rows = scan("a.csv", ignore="id", missing="soon")
+    assert rows.names == ("size",)
+    assert rows.table()["size"].to_pylist() == [1, None, 3]
+
+
 def test_dates_are_read_in_the_form_that_is_given_and_remembered(here: Path) -> None:
     cells = [f"{1 + i % 28:02d}.{1 + i % 12:02d}.2024" for i in range(40)]
     Path("a.csv").write_text(lines([*cells, "n/a"]))

@@ -171,7 +171,7 @@ def test_too_little_time_is_said(slow: dict[str, float], clock: Clock) -> None:
         clf = BayesClassifier().fit(X, y, max_seconds=1.0)
     assert [str(one.message) for one in warned] == [
         "max_seconds=1 left no time for tuning: the model is plain Bayes",
-        "the fit took 2.0 s despite max_seconds=1: reading and counting are not shortened",
+        "the fit took 2 s despite max_seconds=1: reading, counting and the smallest tuning are not shortened",
     ]
     assert str(clf.tuning_).startswith("plain Bayes: no time was left for tuning")
     plain = BayesClassifier(tune=None).fit(X, y)

@@ -205,6 +205,7 @@ def test_stages_within_stages_name_both() -> None:
     ("call", "stage"),
     [
         (lambda clf, X, y: clf.importance(), "measuring importance"),
+        (lambda clf, X, y: clf.importance(), "explaining"),
         (lambda clf, X, y: clf.diagnose(), "testing"),
         (lambda clf, X, y: clf.select_columns(2), "selecting"),
         (lambda clf, X, y: clf.evaluate(X, y), "evaluating"),

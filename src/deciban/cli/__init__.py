@@ -134,7 +134,7 @@ def run(arguments: Sequence[str]) -> int:
         except click.ClickException as problem:
             context = getattr(problem, "ctx", None)
             hint = f" (see {context.command_path} --help)" if context is not None else ""
-            notify("error", " ".join(problem.format_message().split()) + hint)
+            notify("error", _in_plain_words(problem.format_message()) + hint)
             return 2
         except Exception as problem:
             if "--debug" in arguments:
@@ -148,6 +148,12 @@ def run(arguments: Sequence[str]) -> int:
             code = next((code for kind, code in CODES.items() if isinstance(problem, kind)), 1)
             notify("error", describe(problem) if code != 1 else describe_internal_error(problem))
             return code
+
+
+def _in_plain_words(message: str) -> str:
+    """Return a message of click in one line. It calls numbers "float range", after the names of its types."""
+    line = " ".join(message.split())
+    return line.replace("is not a valid float range", "is not a number").replace("a valid integer range", "an integer")
 
 
 def describe_internal_error(problem: Exception) -> str:

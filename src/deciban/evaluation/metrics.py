@@ -658,7 +658,7 @@ def _format_matrix(
         return TextTable(lines, (title, *columns), range(len(columns) + 1))
 
     def fits(table: TextTable) -> bool:
-        return width is None or text_width(str(table).partition("\n")[0]) <= width
+        return width is None or text_width(table.format(sys.maxsize).partition("\n")[0]) <= width
 
     table = align(rows, columns)
     if width is None or fits(table):

@@ -34,13 +34,14 @@ from deciban.sources.source import Source
 from deciban.sources.streams import Examples, LabeledStream
 from deciban.store.model_file import identity, shards_of
 from deciban.tables.examples import LabeledTable
-from deciban.tables.labels import UNKNOWN_LABEL, Labels, encode_labels
+from deciban.tables.labels import MANY_CLASSES, ROWS_OF_A_CLASS_PER_ROW, UNKNOWN_LABEL, Labels, encode_labels
 from deciban.tables.row_sampling import row_hashes, sample_places
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats, Integers
 from deciban.util.budget import Budget
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import Advance, progress, stages
+from deciban.util.text_tables import count_noun
 
 # Rows of a file that are held in memory to find copies of rows: about a million.
 MAX_ROWS_HELD = 1 << 20
@@ -177,6 +178,9 @@ def check_enough_rows(rows: Examples, folds: int) -> None:
             raise _make_no_labels_error(rows)
         if times.total() == 1:
             raise DataError("only one row has a label, too few for folds", remedy="pass more rows")
+        if times.total() < ROWS_OF_A_CLASS_PER_ROW * len(times) and len(times) >= MANY_CLASSES:
+            classes = f"the target has {count_noun(len(times), 'class')} in {count_noun(times.total(), 'row')}"
+            raise DataError(f"{classes}: it looks like an identifier", remedy="name the column with the classes")
         if most == 1:
             raise DataError("no class has two rows, one to train on and one to test", remedy="pass more rows")
         raise DataError(

@@ -28,6 +28,9 @@ from deciban.util.text_tables import DECIBANS, format_class, format_number
 # Bins are shown no narrower than the range of the column divided by 2 to this power.
 DRAWN_BITS = 12
 
+# A density peak of more than this multiple of the usual height is clipped, or it would flatten the curve.
+MAX_PEAK_DRAWN = 5.0
+
 
 @dataclass(frozen=True)
 class ColumnCounts:
@@ -194,6 +197,16 @@ def get_column_values(
         marks = marks if marks.size <= LANDMARKS_PER_POINT * points else marks[:0]
         line = np.unique(np.concatenate([line, marks, dense[(dense > low) & (dense < high)]]))
     return _make_number_values(column, name, line, "continuous", learned)
+
+
+def find_density_limit(x: Floats, density: Floats) -> float:
+    """Return the top of a chart of densities, value by class: their peak, or less if it would flatten the curves."""
+    highest = density.max(axis=1)
+    order = np.argsort(-highest, kind="stable")
+    along = np.cumsum(np.gradient(x)[order]) if x.size > 1 else np.ones(1)
+    exceeded = float(highest[order[np.searchsorted(along, 0.05 * along[-1])]])  # over a twentieth of the range
+    peak = max(float(highest.max()), 1e-300)
+    return min(MAX_PEAK_DRAWN * exceeded, peak) if exceeded > 0.0 else peak
 
 
 def get_text_words(fitted: Fitted, column: int, max_words: int = MAX_LISTED) -> ColumnValues | None:

@@ -20,10 +20,15 @@ from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table, decode_cells
 from deciban.util.arrays import Floats
+from deciban.util.progress import progress
 from deciban.util.text_tables import DECIBANS, escape_line, evidence_column, format_digits, integer_if_whole, shorten
 
 # Longer cells are truncated in text output.
 MAX_CELL_LENGTH = 40
+
+
+# Rows whose corrections are shared out at once: their shares stay in the cache of the processor.
+MAX_ROWS_SHARED = 2_000
 
 
 def read_row_values(row: Table) -> list[Any]:
@@ -204,19 +209,21 @@ def _share_out(
     """Add the shares of the weighted evidence of a joint block to out[row, column, class]."""
     group, block = model.schema.groups[p], int(model.schema.block_slots[p][0])
     rule = Rule.EXACT
-    for rows in _slice_rows(group, table.rows, model.classes.size):
-        shares = model.likelihoods[p].shapley_values(
-            group.family.read(table.slice(rows.start, rows.stop), group.columns)
-        )
-        assert shares is not None, "a joint block has shares"
-        rule = shares.rule
-        limited = np.zeros(rows.stop - rows.start, dtype=np.bool_)
-        if evidence.capped is not None:
-            limited = evidence.capped[rows, block]
-        values = shares.values if known is None else known.scale[rows, None, None] * shares.values
-        found = settle(values, evidence.values[rows, block], limited)
-        for k, column in enumerate(group.columns):
-            out[rows, column] += evidence.weights[block] * found[:, k]
+    with progress("explaining", "rows", table.rows) as advance:
+        for rows in _slice_rows(group, table.rows, model.classes.size):
+            shares = model.likelihoods[p].shapley_values(
+                group.family.read(table.slice(rows.start, rows.stop), group.columns)
+            )
+            assert shares is not None, "a joint block has shares"
+            rule = shares.rule
+            limited = np.zeros(rows.stop - rows.start, dtype=np.bool_)
+            if evidence.capped is not None:
+                limited = evidence.capped[rows, block]
+            values = shares.values if known is None else known.scale[rows, None, None] * shares.values
+            found = settle(values, evidence.values[rows, block], limited)
+            for k, column in enumerate(group.columns):
+                out[rows, column] += evidence.weights[block] * found[:, k]
+            advance(rows.stop - rows.start)
     return rule
 
 
@@ -234,7 +241,13 @@ def share_corrections(model: Model, table: Table, given: Floats, known: MissingA
     assert corrections is not None, "there are corrections"
     if given.shape[1] == len(corrections.columns):
         return given
-    shares = corrections.shares(corrections.read(table), model.unknown_corrected_cells(known))
+    bins, unknown = corrections.read(table), model.unknown_corrected_cells(known)
+    shares = np.empty((table.rows, len(corrections.columns), model.classes.size))
+    with progress("explaining", "rows", table.rows) as advance:
+        for start, stop in row_ranges(table.rows, MAX_ROWS_SHARED):
+            holes = None if unknown is None else unknown[:, start:stop]
+            shares[start:stop] = corrections.shares(bins[:, start:stop], holes)
+            advance(stop - start)
     if known is not None:
         shares *= known.scale[:, None, None]
     return settle(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))

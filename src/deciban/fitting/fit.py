@@ -43,7 +43,7 @@ from deciban.tables.labels import (
 from deciban.tables.table import Frame, Table
 from deciban.util.budget import NO_LIMIT, Budget
 from deciban.util.progress import one_call, progress
-from deciban.util.text_tables import integer_if_whole
+from deciban.util.text_tables import format_three, integer_if_whole
 
 # A fit may take this many times its budget without a warning.
 ALLOWED_OVERRUN = 1.2
@@ -403,9 +403,10 @@ def check_not_empty(table: Table) -> None:
 
 def warn_about_time(budget: Budget) -> None:
     """Warn if a fit took longer than it was given: reading and counting all rows cannot be shortened."""
-    if budget.used > ALLOWED_OVERRUN * budget.seconds:
-        took = f"the fit took {budget.used:.1f} s despite "
-        warn_user((took, _name_limit(budget), ": reading and counting are not shortened"))
+    if (used := budget.used) > ALLOWED_OVERRUN * budget.seconds:
+        took = f"the fit took {format_three(used)} s despite "
+        fixed = "reading, counting and the smallest tuning are not shortened"
+        warn_user((took, _name_limit(budget), f": {fixed}"))
 
 
 def _name_limit(budget: Budget) -> Argument:

@@ -2,19 +2,20 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import Argument, Message
+from deciban.errors import Argument, DecibanError, Message
 from deciban.schema.schema import LooksLike, LooksLikeKind, Schema
-from deciban.sources.duckdb import DuckDbSource, keywords, list_of, literal, quote_name
+from deciban.sources.duckdb import DuckDbSource, column_types, keywords, list_of, literal, quote_name
 from deciban.sources.open import ENDINGS
 from deciban.sources.query import QueryRead
 from deciban.sources.streams import FIRST_ROWS, Examples, LabeledStream
 from deciban.sources.temporary import STANDARD_INPUT
-from deciban.tables.cells import FORMAT_SEPARATOR, as_numbers, is_moment
+from deciban.tables.cells import COMPACT_DATE, FORMAT_SEPARATOR, as_numbers, is_moment
 from deciban.tables.table import Frame
 from deciban.util.text_tables import list_names
 
@@ -33,6 +34,7 @@ AS_AMOUNT_WITH_COMMA = AS_AMOUNT.format("(,.", "-.")
 
 # Dates in ISO 8601, and in other formats too. In a query, DuckDB reads some columns of CSV files as dates.
 AS_ISO_DATE = "try_cast({0} as timestamp)"
+AS_COMPACT_DATE = f"try_strptime(cast({{0}} as varchar), {literal(COMPACT_DATE)})"
 AS_DATE = "coalesce(try_strptime(cast({{0}} as varchar), {}), try_cast({{0}} as timestamp))"
 
 # Other readings of text columns, in the order of the warnings.
@@ -140,7 +142,8 @@ def list_remarks(schema: Schema, reading: Reading) -> Iterator[Message]:
     if names := list(schema.columns_like("identifier")):
         what, them = ("looks like an identifier", "it") if len(names) == 1 else ("look like identifiers", "them")
         ignore = Argument("ignore", names[0] if len(names) == 1 else names)
-        yield f"{_list_columns(names)} {what}; use ", ignore, f" to leave {them} out"
+        leave_out = ("use ", ignore, f" to leave {them} out") if reading.options else (f"drop {them}",)
+        yield f"{_list_columns(names)} {what}; ", *leave_out
     found = {kind: schema.columns_like(kind) for kind in LOOKS_LIKE_OTHER}
     found["dates"] = _settle_orders(found["dates"])
     others = {name: meant for columns in found.values() for name, meant in columns.items()}
@@ -155,9 +158,10 @@ def list_remarks(schema: Schema, reading: Reading) -> Iterator[Message]:
         for group in (columns,) if by_query else (able, unable):
             if group:
                 remedy = () if by_query else _advise(kind, group) if group is able else _advise_conversion(kind, group)
-                yield f"{_describe(kind, group)}, but {_was(group)} read as text", *remedy
+                yield f"{_describe(kind, group)}, but {_was(group)} read as {_list_types(group)}", *remedy
     if by_query:
-        query = _write_query({name: _sql_expression(meant) for name, meant in others.items()}, reading.sql)
+        expressions = {name: _sql_expression(meant) for name, meant in others.items()}
+        query = _write_query(expressions, reading.sql, _find_unnamed(schema.names or (), reading.sql))
         remedy = ("casts in ", Argument("query")) if reading.database else (query,)
         yield f"to read {list_names(list(others), MAX_COLUMNS_LISTED)} as numbers or dates, use ", *remedy
 
@@ -239,6 +243,11 @@ def _was(columns: Mapping[str, LooksLike]) -> str:
     return "was" if len(columns) == 1 else "were"
 
 
+def _list_types(columns: Mapping[str, LooksLike]) -> str:
+    """Return the types that the columns were read as."""
+    return " or ".join(sorted({"numbers" if meant.detail == COMPACT_DATE else "text" for meant in columns.values()}))
+
+
 def _sql_expression(meant: LooksLike) -> str:
     """Return the SQL expression that reads a text column as numbers or dates."""
     if meant.kind == "numbers":
@@ -247,17 +256,37 @@ def _sql_expression(meant: LooksLike) -> str:
         return AS_AMOUNT_WITH_COMMA if meant.decimal_comma else AS_AMOUNT_WITH_POINT
     if meant.kind == "dates":
         forms = meant.formats
+        if forms == [COMPACT_DATE]:
+            return AS_COMPACT_DATE  # a number cannot be cast to a timestamp
         return AS_DATE.format(list_of(forms) if len(forms) > 1 else literal(forms[0])) if forms else AS_ISO_DATE
     if meant.detail == ".":
         return WITHOUT_POINTS
     return f"try_cast(replace({{0}}, {literal(meant.detail or '')}, '') as double)"
 
 
-def _write_query(expressions: Mapping[str, str], table: str) -> Argument:
-    """Return a query, as rows of a call, in which these columns are numbers or dates."""
+def _find_unnamed(names: Sequence[str], table: str) -> dict[str, str]:
+    """Return the columns that have no name in a CSV file, with DuckDB's names for them."""
+    if not any(re.fullmatch(r"column\d+", name) for name in names):
+        return {}
+    with suppress(DecibanError):
+        theirs = list(column_types(f"select * from {table}", table))
+        digits = len(str(len(theirs) - 1))
+        called = {f"column{i + 1}": f"column{i:0{digits}}" for i in range(len(theirs))}
+        return {name: there for name, there in called.items() if name in names and there in theirs and name != there}
+    return {}
+
+
+def _write_query(expressions: Mapping[str, str], table: str, unnamed: Mapping[str, str]) -> Argument:
+    """Return a query, as rows of a call, in which these columns are numbers or dates.
+
+    unnamed: DuckDB's names for columns without one. They are renamed, except for those that are converted.
+    """
     columns = []
     for name, expression in expressions.items():
+        name = unnamed.get(name, name)
         plain = re.fullmatch(r"[A-Za-z_]\w*", name) and name.lower() not in keywords()
         column = name if plain else quote_name(name)
         columns.append(f"{expression.format(column)} as {column}")
-    return Argument("X", f"sql: select * replace ({', '.join(columns)}) from {table}")
+    others = [f"{there} as {name}" for name, there in unnamed.items() if name not in expressions]
+    rename = f" rename ({', '.join(others)})" if others else ""
+    return Argument("X", f"sql: select * replace ({', '.join(columns)}){rename} from {table}")

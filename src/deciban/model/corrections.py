@@ -240,12 +240,13 @@ class Corrections(PickledFields):
         out = np.zeros((bins.shape[1], len(self.columns), self.values.shape[2]))
         whole, partial = _partition_rows(unknown)
         whole = np.arange(bins.shape[1]) if whole is None else whole
-        part = np.zeros((whole.size, *out.shape[1:]))
+        part = np.zeros((*out.shape[1:], whole.size))  # rows last, so that they are contiguous
         for t, cell in enumerate(cells_of(np.ascontiguousarray(bins[:, whole]), self.tests)):
+            found = self._cell_shares[t].transpose(1, 2, 0).take(cell, axis=2)
             for level, column in enumerate(self.tests[t, :, 0].tolist()):
                 if column >= 0:
-                    part[:, column] += self._cell_shares[t, cell, level]
-        out[whole] = part
+                    part[column] += found[level]
+        out[whole] = part.transpose(2, 0, 1)
         if partial.size:
             assert unknown is not None, "some cells are"
             holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, *out.shape[1:]))

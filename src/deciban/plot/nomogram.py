@@ -330,12 +330,16 @@ def _draw_infinite(ax: Axes, row: int, edge: float, step: float, names: str) -> 
 
 
 def _draw_marks(ax: Axes, row: int, marks: Sequence[Mark], room: float) -> None:
-    """Draw marks above the line if the evidence rises, below if it falls, else where their names have room."""
+    """Draw marks above the line if the evidence rises, below if it falls, else where their names have room.
+
+    The two ends of the line come first, on either side: without their names the line could not be read.
+    """
     named: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     ends = sorted({int(find([mark.decibans for mark in marks])) for find in (np.argmin, np.argmax)}) if marks else []
-    for mark in [*(marks[k] for k in ends), *(mark for k, mark in enumerate(marks) if k not in ends)]:
+    for k in [*ends, *(k for k in range(len(marks)) if k not in ends)]:
+        mark = marks[k]
         half = 0.5 * room * (len(mark.name) + 1)
-        sides = (True, False) if mark.rises is None else (mark.rises,)
+        sides = (True, False) if mark.rises is None else (mark.rises, not mark.rises)[: 2 if k in ends else 1]
         free = [side for side in sides if all(abs(mark.decibans - at) >= half + other for at, other in named[side])]
         if mark.optional and not free:
             continue

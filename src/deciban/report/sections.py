@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deciban.explain.calculation import format_decibans
-from deciban.explain.column_values import ColumnValues
+from deciban.explain.column_values import ColumnValues, find_density_limit
 from deciban.report.data import MANY_LINES, MAX_CATEGORIES_SHOWN, OPEN_COLUMNS, ColumnData, ReportData
 from deciban.report.svg import bar_chart, calibration_chart, dot, line_chart, ranking_chart, waterfall
 from deciban.util.arrays import Floats, Integers
@@ -306,9 +306,6 @@ def _row_card(one: dict[str, Any]) -> Html:
 # Evidence beyond odds of a million to 1 is clipped in a chart, with a mark.
 MAX_EVIDENCE_DRAWN = 60.0
 
-# A density peak of more than this multiple of the usual height is clipped, or it would flatten the curve.
-MAX_PEAK_DRAWN = 5.0
-
 # Lines in the table of a chart.
 TABLE_LINES = 13
 
@@ -392,9 +389,12 @@ def _evidence_chart(column: ColumnData, values: ColumnValues, names: Sequence[st
         numbers = (
             [f"{values.names[k]} {format_decibans(evidence[k, 0])}" for k in places] if evidence.shape[1] == 1 else []
         )
-        return bar_chart(
+        chart = bar_chart(
             [values.names[k] for k in places], evidence[places], colors[shown], "; ".join([title, *numbers])
         )
+        hidden = len(values.names) - places.size
+        weaker = f"Not shown: {count_noun(hidden, 'value')} with weaker evidence."
+        return tag("div", chart, paragraph(weaker, class_="quiet")) if hidden else chart
     ends = _ends(values)
     title = f"{title}, from {ends[0]} to {ends[1]}"
     if np.abs(evidence[np.isfinite(evidence)]).max(initial=0.0) > MAX_EVIDENCE_DRAWN:
@@ -425,20 +425,10 @@ def _density_chart(column: ColumnData, values: ColumnValues, names: Sequence[str
         return Html()
     density = np.where(np.isfinite(column.density), column.density, 0.0)
     title = f"distribution of {column.name} in {', '.join(names[:TITLE_CLASSES])}"
-    highest = density.max(axis=1)
-    top = max(float(highest.max()), 1e-300)
-    usual = MAX_PEAK_DRAWN * _height_of_most(values.positions, highest)
-    if 0.0 < usual < top:
-        title += f", clipped at {usual:.3g} below a peak of {top:.3g}"
-        top = usual
+    peak = float(density.max())
+    if (top := find_density_limit(values.positions, density)) < peak:
+        title += f", clipped at {top:.3g} below a peak of {peak:.3g}"
     return line_chart(values.positions, density, colors, (0.0, top), _ends(values), "density", title)
-
-
-def _height_of_most(x: Floats, height: Floats) -> float:
-    """Return the height that a curve exceeds over at most a twentieth of its range."""
-    order = np.argsort(-height, kind="stable")
-    along = np.cumsum(np.gradient(x)[order]) if x.size > 1 else np.ones(1)
-    return float(height[order[np.searchsorted(along, 0.05 * along[-1])]])
 
 
 def _strongest(evidence: Floats) -> Integers:

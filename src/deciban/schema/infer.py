@@ -18,11 +18,13 @@ from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomi
 from deciban.families.base.checks import Unseen
 from deciban.schema.schema import GIVEN, ChosenBy, ColumnGroup, ColumnSpec, LooksLike, Reason, Schema, union_schemas
 from deciban.tables.cells import (
+    COMPACT_DATE,
     DATE_ORIGIN,
     FORMAT_SEPARATOR,
     LEADING_ZERO,
     NUMBER_PATTERN,
     TIME_ORIGIN,
+    are_compact_dates,
     date_of,
     is_missing_word,
     is_moment,
@@ -87,6 +89,9 @@ DATE = re.compile(
 
 # Distinct texts examined first: if fewer than half are dates, the column is not one of dates.
 FIRST_DATES = 100
+
+# Range of integers that may be dates.
+FIRST_DATE, LAST_DATE = 19000101, 21001231
 
 # Numbers, also with thousands separators.
 AMOUNT = r"[-+]?(?:\d{1,3}(?:[,.'’ \x{a0}\x{202f}]\d{3})+(?:[.,]\d+)?|\d+[.,]?\d*|[.,]\d+)"
@@ -324,6 +329,8 @@ def _infer_from_integers(
     """
     values = np.unique(cells)
     text = f"integers, {count_noun(values.size, 'distinct value')}"
+    if are_dates_as_integers(values):
+        return Inferred(Gaussian(), text, LooksLike("dates", COMPACT_DATE))
     if are_identifiers(cells[different], values, rows * different.size // max(cells.size, 1)):
         return Inferred(Gaussian(), text, LooksLike("identifier"))
     if values.size <= min(MAX_CODES, times // 2):
@@ -406,6 +413,16 @@ def text_looks_like(values: pa.Array, cells: int) -> LooksLike | None:
     if (amounts := mostly_with_unit(values)) is not None:
         return amounts
     return LooksLike("identifier") if len(values) >= max(NAMES_SHARE * cells, MIN_NAMES) else None
+
+
+def are_dates_as_integers(values: np.ndarray) -> bool:
+    """Return True if distinct integers look like dates from 1900 to 2100, such as 20241031."""
+    if values.size < MIN_MEANT_TEXTS or not FIRST_DATE <= values[0] <= values[-1] <= LAST_DATE:
+        return False
+    months, days = values // 100 % 100, values % 100
+    if not ((months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)).all():
+        return False
+    return are_compact_dates(pa.chunked_array([values.astype(str).tolist()]), COMPACT_DATE)
 
 
 def are_identifiers(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:

@@ -62,7 +62,7 @@ GIVEN = Reason(ChosenBy.GIVEN, "given")
 
 
 # An identifier is unique to each row. The others are texts: numbers, numbers with thousands separators or units, and
-# dates not in ISO format.
+# dates not in ISO format (or integers, such as 20241031).
 LooksLikeKind = Literal["identifier", "numbers", "thousands", "units", "dates"]
 
 

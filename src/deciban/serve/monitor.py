@@ -150,6 +150,8 @@ class _Window:
         return self if same else _Window(classes)
 
     def add(self, posterior: Floats, prior: Floats) -> None:
+        if not len(posterior):
+            return
         part = posterior[-self._max_rows :]
         ratio = np.divide(part, prior, out=np.zeros_like(part), where=prior > 0.0)
         self._parts.append(ratio)

@@ -31,6 +31,7 @@ from deciban.tables.cells import (
     MARKERS,
     CellFormat,
     CellHabits,
+    are_compact_dates,
     as_days,
     as_whole,
     kind_of,
@@ -360,6 +361,8 @@ class CsvCells:
             return one, ""
         habit, note = self.habit, ""
         how = sniff_format(cells, self.point, habit.thousands, habit.date_format) if kind == "VARCHAR" else None
+        if kind == "DOUBLE" and are_compact_dates(cells, habit.date_format):
+            how = CellFormat("TIMESTAMP", date_format=habit.date_format)
         if how is not None:
             kind, note = how.kind, marker_note(cells, how)
         elif (how := self.format_of(kind)) is not None:

@@ -186,8 +186,8 @@ def scan(
     query: str | None = None,
     table: str | None = None,
     types: Mapping[str, str] | None = None,
-    ignore: Sequence[str] = (),
-    missing: Sequence[str] = MISSING_WORDS,
+    ignore: str | Sequence[str] = (),
+    missing: str | Sequence[str] = MISSING_WORDS,
     encoding: str | None = None,
     delimiter: str | None = None,
     header: bool = True,
@@ -215,9 +215,9 @@ def scan(
         Databases: the table to read, such as "customers" or "sales.customers".
     types : mapping of str to {"text", "number", "bool", "date", "time"}, default=None
         Types of columns, where the detected types are wrong.
-    ignore : sequence of str, default=()
+    ignore : str or sequence of str, default=()
         Columns to leave out.
-    missing : sequence of str, default=("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+    missing : str or sequence of str, default=("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
         CSV: values to treat as missing, besides empty cells.
     encoding : str, default=None
         Encoding of CSV files and documents; None detects UTF-8 and UTF-16.
@@ -264,7 +264,8 @@ def scan(
     ...     print(rows.names, rows.table().to_pylist()[0])
     ('day', 'code', 'rain') {'day': datetime.date(2026, 2, 1), 'code': '7', 'rain': 2.5}
     """
-    options = ScanOptions(types, ignore, missing, encoding, delimiter, header, thousands, date_format, sheet)
+    ignored, words = ((one,) if isinstance(one, str) else one for one in (ignore, missing))
+    options = ScanOptions(types, ignored, words, encoding, delimiter, header, thousands, date_format, sheet)
     _check_habit(thousands, date_format)
     if query is not None or table is not None:
         return _open("database", source, options, query, table)

@@ -50,6 +50,9 @@ MARKERS = (
 # Between several formats of dates.
 FORMAT_SEPARATOR = "|"
 
+# Format of dates that are written as integers, such as 20241031.
+COMPACT_DATE = "%Y%m%d"
+
 # Arrow's types for DuckDB's types. A time is parsed as a timestamp on a fixed day.
 ARROW = {
     "DOUBLE": pa.float64(),
@@ -348,6 +351,19 @@ def are_dates(values: pa.Array, date_format: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def are_compact_dates(cells: pa.ChunkedArray, date_format: str) -> bool:
+    """Return True if `COMPACT_DATE` is one of the formats and all texts are dates written in it."""
+    if COMPACT_DATE not in date_format.split(FORMAT_SEPARATOR):
+        return False
+    return all(_is_compact_date(cell.strip()) for cell in pc.unique(cells.drop_null()).to_pylist())
+
+
+def _is_compact_date(cell: str) -> bool:
+    with suppress(ValueError):
+        return len(cell) == 8 and bool(datetime.strptime(cell, COMPACT_DATE))
+    return False
 
 
 def marker_note(cells: pa.ChunkedArray, written: CellFormat) -> str:

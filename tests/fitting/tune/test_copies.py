@@ -157,7 +157,7 @@ def test_identifiers_are_known_though_rows_are_copied(times: int, tune: str | No
     with pytest.warns(UserWarning, match="identifier") as caught:
         clf = BayesClassifier(tune=tune).fit(table.iloc[rows], y[rows])
     said = [str(one.message) for one in caught]
-    assert said == ["columns 'number', 'code' look like identifiers; use ignore=['number', 'code'] to leave them out"]
+    assert said == ["columns 'number', 'code' look like identifiers; drop them"]
     assert {str(one.filename) for one in caught} == {__file__}
     marked = [
         name for name, found in clf.schema_.to_dict().items() if found["why"].endswith("looks like an identifier")

@@ -37,6 +37,11 @@ def read_csv(
     target: column with labels, if any. numbers: columns with numbers, whether or not they are in the model. Raises a
     Problem if the body is not CSV or is too large.
     """
+    try:
+        import duckdb  # noqa: F401 - a light installation lacks it
+    except ImportError:
+        cause = "this service cannot read CSV, because DuckDB is not installed"
+        raise Problem(415, cause, "send JSON", "Content-Type") from None
     if compression_of(body[:16]) is not None or body.startswith(b"PAR1"):
         raise Problem(422, "the body is compressed or not CSV", "send uncompressed CSV", BODY_NAME)
     try:

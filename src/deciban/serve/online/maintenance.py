@@ -131,7 +131,7 @@ class Maintenance:
                 Thread(target=self._save, args=arguments, name="deciban-save", daemon=True).start()
             except Exception as problem:
                 self._fail_save(problem)
-        elif now >= self._cleaned_at + CLEANUP_SECONDS:
+        if not self.saving and now >= self._cleaned_at + CLEANUP_SECONDS:
             self._cleaned_at = now
             self._tasks, self.busy = durable.drop_surplus(), True
         if self._retune_at is not None and durable.counters.untuned >= self._retune_at and not self._tuning:
