@@ -119,6 +119,29 @@ def test_a_link_names_a_scene_and_may_show_it_alone(page: Path) -> None:
         it.check_quiet()
 
 
+def test_a_link_chooses_the_colors(page: Path) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    for dark in (False, True):
+        with opened(page, dark=dark) as it:
+            for theme, color in (("dark", "rgb(22, 24, 26)"), ("light", "rgb(255, 255, 255)")):
+                it.page.goto(f"{page.as_uri()}#scene=xor&embed&theme={theme}")
+                it.page.wait_for_function(f"{background} === {color!r}")
+            it.check_quiet()
+
+
+def test_a_frame_is_as_high_as_its_scene(page: Path, tmp_path: Path) -> None:
+    """The example of docs/howto/page.md, which follows the messages of the page in its frame."""
+    text = (Path(__file__).parents[2] / "docs" / "howto" / "page.md").read_text()
+    example = text.split("```html\n")[1].split("```")[0]
+    around = tmp_path / "around.html"
+    around.write_text(f'<!doctype html><html lang="en"><title>x</title>{example.replace("page.html", page.as_uri())}')
+    with opened(around) as it:
+        it.page.wait_for_function("document.querySelector('iframe').height !== '700'")
+        frame = it.page.frames[1]
+        assert frame.locator("[data-scene=plane]").is_visible()
+        frame.wait_for_function("innerHeight > 900 && document.documentElement.scrollHeight === innerHeight")
+
+
 def test_a_link_to_the_playground_holds_what_is_set_there(page: Path) -> None:
     boundaries = "document.querySelector('[data-scene=line]').dataset.boundaries"
     with opened(page) as it:

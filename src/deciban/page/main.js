@@ -34,6 +34,14 @@ function rowFromAddress() {
   }
 }
 
+// Use the light or the dark colors instead of those of the system.
+function setTheme(theme) {
+  document.documentElement.style.colorScheme = theme;
+  for (const { cssRules } of document.styleSheets)
+    for (const { media } of cssRules)
+      if (/color-scheme: dark|^(not )?all$/.test(media?.mediaText)) media.mediaText = theme === "dark" ? "all" : "not all";
+}
+
 // Show the scene alone, and report its height to the page around, which can fit its frame to it.
 function embed() {
   if (document.body.classList.contains("embedded")) return;
@@ -82,6 +90,10 @@ export function start({ mountPlayground }) {
     try {
       playground.open(given.get("scene"), given.get("example"));
       if (given.has("embed")) embed();
+      if (["light", "dark"].includes(given.get("theme"))) {
+        setTheme(given.get("theme"));
+        playground.restore(playground.state()); // canvases have the colors of the theme
+      }
     } catch (error) {
       byId("page-problem").textContent = error.message;
       document.body.classList.remove("embedded");

@@ -122,7 +122,7 @@ export function tableGrid(points, size, joint) {
   );
 }
 
-// How many numbers a method learns for this many classes.
+// Return the free parameters of a method for this many classes, with the prior.
 export function planeParameters(method, size) {
   const perClass = {
     linear: 2,

@@ -31,8 +31,8 @@ const LINKS = {
 // "Equal priors" as "equal-priors".
 const asLinkName = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
 
-// Create the playground in a node. Returns state(), the state of all scenes as plain JSON; restore(state), which
-// ignores what it cannot read; and open(name, example), which shows a scene by its name in a link, and chooses an
+// Create the playground in a node; each scene is created when it is first needed. Returns state(), the state of the
+// created scenes as plain JSON; restore(state), which ignores what it cannot read; and open(name, example), which shows a scene by its name in a link, and chooses an
 // example of it if given. Each change fires "playground-change" on the node.
 export function mountPlayground(root) {
   root.classList.add("play");
@@ -53,15 +53,19 @@ export function mountPlayground(root) {
     tabs.append(tab);
     root.append(panel);
     tab.addEventListener("click", () => choose(name));
-    return { name, tab, panel, scene: mount(panel) };
+    return { name, tab, panel, mount, scene: null };
   });
+
+  const sceneOf = (part) => (part.scene ??= part.mount(part.panel));
 
   function show(name) {
     shown = name;
-    for (const { name: own, tab, panel } of parts) {
-      tab.setAttribute("aria-selected", String(own === name));
-      tab.setAttribute("tabindex", own === name ? "0" : "-1");
-      panel.hidden = own !== name;
+    for (const part of parts) {
+      const chosen = part.name === name;
+      part.tab.setAttribute("aria-selected", String(chosen));
+      part.tab.setAttribute("tabindex", chosen ? "0" : "-1");
+      part.panel.hidden = !chosen;
+      if (chosen) sceneOf(part);
     }
   }
 
@@ -83,10 +87,13 @@ export function mountPlayground(root) {
   show(shown);
 
   return {
-    state: () => ({ scene: shown, ...Object.fromEntries(parts.map(({ name, scene }) => [name, scene.state()])) }),
+    state: () => ({
+      scene: shown,
+      ...Object.fromEntries(parts.filter(({ scene }) => scene).map(({ name, scene }) => [name, scene.state()])),
+    }),
     restore(state) {
-      for (const { name, scene } of parts)
-        if (state && typeof state[name] === "object" && state[name]) scene.restore(state[name]);
+      for (const part of parts)
+        if (state && typeof state[part.name] === "object" && state[part.name]) sceneOf(part).restore(state[part.name]);
       if (parts.some(({ name }) => name === state?.scene)) show(state.scene);
     },
     open(name, example) {

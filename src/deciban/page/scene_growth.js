@@ -132,10 +132,9 @@ export function mountGrowthScene(root) {
     tableHome.replaceChildren(
       namedTable({
         caption: `Free parameters for ${columns} columns and ${classes} classes`,
-        head: ["model", "per class", "number", "all classes, with the prior"],
+        head: ["model", "per class", "all classes and prior"],
         rows: Object.entries(GROWTH_MODELS).map(([model, { name, formula }]) => [
-          name,
-          element("td", { class: "formula" }, formula),
+          element("span", {}, name, element("span", { class: "formula" }, formula)),
           withCommas(texts[model].own),
           withCommas(texts[model].all),
         ]),

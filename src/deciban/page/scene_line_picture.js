@@ -70,7 +70,7 @@ function hatchPattern(id) {
 }
 
 function drawAxis(group, scale, width, bottom) {
-  group.append(drawn("line", { class: "axis", x1: 0, x2: width, y1: bottom, y2: bottom }));
+  group.append(drawn("line", { class: "axis", x1: scale.x(LINE_VIEW[0]), x2: scale.x(LINE_VIEW[1]), y1: bottom, y2: bottom }));
   const every = width < 480 ? 10 : 5;
   const ticks = Array.from({ length: LINE_VIEW[1] / every + 1 }, (_, k) => k * every);
   const marks = ticks.map((value) =>

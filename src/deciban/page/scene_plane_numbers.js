@@ -22,7 +22,7 @@ export function showPlaneErrors(panel, points, best, truth) {
   const size = new Set(points.map(({ kind }) => kind)).size;
   const pairs = [
     ["Misclassified", `${mistakes} of ${points.length}: ${asPercent(mistakes / (points.length || 1))}`],
-    ["Numbers learned", String(size ? planeParameters(panel.method, size) : 0)],
+    ["Free parameters", String(size ? planeParameters(panel.method, size) : 0)],
   ];
   if (GAUSSIAN_METHODS.includes(panel.method)) pairs.push(...gaussianErrors(panel, best, truth));
   panel.mistakes = mistakes;
