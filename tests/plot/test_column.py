@@ -50,6 +50,12 @@ def test_a_narrow_peak_is_clipped_and_its_height_marked() -> None:
     assert [text.get_text() for text in below.texts] == [f"{float(f'{peaks[0]:.3g}'):,.0f}"]
 
 
+def test_one_row_is_not_plural() -> None:
+    clf = BayesClassifier(Gaussian(), tune=None).fit([[1.0], [2.0], [3.0]], ["a", "b", "a"])
+    labels = [line.get_label() for line in ColumnDisplay.from_estimator(clf, 0).axes_[0].lines]
+    assert [label for label in labels if not label.startswith("_")] == ["a (2 rows)", "b (1 row)"]
+
+
 def test_against_several_classes_evidence_is_by_how_much_the_odds_change() -> None:
     X, _ = two_normals()
     y = np.arange(400) % 3

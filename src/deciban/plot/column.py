@@ -36,7 +36,7 @@ from deciban.plot.display import (
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import remember_library
-from deciban.util.text_tables import format_amount, format_three
+from deciban.util.text_tables import count_noun, format_three
 
 # Bars of a histogram behind a density.
 MAX_BARS = 60
@@ -281,7 +281,7 @@ class ColumnDisplay(Display):
         return edges, counted / (total * np.diff(edges))
 
     def _make_label(self, c: int) -> str:
-        rows = "" if self.rows is None else f" ({format_amount(float(self.rows[c]))} rows)"
+        rows = "" if self.rows is None else f" ({count_noun(float(self.rows[c]), 'row')})"
         return format_name(self.classes.tolist()[c]) + escape_text(rows)
 
     def _columns(self) -> dict[str, Any]:
