@@ -57,7 +57,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "write_computation_times": False,
     "show_signature": False,
-    "first_notebook_cell": "%matplotlib inline\nimport sys\n\nsys.argv = [\"notebook\"]  # no arguments of a program",
+    "first_notebook_cell": '%matplotlib inline\nimport sys\n\nsys.argv = ["notebook"]  # no arguments of a program',
 }
 
 templates_path = ["_templates"]
