@@ -101,7 +101,9 @@ def run(peer: Any) -> list[list[str]]:
         for epsilon in EPSILONS:
             cells = [show((what, epsilon)) for what in ("released", "peer", "all columns")]
             size = f"{len(table):,} × {len(numeric)}"
-            lines.append([name, size, f"{epsilon:g}", cells[0], cells[1], show(("exact", 0.0)), f"{most:.3f}", cells[2]])
+            lines.append(
+                [name, size, f"{epsilon:g}", cells[0], cells[1], show(("exact", 0.0)), f"{most:.3f}", cells[2]]
+            )
             print(*lines[-1], sep=" | ", flush=True)
     return lines
 
@@ -114,7 +116,16 @@ def main() -> None:
     lines = run(import_peer())
     if not options.write:
         return
-    heads = ["table", "rows × numeric columns", "ε", "deciban", "diffprivlib", "no noise", "largest class", "deciban, all columns"]
+    heads = [
+        "table",
+        "rows × numeric columns",
+        "ε",
+        "deciban",
+        "diffprivlib",
+        "no noise",
+        "largest class",
+        "deciban, all columns",
+    ]
     text = "\n".join("| " + " | ".join(line) + " |" for line in [heads, ["---"] * len(heads), *lines])
     REPORT.write_text(
         "# Accuracy of released counts\n\nMean accuracy and log-loss of "

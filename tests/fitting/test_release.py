@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from deciban import BayesClassifier, DataError, ForgetError, UsageError, load, merge
-from deciban.fitting.release import LARGEST_CELL, STEPS, ListedValues, NumbersInRange, draw_laplace
+from deciban.fitting.release import CELL_SENSITIVITY, STEPS, ListedValues, NumbersInRange, draw_laplace
 from deciban.tables.convert import as_table
 
 CLASSES = ["ill", "well"]
@@ -51,8 +51,8 @@ def test_a_row_changes_the_sums_by_no_more_than_the_noise_hides() -> None:
         column = NumbersInRange(0.0, 10.0, 1)
         column.add(as_table({"x": [float(cell)]}), 0, np.zeros(1, dtype=np.int32))
         missing, total, squares = abs(column._sums[:, 0])
-        assert missing + (total + squares) / LARGEST_CELL <= 1.0
-    assert LARGEST_CELL == 1.5 * STEPS
+        assert missing + (total + squares) / CELL_SENSITIVITY <= 1.0
+    assert CELL_SENSITIVITY == 1.5 * STEPS
 
 
 def test_neighboring_tables_are_hidden() -> None:

@@ -31,7 +31,7 @@ from deciban.util.arrow_values import as_values
 STEPS = 1 << 16
 
 # The most that a row changes a column's sums of cells and of squares, taken together: that of a cell at a bound.
-LARGEST_CELL = STEPS + STEPS // 2
+CELL_SENSITIVITY = STEPS + STEPS // 2
 
 
 # Share of epsilon for the class counts, which the means of all columns are divided by.
@@ -42,7 +42,7 @@ MAX_BOUND = 1e140
 
 
 class Column(Protocol):
-    """What is counted of one column: sums to which a row adds at most what the noise hides."""
+    """Sums over one column, to which a row adds no more than the noise hides."""
 
     @property
     def family(self) -> Any:
@@ -85,7 +85,7 @@ class ListedValues:
 class NumbersInRange:
     """Sums of a column's cells and of their squares, in steps from the middle of its range, and its missing cells.
 
-    A row adds z and z² / STEPS - STEPS / 2, together at most LARGEST_CELL, or is missing and adds that once.
+    A row adds z and z² / STEPS - STEPS / 2, together at most CELL_SENSITIVITY, or is missing and adds that once.
     """
 
     def __init__(self, low: float, high: float, classes: int) -> None:
@@ -102,7 +102,7 @@ class NumbersInRange:
         np.add.at(self._sums[2], codes[~missing], steps * steps // STEPS - STEPS // 2)
 
     def release(self, class_weight: Floats, share: Fraction, random: Random) -> tuple[list[Any], Codes, Floats]:
-        scales = (1 / share, LARGEST_CELL / share, LARGEST_CELL / share)
+        scales = (1 / share, CELL_SENSITIVITY / share, CELL_SENSITIVITY / share)
         noisy = [
             [x + draw_laplace(scale, random) for x in sums]
             for scale, sums in zip(scales, self._sums.tolist(), strict=True)
@@ -113,7 +113,7 @@ class NumbersInRange:
         mean, square = cells[used] / weight[used] / STEPS, squares[used] / weight[used] / STEPS + 0.5
         mean = np.clip(mean, -1.0, 1.0)
         # no narrower than the noise of the variance, and wider by that of the mean: sure of no more than is known
-        noise = float(LARGEST_CELL / share) / STEPS / weight[used]
+        noise = float(CELL_SENSITIVITY / share) / STEPS / weight[used]
         spread = np.sqrt(np.clip(square - mean**2, np.minimum(noise, 1.0), 1.0) + 2.0 * noise**2)
         pairs = self._middle + self._half * np.stack([mean - spread, mean + spread])
         return pairs.ravel().tolist(), np.tile(used, 2).astype(np.int32), np.tile(weight[used] / 2.0, 2)
