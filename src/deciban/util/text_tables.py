@@ -112,7 +112,8 @@ def _wrap_cell(text: str, width: int, right: bool) -> list[str]:
     lines = []
     while text_width(text) > width:
         start = shorten(text, width + 1)[:-1] or text[:1]
-        after = (text.rfind(" ", 0, len(start) + 1) + 1, *(text.rfind(sign, 0, len(start)) + 1 for sign in "(+"), len(start))
+        signs = (text.rfind(sign, 0, len(start)) + 1 for sign in "(+")
+        after = (text.rfind(" ", 0, len(start) + 1) + 1, *signs, len(start))
         cut = next(place for place in after if text[:place].strip(" +"))
         lines.append(text[:cut].rstrip())
         text = ("" if right else "  ") + text[cut:].lstrip()
