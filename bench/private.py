@@ -129,8 +129,8 @@ def main() -> None:
     text = "\n".join("| " + " | ".join(line) + " |" for line in [heads, ["---"] * len(heads), *lines])
     REPORT.write_text(
         "# Accuracy of released counts\n\nMean accuracy and log-loss of "
-        f"{SPLITS} random splits (70% learned), `python bench/private.py --write`. Both methods have the same ε and the\n"
-        "same bounds, the range of each column. Without noise: plain Bayes. Last column: categories, too.\n\n"
+        f"{SPLITS} random splits (70% learned), `python bench/private.py --write`. Both methods have the\n"
+        "same ε and the same bounds, the range of each column. Without noise: plain Bayes. Last column: categories, too.\n\n"
         f"{text}\n"
     )
 
