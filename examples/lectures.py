@@ -144,4 +144,4 @@ def main(arguments: list[str] | None = None) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    found = main()

@@ -88,4 +88,4 @@ def main() -> dict[str, list[tuple[str, float, float]]]:
 
 
 if __name__ == "__main__":
-    main()
+    found = main()

@@ -170,4 +170,4 @@ def draw(picture: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    found = main()

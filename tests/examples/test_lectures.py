@@ -1,15 +1,13 @@
 """The programs of docs/lectures: naive Bayes from scratch, trees beside naive Bayes, and pictures."""
 
 import re
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from .test_examples import GALLERY, MAX_AMOUNT, ROOT, Runs, example
+from .test_examples import MAX_AMOUNT, PICTURES, ROOT, Runs
 
 PAGES = sorted((ROOT / "docs" / "lectures").glob("*.md"))
 
@@ -25,21 +23,20 @@ def shown_in(page: str, program: str) -> list[str]:
     return text.split("```text\n")[1].split("```")[0].splitlines()
 
 
-def test_naive_bayes_from_scratch_and_deciban_agree_to_the_digit() -> None:
-    module = example("textbook")
-    with redirect_stdout(StringIO()) as printed:
-        found = module.main()
+def test_naive_bayes_from_scratch_and_deciban_agree_to_the_digit(run: Runs) -> None:
+    names, printed = run("textbook")
+    found = names["found"]
     for lines in found.values():
         mine, theirs = np.array([line[1:] for line in lines]).T
         np.testing.assert_allclose(mine, theirs, rtol=1e-14)
     posterior = {what: value for what, value, _ in found["categories"]}
     assert posterior["posterior of yes"] == pytest.approx(1 / 189 / (1 / 189 + 18 / 875), rel=1e-14)
-    printed_lines = printed.getvalue().splitlines()
-    assert [line for line in shown_in("estimation.md", "textbook") if line not in printed_lines] == []
+    assert printed.endswith("\n".join(shown_in("estimation.md", "textbook")) + "\n")
 
 
 def test_trees_and_naive_bayes_fail_where_the_lecture_says(run: Runs) -> None:
-    found, printed = run("trees")
+    names, printed = run("trees")
+    found = names["found"]
     right = {case: {name: one[0] for name, one in methods.items()} for case, methods in found.items()}
     loss = {case: {name: one[1] for name, one in methods.items()} for case, methods in found.items()}
     for case in ("exclusive or", "parity of three"):
@@ -55,14 +52,14 @@ def test_trees_and_naive_bayes_fail_where_the_lecture_says(run: Runs) -> None:
 
 
 def test_every_picture_of_the_lectures_is_drawn_and_small(run: Runs) -> None:
-    names = [*run("lectures")[0], "trees"]
+    names = [*run("lectures")[0]["found"], "trees"]
     run("trees")
     linked = {name for page in PAGES for name in re.findall(r"\]\(\.\./images/([\w-]+)\.png\)", page.read_text())}
     assert linked >= set(names)
     for name in names:
         pixels = imread(run.folder / f"{name}.png")[:, :, :3]
         assert 0.02 < np.mean(np.any(pixels < 0.95, axis=2)) < 0.9
-        assert (GALLERY / f"{name}.png").stat().st_size < MAX_AMOUNT
+        assert (PICTURES / f"{name}.png").stat().st_size < MAX_AMOUNT
 
 
 def test_pages_show_scenes_that_exist() -> None:
