@@ -83,6 +83,11 @@ class LabelIssues(Result):
     >>> labels = y.map(dict(enumerate(["setosa", "versicolor", "virginica"])))
     >>> labels[3] = "virginica"
     >>> print(BayesClassifier(tune=None).fit(X, labels).label_issues())
+    1 issue in 150 labels; expected number of wrong labels: 1
+    <BLANKLINE>
+    row  given      suggested  P(wrong)  evidence for the suggested class, in decibans
+      3  virginica  setosa         0.99  petal length (cm) = 1.5 +124.3, petal width (cm) = 0.2 +101.6,
+                                           sepal length (cm) = 4.6 +21.2
     """
 
     rows: Integers
