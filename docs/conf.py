@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["build", "**/generated/*.ipynb"]
 nitpicky = False
@@ -42,6 +43,22 @@ autodoc_typehints = "none"  # numpydoc prints the types of parameters
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+
+# The gallery: these programs of examples/ are executed, and become pages and notebooks.
+APPLICATIONS = "ad_clicks|diagnosis|intrusion|news_sections|recommendation|sentiment|spam_filter"
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "ignore_pattern": rf"^(?!({APPLICATIONS})\.py$)",
+    "filename_pattern": "",  # execute all of them
+    "within_subsection_order": "ExampleTitleSortKey",
+    "abort_on_example_error": True,
+    "image_srcset": ["2x"],
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "show_signature": False,
+    "first_notebook_cell": '%matplotlib inline\nimport sys\n\nsys.argv = ["notebook"]  # no arguments of a program',
+}
 
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
