@@ -639,7 +639,8 @@ class DecisionMapDisplay(Display):
 
         labels, classes = list(self.loss.decisions or ()), list(self.loss.classes or ())
         names = [*classes, *(label for label in labels if label not in classes)]
-        styles, handles = dict(zip(names, get_class_styles(names), strict=True)), []
+        styles = dict(zip(names, get_class_styles(names), strict=True))
+        handles: list[Any] = []
         for d, label in enumerate(labels):
             inside, margin = self.decisions == d, self.margins[:, :, d]
             color = styles[label].color
