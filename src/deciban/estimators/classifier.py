@@ -67,6 +67,7 @@ from deciban.sources.streams import Examples
 from deciban.sources.write import FileKind, IfExists
 from deciban.store import model_file
 from deciban.store.about import describe_fit
+from deciban.store.lock import check_no_service
 from deciban.store.model_file import shards_of
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
@@ -1515,13 +1516,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Parameters
         ----------
         path : str or path-like
-            File name. An existing file is replaced atomically.
+            File name. An existing file is replaced atomically, but not the model of a learning service: save to
+            another name and use ``deciban upgrade``.
         note : str or None, default=None
             Note to store with the time, the number of rows and the versions of deciban, NumPy and Python;
             `deciban inspect` shows them. With None, those of the file that was loaded are kept, if any. Without them,
             equal classifiers give equal bytes.
         """
         fitted = self._get_fitted()
+        check_no_service(path)
         if note is not None:
             fitted = fitted.with_about(describe_fit(fitted.counts.rows, note))
         model_file.save(path, fitted)
