@@ -37,8 +37,6 @@ from deciban.cli.options import (
 )
 from deciban.cli.output import (
     check_model_output,
-    check_no_journal,
-    check_no_service,
     check_output,
     echo,
     echo_heading,
@@ -47,7 +45,7 @@ from deciban.cli.output import (
     notify,
 )
 from deciban.errors import Argument, DataError
-from deciban.store.lock import DEFAULT_WAIT, lock_for_change
+from deciban.store.lock import DEFAULT_WAIT, check_no_journal, check_no_service, lock_for_change
 from deciban.util.text_tables import count_noun
 
 if TYPE_CHECKING:

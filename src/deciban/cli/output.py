@@ -180,37 +180,6 @@ def check_model_output(path: str, inputs: Iterable[str], remedy: str = "choose a
         raise UsageError("this file exists and is not a model", place=Place(path), remedy=remedy)
 
 
-def check_no_service(path: str) -> None:
-    """Raise an error if a service is learning with a model, or has left a journal."""
-    from deciban.store.lock import lock_model
-
-    if not os.path.isfile(path):
-        return
-    try:
-        lock = lock_model(path)
-    except BlockingIOError:
-        raise UsageError(
-            f"{path}: the model is in use by a learning service or another command; choose a different name or stop it"
-        ) from None
-    except OSError:
-        return  # `check_output` checks whether it can be written
-    if lock is not None:
-        os.close(lock)
-    check_no_journal(path)
-
-
-def check_no_journal(path: str) -> None:
-    """Raise an error if a model has a journal, which may contain rows that the model file lacks."""
-    from deciban.store.lock import journal_of
-
-    journal = journal_of(path)
-    if os.path.exists(journal) and os.path.getsize(journal):
-        raise UsageError(
-            f"{path}: a learning service left its journal next to the model ({os.path.basename(journal)}); write "
-            "to another name, then use deciban upgrade"
-        )
-
-
 def _check_writable(target: Path) -> None:
     if target.is_dir():
         raise IsADirectoryError(f"{target}: this is a folder; give a file name")
