@@ -9,8 +9,6 @@ from deciban.util.version import __version__ as __version__
 
 TYPE_CHECKING = False  # type checkers assume True; importing typing would delay the catching of signals
 if TYPE_CHECKING:
-    from typing import Any
-
     from deciban.decisions.bayes_error import bayes_error as bayes_error
     from deciban.decisions.decide import decide as decide
     from deciban.decisions.loss import Loss as Loss
@@ -97,12 +95,14 @@ _HOME_OF = {name: home for home, names in _NAMES.items() for name in names}
 __all__ = sorted(_HOME_OF)
 
 
-def __getattr__(name: str) -> "Any":
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # else type checkers would accept any name
 
-    return getattr(import_module(_HOME_OF[name]), name)
+    def __getattr__(name):
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,8 @@ Python renders them with ``str``. The command line renders arguments as options,
 a path in the request. No code parses a message.
 """
 
+from __future__ import annotations
+
 import sys
 import warnings
 from collections.abc import Callable, Collection

@@ -3,6 +3,8 @@
 In one dimension the risk is integrated, or summed over discrete values. In several dimensions it is simulated.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,6 +19,7 @@ from deciban.decisions.regions import find_least_risk
 from deciban.errors import Argument, UsageError
 from deciban.model.model import posteriors
 from deciban.model.priors import log_prior
+from deciban.typing import Costs
 from deciban.util.arrays import Floats, log
 from deciban.util.results import Aligned, Part, Result
 from deciban.util.special import normal_quantile
@@ -169,7 +172,7 @@ class BayesError(Result):
 def bayes_error(
     distributions: Sequence[Any],
     prior: Sequence[float] | None = None,
-    loss: Any = None,
+    loss: Loss | Costs | None = None,
     *,
     classes: Sequence[Any] | None = None,
     boundaries: Sequence[float] | None = None,

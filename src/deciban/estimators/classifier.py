@@ -3,9 +3,11 @@
 This module holds signatures and documentation; the packages below do the work.
 """
 
+from __future__ import annotations
+
 import copy
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter, is_
 from typing import Any, Literal, Self, overload
@@ -18,9 +20,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
 from deciban.decisions.decide import CoverageCurve, Decisions, compute_incurred_costs, compute_risks
+from deciban.decisions.loss import Loss
 from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.decisions.threshold import Threshold
-from deciban.errors import Argument, DataError, Labels, UsageError
+from deciban.errors import Argument, DataError, Labels as ShownLabels, UsageError
 from deciban.estimators.spark import decide_in_spark, explain_in_spark, predict_in_spark
 from deciban.evaluation import validation as evaluate
 from deciban.evaluation.diagnose import Diagnosis
@@ -42,7 +45,7 @@ from deciban.export.javascript import to_javascript
 from deciban.export.onnx.model import to_onnx
 from deciban.export.python import to_python
 from deciban.export.sql.statement import to_sql
-from deciban.families.base.checks import Unseen
+from deciban.families import Family
 from deciban.fitting import fit, update
 from deciban.fitting.fit import Plan, open_examples
 from deciban.fitting.tune.propose import limit_tuning_rows
@@ -52,21 +55,20 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.linear_forms import Form, form_of
 from deciban.model.model import Evidence, Model, log_normalize
+from deciban.model.priors import Empirical, Uniform
 from deciban.model.tuning import Tuning
 from deciban.report.data import collect_report_data
 from deciban.report.report import Report
-from deciban.schema.schema import ColumnSpec, Schema
+from deciban.schema.schema import Schema
 from deciban.scoring import predict as scoring
 from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import Sample, sample_rows
 from deciban.sources.open import kind_of_rows, open_query_or_table
 from deciban.sources.streams import Examples
-from deciban.sources.write import FileKind, IfExists
 from deciban.store import model_file
 from deciban.store.about import describe_fit
 from deciban.store.model_file import shards_of
-from deciban.tables.labels import LabelArray
-from deciban.util.arrays import Floats
+from deciban.typing import Costs, Labels, Path, Prior, Table, Weights
 from deciban.util.frames import Library, library_of, remember_library
 
 SETTINGS = tuple(field.name for field in fields(Settings))
@@ -165,12 +167,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def __init__(
         self,
-        families: ColumnSpec = None,
+        families: Family | Mapping[Any, Family] | None = None,
         *,
-        prior: Any = "empirical",
-        classes: Any = None,
+        prior: Prior | Empirical | Uniform = "empirical",
+        classes: Labels | None = None,
         alpha: float = 1.0,
-        unseen: Unseen = "ignore",
+        unseen: Literal["ignore", "smooth", "error"] = "ignore",
         threads: int | None = None,
         tune: Literal["auto", "weights"] | None = "auto",
     ) -> None:
@@ -184,9 +186,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: Table,
+        y: Labels,
+        sample_weight: Weights | None = None,
         *,
         query: str | None = None,
         table: str | None = None,
@@ -250,7 +252,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = fit.fit(self._settings(), X, y, sample_weight, pushdown=pushdown, max_seconds=max_seconds)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
-    def predict(self, X: Any) -> LabelArray:
+    def predict(self, X: Table) -> npt.NDArray[Any]:
         """Return the most probable class of each row.
 
         Parameters
@@ -274,7 +276,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return predict_in_spark(self._get_fitted(), X)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.predict(self._get_fitted(), X)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Table) -> npt.NDArray[np.float64]:
         """Return the posterior probability of each class.
 
         Parameters
@@ -299,7 +301,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return predict_in_spark(self._get_fitted(), X, probabilities=True)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.predict_posteriors(self._get_fitted(), X)
 
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Table) -> npt.NDArray[np.float64]:
         """Return the log posterior of each class.
 
         Parameters
@@ -316,7 +318,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         )
 
     def predict_batches(
-        self, X: Any, *, probabilities: bool = False, output_format: FileKind | None = None
+        self,
+        X: Table,
+        *,
+        probabilities: bool = False,
+        output_format: Literal["csv", "tsv", "json", "parquet"] | None = None,
     ) -> Iterator[pa.Table]:
         """Predict rows of any number, in batches.
 
@@ -341,12 +347,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def predict_to(
         self,
-        path: str | os.PathLike[str],
-        X: Any,
+        path: Path,
+        X: Table,
         *,
         probabilities: bool = False,
         table: str | None = None,
-        if_exists: IfExists = "fail",
+        if_exists: Literal["fail", "replace", "append"] = "fail",
     ) -> int:
         """Write rows with their predictions to a file or a database table, atomically.
 
@@ -375,7 +381,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._get_fitted()
         return scoring.predict_to(fitted, path, X, probabilities=probabilities, table=table, if_exists=if_exists)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Table, y: Labels, sample_weight: Weights | None = None) -> float:
         """Return the accuracy on labeled rows.
 
         Parameters
@@ -398,7 +404,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._get_fitted()
         return evaluate.compute_accuracy(fitted, fit.open_examples(fitted, X, y, sample_weight))
 
-    def explain(self, X: Any, by: str = "column") -> Explanation:
+    def explain(self, X: Table, by: Literal["column", "block"] = "column") -> Explanation:
         """Explain the prediction of each row by the evidence of each column, in decibans.
 
         Parameters
@@ -431,10 +437,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        sample_weight: Any = None,
+        X: Table,
+        y: Labels,
+        classes: Labels | None = None,
+        sample_weight: Weights | None = None,
         *,
         query: str | None = None,
         table: str | None = None,
@@ -483,9 +489,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def forget(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: Table,
+        y: Labels,
+        sample_weight: Weights | None = None,
         *,
         query: str | None = None,
         table: str | None = None,
@@ -522,7 +528,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             update.forget(self._get_fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
         )
 
-    def plan(self, X: Any, y: str, sample_weight: str | None = None) -> Plan:
+    def plan(self, X: Table, y: str, sample_weight: str | None = None) -> Plan:
         """Choose the schema on a sample, so that rows can be counted in other processes or machines.
 
         Parameters
@@ -592,9 +598,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def retune(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: Table,
+        y: Labels,
+        sample_weight: Weights | None = None,
         *,
         already_learned: bool = True,
         max_seconds: float | None = None,
@@ -625,9 +631,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def shard(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: Table,
+        y: Labels,
+        sample_weight: Weights | None = None,
         *,
         query: str | None = None,
         table: str | None = None,
@@ -661,7 +667,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             update.shard(self._get_fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
         )
 
-    def with_prior(self, prior: Any) -> Self:
+    def with_prior(self, prior: Prior | Empirical | Uniform) -> Self:
         """Return the classifier with another prior and the same likelihoods.
 
         Parameters
@@ -708,7 +714,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     # --- decisions
 
-    def decide(self, X: Any, loss: Any = None, *, reject: float | None = None) -> Decisions:
+    def decide(self, X: Table, loss: Loss | Costs | None = None, *, reject: float | None = None) -> Decisions:
         """Return the decision with the least expected loss for each row.
 
         Parameters
@@ -747,7 +753,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return remember_library(found, X)
 
     def decide_batches(
-        self, X: Any, loss: Any = None, *, reject: float | None = None, output_format: FileKind | None = None
+        self,
+        X: Table,
+        loss: Loss | Costs | None = None,
+        *,
+        reject: float | None = None,
+        output_format: Literal["csv", "tsv", "json", "parquet"] | None = None,
     ) -> Iterator[pa.Table]:
         """Decide rows of any number, in batches.
 
@@ -771,13 +782,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def decide_to(
         self,
-        path: str | os.PathLike[str],
-        X: Any,
-        loss: Any = None,
+        path: Path,
+        X: Table,
+        loss: Loss | Costs | None = None,
         *,
         reject: float | None = None,
         table: str | None = None,
-        if_exists: IfExists = "fail",
+        if_exists: Literal["fail", "replace", "append"] = "fail",
     ) -> int:
         """Write rows with their decisions to a file or a database table, atomically.
 
@@ -803,7 +814,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         return scoring.decide_to(self._get_fitted(), path, X, loss, reject=reject, table=table, if_exists=if_exists)
 
-    def risk(self, X: Any, loss: Any = None) -> Floats:
+    def risk(self, X: Table, loss: Loss | Costs | None = None) -> npt.NDArray[np.float64]:
         """Return the expected loss of every decision.
 
         Parameters
@@ -823,7 +834,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         posterior = scoring.predict_posteriors(fitted, table)
         return compute_risks(posterior, scoring.loss_for(fitted, loss), scoring.column_of(table))
 
-    def coverage_curve(self, X: Any, y: Any, loss: Any = None) -> CoverageCurve:
+    def coverage_curve(self, X: Table, y: Labels, loss: Loss | Costs | None = None) -> CoverageCurve:
         """Return the share of decided rows and their cost, for every cost of rejecting a row.
 
         Parameters
@@ -849,7 +860,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         costs = compute_incurred_costs(decisions, truths, scoring.column_of(rows.table))
         return remember_library(CoverageCurve.from_decisions(decisions, costs), X, self)
 
-    def threshold(self, loss: Any = None, positive: Any = None) -> Threshold:
+    def threshold(self, loss: Loss | Costs | None = None, positive: Any = None) -> Threshold:
         """Return the decision threshold for two classes, on likelihood ratio, odds and posterior.
 
         Parameters
@@ -871,7 +882,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         first = labels[-1] if positive is None else positive
         if first not in labels:
             raise UsageError(
-                "not a known class", remedy=("choose from ", Labels(labels)), parameter=Argument("positive", first)
+                "not a known class", remedy=("choose from ", ShownLabels(labels)), parameter=Argument("positive", first)
             )
         place = labels.index(first)
         prior = float(np.exp(fitted.model.log_prior[place]))
@@ -880,7 +891,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     # --- evaluation and diagnosis
 
-    def evaluate(self, X: Any, y: Any, sample_weight: Any = None, *, loss: Any = None) -> Evaluation:
+    def evaluate(
+        self, X: Table, y: Labels, sample_weight: Weights | None = None, *, loss: Loss | Costs | None = None
+    ) -> Evaluation:
         """Return all metrics on held-out rows: accuracy, log-loss, ROC AUC, calibration, confusion matrix and costs.
 
         Parameters
@@ -918,12 +931,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def cross_validate(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: Table,
+        y: Labels,
+        sample_weight: Weights | None = None,
         *,
         folds: int = 5,
-        loss: Any = None,
+        loss: Loss | Costs | None = None,
         hold_out_last: float | None = None,
         max_seconds: float | None = None,
     ) -> Evaluation:
@@ -974,7 +987,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             found = evaluate.cross_validate(settings, rows, int(folds), loss, max_seconds=max_seconds)
         return remember_library(found, X)
 
-    def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:
+    def leave_one_out(
+        self, X: Table | None = None, y: Labels | None = None, sample_weight: Weights | None = None
+    ) -> LeaveOneOut:
         """Return the leave-one-out predictions of the training rows: exact, in one pass over them.
 
         Parameters
@@ -997,7 +1012,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return evaluate.evaluate_left_out(fitted, rows)  # type: ignore[return-value]  # rows stay there
         return remember_library(evaluate.score_left_out(fitted, *evaluate.read_learned_rows(fitted, rows)), X, self)
 
-    def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:
+    def diagnose(
+        self, X: Table | None = None, y: Labels | None = None, sample_weight: Weights | None = None
+    ) -> Diagnosis:
         """Find violated assumptions of plain Bayes, their cost in leave-one-out bits per row, and remedies.
 
         Parameters
@@ -1018,7 +1035,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             evaluate.diagnose_rows(self._get_fitted(), self._examples(X, y, sample_weight)), X, self
         )
 
-    def importance(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Importance:
+    def importance(
+        self, X: Table | None = None, y: Labels | None = None, sample_weight: Weights | None = None
+    ) -> Importance:
         """Return the importance of each column: the mean size of its evidence, and its gain in bits.
 
         Parameters
@@ -1050,7 +1069,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return remember_library(found, X, self)
 
     def select_columns(
-        self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None
+        self,
+        k: int | None = None,
+        X: Table | None = None,
+        y: Labels | None = None,
+        sample_weight: Weights | None = None,
     ) -> list[str]:
         """Return the columns that together predict the class best, most informative first.
 
@@ -1081,7 +1104,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError(f"expected an integer from 0 to {width} (all columns)", parameter=Argument("k", k))
         return [self.schema_.column_name(column) for column in self._select_positions(k, X, y, sample_weight)]
 
-    def estimate_prior(self, X: Any, level: float = 0.95) -> EstimatedPrior:
+    def estimate_prior(self, X: Table, level: float = 0.95) -> EstimatedPrior:
         """Estimate the class shares of unlabeled rows, by expectation maximization (EM).
 
         The estimate needs calibrated posteriors; a warning is issued if they may be uncalibrated.
@@ -1108,7 +1131,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         shares = estimate_shares(posterior, np.exp(fitted.log_prior), fitted.classes, level, error)
         return remember_library(shares, X)
 
-    def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> BayesRiskEstimate:
+    def bayes_error(
+        self, loss: Loss | Costs | None = None, n_samples: int = 100_000, random_state: int = 0
+    ) -> BayesRiskEstimate:
         """Estimate the Bayes error as if the model were true, with the leave-one-out error for comparison.
 
         Each column has the family that the model uses, with weight 1. The result is exact for a single column that is
@@ -1141,12 +1166,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def report(
         self,
-        path: str | os.PathLike[str] | None = None,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
+        path: Path | None = None,
+        X: Table | None = None,
+        y: Labels | None = None,
+        sample_weight: Weights | None = None,
         *,
-        loss: Any = None,
+        loss: Loss | Costs | None = None,
         title: str | None = None,
         examples: int = 3,
     ) -> Report:
@@ -1207,15 +1232,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     # --- model contents
 
     @overload
-    def evidence(self, X: Any) -> Evidence: ...
+    def evidence(self, X: Table) -> Evidence: ...
 
     @overload
-    def evidence(self, X: Any, by: Literal["block"]) -> Evidence: ...
+    def evidence(self, X: Table, by: Literal["block"]) -> Evidence: ...
 
     @overload
-    def evidence(self, X: Any, by: Literal["column"]) -> ColumnEvidence: ...
+    def evidence(self, X: Table, by: Literal["column"]) -> ColumnEvidence: ...
 
-    def evidence(self, X: Any, by: str = "block") -> Evidence | ColumnEvidence:
+    def evidence(self, X: Table, by: Literal["block", "column"] = "block") -> Evidence | ColumnEvidence:
         """Return the evidence of each block, or of each column, for each class: the terms of the log joint.
 
         Parameters
@@ -1243,7 +1268,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         found = evidence if by == "block" else compute_column_evidence(fitted.model, table, evidence)
         return remember_library(found, X)
 
-    def log_joint(self, X: Any) -> Floats:
+    def log_joint(self, X: Table) -> npt.NDArray[np.float64]:
         """Return log P(row, class), the log posterior before normalization.
 
         Parameters
@@ -1257,7 +1282,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         return scoring.score_rows(self._get_fitted(), X, lambda joint, prior: joint, full=True)
 
-    def log_density(self, X: Any) -> Floats:
+    def log_density(self, X: Table) -> npt.NDArray[np.float64]:
         """Return log P(row) according to plain Bayes: very low for outliers.
 
         Parameters
@@ -1275,7 +1300,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             fitted, X, lambda joint, prior: log_normalize(joint, prior)[1], full=True, model=fitted.plain
         )
 
-    def predict_interval(self, X: Any, level: float = 0.95) -> scoring.Intervals:
+    def predict_interval(self, X: Table, level: float = 0.95) -> scoring.Intervals:
         """Return confidence intervals of the posteriors, given the number of training rows.
 
         They come from the delta method on the log-odds of each class against all others. A given prior has no error,
@@ -1336,7 +1361,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return remember_library(list_top_words(fitted.plain, fitted.class_index(label), n, column), self)
 
     def sample(
-        self, n_samples: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None
+        self,
+        n_samples: int = 1,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+        *,
+        label: Any = None,
+        length: int | None = None,
     ) -> Sample:
         """Sample rows from the model: a class from the prior, then each column from its family.
 
@@ -1401,7 +1431,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     # --- files and exports
 
-    def save(self, path: str | os.PathLike[str], note: str | None = None) -> None:
+    def save(self, path: Path, note: str | None = None) -> None:
         """Save the classifier to a model file (.dcb), which holds data and no code. `deciban.load` reads it.
 
         Parameters
@@ -1419,7 +1449,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         model_file.save(path, fitted)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: Path) -> Self:
         """Load a classifier from a model file; see `deciban.load`.
 
         Parameters
@@ -1592,7 +1622,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     # --- fitted state: one value, `fitted_`, replaced as a whole
 
     @property
-    def classes_(self) -> LabelArray:
+    def classes_(self) -> npt.NDArray[Any]:
         """Classes, sorted, with the type of the labels."""
         return self._get_fitted().classes
 
@@ -1698,7 +1728,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return tags
 
 
-def load(path: str | os.PathLike[str]) -> BayesClassifier:
+def load(path: Path) -> BayesClassifier:
     """Load a classifier from a model file.
 
     The loaded classifier can predict, learn more rows, forget rows and be merged. Training rows are not in the file.
@@ -1739,7 +1769,7 @@ def load(path: str | os.PathLike[str]) -> BayesClassifier:
 
 
 def merge(
-    models: Sequence[BayesClassifier | bytes | str | os.PathLike[str]],
+    models: Sequence[BayesClassifier | bytes | Path],
     *,
     force: bool = False,
     names: Sequence[str] | None = None,
@@ -1834,7 +1864,7 @@ def count_batches(batches: Iterable[Any], plan: Plan) -> bytes:
     return plan.count(batches)
 
 
-def _load_fitted(model: BayesClassifier | bytes | str | os.PathLike[str], name: str) -> Fitted:
+def _load_fitted(model: BayesClassifier | bytes | Path, name: str) -> Fitted:
     if isinstance(model, bytes):
         return model_file.from_content(model, name)
     if not isinstance(model, BayesClassifier | str | os.PathLike):

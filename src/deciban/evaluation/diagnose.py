@@ -4,6 +4,8 @@ Dependence within the classes is tested by a chi-square with exact moments (`com
 tables too.
 """
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

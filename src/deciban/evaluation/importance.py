@@ -1,5 +1,7 @@
 """Importance of each column over many rows, and selection of the most informative columns."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any

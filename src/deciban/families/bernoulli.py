@@ -1,5 +1,7 @@
 """Family of flags: yes or no, where "no" is evidence too."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -113,7 +115,7 @@ class Bernoulli(ColumnFamily):
         if (statistic.total > possible).any():
             raise ValueError("there are more ones than rows")
 
-    def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
+    def estimate(self, statistic: Totals) -> BernoulliLikelihood:
         alpha = np.array(self.alpha)[:, None, None] if isinstance(self.alpha, tuple) else self.alpha
         counts = np.stack([statistic.total.T, statistic.present.T - statistic.total.T], axis=-1)
         one, zero = np.ascontiguousarray(np.moveaxis(smooth_shares(counts, alpha), -1, 0))
@@ -143,7 +145,7 @@ class Bernoulli(ColumnFamily):
 
     def add_covariance(
         self,
-        whole: "BernoulliLikelihood",
+        whole: BernoulliLikelihood,
         statistic: Totals,
         cells: Numbers | SparseRows,
         weight: Floats,
@@ -182,7 +184,7 @@ class BernoulliLikelihood(BaseLikelihood):
         exchange.score(cells, self.threshold, out)
 
     @cached_property
-    def _exchange(self) -> "Exchange":
+    def _exchange(self) -> Exchange:
         return Exchange.of(self.one, self.zero, np.ones(len(self.one)))
 
     def lower(self, columns: ExportedColumns) -> Lowered:

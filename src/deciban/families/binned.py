@@ -1,5 +1,7 @@
 """Family of real numbers of any distribution, counted in bins."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -107,7 +109,7 @@ class Binned(ColumnFamily):
         moments, bins = questions.moments(numbers), questions.bins(numbers)
         return lambda: Combined((moments(), bins()))
 
-    def estimate(self, statistic: MomentsAndBins) -> "BinnedLikelihood":
+    def estimate(self, statistic: MomentsAndBins) -> BinnedLikelihood:
         moments, cells = statistic.parts
         overall = moments.merge_classes()
         varies = find_varying(overall.variance()[0], overall.mean[0])
@@ -133,7 +135,7 @@ class Binned(ColumnFamily):
         )
 
     def add_covariance(
-        self, whole: "BinnedLikelihood", statistic: MomentsAndBins, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: BinnedLikelihood, statistic: MomentsAndBins, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         codes = whole.codes(cells)
         for j, column in enumerate(whole.bins):
@@ -182,7 +184,7 @@ class BinnedLikelihood(BaseLikelihood):
     unseen: Unseen
 
     @classmethod
-    def of(cls, bins: list[ColumnBins], varies: np.ndarray, alpha: float, unseen: Unseen) -> "BinnedLikelihood":
+    def of(cls, bins: list[ColumnBins], varies: np.ndarray, alpha: float, unseen: Unseen) -> BinnedLikelihood:
         rows = []
         for j, column in enumerate(bins):
             padded = np.concatenate([column.table, np.zeros((len(column.table), 1))], axis=1)
@@ -211,7 +213,7 @@ class BinnedLikelihood(BaseLikelihood):
         return codes
 
     @cached_property
-    def _edges(self) -> "BinEdges":
+    def _edges(self) -> BinEdges:
         return BinEdges.of(self.bins, self.unseen)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:

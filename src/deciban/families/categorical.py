@@ -1,5 +1,7 @@
 """Family of categories: one of a few values."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -197,7 +199,7 @@ class Categorical(ColumnFamily):
         if given is not None and not all(given.issuperset(levels.to_pylist()) for levels in statistic.levels):
             raise ValueError(f"{self!r:.60} has counts of a value that is not one of its levels")
 
-    def estimate(self, statistic: Levels) -> "CategoricalLikelihood":
+    def estimate(self, statistic: Levels) -> CategoricalLikelihood:
         levels, counts = list(statistic.levels), list(statistic.tables)
         if self.levels is not None:
             given = as_values(pa.array(self.levels))
@@ -219,7 +221,7 @@ class Categorical(ColumnFamily):
 
     def add_covariance(
         self,
-        whole: "CategoricalLikelihood",
+        whole: CategoricalLikelihood,
         statistic: Levels,
         cells: Numbers | list[pa.Array],
         weight: Floats,
@@ -377,7 +379,7 @@ class CategoricalLikelihood(BaseLikelihood):
     alpha: float
     unseen: Unseen
     proportional: bool
-    whole: "WholeNumbers | None"
+    whole: WholeNumbers | None
     part: Part | None = None
 
     @classmethod
@@ -511,7 +513,7 @@ class WholeNumbers:
     code_of: Codes
 
     @classmethod
-    def of(cls, levels: list[pa.Array]) -> "WholeNumbers | None":
+    def of(cls, levels: list[pa.Array]) -> WholeNumbers | None:
         if not all(pa.types.is_int64(column.type) and len(column) for column in levels):
             return None
         numbers = [column.to_numpy() for column in levels]

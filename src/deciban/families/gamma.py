@@ -1,5 +1,7 @@
 """Family of waiting times and other positive amounts with a long tail."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -128,7 +130,7 @@ class Gamma(ColumnFamily):
         logs = questions.moments([Logarithm(column) for column in columns])
         return lambda: Combined((plain(), logs()))
 
-    def estimate(self, statistic: MomentsAndLogs) -> "GammaLikelihood":
+    def estimate(self, statistic: MomentsAndLogs) -> GammaLikelihood:
         plain, logs = statistic.parts
         overall, overall_logs = plain.merge_classes(), logs.merge_classes()
         seen = plain.weight > 0.0
@@ -187,7 +189,7 @@ class Gamma(ColumnFamily):
             out[:, slot[j]] += evidence
 
     def add_covariance(
-        self, whole: "GammaLikelihood", statistic: MomentsAndLogs, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: GammaLikelihood, statistic: MomentsAndLogs, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         """Add the estimation errors of the mean and of the shape k.
 

@@ -1,5 +1,7 @@
 """Family of blocks of discrete columns: the full joint distribution, one probability per tuple of values."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -139,7 +141,7 @@ class JointTable(BlockFamily):
         found = questions.tuples([column if cuts is None else Interval(column, cuts) for column, cuts in pairs])
         return lambda: self.count(*found())
 
-    def estimate(self, statistic: Tuples) -> "JointTableLikelihood":
+    def estimate(self, statistic: Tuples) -> JointTableLikelihood:
         every = np.arange(len(statistic.levels))
         table = TupleTable.of(statistic, self.alpha, every)
         return JointTableLikelihood(statistic, self.alpha, self.unseen, table, self.cuts)
@@ -174,7 +176,7 @@ class JointTable(BlockFamily):
         out[:, slot[0]] += evidence[:, 0]
 
     def add_covariance(
-        self, whole: "JointTableLikelihood", statistic: Tuples, cells: list[pa.Array], weight: Floats, out: Covariance
+        self, whole: JointTableLikelihood, statistic: Tuples, cells: list[pa.Array], weight: Floats, out: Covariance
     ) -> None:
         """Add the variance of the shares of the known members."""
         codes = statistic.codes(cells)
@@ -193,7 +195,7 @@ class JointTableLikelihood(BaseLikelihood):
     statistic: Tuples
     alpha: float
     unseen: Unseen
-    complete: "TupleTable"
+    complete: TupleTable
     cuts: Cuts
 
     def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
@@ -218,7 +220,7 @@ class JointTableLikelihood(BaseLikelihood):
 
         return shapley(evidence_of, len(cells))
 
-    def table_of(self, columns: Integers) -> "TupleTable":
+    def table_of(self, columns: Integers) -> TupleTable:
         if columns.size == len(self.statistic.levels):
             return self.complete
         return TupleTable.of(self.statistic, self.alpha, columns)
@@ -336,7 +338,7 @@ class TupleTable:
         return in_lanes(self.log_shares)
 
     @classmethod
-    def of(cls, statistic: Tuples, alpha: float, columns: Integers) -> "TupleTable":
+    def of(cls, statistic: Tuples, alpha: float, columns: Integers) -> TupleTable:
         sizes = np.array([len(levels) for levels in statistic.levels], dtype=np.float64)
         tuples, counts = statistic.marginal(columns)
         hidden, possible = np.delete(sizes, columns).prod(), sizes[columns].prod()

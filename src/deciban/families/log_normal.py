@@ -1,5 +1,7 @@
 """Family of positive amounts with a normally distributed logarithm: incomes, prices, concentrations."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -104,7 +106,7 @@ class LogNormal(NormalShaped):
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Moments]:
         return questions.moments([Logarithm(column) for column in columns])
 
-    def estimate(self, statistic: Moments) -> "LogNormalLikelihood":
+    def estimate(self, statistic: Moments) -> LogNormalLikelihood:
         return LogNormalLikelihood(estimate_normal(statistic, self.variance, self.ddof, self.floor), self.outside)
 
     def score_left_out(
@@ -114,7 +116,7 @@ class LogNormal(NormalShaped):
         add_common_factor(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
     def add_covariance(
-        self, whole: "LogNormalLikelihood", statistic: Moments, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: LogNormalLikelihood, statistic: Moments, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         add_normal_covariance(whole.normal, statistic, self, positive_log(cells), weight, out)
 

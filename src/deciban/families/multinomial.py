@@ -1,5 +1,7 @@
 """Families of counts over a vocabulary."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -182,7 +184,7 @@ def score_amounts(
 
 
 def score_amounts_left_out(
-    family: "Multinomial | Complement",
+    family: Multinomial | Complement,
     statistic: Totals,
     counts: Floats,
     table: Floats,
@@ -268,7 +270,7 @@ class Multinomial(AmountsFamily):
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
 
-    def estimate(self, statistic: Totals) -> "MultinomialLikelihood":
+    def estimate(self, statistic: Totals) -> MultinomialLikelihood:
         seen = np.asarray(
             statistic.present.any(axis=0)
         )  # a column that is missing in all rows is not in the vocabulary
@@ -407,7 +409,7 @@ class Complement(AmountsFamily):
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
 
-    def estimate(self, statistic: Totals) -> "ComplementScore":
+    def estimate(self, statistic: Totals) -> ComplementScore:
         seen = np.asarray(statistic.present.any(axis=0))
         others = statistic.total.sum(axis=0) - statistic.total
         shares = smooth_shares(others, alpha_to_array(self.alpha), float(seen.sum()))

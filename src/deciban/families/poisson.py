@@ -1,5 +1,7 @@
 """Family of counts of events: visits, defects, goals."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -99,7 +101,7 @@ class Poisson(ColumnFamily):
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
         return questions.totals([Event(column) for column in columns], whole=True)
 
-    def estimate(self, statistic: Totals) -> "PoissonLikelihood":
+    def estimate(self, statistic: Totals) -> PoissonLikelihood:
         rate = self._rates(statistic.total, statistic.present, axis=0).T
         known = statistic.present.sum(axis=0)[:, None] > 0.0
         return PoissonLikelihood(rate.copy(), np.where(known, log(rate), 0.0), self.outside)
@@ -132,7 +134,7 @@ class Poisson(ColumnFamily):
         add_common_factor(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
     def add_covariance(
-        self, whole: "PoissonLikelihood", statistic: Totals, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: PoissonLikelihood, statistic: Totals, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         """Add the estimation errors of the rates: the estimate of a rate r has the variance r/n."""
         rate, rows = whole.rate, np.maximum(statistic.present.T + self.alpha, 0.5)

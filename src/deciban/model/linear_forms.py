@@ -1,5 +1,7 @@
 """Linear and quadratic form of a model: scores as weights times features."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

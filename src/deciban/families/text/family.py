@@ -1,5 +1,7 @@
 """Family of texts: `Text`, its likelihood, and the evidence of each column of texts."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -154,16 +156,16 @@ class Text(TextOptions):
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
         return Words.of(columns, texts, self.max_features)
 
-    def estimate(self, statistic: Words) -> "TextLikelihood":
+    def estimate(self, statistic: Words) -> TextLikelihood:
         columns = tuple(self._column(statistic, j) for j in range(len(statistic.counts)))
         for column in columns:
             column.prepare()
         return TextLikelihood(columns)
 
-    def _column(self, statistic: Words, j: int) -> "TextColumn":
+    def _column(self, statistic: Words, j: int) -> TextColumn:
         return TextColumn(self, WordCounts.of(statistic, j, self.min_count, self.term_weights.presence))
 
-    def _count_known(self, column: "TextColumn", statistic: Words, j: int, texts: pa.Array) -> SparseRows:
+    def _count_known(self, column: TextColumn, statistic: Words, j: int, texts: pa.Array) -> SparseRows:
         """Return the amounts of the words of texts that are in the vocabulary of the column, as they were counted."""
         if self.min_count == 0.0:
             return column.rows(texts)
@@ -187,7 +189,7 @@ class Text(TextOptions):
             out[:, slot[j]] += part[:, 0]
 
     def add_covariance(
-        self, whole: "TextLikelihood", statistic: Words, cells: list[pa.Array], weight: Floats, out: Covariance
+        self, whole: TextLikelihood, statistic: Words, cells: list[pa.Array], weight: Floats, out: Covariance
     ) -> None:
         for j, (array, column) in enumerate(zip(cells, whole.columns, strict=True)):
             if len(column.words):
@@ -198,12 +200,12 @@ class Text(TextOptions):
 class TextLikelihood(BaseLikelihood):
     """Evidence of the words of each column."""
 
-    columns: "tuple[TextColumn, ...]"
+    columns: tuple[TextColumn, ...]
 
     accepts_length: ClassVar[bool] = True
 
     @property
-    def text_columns(self) -> "tuple[TextColumn, ...]":
+    def text_columns(self) -> tuple[TextColumn, ...]:
         return self.columns
 
     def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
