@@ -18,7 +18,8 @@ from deciban.cli.command_warmup import MARKER_FILE, compile_all
 from deciban.kernels.compiled import cache_folder
 from deciban.util.arrays import CORES
 
-collect_ignore = ["docs/conf.py"]  # imports Sphinx; tests of the site build it
+# they import Sphinx, or are copies of examples/: tests of the site build them
+collect_ignore = ["docs/conf.py", "docs/gallery"]
 
 pytest_plugins = ["tests.support.browser", "tests.support.command", "tests.support.servers"]
 

@@ -10,6 +10,7 @@ from docutils.utils.math import latex2mathml
 from sphinx.application import Sphinx
 
 from deciban import __version__
+from deciban.page.build import render_page
 
 ROOT = Path(__file__).parents[1]
 REPOSITORY = "https://github.com/deciban/deciban"
@@ -25,6 +26,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["build", "**/generated/*.ipynb"]
 nitpicky = False
@@ -42,11 +44,28 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
+# The gallery: these programs of examples/ are executed, and become pages and notebooks.
+APPLICATIONS = "ad_clicks|diagnosis|intrusion|news_sections|recommendation|sentiment|spam_filter"
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "ignore_pattern": rf"^(?!({APPLICATIONS})\.py$)",
+    "filename_pattern": "",  # execute all of them
+    "within_subsection_order": "ExampleTitleSortKey",
+    "abort_on_example_error": True,
+    "image_srcset": ["2x"],
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "show_signature": False,
+    "first_notebook_cell": '%matplotlib inline\nimport sys\n\nsys.argv = ["notebook"]  # no arguments of a program',
+}
+
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "deciban"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["frames.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = "mathml"  # without JavaScript, and without a server of another host
@@ -110,6 +129,13 @@ def skip_foreign(app: Sphinx, what: str, name: str, member: Any, skip: bool, opt
     return True if module.startswith("sklearn.") else None
 
 
+def write_playground(app: Sphinx, error: Exception | None) -> None:
+    """Write the interactive page beside the pages that show it in a frame."""
+    if error is None and app.builder.format == "html":
+        page, _ = render_page(None, service=False, title="deciban: a playground")
+        (Path(app.outdir) / "_static" / "playground.html").write_text(page, encoding="utf-8")
+
+
 def write_math(self: Any, node: nodes.Element) -> None:
     """Write a formula as MathML."""
     shown = "block" if isinstance(node, nodes.math_block) else "inline"
@@ -122,4 +148,5 @@ def setup(app: Sphinx) -> None:
     """Connect the functions above."""
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("build-finished", write_playground)
     app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))

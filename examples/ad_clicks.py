@@ -1,47 +1,43 @@
-"""Click-through rates that drift: a model that learns online and slowly forgets.
+"""Click-through rates that drift
+==============================
+
+One impression in a hundred is clicked, ads come and go, and a sale triples the clicks. Counts that
+decay follow the ads. A prior from the last few batches follows the sale.
+
+::
 
     python examples/ad_clicks.py [--output FOLDER]
 
-Data: a simulator (`impressions`, below), because click logs are rarely published. The simulator knows the true
-probability of every click, so each model is compared with the best possible prediction. Every third batch, the oldest
-ad is replaced by a new one, and a sale nearly triples the clicks for a while.
+The data come from a simulator, because click logs are rarely published. It knows the true
+probability of every click, so the possible gain is known: 0% is the overall click-through rate, 100%
+the true probabilities.
 
-Shown here: `partial_fit`, `decay` and `with_prior` on a stream; unknown categories; calibration of rare events; time
-per row.
+**What to learn:** ``partial_fit``, ``decay`` and ``with_prior`` on a stream; unknown categories;
+calibration of rare events; time per row.
 """
 
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib import pyplot as plt
 from matplotlib.ticker import FixedLocator, MultipleLocator, NullLocator
 
 from deciban import BayesClassifier, Categorical, Poisson
 
-GALLERY = Path(__file__).parents[1] / "docs" / "images"
+# %%
+# A simulator of impressions
+# --------------------------
+# Every third batch, the oldest ad is replaced by a new one, and a sale nearly triples the clicks for a while.
+
 BATCHES = 150
 BATCH = 3000  # impressions in each batch
 FIRST = 20  # training batches before the first prediction
-KEPT = 0.95  # factor for all counts after each batch: about twenty batches are remembered
 SALE = (80, 115)  # first and last batch of the sale
-SPREADS = {
-    "ad": 0.7,
-    "site": 0.6,
-    "device": 0.3,
-    "place": 0.5,
-    "hour": 0.2,
-}  # standard deviations of the effects on the log-odds
-COLUMNS = dict.fromkeys(SPREADS, Categorical()) | {"times seen": Poisson(alpha=1)}
-RECENT = 5  # batches whose click-through rate is the current prior
-ONCE = "trained once"
-NEVER_FORGETS = "online, no decay"
-FORGETS = "online, with decay"
-CURRENT_PRIOR = "online, with decay, current prior"
-MODELS = {ONCE: "#7f7f7f", NEVER_FORGETS: "#D55E00", FORGETS: "#56B4E9", CURRENT_PRIOR: "#0072B2"}
+# standard deviations of the effects on the log-odds
+SPREADS = {"ad": 0.7, "site": 0.6, "device": 0.3, "place": 0.5, "hour": 0.2}
 Batch = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]
 
 
@@ -61,6 +57,25 @@ def impressions(
         rows["times seen"] = rng.poisson(1.5, BATCH)
         truth = 1 / (1 + np.exp(0.25 * rows["times seen"] - log_odds))
         yield rows, rng.random(BATCH) < truth, truth
+
+
+parser = ArgumentParser()
+parser.add_argument("--output", type=Path, help="folder for the picture")
+given = parser.parse_args()
+
+# %%
+# Four models on the stream
+# -------------------------
+# Each model predicts a batch before it learns it.
+
+COLUMNS = dict.fromkeys(SPREADS, Categorical()) | {"times seen": Poisson(alpha=1)}
+KEPT = 0.95  # factor for all counts after each batch: about twenty batches are remembered
+RECENT = 5  # batches whose click-through rate is the current prior
+ONCE = "trained once"
+NEVER_FORGETS = "online, no decay"
+FORGETS = "online, with decay"
+CURRENT_PRIOR = "online, with decay, current prior"
+MODELS = {ONCE: "#7f7f7f", NEVER_FORGETS: "#D55E00", FORGETS: "#56B4E9", CURRENT_PRIOR: "#0072B2"}
 
 
 def run_stream() -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, dict[str, float]]:
@@ -94,67 +109,61 @@ def log_loss(probability: np.ndarray, truth: np.ndarray) -> float:
     return float(-(truth * np.log(probability) + (1 - truth) * np.log1p(-probability)).mean())
 
 
-def main(arguments: list[str] | None = None) -> dict[str, Any]:
-    parser = ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=GALLERY)
-    output = parser.parse_args(arguments).output
-    predicted, clicks, truth, microseconds = run_stream()
-    least, share = log_loss(truth, truth), log_loss(np.full(len(truth), clicks.mean()), truth)
-    print(f"{len(clicks):,} impressions, each predicted before it was learned;", end=" ")
-    print(f"{clicks.sum():,} clicks ({clicks.mean():.2%}).")
-    print(f"{'':34}  predicted clicks  share of possible gain")
-    known = {name: (share - log_loss(p, truth)) / (share - least) for name, p in predicted.items()}
-    for name, p in predicted.items():
-        print(f"{name:34}  {p.sum():16,.0f}  {known[name]:22.0%}")
-    print("time per row, in batches: " + ", ".join(f"{took:.2f} µs to {what}" for what, took in microseconds.items()))
-    best = predicted[CURRENT_PRIOR]
-    groups = [(best[rows].mean(), clicks[rows].mean()) for rows in np.array_split(np.argsort(best), 10)]
-    print("predicted and observed click-through rate, by tenths of the impressions:")
-    print("  predicted " + " ".join(f"{p:6.2%}" for p, _ in groups))
-    print("  observed  " + " ".join(f"{k:6.2%}" for _, k in groups))
-    draw(predicted, clicks, np.array(groups), output / "ad_clicks.png")
-    return {
-        "known": known,
-        "clicks": clicks.sum(),
-        "predicted": {name: p.sum() for name, p in predicted.items()},
-        "groups": groups,
-    }
+predicted, clicks, truth, microseconds = run_stream()
+least, share = log_loss(truth, truth), log_loss(np.full(len(truth), clicks.mean()), truth)
+gains = {name: (share - log_loss(p, truth)) / (share - least) for name, p in predicted.items()}
+print(f"{len(clicks):,} impressions, each predicted before it was learned;", end=" ")
+print(f"{clicks.sum():,} clicks ({clicks.mean():.2%}).")
+print(f"{'':34}  predicted clicks  share of possible gain")
+for name, p in predicted.items():
+    print(f"{name:34}  {p.sum():16,.0f}  {gains[name]:22.0%}")
+print("time per row, in batches: " + ", ".join(f"{took:.2f} µs to {what}" for what, took in microseconds.items()))
 
+# %%
+# Calibration of the best model
+# -----------------------------
+# The lowest tenth is clicked more often than predicted, the highest tenth less often: with decay, the estimates rest
+# on few clicks and are too extreme.
 
-def draw(predicted: dict[str, np.ndarray], clicks: np.ndarray, groups: np.ndarray, picture: Path) -> None:
-    """Draw the click-through rate over time, and the calibration of the best model."""
-    figure = Figure(figsize=(9, 3.8), layout="constrained")
-    over_time, calibration = figure.subplots(1, 2, width_ratios=(2, 1))
-    batch = np.arange(FIRST, BATCHES)
-    over_time.scatter(batch, clicks.reshape(-1, BATCH).mean(axis=1), s=8, color="0.75", label="observed")
-    for name, color in MODELS.items():
-        over_time.plot(batch, predicted[name].reshape(-1, BATCH).mean(axis=1), color=color, label=name)
-    over_time.axvspan(*SALE, color="0.95", zorder=0)
-    over_time.text(SALE[0] + 1, 0.0003, "sale", color="0.4", fontsize="small")
-    over_time.set(xlabel=f"batch of {BATCH:,} impressions (the first {FIRST} are training data)", xlim=(FIRST, BATCHES),
-                  ylabel="click-through rate", ylim=(0, None))  # fmt: skip
-    over_time.yaxis.set_major_locator(MultipleLocator(0.005))
-    over_time.set_title("Click-through rate: predicted and observed", loc="left")
-    over_time.legend(frameon=False, fontsize="small", loc="upper left")
-    ends = [0.8 * groups.min(), 1.25 * groups.max()]
-    calibration.plot(ends, ends, color="0.6", linestyle="--", linewidth=0.8)
-    look = {"transform": calibration.transAxes, "ha": "right", "color": "0.4", "fontsize": "small"}
-    calibration.text(0.97, 0.03, "dashed: perfect calibration", **look)
-    error = 1.96 * np.sqrt(groups[:, 1] * (1 - groups[:, 1]) / (len(clicks) / len(groups)))
-    calibration.errorbar(groups[:, 0], groups[:, 1], error, fmt="o", color="#0072B2", markersize=4, elinewidth=1)
-    calibration.set(xscale="log", yscale="log", xlabel="predicted (log scale)",
-                    ylabel="observed, 95% interval")  # fmt: skip
-    calibration.set_title("Calibration by tenths", loc="left")
-    over_time.yaxis.set_major_formatter(lambda share, _: f"{share:.1%}")
-    for axis in (calibration.xaxis, calibration.yaxis):
-        axis.set_major_locator(FixedLocator([0.001, 0.003, 0.01, 0.03]))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
-    for axes in (over_time, calibration):
-        axes.spines[["top", "right"]].set_visible(False)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=100)
+best = predicted[CURRENT_PRIOR]
+tenths = np.array_split(np.argsort(best), 10)
+groups = np.array([(best[rows].mean(), clicks[rows].mean()) for rows in tenths])
+print("predicted and observed click-through rate, by tenths of the impressions:")
+print("  predicted " + " ".join(f"{p:6.2%}" for p, _ in groups))
+print("  observed  " + " ".join(f"{k:6.2%}" for _, k in groups))
 
+# %%
+# Click-through rate over time
+# ----------------------------
 
-if __name__ == "__main__":
-    main()
+figure, (over_time, calibration) = plt.subplots(1, 2, width_ratios=(2, 1), figsize=(9, 3.8), layout="constrained")
+batch = np.arange(FIRST, BATCHES)
+over_time.scatter(batch, clicks.reshape(-1, BATCH).mean(axis=1), s=8, color="0.75", label="observed")
+for name, color in MODELS.items():
+    over_time.plot(batch, predicted[name].reshape(-1, BATCH).mean(axis=1), color=color, label=name)
+over_time.axvspan(*SALE, color="0.95", zorder=0)
+over_time.text(SALE[0] + 1, 0.0003, "sale", color="0.4", fontsize="small")
+over_time.set(xlabel=f"batch of {BATCH:,} impressions (the first {FIRST} are training data)", xlim=(FIRST, BATCHES),
+              ylabel="click-through rate", ylim=(0, None))  # fmt: skip
+over_time.yaxis.set_major_locator(MultipleLocator(0.005))
+over_time.yaxis.set_major_formatter(lambda share, _: f"{share:.1%}")
+over_time.set_title("Click-through rate: predicted and observed", loc="left")
+over_time.legend(frameon=False, fontsize="small", loc="upper left")
+
+ends = [0.8 * groups.min(), 1.25 * groups.max()]
+calibration.plot(ends, ends, color="0.6", linestyle="--", linewidth=0.8)
+look = {"transform": calibration.transAxes, "ha": "right", "color": "0.4", "fontsize": "small"}
+calibration.text(0.97, 0.03, "dashed: perfect calibration", **look)
+error = 1.96 * np.sqrt(groups[:, 1] * (1 - groups[:, 1]) / (len(clicks) / len(groups)))
+calibration.errorbar(groups[:, 0], groups[:, 1], error, fmt="o", color="#0072B2", markersize=4, elinewidth=1)
+calibration.set(xscale="log", yscale="log", xlabel="predicted (log scale)", ylabel="observed, 95% interval")
+calibration.set_title("Calibration by tenths", loc="left")
+for axis in (calibration.xaxis, calibration.yaxis):
+    axis.set_major_locator(FixedLocator([0.001, 0.003, 0.01, 0.03]))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
+for axes in (over_time, calibration):
+    axes.spines[["top", "right"]].set_visible(False)
+if given.output:
+    figure.savefig(given.output / "ad_clicks.png", dpi=100)
+plt.show()

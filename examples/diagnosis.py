@@ -1,14 +1,21 @@
-"""Screening for breast cancer: the probability after a positive test, and the cheapest way to decide.
+"""Screening for breast cancer
+===========================
+
+A positive test: how probable is the disease, and which strategy is cheapest? The program shows
+natural frequencies first. A second test is worth less than its error rates suggest if it errs on the
+same patients as the first. Then it compares the costs of several strategies. A case can be left open
+at the cost of a second test.
+
+::
 
     python examples/diagnosis.py [--output FOLDER]
 
-Data: the Wisconsin breast cancer table of scikit-learn (UCI, CC BY 4.0; W. Wolberg, N. Street, O. Mangasarian, 1995):
-569 tumors, 37% of them malignant. In the screening, only 1 in 100 patients is ill. The first test uses size and texture
-of the cells, the second test ten measurements at their worst. All results are out-of-fold (five folds), with the ill
-weighted as 1 in 100.
+The data are the Wisconsin breast cancer table of scikit-learn (UCI, CC BY 4.0; W. Wolberg, N. Street,
+O. Mangasarian, 1995): 569 tumors, 37% of them malignant. In the screening, only 1 in 100 patients is
+ill. All results are out-of-fold (five folds), with the ill weighted as 1 in 100.
 
-Shown here: natural frequencies (`bayes`); that a second test is worth less than its error rates suggest if it errs on
-the same patients as the first; another prior (`with_prior`); costs (`Loss`, `decide`); the cost of a reject option.
+**What to learn:** natural frequencies (``bayes``), dependent tests, another prior (``with_prior``),
+costs (``Loss``, ``decide``), and the cost of a reject option.
 """
 
 from argparse import ArgumentParser
@@ -17,17 +24,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
+from matplotlib import pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedKFold
 
 from deciban import BayesClassifier, Loss, bayes, decide, mean_cost
 
-GALLERY = Path(__file__).parents[1] / "docs" / "images"
+# %%
+# Two tests
+# ---------
+# The first test uses size and texture of the cells, the second test ten measurements at their worst. A test is positive
+# if P(ill) is above the prior.
+
 ILL = 0.01  # share of screened patients who are ill
-MISS = 200.0  # cost of a missed tumor
-NEEDLESS = 10.0  # cost of a needless operation
-SECOND_TEST = 1.0  # cost of a second test
 FIRST_TEST = ["mean radius", "mean texture"]
 
 
@@ -48,6 +57,40 @@ def find_positive(posterior: np.ndarray) -> np.ndarray:
 def measure_rates(found: np.ndarray, ill: np.ndarray) -> tuple[float, float]:
     """Return the sensitivity and the false positive rate."""
     return float(found[ill].mean()), float(found[~ill].mean())
+
+
+parser = ArgumentParser()
+parser.add_argument("--output", type=Path, help="folder for the picture")
+given = parser.parse_args()
+cells, y = load_breast_cancer(return_X_y=True, as_frame=True)
+truth = np.where(y == 0, "ill", "well")
+ill = truth == "ill"
+worst = [name for name in cells if name.startswith("worst")]
+first, second = predict_out_of_fold(cells[FIRST_TEST], truth), predict_out_of_fold(cells[worst], truth)
+
+# %%
+# Natural frequencies
+# -------------------
+
+belief = bayes(ILL, measure_rates(find_positive(first), ill), names=("ill", "well"))
+print(f"The first test is positive.\n{belief.frequencies()}")
+
+# %%
+# The error rates of the second test hold for all patients. For patients with a positive first test they are worse.
+
+both = find_positive(first)
+hoped = belief.update(measure_rates(find_positive(second), ill))["ill"]
+found = belief.update(measure_rates(find_positive(second)[both], ill[both]))["ill"]
+print(f"The second test is also positive: {hoped:.0%} if the errors were independent, but in fact {found:.0%}.")
+
+# %%
+# Costs of six strategies
+# -----------------------
+# The cheapest one gives the second test only to patients whose decision would otherwise cost more than the test.
+
+MISS = 200.0  # cost of a missed tumor
+NEEDLESS = 10.0  # cost of a needless operation
+SECOND_TEST = 1.0  # cost of a second test
 
 
 def compare_costs(first: np.ndarray, second: np.ndarray, truth: np.ndarray) -> dict[str, float]:
@@ -71,64 +114,44 @@ def compare_costs(first: np.ndarray, second: np.ndarray, truth: np.ndarray) -> d
     }
 
 
-def main(arguments: list[str] | None = None) -> dict[str, Any]:
-    parser = ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=GALLERY)
-    given = parser.parse_args(arguments)
-    cells, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    truth = np.where(y == 0, "ill", "well")
-    ill = truth == "ill"
-    worst = [name for name in cells if name.startswith("worst")]
-    first, second = predict_out_of_fold(cells[FIRST_TEST], truth), predict_out_of_fold(cells[worst], truth)
+together = predict_out_of_fold(cells[FIRST_TEST + worst], truth)
+costs = compare_costs(first, together, truth)
+print(f"Costs: missed tumor {MISS:g}, needless operation {NEEDLESS:g}, second test {SECOND_TEST:g}.")
+print("Mean cost per patient screened:")
+for strategy, cost in costs.items():
+    print(f"  {strategy:33} {cost:6.2f}")
 
-    belief = bayes(ILL, measure_rates(find_positive(first), ill), names=("ill", "well"))
-    print(f"The first test is positive.\n{belief.frequencies()}")
-    both = find_positive(first)
-    hoped = belief.update(measure_rates(find_positive(second), ill))["ill"]
-    found = belief.update(measure_rates(find_positive(second)[both], ill[both]))["ill"]
-    print(f"The second test is also positive: {hoped:.0%} if the errors were independent, but in fact {found:.0%}.")
-    together = predict_out_of_fold(cells[FIRST_TEST + worst], truth)
-    spent = compare_costs(first, together, truth)
-    print(f"\nCosts: missed tumor {MISS:g}, needless operation {NEEDLESS:g}, second test {SECOND_TEST:g}.")
-    print("Mean cost per patient screened:")
-    for strategy, cost in spent.items():
-        print(f"  {strategy:33} {cost:6.2f}")
-    draw(belief, spent, given.output / "diagnosis.png")
-    return {"costs": spent, "after one": belief["ill"], "hoped": hoped, "found": found}
+# %%
+# 1,000 patients, and the cost of each strategy
+# ---------------------------------------------
 
+figure, (people, bars) = plt.subplots(1, 2, width_ratios=(1, 1.1), figsize=(9, 3.8), layout="constrained")
+joint = {name: round(1000 * belief.joint[name]) for name in ("ill", "well")}
+groups = (
+    ("ill, test positive", joint["ill"], "#D55E00"),
+    ("ill, test negative", round(1000 * ILL) - joint["ill"], "#000000"),
+    ("well, test positive", joint["well"], "#56B4E9"),
+    ("well, test negative", 1000 - round(1000 * ILL) - joint["well"], "0.88"),
+)
+place = np.cumsum([0, *(count for _, count, _ in groups)])
+for (name, count, color), start in zip(groups, place, strict=False):
+    column, row = np.divmod(np.arange(start, start + count), 25)
+    people.scatter(column, -row, s=11, color=color, label=f"{count} {name}")
+people.set_aspect("equal", anchor="N")
+people.set_axis_off()
+people.set_title("1,000 patients after the first test", loc="left")
+people.legend(frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, 0), fontsize="small")
 
-def draw(belief: Any, spent: dict[str, float], picture: Path) -> None:
-    """Draw 1,000 patients after the first test, and the mean cost of each strategy."""
-    figure = Figure(figsize=(9, 3.8), layout="constrained")
-    people, bars = figure.subplots(1, 2, width_ratios=(1, 1.1))
-    joint = {name: round(1000 * belief.joint[name]) for name in ("ill", "well")}
-    groups = (
-        ("ill, test positive", joint["ill"], "#D55E00"),
-        ("ill, test negative", round(1000 * ILL) - joint["ill"], "#000000"),
-        ("well, test positive", joint["well"], "#56B4E9"),
-        ("well, test negative", 1000 - round(1000 * ILL) - joint["well"], "0.88"),
-    )
-    place = np.cumsum([0, *(count for _, count, _ in groups)])
-    for (name, count, color), start in zip(groups, place, strict=False):
-        column, row = np.divmod(np.arange(start, start + count), 25)
-        people.scatter(column, -row, s=11, color=color, label=f"{count} {name}")
-    people.set_aspect("equal", anchor="N")
-    people.set_axis_off()
-    people.set_title("1,000 patients after the first test", loc="left")
-    people.legend(frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, 0), fontsize="small")
-    bars.barh(list(spent), list(spent.values()), color=["0.75"] * (len(spent) - 1) + ["#0072B2"])
-    for row, cost in enumerate(spent.values()):
-        bars.text(cost, row, f" {cost:.2f}", va="center", fontsize="small")
-    bars.invert_yaxis()
-    bars.set_xlim(0, 1.15 * max(spent.values()))
-    costs = f"missed tumor {MISS:g}, operation {NEEDLESS:g}, second test {SECOND_TEST:g}"
-    bars.set_xlabel(f"mean cost\n({costs})", fontsize="small")
-    bars.set_title("Mean cost per patient screened", loc="left")
-    bars.spines[["top", "right"]].set_visible(False)
-    bars.tick_params(axis="y", length=0)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=110)
-
-
-if __name__ == "__main__":
-    main()
+bars.barh(list(costs), list(costs.values()), color=["0.75"] * (len(costs) - 1) + ["#0072B2"])
+for row, cost in enumerate(costs.values()):
+    bars.text(cost, row, f" {cost:.2f}", va="center", fontsize="small")
+bars.invert_yaxis()
+bars.set_xlim(0, 1.15 * max(costs.values()))
+prices = f"missed tumor {MISS:g}, operation {NEEDLESS:g}, second test {SECOND_TEST:g}"
+bars.set_xlabel(f"mean cost\n({prices})", fontsize="small")
+bars.set_title("Mean cost per patient screened", loc="left")
+bars.spines[["top", "right"]].set_visible(False)
+bars.tick_params(axis="y", length=0)
+if given.output:
+    figure.savefig(given.output / "diagnosis.png", dpi=110)
+plt.show()

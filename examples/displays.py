@@ -30,7 +30,7 @@ from deciban.plot import (
     ReliabilityDisplay,
 )
 
-GALLERY = Path(__file__).parents[1] / "docs" / "images"
+PICTURES = Path(__file__).parents[1] / "docs" / "images"
 LOSS = {("benign", "malignant"): 10, ("malignant", "benign"): 1}  # a missed tumor costs ten times a needless check
 FEW = ["worst area", "worst texture", "worst concave points", "mean radius", "mean texture", "worst smoothness"]
 
@@ -65,7 +65,7 @@ def draw_all() -> dict[str, Any]:
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=GALLERY)
+    parser.add_argument("--output", type=Path, default=PICTURES)
     output = parser.parse_args(arguments).output
     plt.switch_backend("agg")
     displays = draw_all()

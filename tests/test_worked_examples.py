@@ -16,6 +16,8 @@ def test_weather() -> None:
     np.testing.assert_allclose(np.exp(clf.log_joint(DAY)[0]), [18 / 875, 1 / 189], rtol=1e-14)
     assert [f"{value:.5f}" for value in np.exp(clf.log_joint(DAY)[0])] == ["0.02057", "0.00529"]
     assert [f"{value:.4f}" for value in clf.predict_proba(DAY)[0]] == ["0.7954", "0.2046"]
+    likelihood = np.exp(clf.evidence(DAY).log_likelihood[0])
+    np.testing.assert_allclose(likelihood, [18 / 875 * 14 / 5, 1 / 189 * 14 / 9], rtol=1e-14)
     assert clf.predict(DAY).tolist() == ["no"]
     text = str(clf.explain(DAY, by="block"))
     for step in ("2/9 = 0.2222", "3/5 = 0.6", "0.02057", "0.005291", "0.795417", "0.204583", "decision: no"):

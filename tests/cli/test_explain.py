@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from deciban import BayesClassifier
 from tests.support.command import Deciban
 
 
@@ -73,3 +74,17 @@ def test_the_command_shows_estimates(deciban: Deciban, model: str) -> None:
     assert "P(Ulm)" not in told
     assert "free parameters, including the prior" in told
     assert json.loads(deciban("inspect", model, "--json").out)["parameters"]["naive"] > 4
+
+
+def test_the_command_shows_the_weights_of_a_linear_or_quadratic_form(deciban: Deciban, model: str) -> None:
+    form = BayesClassifier.load(model).quadratic_form()
+    lines = json.loads(deciban("inspect", model, "--form", "--json").out)["form"]
+    assert [line["term"] for line in lines] == form.to_frame("pyarrow")["term"].to_pylist()
+    assert [lines[-1]["no"], lines[-1]["yes"]] == form.intercept.tolist()
+    shown = deciban("inspect", model, "--form").out
+    assert shown.endswith(f"\n{form}\n")
+    assert "intercept" not in deciban("inspect", model).out
+    deciban("fit", "base.csv", "--target", "kind", "--output", "tuned.dcb")
+    answer = deciban("inspect", "tuned.dcb", "--form")
+    assert answer.code == 2
+    assert "fit with --tune weights, or --tune none" in answer.err

@@ -30,7 +30,7 @@ def ready(model: str) -> str:
         ["--kind", "decision", "--column", "age"],
         ["--kind", "decision", "--column", "age", "--costs", "costs.csv", "--prior", "no=0.9,yes=0.1"],
         ["--kind", "decision", "--column", "age", "--boundary", "40"],
-        ["new.csv", "--kind", "decision", "--column", "age"],
+        ["new.csv", "--kind", "decision", "--column", "age", "--y-axis", "posterior"],
         ["new.csv", "--kind", "reliability"],
         ["new.csv", "--kind", "coverage", "--reject", "0.2"],
         ["new.csv", "--kind", "cost", "--costs", "costs.csv"],

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.house
 
 ROOT = Path(__file__).parent.parent.parent
 # Pages with services are followed in tests/serve/test_documents.py.
-SERVICE_PAGES = {"serve.md", "deploy.md"}
+SERVICE_PAGES = {"serve.md", "online-learning.md", "monitor.md", "rest.md"}
 DOCUMENTS = [
     path
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))

@@ -52,6 +52,40 @@ def test_the_curves_are_prior_times_density() -> None:
         np.testing.assert_allclose(y, prior * distribution.pdf(x), rtol=1e-12, atol=1e-300)
 
 
+def test_posterior_curves_are_the_probabilities_of_the_model_and_cross_at_the_boundary() -> None:
+    clf = letters_model()
+    result = bayes_error(LETTERS, PRIORS, classes=["a", "b"])
+    for shown in (
+        DecisionDisplay.from_estimator(clf, y_axis="posterior"),
+        DecisionDisplay.from_bayes_error(result, y_axis="posterior"),
+    ):
+        assert shown.boundaries == pytest.approx([21.7578], abs=1e-4)
+        x, expected = shown.x, clf.predict_proba(shown.x[:, None])
+        for c in range(2):
+            line = shown.ax_.lines[c].get_data()
+            np.testing.assert_allclose(line, [x, expected[:, c]], rtol=1e-9)
+        np.testing.assert_allclose(shown.to_frame()["P(b)"], expected[:, 1], rtol=1e-9)
+        assert shown.ax_.get_ylabel() == "P(class | x)"
+        assert not polygons(shown), "areas under posteriors mean nothing"
+        assert shown.risk == pytest.approx(0.086378, abs=3e-6)
+
+
+def test_posterior_curves_of_counts_and_of_maps() -> None:
+    counts = [stats.poisson(3), stats.poisson(8)]
+    shown = DecisionDisplay.from_bayes_error(bayes_error(counts, PRIORS), y_axis="posterior")
+    joint = np.array([0.75 * counts[0].pmf(5), 0.25 * counts[1].pmf(5)])
+    bar = np.abs(shown.posterior - joint / joint.sum()).max(axis=1) < 1e-9
+    assert [shown.x[bar].min(), shown.x[bar].max()] == [4.5, 5.5]
+    plane = [stats.multivariate_normal([0, 0]), stats.multivariate_normal([2, 0])]
+    for call in (
+        lambda: DecisionDisplay.from_bayes_error(bayes_error(plane, n_samples=1000), y_axis="posterior"),
+        lambda: DecisionDisplay.from_estimator(fitted(2, 2), y_axis="posterior"),
+        lambda: DecisionDisplay.from_bayes_error(bayes_error(counts), y_axis="likelihood"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(UsageError, match="y_axis"):
+            call()
+
+
 def test_the_avoidable_part_of_a_moved_boundary_is_drawn_apart() -> None:
     moved = bayes_error(LETTERS, PRIORS, classes=["a", "b"], boundaries=[20])
     shown = DecisionDisplay.from_bayes_error(moved)
@@ -215,7 +249,7 @@ def test_what_has_no_numbers_is_refused() -> None:
 def test_the_frame_has_curves_and_decisions() -> None:
     shown = DecisionDisplay.from_bayes_error(bayes_error(LETTERS, PRIORS, classes=["a", "b"], boundaries=[20]))
     frame = shown.to_frame()
-    assert list(frame) == ["x", "joint of a", "joint of b", "decision", "best"]
+    assert list(frame) == ["x", "joint of a", "joint of b", "P(a)", "P(b)", "decision", "best"]
     between = frame[(frame.x > 20) & (frame.x < 21.7)]
     assert set(between.decision) == {"b"}
     assert set(between.best) == {"a"}

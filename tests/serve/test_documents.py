@@ -1,4 +1,4 @@
-"""Check docs/howto/serve.md, docs/howto/deploy.md and deploy/: examples are run, and lists are those of the program."""
+"""Check the pages about the service, and deploy/: examples are run, and lists are those of the program."""
 
 import re
 from importlib.metadata import requires
@@ -15,8 +15,10 @@ from deciban.serve.settings import LearnSettings, ServeSettings
 from tests.support.consoles import follow
 
 ROOT = Path(__file__).parent.parent.parent
-SERVING = ROOT / "docs" / "howto" / "serve.md"
-DEPLOYMENT = ROOT / "docs" / "howto" / "deploy.md"
+HOWTO = ROOT / "docs" / "howto"
+SERVING, LEARNING = HOWTO / "serve.md", HOWTO / "online-learning.md"
+DEPLOYMENT, MONITORING = HOWTO / "deploy.md", HOWTO / "monitor.md"
+REST = ROOT / "docs" / "reference" / "rest.md"
 DEPLOY = ROOT / "deploy"
 
 # Options of all commands, and what is said in words.
@@ -46,27 +48,27 @@ def figures(models: Path) -> set[str]:
     return set(re.findall(r"^# TYPE deciban_(\w+) ", text, re.MULTILINE))
 
 
-@pytest.mark.parametrize("document", [SERVING, DEPLOYMENT], ids=lambda path: path.name)
+@pytest.mark.parametrize("document", [SERVING, LEARNING, MONITORING, REST], ids=lambda path: path.name)
 def test_the_examples_print_what_is_shown(document: Path, tmp_path: Path) -> None:
     follow(document, tmp_path)
 
 
 def test_every_option_is_told() -> None:
-    told = set(re.findall(r"--[a-z]+(?:-[a-z]+)*", SERVING.read_text() + DEPLOYMENT.read_text()))
+    pages = "".join(page.read_text() for page in (SERVING, LEARNING, DEPLOYMENT, MONITORING, REST))
+    told = set(re.findall(r"--[a-z]+(?:-[a-z]+)*", pages))
     assert set(options()) - NOT_SHOWN <= told
 
 
 def test_bounds_have_the_defaults_that_are_told() -> None:
     told = {}
-    for names, defaults in re.findall(r"^\| (`--[^|]*) \| ([\d, ]+) \|", section(SERVING, "Limits"), re.MULTILINE):
+    for names, defaults in re.findall(r"^\| (`--[^|]*) \| ([\d, ]+) \|", section(REST, "Limits"), re.MULTILINE):
         told.update(zip(re.findall(r"--[a-z-]+", names), map(float, defaults.split(", ")), strict=True))
     assert len(told) == 8
     assert told == {name: float(options()[name].default) for name in told}
 
 
 def test_bounds_of_learning_are_those_that_are_told() -> None:
-    titles = {"Online learning": SERVING, "Limits": SERVING, "Durability and recovery": DEPLOYMENT}
-    text = "".join(section(document, title) for title, document in titles.items())
+    text = LEARNING.read_text()
     settings = LearnSettings()
     for number in (settings.max_retained_rows, settings.max_pending, settings.max_queued_rows, settings.snapshot_every):
         assert f"{number:,}" in text
@@ -80,15 +82,13 @@ def test_bounds_of_learning_are_those_that_are_told() -> None:
 
 
 def test_every_status_is_told() -> None:
-    assert set(STATUS_DESCRIPTIONS) | {"500"} <= set(
-        re.findall(r"\b[45]\d\d\b", section(SERVING, "Requests and responses"))
-    )
+    assert set(STATUS_DESCRIPTIONS) | {"500"} <= set(re.findall(r"\b[45]\d\d\b", section(REST, "Errors")))
 
 
 def test_every_figure_is_told_and_every_one_told_is_there(models: Path, tmp_path: Path) -> None:
     path = tmp_path / "weather.dcb"
     path.write_bytes((models / "weather.dcb").read_bytes())
-    cells = re.findall(r"^\| (`[a-z_`, ]*) \|", section(DEPLOYMENT, "Metrics and alerts"), re.MULTILINE)
+    cells = re.findall(r"^\| (`[a-z_`, ]*) \|", section(MONITORING, "Metrics"), re.MULTILINE)
     told = {name for cell in cells for name in re.findall(r"[a-z_]+", cell)}
     there = {name for name in figures(path) if not name.endswith("_created")}
     assert told == there

@@ -96,7 +96,7 @@ def test_columns_are_described(opened: Opened) -> None:
 
 def test_the_codes_of_problems_are_those_that_are_documented(opened: Opened) -> None:
     described = opened("weather.dcb").get("/openapi.json").json()["components"]["schemas"]["Problem"]
-    document = (Path(__file__).parent.parent.parent / "docs" / "howto" / "serve.md").read_text()
+    document = (Path(__file__).parent.parent.parent / "docs" / "reference" / "rest.md").read_text()
     documented = dict(re.findall(r"^\| `([a-z][a-z-]+)` \| (.*) \|$", document, re.MULTILINE))
     assert documented == PROBLEM_CODES
     assert described["properties"]["code"]["enum"] == list(PROBLEM_CODES)

@@ -239,19 +239,25 @@ def diagnose(
 Examples:
   deciban inspect wine.dcb
   deciban inspect wine.dcb --estimates
+  deciban inspect wine.dcb --form
 """)  # fmt: skip
 @MODEL
 @click.option("--estimates", is_flag=True, help="Show estimates too: means, variances, P(value | class), …")
+@click.option("--form", is_flag=True, help="Show the linear or quadratic form too: the weights w and the intercept b "
+              "of each class.")  # fmt: skip
 @common_options
-def inspect(model: str, estimates: bool, as_json: bool) -> None:
+def inspect(model: str, estimates: bool, form: bool, as_json: bool) -> None:
     """Show the rows, classes, columns, families and tuning of a model file."""
     from deciban.cli.command_fit import describe_size
     from deciban.explain.estimates import Estimates, ParameterCount
+    from deciban.model.linear_forms import form_of
     from deciban.store.model_file import shards_of
 
     fitted = load_model(model)
+    weights = form_of(fitted.model, quadratic=True) if form else None
     if as_json:
         found = {"estimates": Estimates.from_model(fitted.model).to_frame("pyarrow").to_pylist()} if estimates else {}
+        found |= {} if weights is None else {"form": weights.to_frame("pyarrow").to_pylist()}
         return echo_json({"model": model, "bytes": os.path.getsize(model), **describe_model(fitted), **found})
     echo_heading(f"{model}: {describe_size(fitted)}")
     shards = shards_of(fitted)
@@ -288,6 +294,9 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
     if estimates:
         echo()
         echo(Estimates.from_model(fitted.model))
+    if weights is not None:
+        echo()
+        echo(weights)
     return None
 
 

@@ -45,10 +45,11 @@ OPTIONS_OF_KINDS = {
     "reject": ("coverage",),
     "prior": ("decision",),
     "boundary": ("decision",),
+    "y_axis": ("decision",),
     "x_axis": ("cost",),
     "bars": ("dependence",),
 }
-SPELLINGS = {"label": "--class", "x_axis": "--x-axis"}
+SPELLINGS = {"label": "--class", "x_axis": "--x-axis", "y_axis": "--y-axis"}
 
 
 @command(short_help="Plot a model or its predictions", epilog="""\b
@@ -96,6 +97,8 @@ is that of its rows instead of rows sampled from the model.
               "the best one. Repeatable.")  # fmt: skip
 @click.option("--x-axis", type=click.Choice(["threshold", "prior"]), show_default="threshold",
               help="Horizontal axis of a cost plot.")  # fmt: skip
+@click.option("--y-axis", type=click.Choice(["joint", "posterior"]), show_default="joint",
+              help="Curves of decisions along one column: prior times density, or P(class | x).")  # fmt: skip
 @click.option("--bars", is_flag=True, help="Show dependence as bars instead of a matrix.")
 @input_options
 @common_options
@@ -188,6 +191,7 @@ def _draw_decision(fitted: "Fitted", scan: "Source | None", options: dict[str, A
         prior=None if options["prior"] is None else parse_prior(options["prior"]),
         loss=load_costs(options["costs"], fitted),
         boundaries=list(options["boundary"]) or None,
+        y_axis=options["y_axis"] or "joint",
         X=scan,
         y=None if scan is None else _target(fitted, options),
     )

@@ -97,8 +97,8 @@ Examples:
 def playground(model: str | None, title: str | None, output: str, as_json: bool) -> None:
     """Write a self-contained HTML page for trying out MODEL and editing its costs.
 
-    Without a model, the page has a small example model. Its tab Playground shows Bayes' theorem in five interactive
-    scenes.
+    Without a model, the page has a small example model. Its tab Playground shows Bayes decision theory in
+    interactive scenes.
     """
     check_output(output, [] if model is None else [model])
     from deciban.page.build import render_page

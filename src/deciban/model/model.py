@@ -511,6 +511,8 @@ class Evidence(EvidenceTable):
         weight * value.
     raised : ndarray of shape (n_rows, n_classes)
         Amount added to a class that is further below the best one than the limit; mostly 0.
+    log_likelihood : ndarray of shape (n_rows, n_classes)
+        The sum without the log prior: in plain Bayes, log P(row | class).
     log_joint, log_posterior : ndarray of shape (n_rows, n_classes)
         The sum, and the normalized sum.
     impossible : ndarray of shape (n_rows,)
@@ -608,9 +610,14 @@ class Evidence(EvidenceTable):
         return total
 
     @property
+    def log_likelihood(self) -> Floats:
+        """Bias + sum of the weighted evidence + raised, row by class."""
+        return np.asarray(raise_to_limit(self._total, self.limit))
+
+    @property
     def log_joint(self) -> Floats:
-        """Log prior + bias + sum of the weighted evidence + raised, row by class."""
-        return np.asarray(raise_to_limit(self._total, self.limit) + self.log_prior)
+        """Log prior + log likelihood, row by class."""
+        return np.asarray(self.log_likelihood + self.log_prior)
 
     @cached_property
     def raised(self) -> Floats:

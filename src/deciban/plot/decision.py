@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from itertools import cycle
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 MIN_SEEN = 2e-3
 # Up to this number of classes, each error area and boundary is listed in the legend.
 MAX_LISTED = 3
+# What the curves may show, and the label of their axis.
+YAxis = Literal["joint", "posterior"]
+Y_AXES: dict[str, str] = {"joint": "prior × density", "posterior": "P(class | x)"}
 # Opacity of the error areas of a class, one for each wrong decision.
 OPACITIES = (0.35, 0.7, 0.15)
 # Error areas below this probability are too small to see and are not listed.
@@ -82,7 +85,7 @@ class DecisionDisplay(Display):
     The strip on top shows the decision in each region. Under the curve of a class, the part where another class is
     decided is shaded: its area is the probability of that error. If the boundaries are not the best ones (moved by
     hand, or best under other priors or costs), the avoidable part of the risk is cross-hatched and the best boundaries
-    are dotted.
+    are dotted. With ``y_axis="posterior"``, the curves are the posteriors, P(class | x).
 
     Parameters
     ----------
@@ -104,9 +107,13 @@ class DecisionDisplay(Display):
         The lowest value of the axis, such as 0 for an area. None: no limit.
     points : DataPoints, default=None
         Labeled rows to mark along the axis. None: no marks.
+    y_axis : {"joint", "posterior"}, default="joint"
+        Draw prior times density, or their share in the sum over the classes.
 
     Attributes
     ----------
+    posterior : ndarray of shape (n_points, n_classes)
+        P(class | x) at each value; NaN where no class has a density.
     boundaries : list of float
         The values at which the decision changes.
     areas : ndarray of shape (n_decisions, n_classes)
@@ -143,7 +150,11 @@ class DecisionDisplay(Display):
         discrete: bool = False,
         x_min: float | None = None,
         points: DataPoints | None = None,
+        y_axis: YAxis = "joint",
     ) -> None:
+        if y_axis not in Y_AXES:
+            raise UsageError((Argument("y_axis"), f" is {y_axis!r}"), remedy='pass "joint" or "posterior"')
+        self.y_axis = y_axis
         self.x = x
         self.joint = joint
         self.loss = loss
@@ -158,6 +169,12 @@ class DecisionDisplay(Display):
         self.risk, self.bayes_risk = (float((loss.matrix * area).sum()) for area in (self.areas, least))
 
     @property
+    def posterior(self) -> Floats:
+        """P(class | x) at each value."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.joint / self.joint.sum(axis=1, keepdims=True))
+
+    @property
     def boundaries(self) -> list[float]:
         """Values at which the decision changes."""
         return [one.low for one in self.regions[1:]]
@@ -169,7 +186,7 @@ class DecisionDisplay(Display):
 
     @classmethod
     def from_bayes_error(
-        cls, result: BayesError, *, name: str = "x", ax: Axes | None = None
+        cls, result: BayesError, *, name: str = "x", y_axis: YAxis = "joint", ax: Axes | None = None
     ) -> DecisionDisplay | DecisionMapDisplay:
         """Draw the result of `deciban.bayes_error`.
 
@@ -179,6 +196,8 @@ class DecisionDisplay(Display):
             The result for distributions of one or two dimensions.
         name : str, default="x"
             The label of the axis.
+        y_axis : {"joint", "posterior"}, default="joint"
+            Draw prior times density, or the posterior. Only in one dimension.
         ax : Axes, default=None
             The axes to draw on. None: a new figure.
 
@@ -189,9 +208,10 @@ class DecisionDisplay(Display):
         if result.prior is None:
             raise UsageError("this result has no distributions", remedy="pass a result of deciban.bayes_error")
         if not result.regions:
+            _check_curves(y_axis)
             return DecisionMapDisplay.from_bayes_error(result, ax=ax)
         curves = make_result_curves(result)
-        shown = cls(curves.x, curves.joint, result.loss, curves.rule, curves.best, name, curves.discrete)
+        shown = cls(curves.x, curves.joint, result.loss, curves.rule, curves.best, name, curves.discrete, y_axis=y_axis)
         shown.areas, shown.risk, shown.bayes_risk = result.areas, result.risk, result.bayes_risk  # to the last digit
         return shown.plot(ax)
 
@@ -207,6 +227,7 @@ class DecisionDisplay(Display):
         decisions: Sequence[Any] | None = None,
         X: Table | None = None,
         y: Labels | None = None,
+        y_axis: YAxis = "joint",
         ax: Axes | None = None,
     ) -> DecisionDisplay | DecisionMapDisplay:
         """Draw the decisions of a fitted classifier along one column or over two, with all other columns missing.
@@ -233,6 +254,8 @@ class DecisionDisplay(Display):
             Labeled rows to draw as points. None: no points.
         y : array-like or str, default=None
             Their labels, or the name of the target column.
+        y_axis : {"joint", "posterior"}, default="joint"
+            Draw prior times density, or the posterior. Only for one column.
         ax : Axes, default=None
             The axes to draw on. None: a new figure.
 
@@ -245,6 +268,7 @@ class DecisionDisplay(Display):
                 raise UsageError(
                     (Argument("boundaries"), " needs exactly one column"), remedy="leave it out, or pass one column"
                 )
+            _check_curves(y_axis)
             return DecisionMapDisplay.from_estimator(estimator, columns, prior=prior, loss=loss, X=X, y=y, ax=ax)
         fitted, wanted, costs, points = _prepare(estimator, columns, prior, loss, X, y)
         curves = make_column_curves(fitted, int(wanted[0]), costs, boundaries, decisions)
@@ -255,7 +279,16 @@ class DecisionDisplay(Display):
             lowest = float(np.nanmin(points.values))
         x_min = 0.0 if lowest >= 0.0 else None  # no negative values were seen
         shown = cls(
-            curves.x, curves.joint, costs, curves.rule, curves.best, name, curves.discrete, x_min=x_min, points=points
+            curves.x,
+            curves.joint,
+            costs,
+            curves.rule,
+            curves.best,
+            name,
+            curves.discrete,
+            x_min=x_min,
+            points=points,
+            y_axis=y_axis,
         )
         if curves.areas is not None:  # to the last digit
             shown.areas = curves.areas[0]
@@ -264,6 +297,7 @@ class DecisionDisplay(Display):
 
     def plot(self, ax: Axes | None = None) -> DecisionDisplay:
         """Draw the curves, the boundaries and the areas.
+        y_axis: YAxis = "joint",
 
         Parameters
         ----------
@@ -275,21 +309,24 @@ class DecisionDisplay(Display):
         DecisionDisplay
         """
         own, ax = ax is None, make_axes(ax, (7.5, 4.2))
+        joint = self.y_axis == "joint"
         self._draw_curves(ax)
-        self._draw_errors(ax)
-        self._draw_avoidable(ax)
+        if joint:
+            self._draw_errors(ax)
+            self._draw_avoidable(ax)
         seen = self.x[self.joint.max(axis=1) > MIN_SEEN * self.joint.max()]
         low, high = float(seen.min()), float(seen.max())
         low = low if self.x_min is None else max(low, self.x_min)
         self._draw_boundaries(ax, low, high)
         self._draw_points(ax)
         ax.set_xlim(low, high)
-        ax.set_ylim(0.0, float(self.joint.max()) * 1.06 / (1.0 - STRIP))
+        highest = float(self.joint.max()) if joint else 1.0
+        ax.set_ylim(0.0, highest * 1.06 / (1.0 - STRIP))
         self._label_regions(ax, low, high)
         what = "error" if self.loss.is_zero_one else "expected cost"
         avoidable = f", of which {self._format(self.avoidable)} avoidable" if self._find_moved().any() else ""
         title = f"Decision regions: {what} {self._format(self.risk)}{avoidable}"
-        style_axes(ax, title, format_name(self.name), "prior × density")
+        style_axes(ax, title, format_name(self.name), Y_AXES[self.y_axis])
         add_legend(ax, outside=True, own=own)
         self._remember_axes(ax)
         return self
@@ -299,9 +336,10 @@ class DecisionDisplay(Display):
         return _format_percent(risk) if self.loss.is_zero_one else format_three(risk)
 
     def _draw_curves(self, ax: Axes) -> None:
+        curves = self.joint if self.y_axis == "joint" else self.posterior
         for c, style in enumerate(get_class_styles(self._classes)):
             label = format_name(self._classes[c])
-            ax.plot(self.x, self.joint[:, c], color=style.color, linestyle=style.line, linewidth=1.6, label=label)
+            ax.plot(self.x, curves[:, c], color=style.color, linestyle=style.line, linewidth=1.6, label=label)
 
     def _draw_errors(self, ax: Axes) -> None:
         """Shade the part of each class where a decision is made that costs more than the best one for this class."""
@@ -399,13 +437,20 @@ class DecisionDisplay(Display):
         return list(self.loss.classes or ())
 
     def _columns(self) -> dict[str, Any]:
-        """Return a row for each value: prior times density of each class, the decision, and the best decision."""
+        """Return a row for each value: prior times density and posterior of each class, and the two decisions."""
         decisions = list(self.loss.decisions or ())
         columns: dict[str, Any] = {"x": self.x}
         columns |= {f"joint of {label}": self.joint[:, c] for c, label in enumerate(self._classes)}
+        columns |= {f"P({label})": self.posterior[:, c] for c, label in enumerate(self._classes)}
         for name, rule in (("decision", self.regions), ("best", self.best_regions)):
             columns[name] = [decisions[place] for place in find_decisions(rule, self.x)]
         return columns
+
+
+def _check_curves(y_axis: YAxis) -> None:
+    """Raise an error if curves were requested where a map is drawn."""
+    if y_axis != "joint":
+        raise UsageError((Argument("y_axis"), " needs exactly one column"), remedy="leave it out, or pass one column")
 
 
 def _find_runs(moved: Flags) -> list[slice]:

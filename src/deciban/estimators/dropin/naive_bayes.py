@@ -69,7 +69,6 @@ class GaussianNB(DropIn):
     Examples
     --------
     >>> import numpy as np
-    import numpy.typing as npt
     >>> from deciban.dropin import GaussianNB
     >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
     >>> clf = GaussianNB().fit(X, [1, 1, 1, 2, 2, 2])
@@ -423,7 +422,6 @@ class BernoulliNB(DiscreteNB):
     Examples
     --------
     >>> import numpy as np
-    import numpy.typing as npt
     >>> from deciban.dropin import BernoulliNB
     >>> clf = BernoulliNB().fit([[1, 0], [1, 1], [0, 1], [0, 1]], ["a", "a", "b", "b"])
     >>> clf.predict([[1, 0], [0, 1]]).tolist()
