@@ -14,8 +14,7 @@ import scipy.sparse
 from duckdb import connect
 
 import deciban
-from deciban import BayesClassifier, Empirical, Gaussian, Loss, MinimumRisk, decide, mean_cost, merge, scan
-from deciban.decisions.decide import Decisions
+from deciban import BayesClassifier, Decisions, Empirical, Gaussian, Loss, MinimumRisk, decide, mean_cost, merge, scan
 from deciban.dropin import GaussianNB
 from deciban.plot import ReliabilityDisplay
 from deciban.typing import Costs, Labels, Table

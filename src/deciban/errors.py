@@ -116,7 +116,7 @@ class DecibanError(Exception):
 
     Parameters
     ----------
-    cause : str or tuple
+    cause : str or tuple, default=""
         Description of the problem. A tuple mixes text, `Argument` and `Labels`.
 
     place : Place, default=Place()

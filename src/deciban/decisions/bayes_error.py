@@ -180,7 +180,7 @@ def bayes_error(
     n_samples: int = 200_000,
     random_state: int = 0,
 ) -> BayesError:
-    """Return the Bayes error of known class-conditional distributions, or the risk of a given rule.
+    r"""Return the Bayes error of known class-conditional distributions, or the risk of a given rule.
 
     In one dimension the result is exact and includes decision regions and error areas. In several dimensions it is
     simulated and has a confidence interval; for two Gaussians it includes the Bhattacharyya and Chernoff bounds.
@@ -218,6 +218,15 @@ def bayes_error(
     --------
     BayesClassifier.bayes_error : The Bayes error according to a fitted model.
     Loss : Costs of decisions.
+
+    Notes
+    -----
+    The Bayes risk, with the loss L of decision d in class c; under zero-one loss it is the Bayes error:
+
+    .. math::
+
+        R = \int \min_d \sum_c L(d, c) \, P(c) \, p(x \mid c) \, dx, \quad
+        E = 1 - \int \max_c P(c) \, p(x \mid c) \, dx
 
     Examples
     --------

@@ -171,7 +171,7 @@ def decide(
     reject: float | None = None,
     costs: Mapping[str, Any] | None = None,
 ) -> Decisions:
-    """Return the decision with the least expected loss for each row of posteriors.
+    r"""Return the decision with the least expected loss for each row of posteriors.
 
     The posteriors may come from any classifier.
 
@@ -209,6 +209,12 @@ def decide(
     Loss : Costs of decisions.
     MinimumRisk : The same as a scikit-learn classifier.
     BayesClassifier.decide : The same for the rows of a table.
+
+    Notes
+    -----
+    The decision d of least risk, by the loss L and the posterior of each class c:
+
+    .. math:: d(x) = \arg \min_d \sum_c L(d, c) \, P(c \mid x)
 
     Examples
     --------

@@ -25,7 +25,7 @@ LossParts = tuple[Any, tuple[Any, ...] | None, tuple[Any, ...] | None]  # costs,
 
 @dataclass(frozen=True, eq=False)
 class Loss(Result):
-    """Cost of each decision under each true class: `loss[decision, truth]`.
+    r"""Cost of each decision under each true class: `loss[decision, truth]`.
 
     The order is always **decision first, truth second**. There may be more decisions than classes, for example to refer
     a case or to order a test. A warning is issued if, for some class, the correct decision costs more than a wrong one.
@@ -62,6 +62,12 @@ class Loss(Result):
     decide : Decisions with the least expected loss for given posteriors.
     MinimumRisk : Decisions with the least expected loss for any scikit-learn classifier.
     Threshold : Decision threshold for two classes.
+
+    Notes
+    -----
+    The best decision d has the least risk, the loss L weighted by the posterior of each class c:
+
+    .. math:: R(d \mid x) = \sum_c L(d, c) \, P(c \mid x)
 
     Examples
     --------

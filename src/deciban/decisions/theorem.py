@@ -196,7 +196,7 @@ def bayes(
     *,
     density: bool = False,
 ) -> Belief:
-    """Apply Bayes' theorem: return the posterior of some hypotheses after some evidence.
+    r"""Apply Bayes' theorem: return the posterior of some hypotheses after some evidence.
 
     Parameters
     ----------
@@ -224,6 +224,12 @@ def bayes(
     See Also
     --------
     decide : The decision with the least expected loss for such a posterior.
+
+    Notes
+    -----
+    For hypotheses h and evidence e:
+
+    .. math:: P(h \mid e) = \frac{P(e \mid h) \, P(h)}{\sum_g P(e \mid g) \, P(g)}
 
     Examples
     --------

@@ -20,7 +20,7 @@ THRESHOLD_ARGUMENTS = "the arguments are Threshold.from_loss(loss, prior, classe
 
 @dataclass(frozen=True, repr=False)
 class Threshold(Result):
-    """Thresholds above which to decide for the first of two classes: on likelihood ratio, odds and posterior.
+    r"""Thresholds above which to decide for the first of two classes: on likelihood ratio, odds and posterior.
 
     If deciding for the first class never pays, the thresholds are infinite (1 for the posterior). If it always pays,
     they are 0. `BayesClassifier.threshold` returns the threshold of a fitted model.
@@ -47,6 +47,12 @@ class Threshold(Result):
     --------
     Loss : Costs of decisions.
     decide : Decisions with the least expected loss, for any number of classes.
+
+    Notes
+    -----
+    With the loss L(decision, truth), decide for class 1 and not for class 2 if
+
+    .. math:: \frac{p(x \mid 1)}{p(x \mid 2)} > \frac{L(1, 2) - L(2, 2)}{L(2, 1) - L(1, 1)} \cdot \frac{P(2)}{P(1)}
 
     Examples
     --------

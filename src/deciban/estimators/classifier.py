@@ -77,7 +77,7 @@ _read_settings = attrgetter(*SETTINGS)
 
 
 class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Bayes classifier for tables of numbers, categories, booleans, counts and texts, with missing values.
+    r"""Bayes classifier for tables of numbers, categories, booleans, counts and texts, with missing values.
 
     Each column has a family of distributions (normal, categorical, Bernoulli, Poisson, text, ...), which is inferred
     from its cells or given. Bayes' theorem turns them into class probabilities. By default the model is tuned: left-out
@@ -140,6 +140,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     Notes
     -----
+    The posterior of class c, from its prior and the evidence of each block j of columns; in plain Bayes each weight
+    :math:`w_j` is 1 and each bias :math:`b_c` is 0:
+
+    .. math:: \log P(c \mid x) = \log P(c) + b_c + \sum_j w_j \log P(x_j \mid c) + \mathrm{const}
+
     The common methods are `fit`, `predict`, `predict_proba`, `explain`, `decide`, `evaluate`, `score` and `save`.
     `partial_fit`, `forget`, `decay`, `retune`, `shard`, ``+`` and ``-`` change what was learned; `leave_one_out`,
     `diagnose`, `cross_validate` and `select_columns` evaluate it; `evidence`, `estimates`, `top_words`,
@@ -815,7 +820,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return scoring.decide_to(self._get_fitted(), path, X, loss, reject=reject, table=table, if_exists=if_exists)
 
     def risk(self, X: Table, loss: Loss | Costs | None = None) -> npt.NDArray[np.float64]:
-        """Return the expected loss of every decision.
+        r"""Return the expected loss of every decision.
 
         Parameters
         ----------
@@ -828,6 +833,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         -------
         ndarray of shape (rows, decisions)
             Columns in the order of the decisions of the loss.
+
+        Notes
+        -----
+        The risk of decision d is its loss L, weighted by the posterior of each class c:
+
+        .. math:: R(d \mid x) = \sum_c L(d, c) \, P(c \mid x)
         """
         fitted = self._get_fitted()
         table = scoring.table_of(fitted, X)
@@ -1395,7 +1406,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return remember_library(Sample(rows, labels, fitted.origin.target), self)
 
     def linear_form(self) -> Form:
-        """Return the model as a linear classifier: weights times features plus an intercept per class.
+        r"""Return the model as a linear classifier: weights times features plus an intercept per class.
 
         Returns
         -------
@@ -1406,15 +1417,27 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ------
         UsageError
             If the model is not linear. The message names the column and the reason.
+
+        Notes
+        -----
+        The score of class c, and the log-odds of two classes, with weights w and intercepts b:
+
+        .. math:: s_c(x) = w_c^T x + b_c, \quad \log \frac{P(1 \mid x)}{P(0 \mid x)} = (w_1 - w_0)^T x + b_1 - b_0
         """
         return remember_library(form_of(self._get_fitted().model, quadratic=False), self)
 
     def quadratic_form(self) -> Form:
-        """Return the model as a quadratic classifier, for variances that differ between classes.
+        r"""Return the model as a quadratic classifier, for variances that differ between classes.
 
         Returns
         -------
         Form
+
+        Notes
+        -----
+        The score of class c, with the matrix :math:`Q_c`, the weights :math:`w_c` and the intercept :math:`b_c`:
+
+        .. math:: s_c(x) = x^T Q_c \, x + w_c^T x + b_c
         """
         return remember_library(form_of(self._get_fitted().model, quadratic=True), self)
 

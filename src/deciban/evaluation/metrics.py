@@ -269,7 +269,7 @@ class Calibration(Result):
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Result):
-    """Metrics of posteriors and decisions on labeled rows; print it for a summary.
+    r"""Metrics of posteriors and decisions on labeled rows; print it for a summary.
 
     The metrics are the same for held-out rows, for cross-validation and for leave-one-out. Evaluations of two sets of
     rows add up with ``+``. `BayesClassifier.evaluate`, `BayesClassifier.cross_validate` and `LeaveOneOut.evaluate`
@@ -308,6 +308,20 @@ class Evaluation(Result):
     See Also
     --------
     LeaveOneOut : Posteriors of training rows, each scored without itself.
+
+    Notes
+    -----
+    For n rows with true classes :math:`y_i`, where :math:`[y_i = c]` is 1 if true, else 0 (for two classes, the Brier
+    score is half of this sum). The calibration error has :math:`n_k` rows in bin k, a share :math:`o_k` of which is
+    predicted correctly, with the mean probability :math:`p_k`:
+
+    .. math::
+
+        \mathrm{log\ loss} = - \frac{1}{n} \sum_i \log P(y_i \mid x_i)
+
+        \mathrm{Brier\ score} = \frac{1}{n} \sum_i \sum_c \left( P(c \mid x_i) - [y_i = c] \right)^2
+
+        \mathrm{calibration\ error} = \sum_k \frac{n_k}{n} \, | o_k - p_k |
 
     Examples
     --------

@@ -37,7 +37,7 @@ MAX_DENSE_CELLS = 1 << 22
 
 @dataclass(frozen=True, repr=False)
 class Bernoulli(ColumnFamily):
-    """Flags: a probability of 1 for each class and column, (ones + alpha) / (rows + 2 alpha).
+    r"""Flags: a probability of 1 for each class and column, (ones + alpha) / (rows + 2 alpha).
 
     Absence is evidence too: a cell of 0 has the probability 1 - p. Each column is a separate block.
 
@@ -58,6 +58,12 @@ class Bernoulli(ColumnFamily):
     --------
     Categorical : More than two values.
     Multinomial : Counts instead of presence.
+
+    Notes
+    -----
+    Where :math:`m_c` of the :math:`n_c` cells of class c are 1:
+
+    .. math:: P(x \mid c) = p_c^x \, (1 - p_c)^{1 - x}, \quad p_c = \frac{m_c + \alpha}{n_c + 2 \alpha}
 
     Examples
     --------

@@ -45,7 +45,7 @@ MomentsAndBins = Combined[Moments, Bins]
 
 @dataclass(frozen=True, repr=False)
 class Binned(ColumnFamily):
-    """Numbers of any distribution: a histogram per class, (count + alpha) / (rows + alpha * occupied bins) / width.
+    r"""Numbers of any distribution: a histogram per class, (count + alpha) / (rows + alpha * occupied bins) / width.
 
     The width of a bin is a power of two: the bins of any two shards nest, and their counts merge exactly. Each column
     is a separate block.
@@ -67,6 +67,13 @@ class Binned(ColumnFamily):
     See Also
     --------
     Gaussian : Normally distributed numbers.
+
+    Notes
+    -----
+    Where :math:`n_{bc}` of the :math:`n_c` cells of class c are in the bin b of x, of width :math:`h_b`, and B bins are
+    occupied:
+
+    .. math:: p(x \mid c) = \frac{n_{bc} + \alpha}{(n_c + \alpha B) \, h_b}
 
     Examples
     --------

@@ -51,7 +51,7 @@ PROPORTIONAL_ALPHAS = (2.0, 8.0, 32.0, 128.0)
 
 @dataclass(frozen=True, repr=False)
 class Categorical(ColumnFamily):
-    """Categories: a probability of each value for each class, (count + alpha) / (rows + alpha * values).
+    r"""Categories: a probability of each value for each class, (count + alpha) / (rows + alpha * values).
 
     With `proportional`, alpha is multiplied by the share of the class in all rows. A value without rows then has
     no evidence, and the posterior of one value alone is the class shares among its rows and alpha rows of the overall
@@ -84,6 +84,13 @@ class Categorical(ColumnFamily):
     --------
     Bernoulli : Two values, 0 and 1.
     JointTable : Several columns together.
+
+    Notes
+    -----
+    The probability of value v in class c, where :math:`n_{vc}` of the :math:`n_c` rows of the class have it, and the
+    column has V values:
+
+    .. math:: P(v \mid c) = \frac{n_{vc} + \alpha}{n_c + \alpha V}
 
     Examples
     --------

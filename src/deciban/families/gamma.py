@@ -65,7 +65,7 @@ AnyMoments = Moments | MomentValues
 
 @dataclass(frozen=True, repr=False)
 class Gamma(ColumnFamily):
-    """Amounts above 0, such as waiting times: a gamma distribution for each class, by maximum likelihood.
+    r"""Amounts above 0, such as waiting times: a gamma distribution for each class, by maximum likelihood.
 
     Each column is a separate block.
 
@@ -87,6 +87,16 @@ class Gamma(ColumnFamily):
     --------
     LogNormal : The other family of positive amounts.
     Poisson : Counts.
+
+    Notes
+    -----
+    With the shape :math:`k_c` and the rate :math:`\beta_c = k_c / \mathrm{mean}_c(x)`:
+
+    .. math:: p(x \mid c) = \frac{\beta_c^{k_c} \, x^{k_c - 1} \, e^{-\beta_c x}}{\Gamma(k_c)}
+
+    The shape of maximum likelihood solves, with the digamma function :math:`\psi`:
+
+    .. math:: \log k_c - \psi(k_c) = \log \mathrm{mean}_c(x) - \mathrm{mean}_c(\log x)
 
     Examples
     --------

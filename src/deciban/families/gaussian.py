@@ -62,7 +62,7 @@ class NormalShaped(ColumnFamily):
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(NormalShaped):
-    """Real numbers: a normal distribution for each class and column.
+    r"""Real numbers: a normal distribution for each class and column.
 
     Each column is a separate block. Rescaling or shifting a column does not change posteriors. A constant column has
     no evidence.
@@ -91,6 +91,12 @@ class Gaussian(NormalShaped):
     JointGaussian : Several columns together, with their correlations.
     LogNormal, Gamma : Positive amounts.
     Binned : Numbers of any distribution.
+
+    Notes
+    -----
+    With the mean :math:`\mu_c` and the variance :math:`\sigma_c^2` of the cells of class c:
+
+    .. math:: p(x \mid c) = \frac{1}{\sqrt{2 \pi \sigma_c^2}} \exp\left(- \frac{(x - \mu_c)^2}{2 \sigma_c^2}\right)
 
     Examples
     --------

@@ -48,7 +48,7 @@ HALF_LOG_2_PI = 0.5 * np.log(2.0 * np.pi)
 
 @dataclass(frozen=True, repr=False)
 class JointGaussian(BlockFamily):
-    """Several columns of real numbers together: a multivariate normal distribution for each class.
+    r"""Several columns of real numbers together: a multivariate normal distribution for each class.
 
     All columns are one block. Rows with a missing cell are left out in training; in scoring, missing cells are
     integrated out.
@@ -74,6 +74,15 @@ class JointGaussian(BlockFamily):
     --------
     Gaussian : Each column on its own.
     deciban.dropin.LinearDiscriminantAnalysis, deciban.dropin.QuadraticDiscriminantAnalysis : With scikit-learn's names.
+
+    Notes
+    -----
+    For d columns with the mean vector :math:`\mu_c` and the covariance matrix :math:`\Sigma_c`:
+
+    .. math::
+
+        \log p(x \mid c) = - \frac{1}{2} \left( (x - \mu_c)^T \Sigma_c^{-1} (x - \mu_c)
+        + \log \det \Sigma_c + d \log 2 \pi \right)
 
     Examples
     --------

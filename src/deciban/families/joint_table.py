@@ -52,7 +52,7 @@ Cuts = tuple[tuple[float, ...] | None, ...] | None
 
 @dataclass(frozen=True, repr=False)
 class JointTable(BlockFamily):
-    """Several discrete columns together: P(tuple | class) = (count + alpha) / (rows + alpha * possible tuples).
+    r"""Several discrete columns together: P(tuple | class) = (count + alpha) / (rows + alpha * possible tuples).
 
     All columns are one block. Rows with a missing cell are left out in training. In scoring, missing cells are summed
     over, and by default also values not seen in training (see `unseen`).
@@ -76,6 +76,12 @@ class JointTable(BlockFamily):
     See Also
     --------
     Categorical : Each column on its own.
+
+    Notes
+    -----
+    Where :math:`n_{tc}` of the :math:`n_c` rows of class c have the tuple t, and T tuples are possible:
+
+    .. math:: P(t \mid c) = \frac{n_{tc} + \alpha}{n_c + \alpha T}
 
     Examples
     --------

@@ -44,7 +44,7 @@ def positive_log(numbers: Numbers) -> Floats:
 
 @dataclass(frozen=True, repr=False)
 class LogNormal(NormalShaped):
-    """Amounts above 0, such as incomes and prices: a log-normal distribution for each class, normal in log x.
+    r"""Amounts above 0, such as incomes and prices: a log-normal distribution for each class, normal in log x.
 
     Each column is a separate block.
 
@@ -71,6 +71,14 @@ class LogNormal(NormalShaped):
     --------
     Gamma : The other family of positive amounts.
     Gaussian : Real numbers of either sign.
+
+    Notes
+    -----
+    With the mean :math:`\mu_c` and the variance :math:`\sigma_c^2` of log x in class c:
+
+    .. math::
+
+        p(x \mid c) = \frac{1}{x \sqrt{2 \pi \sigma_c^2}} \exp\left(- \frac{(\log x - \mu_c)^2}{2 \sigma_c^2}\right)
 
     Examples
     --------

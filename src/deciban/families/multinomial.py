@@ -231,7 +231,7 @@ def lower_amounts(columns: ExportedColumns, slope: Floats) -> Lowered:
 
 @dataclass(frozen=True, repr=False)
 class Multinomial(AmountsFamily):
-    """Counts over a vocabulary, one column per word: P(word | class) = (total + alpha) / (sum + alpha * words).
+    r"""Counts over a vocabulary, one column per word: P(word | class) = (total + alpha) / (sum + alpha * words).
 
     All columns are one block: the counts of a row have a multinomial distribution. Columns that first appear in later
     rows join the block.
@@ -252,6 +252,12 @@ class Multinomial(AmountsFamily):
     Complement : Scores by the words of the other classes.
     Poisson : Independent counts.
     Text : The same model for columns of texts.
+
+    Notes
+    -----
+    Where :math:`N_{wc}` is the total of word w in class c, :math:`N_c` that of all words, and V the number of words:
+
+    .. math:: P(x \mid c) \propto \prod_w p_{wc}^{x_w}, \quad p_{wc} = \frac{N_{wc} + \alpha}{N_c + \alpha V}
 
     Examples
     --------
@@ -371,7 +377,7 @@ class MultinomialLikelihood(BaseLikelihood):
 
 @dataclass(frozen=True, repr=False)
 class Complement(AmountsFamily):
-    """Counts over a vocabulary, each class scored by how rarely the *other* classes use the words.
+    r"""Counts over a vocabulary, each class scored by how rarely the *other* classes use the words.
 
     It is a score, not a likelihood: posteriors are softmax(score + log prior), and sampling is not supported. All
     columns are one block.
@@ -393,6 +399,13 @@ class Complement(AmountsFamily):
     --------
     Multinomial : The likelihood of the same counts.
     deciban.dropin.ComplementNB : With scikit-learn's parameters, and without the prior.
+
+    Notes
+    -----
+    Where :math:`M_{wc}` is the total of word w in all classes but c, :math:`M_c` that of all words, and V the number of
+    words:
+
+    .. math:: \mathrm{score}_c(x) = - \sum_w x_w \log \frac{M_{wc} + \alpha}{M_c + \alpha V}
 
     Examples
     --------

@@ -37,7 +37,7 @@ from deciban.util.text_tables import format_digits, format_number
 
 @dataclass(frozen=True, repr=False)
 class Poisson(ColumnFamily):
-    """Counts 0, 1, 2, …: a Poisson distribution for each class and column.
+    r"""Counts 0, 1, 2, …: a Poisson distribution for each class and column.
 
     Each column is a separate block. A column without any event in n rows has the rate 1/(n+1) in every class, as if the
     next row had one. It has no evidence, and an event there is rare instead of impossible.
@@ -60,6 +60,14 @@ class Poisson(ColumnFamily):
     --------
     Multinomial : Counts of words; only their proportions matter.
     Gamma : Amounts that are not whole numbers.
+
+    Notes
+    -----
+    Where :math:`T_c` is the sum of the :math:`n_c` cells of class c, and m the mean of the column over all classes:
+
+    .. math::
+
+        P(x \mid c) = \frac{\lambda_c^x \, e^{-\lambda_c}}{x!}, \quad \lambda_c = \frac{T_c + \alpha m}{n_c + \alpha}
 
     Examples
     --------

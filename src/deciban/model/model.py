@@ -477,7 +477,7 @@ class EvidenceTable(Result):
 
 @dataclass(frozen=True, repr=False)
 class Evidence(EvidenceTable):
-    """Evidence of each row, block and class: log P(block | class).
+    r"""Evidence of each row, block and class: log P(block | class).
 
     log joint = log prior + bias + sum over blocks of weight * value + raised. Returned by `BayesClassifier.evidence`.
 
@@ -521,6 +521,12 @@ class Evidence(EvidenceTable):
     See Also
     --------
     BayesClassifier.explain : Readable explanation in decibans.
+
+    Notes
+    -----
+    The log joint of class c, with the weight :math:`w_j` of block j and the bias :math:`b_c`:
+
+    .. math:: \log P(c, x) = \log P(c) + b_c + \sum_j w_j \log P(x_j \mid c)
 
     Examples
     --------

@@ -296,8 +296,7 @@ class DecisionDisplay(Display):
         return remember_library(shown, X, estimator).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> DecisionDisplay:
-        """Draw the curves, the boundaries and the areas.
-        y_axis: YAxis = "joint",
+        """Draw the curves, the boundaries and, under curves of prior times density, the areas.
 
         Parameters
         ----------

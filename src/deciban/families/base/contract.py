@@ -563,6 +563,21 @@ def score_by_refitting(
     """Score left-out rows by definition: remove each row from the counts, estimate, score it.
 
     Slow: for a few rows, or for families without a formula for `score_left_out`.
+
+    Parameters
+    ----------
+    family : Family
+        The family.
+    statistic : Statistic
+        The counts of all rows.
+    cells : cells
+        Cells of the left-out rows, as `Family.read` returns them.
+    rows : LeftOutRows
+        Labels and weights of the left-out rows.
+    slot : ndarray of shape (n_columns,)
+        Slot of each column in `out`.
+    out : ndarray of shape (n_rows, n_slots, n_classes)
+        Array to which the evidence is added.
     """
     classes = out.shape[2]
     ones = np.ones(slot.size)

@@ -47,7 +47,7 @@ MIN_WORDS_FOR_THREAD = 1 << 14
 
 @dataclass(frozen=True, repr=False)
 class Text(TextOptions):
-    """Texts as bags of words: P(word | class) = (count + alpha) / (all + alpha * vocabulary).
+    r"""Texts as bags of words: P(word | class) = (count + alpha) / (all + alpha * vocabulary).
 
     Parameters
     ----------
@@ -89,6 +89,13 @@ class Text(TextOptions):
     --------
     Multinomial : Counts of words that are already columns of a table.
     BayesClassifier.top_words : The most characteristic words of a class.
+
+    Notes
+    -----
+    For a text with the amounts :math:`x_w` of its words, where :math:`N_{wc}` is the total of word w in class c,
+    :math:`N_c` that of all words, and V the size of the vocabulary ("multinomial"):
+
+    .. math:: \log P(x \mid c) = \sum_w x_w \log \frac{N_{wc} + \alpha}{N_c + \alpha V}
 
     Examples
     --------
