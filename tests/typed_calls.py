@@ -12,9 +12,10 @@ import pyarrow as pa
 from scipy.sparse import csr_array, csr_matrix
 
 import deciban
-from deciban import BayesClassifier, Decisions, Empirical, Gaussian, Loss, MinimumRisk, decide, mean_cost, merge, scan
+from deciban import BayesClassifier, Empirical, Gaussian, Loss, MinimumRisk, decide, mean_cost, merge, scan
 from deciban.dropin import GaussianNB
 from deciban.plot import ReliabilityDisplay
+from deciban.results import Decisions
 from deciban.typing import Costs, Labels, Prior, Table, Weights
 
 FRAME = pl.DataFrame({"a": [1], "b": ["x"]})

@@ -1,29 +1,18 @@
 """Bayes classifiers for tabular and text data: fit, explain, decide, serve.
 
-The public names are those of `__all__` in this module and in `deciban.dropin`, `deciban.plot`, `deciban.datasets`,
-`deciban.errors` and `deciban.typing`. To write your own families, use `deciban.families`, `deciban.statistics` and
-`deciban.testing`. All other modules are private and may change.
+The public names are those of `__all__` in this module and in `deciban.dropin`, `deciban.plot`, `deciban.results`,
+`deciban.datasets`, `deciban.errors` and `deciban.typing`. To write your own families, use `deciban.families`,
+`deciban.statistics` and `deciban.testing`. All other modules are private and may change.
 """
 
 from deciban.util.version import __version__ as __version__
 
 TYPE_CHECKING = False  # type checkers assume True; importing typing would delay the catching of signals
 if TYPE_CHECKING:
-    from deciban.decisions.bayes_error import (
-        BayesError as BayesError,
-        bayes_error as bayes_error,
-    )
-    from deciban.decisions.decide import (
-        CoverageCurve as CoverageCurve,
-        Decisions as Decisions,
-        decide as decide,
-    )
+    from deciban.decisions.bayes_error import bayes_error as bayes_error
+    from deciban.decisions.decide import decide as decide
     from deciban.decisions.loss import Loss as Loss
-    from deciban.decisions.shift import EstimatedPrior as EstimatedPrior
-    from deciban.decisions.theorem import (
-        Belief as Belief,
-        bayes as bayes,
-    )
+    from deciban.decisions.theorem import bayes as bayes
     from deciban.decisions.threshold import Threshold as Threshold
     from deciban.errors import (
         DataError as DataError,
@@ -45,18 +34,11 @@ if TYPE_CHECKING:
         mean_cost as mean_cost,
     )
     from deciban.estimators.selection import EvidenceSelector as EvidenceSelector
-    from deciban.evaluation.diagnose import Diagnosis as Diagnosis
     from deciban.evaluation.importance import Importance as Importance
     from deciban.evaluation.leave_one_out import LeaveOneOut as LeaveOneOut
     from deciban.evaluation.metrics import Evaluation as Evaluation
-    from deciban.evaluation.model_risk import BayesRiskEstimate as BayesRiskEstimate
     from deciban.explain.columns import ColumnEvidence as ColumnEvidence
-    from deciban.explain.estimates import (
-        Estimates as Estimates,
-        ParameterCount as ParameterCount,
-    )
     from deciban.explain.explanation import Explanation as Explanation
-    from deciban.explain.words import TopWords as TopWords
     from deciban.families import (
         Bernoulli as Bernoulli,
         Binned as Binned,
@@ -76,61 +58,35 @@ if TYPE_CHECKING:
     )
     from deciban.fitting.fit import Plan as Plan
     from deciban.model.counts import Counts as Counts
-    from deciban.model.linear_forms import Form as Form
-    from deciban.model.model import (
-        Evidence as Evidence,
-        Model as Model,
-    )
-    from deciban.model.priors import (
-        Empirical as Empirical,
-        Uniform as Uniform,
-    )
-    from deciban.model.tuning import Tuning as Tuning
-    from deciban.report.report import Report as Report
-    from deciban.schema.schema import Schema as Schema
-    from deciban.scoring.predict import Intervals as Intervals
-    from deciban.scoring.simulate import Sample as Sample
+    from deciban.model.model import Evidence as Evidence, Model as Model
+    from deciban.model.priors import Empirical as Empirical, Uniform as Uniform
     from deciban.sources.open import scan as scan
-    from deciban.util.progress import (
-        Progress as Progress,
-        on_progress as on_progress,
-    )
+    from deciban.util.progress import Progress as Progress, on_progress as on_progress
 
 # The module of each public name. It is imported on first use, because importing scikit-learn and Arrow takes a second.
 _NAMES = {
-    "deciban.decisions.bayes_error": ("BayesError", "bayes_error"),
-    "deciban.decisions.decide": ("CoverageCurve", "Decisions", "decide"),
+    "deciban.decisions.bayes_error": ("bayes_error",),
+    "deciban.decisions.decide": ("decide",),
     "deciban.decisions.loss": ("Loss",),
-    "deciban.decisions.shift": ("EstimatedPrior",),
-    "deciban.decisions.theorem": ("Belief", "bayes"),
     "deciban.decisions.threshold": ("Threshold",),
+    "deciban.decisions.theorem": ("bayes",),
     "deciban.errors": ("DataError", "DecibanError", "ForgetError", "ModelFileError", "SchemaError", "UsageError"),
     "deciban.estimators.classifier": ("BayesClassifier", "count_batches", "load", "merge"),
     "deciban.estimators.minimum_risk": ("MinimumRisk", "cost_scorer", "mean_cost"),
     "deciban.estimators.selection": ("EvidenceSelector",),
-    "deciban.evaluation.diagnose": ("Diagnosis",),
     "deciban.evaluation.importance": ("Importance",),
     "deciban.evaluation.leave_one_out": ("LeaveOneOut",),
     "deciban.evaluation.metrics": ("Evaluation",),
-    "deciban.evaluation.model_risk": ("BayesRiskEstimate",),
     "deciban.explain.columns": ("ColumnEvidence",),
-    "deciban.explain.estimates": ("Estimates", "ParameterCount"),
     "deciban.explain.explanation": ("Explanation",),
-    "deciban.explain.words": ("TopWords",),
     "deciban.families": (
         *("Bernoulli", "Binned", "Categorical", "Complement", "Gamma", "Gaussian", "JointGaussian", "JointTable"),
         *("LogNormal", "Multinomial", "PerClass", "Poisson", "Pooled", "Shrunk", "Text"),
     ),
     "deciban.fitting.fit": ("Plan",),
     "deciban.model.counts": ("Counts",),
-    "deciban.model.linear_forms": ("Form",),
     "deciban.model.model": ("Evidence", "Model"),
     "deciban.model.priors": ("Empirical", "Uniform"),
-    "deciban.model.tuning": ("Tuning",),
-    "deciban.report.report": ("Report",),
-    "deciban.schema.schema": ("Schema",),
-    "deciban.scoring.predict": ("Intervals",),
-    "deciban.scoring.simulate": ("Sample",),
     "deciban.sources.open": ("scan",),
     "deciban.util.progress": ("Progress", "on_progress"),
 }
