@@ -48,6 +48,7 @@ from deciban.export.sql.statement import to_sql
 from deciban.families import Family
 from deciban.fitting import fit, update
 from deciban.fitting.fit import Plan, open_examples
+from deciban.fitting.release import release
 from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows
 from deciban.fitting.update import find_class_places
@@ -671,6 +672,56 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self._copy(
             update.shard(self._get_fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
         )
+
+    def release(
+        self,
+        X: Table,
+        y: Labels,
+        *,
+        epsilon: float,
+        bounds: Mapping[str, Any],
+        random_state: int | None = None,
+    ) -> Self:
+        """Count rows and add noise once, so that the counts can be published: differential privacy.
+
+        The result is a plain classifier, which can be merged and used as any other, but not forgotten from. Whatever is
+        computed from it has the same guarantee: with one row more or less, no result is more probable by a factor above
+        exp(epsilon). Releases of the same rows add up; merged releases of different rows have the largest epsilon.
+
+        Noise is discrete and drawn exactly. It is divided evenly among the class counts and the columns, so a column
+        that is left out makes the others more accurate. Intervals (`predict_interval`) do not include it.
+
+        Parameters
+        ----------
+        X : table
+            Rows with named columns, or files, as for `fit`. Every row counts once.
+        y : array-like or str
+            Labels, or the name of the label column. The classifier must declare `classes`.
+        epsilon : float
+            The guarantee, above 0: the smaller, the more noise. 1 is a usual value, 10 protects little.
+        bounds : mapping
+            For each released column either a tuple (low, high), the range to which its numbers are limited, or a list
+            of all its values. They are published, so they must not come from the rows. Columns that are not listed are
+            not released. Numbers become `Gaussian`, listed values `Categorical`.
+        random_state : int, default=None
+            Seed for examples and tests. None draws unpredictable noise; anyone who knows the seed can remove it.
+
+        Returns
+        -------
+        BayesClassifier
+            A new classifier. ``counts_.epsilon`` is the guarantee, and model files keep it.
+
+        Examples
+        --------
+        >>> from deciban import BayesClassifier
+        >>> rows = {"age": [31, 44, 58, 67] * 100, "smokes": ["no", "no", "yes", "no"] * 100}
+        >>> clf = BayesClassifier(classes=["ill", "well"])
+        >>> bounds = {"age": (0, 100), "smokes": ["no", "yes"]}
+        >>> released = clf.release(rows, ["well", "well", "ill", "ill"] * 100, epsilon=1, bounds=bounds, random_state=0)
+        >>> released.counts_.epsilon
+        1.0
+        """
+        return self.from_fitted(release(self._settings(), X, y, epsilon, bounds, random_state))
 
     def with_prior(self, prior: Prior | Empirical | Uniform) -> Self:
         """Return the classifier with another prior and the same likelihoods.

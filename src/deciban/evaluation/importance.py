@@ -89,6 +89,8 @@ class Importance(Result):
 
         \mathrm{decibans}_j = \frac{1}{n} \sum_i | e_{ij} |
 
+    .. math::
+
         \mathrm{bits}_j = \frac{1}{n} \sum_i \log_2 \frac{P(y_i \mid x_i)}{P(y_i \mid x_i \setminus x_{ij})}
 
     Examples

@@ -319,7 +319,11 @@ class Evaluation(Result):
 
         \mathrm{log\ loss} = - \frac{1}{n} \sum_i \log P(y_i \mid x_i)
 
+    .. math::
+
         \mathrm{Brier\ score} = \frac{1}{n} \sum_i \sum_c \left( P(c \mid x_i) - [y_i = c] \right)^2
+
+    .. math::
 
         \mathrm{calibration\ error} = \sum_k \frac{n_k}{n} \, | o_k - p_k |
 
