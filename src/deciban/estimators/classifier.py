@@ -31,6 +31,7 @@ from deciban.evaluation.importance import (
     compute_training_importance,
     select_columns,
 )
+from deciban.evaluation.label_issues import MIN_PROBABILITY, LabelIssues, find_label_issues
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Evaluation
 from deciban.evaluation.model_risk import BayesRiskEstimate, model_risk
@@ -66,6 +67,7 @@ from deciban.sources.streams import Examples
 from deciban.sources.write import FileKind, IfExists
 from deciban.store import model_file
 from deciban.store.about import describe_fit
+from deciban.store.lock import check_no_service
 from deciban.store.model_file import shards_of
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
@@ -142,7 +144,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     -----
     The common methods are `fit`, `predict`, `predict_proba`, `explain`, `decide`, `evaluate`, `score` and `save`.
     `partial_fit`, `forget`, `decay`, `retune`, `shard`, ``+`` and ``-`` change what was learned; `leave_one_out`,
-    `diagnose`, `cross_validate` and `select_columns` evaluate it; `evidence`, `estimates`, `top_words`,
+    `label_issues`, `diagnose`, `cross_validate` and `select_columns` evaluate it; `evidence`, `estimates`, `top_words`,
     `linear_form` and `sample` show what it has learned.
 
     Missing cells (None, NaN, null) are skipped in training and ignored in prediction, unless tuning found that missing
@@ -1053,6 +1055,49 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return evaluate.evaluate_left_out(fitted, rows)  # type: ignore[return-value]  # rows stay there
         return remember_library(evaluate.score_left_out(fitted, *evaluate.read_learned_rows(fitted, rows)), X, self)
 
+    def label_issues(
+        self,
+        X: TableLike | None = None,
+        y: ColumnLike | None = None,
+        sample_weight: ColumnLike | None = None,
+        *,
+        min_probability: float = MIN_PROBABILITY,
+        already_learned: bool = True,
+    ) -> LabelIssues:
+        """Find rows whose label is probably wrong, the most probable errors first.
+
+        Each training row is scored without itself. The rate of wrong labels is estimated for each pair of classes. So
+        a row that is hard to classify is not an issue, unless its label is rarer in such rows than wrong labels are.
+
+        Parameters
+        ----------
+        X : table, default=None
+            Labeled rows. None: the rows of the last `fit`, if nothing was learned since. They are held in memory.
+        y : array-like or str, default=None
+            Labels, or the name of the label column.
+        sample_weight : array-like or str, default=None
+            Weights with which the rows were learned.
+        min_probability : float, default=0.2
+            Smallest probability of a wrong label for an issue. Use the cost of a check divided by the cost of an
+            overlooked error.
+        already_learned : bool, default=True
+            True if the classifier has learned these rows: each row is then left out when it is scored.
+
+        Returns
+        -------
+        LabelIssues
+            The rows, each with its suggested label, the probability of an error, and the evidence.
+
+        See Also
+        --------
+        forget : Remove rows from a classifier.
+        leave_one_out : Posteriors of all training rows.
+        """
+        rows = self._examples(X, y, sample_weight)
+        with rows.locate_errors():
+            found = find_label_issues(self._get_fitted(), rows, min_probability, already_learned)
+        return remember_library(found, X, self)
+
     def diagnose(
         self, X: TableLike | None = None, y: ColumnLike | None = None, sample_weight: ColumnLike | None = None
     ) -> Diagnosis:
@@ -1471,13 +1516,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Parameters
         ----------
         path : str or path-like
-            File name. An existing file is replaced atomically.
+            File name. An existing file is replaced atomically, but not the model of a learning service: save to
+            another name and use ``deciban upgrade``.
         note : str or None, default=None
             Note to store with the time, the number of rows and the versions of deciban, NumPy and Python;
             `deciban inspect` shows them. With None, those of the file that was loaded are kept, if any. Without them,
             equal classifiers give equal bytes.
         """
         fitted = self._get_fitted()
+        check_no_service(path)
         if note is not None:
             fitted = fitted.with_about(describe_fit(fitted.counts.rows, note))
         model_file.save(path, fitted)

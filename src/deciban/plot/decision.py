@@ -22,7 +22,6 @@ from deciban.plot.display import (
     QUIET_COLOR,
     SMALL_SIZE,
     Axes,
-    ClassStyle,
     Display,
     add_legend,
     format_name,
@@ -636,21 +635,28 @@ class DecisionMapDisplay(Display):
 
     def _draw_regions(self, ax: Axes) -> list[Any]:
         """Fill each region in the color of its decision, draw the boundaries, and return legend entries."""
+        from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
         labels, classes = list(self.loss.decisions or ()), list(self.loss.classes or ())
-        styles, handles = get_class_styles(classes), []
+        names = [*classes, *(label for label in labels if label not in classes)]
+        styles = dict(zip(names, get_class_styles(names), strict=True))
+        handles: list[Any] = []
         for d, label in enumerate(labels):
             inside, margin = self.decisions == d, self.margins[:, :, d]
-            style = styles[classes.index(label)] if label in classes else ClassStyle("white", "-", "", "o")
-            hatch = style.hatch if len(classes) > len(CLASS_COLORS) else None  # two classes may have the same color
-            look: dict[str, Any] = {"facecolor": style.color, "edgecolor": "none", "alpha": 0.35, "hatch": hatch}
+            color = styles[label].color
+            hatch = styles[label].hatch if len(names) > len(CLASS_COLORS) else None  # two may have the same color
+            look: dict[str, Any] = {"facecolor": (color, 0.35), "edgecolor": color, "linewidth": 0.0, "hatch": hatch}
             handles.append(Patch(**look, label=f"decide {format_name(label)}"))
             if inside.any():
-                filled = {"levels": [0.0, np.inf], "colors": [style.color], "alpha": 0.25, "hatches": [hatch]}
-                ax.contourf(self.x, self.y, margin, **filled)
+                filled = {"levels": [0.0, np.inf], "colors": [(color, 0.25)], "hatches": [hatch]}
+                ax.contourf(self.x, self.y, margin, **filled).set(edgecolor=color, linewidth=0.0)
             if inside.any() and not inside.all():
                 ax.contour(self.x, self.y, margin, levels=[0.0], colors="black", linewidths=1.0)
+        if self.points is None and self.ellipses and not set(classes) <= set(labels):
+            for label in classes:
+                style = {"color": styles[label].color, "linestyle": styles[label].line, "marker": styles[label].marker}
+                handles.append(Line2D([], [], **style, label=format_name(label)))
         return handles
 
     def _draw_points(self, ax: Axes) -> list[Any]:
