@@ -89,6 +89,8 @@ PAGES = {
     "ARCHITECTURE.md": "project/architecture",
     "CONTRIBUTING.md": "project/contributing",
     "CHANGELOG.md": "project/changes",
+    "CODE_OF_CONDUCT.md": "project/conduct",
+    "SECURITY.md": "project/security",
     **{f"bench/{path.name}": f"project/benchmarks/{path.stem.lower()}" for path in ROOT.glob("bench/*.md")},
 }
 FILES = {page: name for name, page in PAGES.items()}

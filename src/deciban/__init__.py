@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from deciban.estimators.selection import EvidenceSelector as EvidenceSelector
     from deciban.evaluation.importance import Importance as Importance
+    from deciban.evaluation.label_issues import LabelIssues as LabelIssues
     from deciban.evaluation.leave_one_out import LeaveOneOut as LeaveOneOut
     from deciban.evaluation.metrics import Evaluation as Evaluation
     from deciban.explain.columns import ColumnEvidence as ColumnEvidence
@@ -78,6 +79,7 @@ _NAMES = {
     "deciban.estimators.minimum_risk": ("MinimumRisk", "cost_scorer", "mean_cost"),
     "deciban.estimators.selection": ("EvidenceSelector",),
     "deciban.evaluation.importance": ("Importance",),
+    "deciban.evaluation.label_issues": ("LabelIssues",),
     "deciban.evaluation.leave_one_out": ("LeaveOneOut",),
     "deciban.evaluation.metrics": ("Evaluation",),
     "deciban.explain.columns": ("ColumnEvidence",),

@@ -31,6 +31,7 @@ from deciban.evaluation.importance import (
     compute_training_importance,
     select_columns,
 )
+from deciban.evaluation.label_issues import MIN_PROBABILITY, LabelIssues, find_label_issues
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Evaluation
 from deciban.evaluation.model_risk import BayesRiskEstimate, model_risk
@@ -143,7 +144,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     -----
     The common methods are `fit`, `predict`, `predict_proba`, `explain`, `decide`, `evaluate`, `score` and `save`.
     `partial_fit`, `forget`, `decay`, `retune`, `shard`, ``+`` and ``-`` change what was learned; `leave_one_out`,
-    `diagnose`, `cross_validate` and `select_columns` evaluate it; `evidence`, `estimates`, `top_words`,
+    `label_issues`, `diagnose`, `cross_validate` and `select_columns` evaluate it; `evidence`, `estimates`, `top_words`,
     `linear_form` and `sample` show what it has learned.
 
     Missing cells (None, NaN, null) are skipped in training and ignored in prediction, unless tuning found that missing
@@ -1053,6 +1054,49 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if rows.elsewhere:
             return evaluate.evaluate_left_out(fitted, rows)  # type: ignore[return-value]  # rows stay there
         return remember_library(evaluate.score_left_out(fitted, *evaluate.read_learned_rows(fitted, rows)), X, self)
+
+    def label_issues(
+        self,
+        X: TableLike | None = None,
+        y: ColumnLike | None = None,
+        sample_weight: ColumnLike | None = None,
+        *,
+        min_probability: float = MIN_PROBABILITY,
+        already_learned: bool = True,
+    ) -> LabelIssues:
+        """Find rows whose label is probably wrong, the most probable errors first.
+
+        Each training row is scored without itself. The rate of wrong labels is estimated for each pair of classes. So
+        a row that is hard to classify is not an issue, unless its label is rarer in such rows than wrong labels are.
+
+        Parameters
+        ----------
+        X : table, default=None
+            Labeled rows. None: the rows of the last `fit`, if nothing was learned since. They are held in memory.
+        y : array-like or str, default=None
+            Labels, or the name of the label column.
+        sample_weight : array-like or str, default=None
+            Weights with which the rows were learned.
+        min_probability : float, default=0.2
+            Smallest probability of a wrong label for an issue. Use the cost of a check divided by the cost of an
+            overlooked error.
+        already_learned : bool, default=True
+            True if the classifier has learned these rows: each row is then left out when it is scored.
+
+        Returns
+        -------
+        LabelIssues
+            The rows, each with its suggested label, the probability of an error, and the evidence.
+
+        See Also
+        --------
+        forget : Remove rows from a classifier.
+        leave_one_out : Posteriors of all training rows.
+        """
+        rows = self._examples(X, y, sample_weight)
+        with rows.locate_errors():
+            found = find_label_issues(self._get_fitted(), rows, min_probability, already_learned)
+        return remember_library(found, X, self)
 
     def diagnose(
         self, X: TableLike | None = None, y: ColumnLike | None = None, sample_weight: ColumnLike | None = None
