@@ -98,6 +98,7 @@ SLOW = (
     "tests/store/test_lock.py",
     "tests/store/test_mutations.py",
     "tests/store/test_saving.py::test_a_process_that_is_killed_leaves_a_whole_file",
+    "tests/test_site.py",
 )
 
 # Tests of the service, most of which run it in a thread or a process.
