@@ -396,7 +396,7 @@ def inspect(model: str, estimates: bool, form: bool, as_json: bool) -> None:
     if len(rows) > MAX_CLASSES:
         echo(f"… ({len(rows) - MAX_CLASSES} more)")
     echo()
-    echo(format_columns(fitted))
+    echo(format_columns(fitted.schema))
     if fitted.tuning is not None:
         echo()
         echo(describe_tuning(fitted) + (f"; the rows have changed since; {RETUNE}" if fitted.tuning.stale else ""))

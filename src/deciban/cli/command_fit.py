@@ -199,7 +199,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
         return echo_json({"model": output, **describe_model(fitted)})
     shown = seconds if sys.stdout.isatty() else {}  # other output is the same for the same table
     echo_heading(f"{output}: {describe_size(fitted)}" + (f"; {shown['fit']:.1f} s" if shown else ""))
-    echo(format_columns(fitted, max_columns=MAX_COLUMNS, more=f"deciban inspect {output}"))
+    echo(format_columns(fitted.schema, max_columns=MAX_COLUMNS, more=f"deciban inspect {output}"))
     echo()
     tuning = fitted.tuning
     if tuning is not None and options["prior"] != "empirical":

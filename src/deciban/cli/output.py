@@ -14,10 +14,18 @@ import click
 
 from deciban.errors import Place, UsageError
 from deciban.sources.addresses import is_address, mask_passwords
-from deciban.util.text_tables import align_table, fit_table, list_names, shorten, terminal_width, text_width, to_json
+from deciban.util.text_tables import (
+    align_table,
+    fit_table,
+    list_names,
+    shorten_middle,
+    terminal_width,
+    text_width,
+    to_json,
+)
 
 if TYPE_CHECKING:
-    from deciban.model.fitted import Fitted
+    from deciban.schema.schema import Schema
 
 # Characters that would control a terminal: all control characters except newline and tab, changes of text direction,
 # and surrogates, which stand for undecodable bytes in file names.
@@ -66,16 +74,15 @@ def echo_json(result: Any) -> None:
     click.echo(escape_controls(json.dumps(to_json(result), ensure_ascii=False, allow_nan=False)))
 
 
-def format_columns(fitted: "Fitted", max_columns: int | None = None, more: str = "") -> str:
+def format_columns(schema: "Schema", max_columns: int | None = None, more: str = "") -> str:
     """Format a table of columns: type, family, and why the family was chosen.
 
     max_columns: columns to show. more: the command that shows all of them.
     """
-    schema = fitted.schema
     types, columns = schema.column_types, schema.lines_by_column()
     lines = [("column", "type", "family", "why")]
     for column in columns[:max_columns]:
-        lines += [(shorten(name, 32), types.get(name, ""), family, why) for name, family, why in column]
+        lines += [(shorten_middle(name, 32), types.get(name, ""), family, why) for name, family, why in column]
     hidden = len(columns) - len(columns[:max_columns])
     rest = f"\n… ({hidden} more: {more})" if hidden else ""
     width = terminal_width()

@@ -1,5 +1,7 @@
 """Label errors: rows whose given label is improbable for a model that has not learned them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Explanations of predictions: `Explanation`, evidence by column or by block, as text, table and plain data."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from textwrap import wrap
@@ -98,7 +100,7 @@ class Explanation(Result):
     against: Codes | None = None
 
     @classmethod
-    def from_model(cls, model: Model, table: Table, by: str = "column") -> "Explanation":
+    def from_model(cls, model: Model, table: Table, by: str = "column") -> Explanation:
         """Explain rows with a model.
 
         Parameters
@@ -157,10 +159,10 @@ class Explanation(Result):
         return self.evidence.impossible
 
     @cached_property
-    def _cache(self) -> "dict[int, _Row]":
+    def _cache(self) -> dict[int, _Row]:
         return {}
 
-    def _row(self, row: int) -> "_Row":
+    def _row(self, row: int) -> _Row:
         """Return the intermediate results of a row; those of the last row are cached."""
         found = self._cache.get(row)
         if found is None:
