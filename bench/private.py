@@ -130,7 +130,8 @@ def main() -> None:
     REPORT.write_text(
         "# Accuracy of released counts\n\nMean accuracy and log-loss of "
         f"{SPLITS} random splits (70% learned), `python bench/private.py --write`. Both methods have the\n"
-        "same ε and the same bounds, the range of each column. Without noise: plain Bayes. Last column: categories, too.\n\n"
+        "same ε and the same bounds, the range of each column. Without noise: plain Bayes. "
+        "Last column: categories, too.\n\n"
         f"{text}\n"
     )
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SERVED, SLOW
+from conftest import NEEDED, SERVED, SLOW
 from sklearn.datasets import load_wine
 
 ROOT = Path(__file__).parent.parent
@@ -93,7 +93,7 @@ def test_importing_is_light() -> None:
 
 def test_places_of_slow_tests_exist() -> None:
     """A test module that moves must not become a unit test unnoticed."""
-    for place in (*SLOW, *SERVED):
+    for place in (*SLOW, *SERVED, *NEEDED):
         file, _, name = place.partition("::")
         assert (ROOT / file).exists(), place
         assert f"def {name}" in (ROOT / file).read_text() if name else True, place

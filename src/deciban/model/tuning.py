@@ -4,6 +4,8 @@ All choices are made by leave-one-out: rows are scored by counts that do not inc
 tuning. It selects among counted statistics and weights them.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -122,12 +124,12 @@ class Tuning(Result):
         return groups
 
     @classmethod
-    def plain(cls, counts: Counts) -> "Tuning":
+    def plain(cls, counts: Counts) -> Tuning:
         """Return the tuning of plain Bayes: every block has weight 1."""
         schema = counts.schema.plain
         return cls(schema, np.ones(len(schema.block_names)), np.zeros(counts.classes.size), 0)
 
-    def drop_zero_weights(self) -> "tuple[Tuning, Integers]":
+    def drop_zero_weights(self) -> tuple[Tuning, Integers]:
         """Return the same without auxiliary blocks of weight 0, and the places of the remaining blocks."""
         slots = self.schema.block_slots
         kept = [p for p, group in enumerate(self.schema.groups) if not group.auxiliary or self.weights[slots[p]].any()]
@@ -163,7 +165,7 @@ class Tuning(Result):
         columns = sorted({column for group in self.schema.groups for column in group.columns})
         return PartialRows.even(self.bias, columns, self.schema.width)
 
-    def mark_stale(self, counts: Counts, classes: Any) -> "Tuning":
+    def mark_stale(self, counts: Counts, classes: Any) -> Tuning:
         """Return the same tuning for changed counts, marked stale; `classes` are those of the bias.
 
         Blocks that are no longer counted are dropped: their columns get their plain family with the former weight. New

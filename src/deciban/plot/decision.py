@@ -1,8 +1,10 @@
 """Decision regions: `DecisionDisplay` along one column, `DecisionMapDisplay` over two columns."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence, Set
 from itertools import cycle
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from deciban.fitting.fit import open_examples
 from deciban.fitting.update import find_class_places
 from deciban.model.fitted import Fitted
 from deciban.model.linear_forms import form_of
+from deciban.model.priors import Empirical, Uniform
 from deciban.plot.display import (
     QUIET_COLOR,
     SMALL_SIZE,
@@ -31,11 +34,14 @@ from deciban.plot.display import (
     style_axes,
 )
 from deciban.scoring.predict import loss_for
-from deciban.sources.inputs import ColumnLike, TableLike
+from deciban.typing import Costs, Labels, Prior, Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import count_noun, format_three
 from deciban.web.palette import CLASS_COLORS
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 # The axis ends where every curve is below this fraction of the highest one.
 MIN_SEEN = 2e-3
@@ -180,7 +186,7 @@ class DecisionDisplay(Display):
     @classmethod
     def from_bayes_error(
         cls, result: BayesError, *, name: str = "x", y_axis: YAxis = "joint", ax: Axes | None = None
-    ) -> "DecisionDisplay | DecisionMapDisplay":
+    ) -> DecisionDisplay | DecisionMapDisplay:
         """Draw the result of `deciban.bayes_error`.
 
         Parameters
@@ -211,18 +217,18 @@ class DecisionDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BayesClassifier,
         columns: Any = None,
         *,
-        prior: Any = None,
-        loss: Any = None,
+        prior: Prior | Empirical | Uniform | None = None,
+        loss: Loss | Costs | None = None,
         boundaries: Sequence[float] | None = None,
         decisions: Sequence[Any] | None = None,
-        X: TableLike | None = None,
-        y: ColumnLike | None = None,
+        X: Table | None = None,
+        y: Labels | None = None,
         y_axis: YAxis = "joint",
         ax: Axes | None = None,
-    ) -> "DecisionDisplay | DecisionMapDisplay":
+    ) -> DecisionDisplay | DecisionMapDisplay:
         """Draw the decisions of a fitted classifier along one column or over two, with all other columns missing.
 
         The curves are prior times density, by the family that the model uses for the column (for a column that is only
@@ -288,7 +294,7 @@ class DecisionDisplay(Display):
             shown.risk, shown.bayes_risk = (float((costs.matrix * area).sum()) for area in curves.areas)
         return remember_library(shown, X, estimator).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> "DecisionDisplay":
+    def plot(self, ax: Axes | None = None) -> DecisionDisplay:
         """Draw the curves, the boundaries and, under curves of prior times density, the areas.
 
         Parameters
@@ -530,13 +536,13 @@ class DecisionMapDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BayesClassifier,
         columns: Any = None,
         *,
-        prior: Any = None,
-        loss: Any = None,
-        X: TableLike | None = None,
-        y: ColumnLike | None = None,
+        prior: Prior | Empirical | Uniform | None = None,
+        loss: Loss | Costs | None = None,
+        X: Table | None = None,
+        y: Labels | None = None,
         ax: Axes | None = None,
     ) -> Self:
         """Draw the decisions of a fitted classifier over two columns, with all other columns missing.

@@ -4,6 +4,8 @@
 open anything with default options.
 """
 
+from __future__ import annotations
+
 import glob
 import os
 import re
