@@ -1,6 +1,5 @@
 """The site: built once without a warning; every page is reachable, found by the words people type, and accessible."""
 
-import fcntl
 import os
 import re
 import subprocess
@@ -14,6 +13,7 @@ import pytest
 
 from tests.support.browser import AXE, needs_axe, opened
 
+fcntl = pytest.importorskip("fcntl")
 pytest.importorskip("sphinx", reason="the site needs the extra 'docs'")
 
 ROOT = Path(__file__).parent.parent
@@ -28,8 +28,8 @@ SEARCHES = {
     "onnx": {"howto/export", "deciban.BayesClassifier.to_onnx"},
     "online": {"howto/online-learning"},
     "calibration": {"concepts/calibration"},
-    "LDA": {"concepts/linear-forms"},
-    "QDA": {"concepts/linear-forms"},
+    "LDA": {"concepts/linear-forms", "lectures/linear"},
+    "QDA": {"concepts/linear-forms", "lectures/linear"},
     "excel": {"howto/files"},
     "spark": {"howto/databases"},
     "postgres": {"howto/sql", "howto/databases"},
@@ -44,7 +44,7 @@ SEARCHES = {
     "token": {"howto/serve"},
     "explain": {"howto/explain"},
     "MAP": {"reference/glossary"},
-    "Laplace": {"reference/glossary", "concepts/worked-examples"},
+    "Laplace": {"reference/glossary", "concepts/worked-examples", "lectures/estimation"},
     "json": {"howto/explain"},
     "sql": {"howto/sql"},
     "rest": {"reference/rest"},
@@ -59,6 +59,7 @@ KINDS = [
     "howto/index.html",
     "howto/files.html",
     "concepts/decisions.html",
+    "lectures/linear.html",
     "reference/glossary.html",
     "reference/command-line.html",
     "reference/api/generated/deciban.BayesClassifier.html",
