@@ -162,10 +162,10 @@ def write_playground(app: Sphinx, error: Exception | None) -> None:
 
 
 def write_math(self: Any, node: nodes.Element) -> None:
-    """Write a formula as MathML."""
+    """Write a formula as MathML; a wide one can be scrolled by keyboard."""
     shown = "block" if isinstance(node, nodes.math_block) else "inline"
     tree = latex2mathml.tex2mathml(node.astext(), as_block=shown == "block")
-    self.body.append(f'<div class="math">{tree}</div>' if shown == "block" else str(tree))
+    self.body.append(f'<div class="math" tabindex="0">{tree}</div>' if shown == "block" else str(tree))
     raise nodes.SkipNode
 
 

@@ -286,7 +286,7 @@ class Tuning(Result):
             lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f}%", missing))
         bars = [(0.0, float(share)) for share in shares[:MAX_CORRECTIONS_SHOWN]]
         if hidden := max(len(order) - MAX_CORRECTIONS_SHOWN, 0):
-            lines.append((count_noun(hidden, "other"), "", ""))
+            lines.append((count_noun(hidden, "other"), f"{100.0 * shares[MAX_CORRECTIONS_SHOWN:].sum():.0f}%", ""))
             bars.append((0.0, 0.0))
         asked = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
         head = f"{count_noun(len(asked), 'correction table')} with up to {count_noun(asked.max(), 'question')} each"
