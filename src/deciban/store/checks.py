@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deciban.model.conformity import HALF
 from deciban.model.corrections import OTHER_BIN, Corrections
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
@@ -129,6 +130,10 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
         check_corrections(tuning.corrections, counts)
     if tuning.partial is not None:
         check_partial(tuning.partial, tuning)
+    if tuning.conformity is not None:
+        scores = tuning.conformity.counts
+        require(scores.shape == (counts.classes.size, 2 * HALF), "the conformity scores have the wrong shape")
+        _not_negative(scores, "a conformity score")
 
 
 def check_partial(partial: PartialRows, tuning: Tuning) -> None:
