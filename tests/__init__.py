@@ -17,4 +17,4 @@ def textbook(columns: Any = None, **given: Any) -> BayesClassifier:
 
 def example_count(usual: int) -> int:
     """The number of examples of a property test: ten times the usual one in the profile `thorough` of conftest.py."""
-    return max(1, usual * settings.default.max_examples // 100)
+    return max(1, usual * settings().max_examples // 100)

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from deciban.model.counts import Counts as Counts
     from deciban.model.model import Evidence as Evidence, Model as Model
     from deciban.model.priors import Empirical as Empirical, Uniform as Uniform
+    from deciban.sources.inputs import ColumnLike as ColumnLike, TableLike as TableLike
     from deciban.sources.open import scan as scan
     from deciban.util.progress import Progress as Progress, on_progress as on_progress
 
@@ -89,6 +90,7 @@ _NAMES = {
     "deciban.model.counts": ("Counts",),
     "deciban.model.model": ("Evidence", "Model"),
     "deciban.model.priors": ("Empirical", "Uniform"),
+    "deciban.sources.inputs": ("ColumnLike", "TableLike"),
     "deciban.sources.open": ("scan",),
     "deciban.util.progress": ("Progress", "on_progress"),
 }

@@ -63,6 +63,10 @@ def test_a_loss_may_be_said_in_many_ways(tmp_path) -> None:
             Loss(np.zeros((2, 3)), decisions=["x", "y"], classes=["a", "b", "c"]),
             "the costs name the classes 'a', 'b', 'c'; the",
         ),
+        (
+            Loss(np.zeros((3, 2)), decisions=["virginica", "setosa", "versicolor"], classes=["keep", "toss"]),
+            "exchange rows and columns",
+        ),
         ("nowhere.csv", "cannot read the costs"),
     ],
 )

@@ -77,6 +77,9 @@ def test_wide_tables_are_wrapped_and_folded() -> None:
         assert found.count("東") == 30 * 8
         assert text.count("column") == len(text.split("\n\n"))
     assert fit_table(lines, 1_000, right=range(1, 7)) == align_table(lines, range(1, 7))
+    lines = [("date+precipitation+temp_max", "all numeric columns jointly"), ("wind", "kept")]
+    names = fit_table(lines, 40, head=False)
+    assert "\n".join(line[:20].rstrip() for line in names.splitlines()) == "date+precipitation+\n  temp_max\nwind"
 
 
 def test_the_end_of_a_long_label_stays() -> None:

@@ -269,8 +269,10 @@ def inspect(model: str, estimates: bool, form: bool, as_json: bool) -> None:
         echo(f"fitted: {about.fitted} on {count_noun(about.rows, 'row')} ({versions})")
     if about.note:
         echo(f"note: {escape_line(about.note)}")
-    echo()
     counts = fitted.counts
+    if counts.epsilon is not None:
+        echo(f"privacy: {counts.describe_noise()}")
+    echo()
     rows = list(zip(counts.classes.tolist(), counts.class_weight.tolist(), strict=True))
     echo(
         align_table(
@@ -314,6 +316,7 @@ def describe_model(fitted: "Fitted") -> dict[str, Any]:
         "deciban": __version__,
         "rows": counts.rows,
         "unlabeled": counts.unlabeled,
+        "epsilon": counts.epsilon,
         "target": fitted.origin.target,
         "about": fitted.about.to_dict(),
         "classes": dict(

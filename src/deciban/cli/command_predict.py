@@ -387,7 +387,8 @@ def explain(
         echo_heading(f"row {number + 1}")
         echo(found.calculation(k, width) if options["steps"] else found.summary(k, width))
     if not row and shown.num_rows > rows:
-        notify("note", f"only the first {count_noun(rows, 'row')} shown; use --rows or --row for others")
+        first = "row" if rows == 1 else count_noun(rows, "row")
+        notify("note", f"only the first {first} shown; use --rows or --row for others")
     return None
 
 

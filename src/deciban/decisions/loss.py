@@ -274,9 +274,10 @@ class Loss(Result):
         unknown = [label for k, label in enumerate(own) if k not in found]
         if own and len(absent) == len(known):
             names = tuple(map(repr, own))
+            transposed = all(find_label(label, self.decisions or ()) is not None for label in known)
             raise LossError(
                 (f"the costs name the classes {list_some(names)}; the model has ", Labels(known)),
-                remedy="use the classes of the model",
+                remedy="exchange rows and columns" if transposed else "use the classes of the model",
             )
         if absent or unknown:
             problem = (

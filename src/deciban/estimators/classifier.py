@@ -5,7 +5,7 @@ This module holds signatures and documentation; the packages below do the work.
 
 import copy
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter, is_
 from typing import Any, Literal, Self, overload
@@ -46,6 +46,7 @@ from deciban.export.sql.statement import to_sql
 from deciban.families.base.checks import Unseen
 from deciban.fitting import fit, update
 from deciban.fitting.fit import Plan, open_examples
+from deciban.fitting.release import release
 from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows
 from deciban.fitting.update import find_class_places
@@ -60,6 +61,7 @@ from deciban.schema.schema import ColumnSpec, Schema
 from deciban.scoring import predict as scoring
 from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import Sample, sample_rows
+from deciban.sources.inputs import ColumnLike, TableLike
 from deciban.sources.open import kind_of_rows, open_query_or_table
 from deciban.sources.streams import Examples
 from deciban.sources.write import FileKind, IfExists
@@ -185,9 +187,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: TableLike,
+        y: ColumnLike,
+        sample_weight: ColumnLike | None = None,
         *,
         query: str | None = None,
         table: str | None = None,
@@ -251,7 +253,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = fit.fit(self._settings(), X, y, sample_weight, pushdown=pushdown, max_seconds=max_seconds)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
-    def predict(self, X: Any) -> LabelArray:
+    def predict(self, X: TableLike) -> LabelArray:
         """Return the most probable class of each row.
 
         Parameters
@@ -275,7 +277,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return predict_in_spark(self._get_fitted(), X)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.predict(self._get_fitted(), X)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: TableLike) -> Floats:
         """Return the posterior probability of each class.
 
         Parameters
@@ -300,7 +302,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return predict_in_spark(self._get_fitted(), X, probabilities=True)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.predict_posteriors(self._get_fitted(), X)
 
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: TableLike) -> Floats:
         """Return the log posterior of each class.
 
         Parameters
@@ -317,7 +319,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         )
 
     def predict_set(
-        self, X: Any, coverage: float = 0.9, *, per_class: bool = False, allow_empty: bool = True
+        self, X: TableLike, coverage: float = 0.9, *, per_class: bool = False, allow_empty: bool = True
     ) -> PredictionSets:
         """Return for each row a set of classes that contains the true class with the given probability.
 
@@ -364,7 +366,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def predict_batches(
         self,
-        X: Any,
+        X: TableLike,
         *,
         probabilities: bool = False,
         coverage: float | None = None,
@@ -396,7 +398,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def predict_to(
         self,
         path: str | os.PathLike[str],
-        X: Any,
+        X: TableLike,
         *,
         probabilities: bool = False,
         coverage: float | None = None,
@@ -434,7 +436,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             fitted, path, X, probabilities=probabilities, coverage=coverage, table=table, if_exists=if_exists
         )
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: TableLike, y: ColumnLike, sample_weight: ColumnLike | None = None) -> float:
         """Return the accuracy on labeled rows.
 
         Parameters
@@ -457,7 +459,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._get_fitted()
         return evaluate.compute_accuracy(fitted, fit.open_examples(fitted, X, y, sample_weight))
 
-    def explain(self, X: Any, by: str = "column") -> Explanation:
+    def explain(self, X: TableLike, by: str = "column") -> Explanation:
         """Explain the prediction of each row by the evidence of each column, in decibans.
 
         Parameters
@@ -490,10 +492,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any,
+        X: TableLike,
+        y: ColumnLike,
         classes: Any = None,
-        sample_weight: Any = None,
+        sample_weight: ColumnLike | None = None,
         *,
         query: str | None = None,
         table: str | None = None,
@@ -542,9 +544,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def forget(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: TableLike,
+        y: ColumnLike,
+        sample_weight: ColumnLike | None = None,
         *,
         query: str | None = None,
         table: str | None = None,
@@ -581,7 +583,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             update.forget(self._get_fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
         )
 
-    def plan(self, X: Any, y: str, sample_weight: str | None = None) -> Plan:
+    def plan(self, X: TableLike, y: str, sample_weight: str | None = None) -> Plan:
         """Choose the schema on a sample, so that rows can be counted in other processes or machines.
 
         Parameters
@@ -651,9 +653,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def retune(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: TableLike,
+        y: ColumnLike,
+        sample_weight: ColumnLike | None = None,
         *,
         already_learned: bool = True,
         max_seconds: float | None = None,
@@ -683,7 +685,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self
 
     def conformalize(
-        self, X: Any = None, y: Any = None, sample_weight: Any = None, *, already_learned: bool = True
+        self,
+        X: TableLike | None = None,
+        y: ColumnLike | None = None,
+        sample_weight: ColumnLike | None = None,
+        *,
+        already_learned: bool = True,
     ) -> Self:
         """Compute the conformity scores of rows, for prediction sets. The model stays as it is.
 
@@ -714,9 +721,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def shard(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: TableLike,
+        y: ColumnLike,
+        sample_weight: ColumnLike | None = None,
         *,
         query: str | None = None,
         table: str | None = None,
@@ -749,6 +756,56 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self._copy(
             update.shard(self._get_fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
         )
+
+    def release(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        epsilon: float,
+        bounds: Mapping[str, Any],
+        random_state: int | None = None,
+    ) -> Self:
+        """Count rows and add noise once, so that the counts can be published: differential privacy.
+
+        The result is a plain classifier, which can be merged and used as any other, but not forgotten from. Whatever is
+        computed from it has the same guarantee: with one row more or less, no result is more probable by a factor above
+        exp(epsilon). Releases of the same rows add up; merged releases of different rows have the largest epsilon.
+
+        Noise is discrete and drawn exactly. It is divided evenly among the class counts and the columns, so a column
+        that is left out makes the others more accurate. Intervals (`predict_interval`) do not include it.
+
+        Parameters
+        ----------
+        X : table
+            Rows with named columns, or files, as for `fit`. Every row counts once.
+        y : array-like or str
+            Labels, or the name of the label column. The classifier must declare `classes`.
+        epsilon : float
+            The guarantee, above 0: the smaller, the more noise. 1 is a usual value, 10 protects little.
+        bounds : mapping
+            For each released column either a tuple (low, high), the range to which its numbers are limited, or a list
+            of all its values. They are published, so they must not come from the rows. Columns that are not listed are
+            not released. Numbers become `Gaussian`, listed values `Categorical`.
+        random_state : int, default=None
+            Seed for examples and tests. None draws unpredictable noise; anyone who knows the seed can remove it.
+
+        Returns
+        -------
+        BayesClassifier
+            A new classifier. ``counts_.epsilon`` is the guarantee, and model files keep it.
+
+        Examples
+        --------
+        >>> from deciban import BayesClassifier
+        >>> rows = {"age": [31, 44, 58, 67] * 100, "smokes": ["no", "no", "yes", "no"] * 100}
+        >>> clf = BayesClassifier(classes=["ill", "well"])
+        >>> bounds = {"age": (0, 100), "smokes": ["no", "yes"]}
+        >>> released = clf.release(rows, ["well", "well", "ill", "ill"] * 100, epsilon=1, bounds=bounds, random_state=0)
+        >>> released.counts_.epsilon
+        1.0
+        """
+        return self.from_fitted(release(self._settings(), X, y, epsilon, bounds, random_state))
 
     def with_prior(self, prior: Any) -> Self:
         """Return the classifier with another prior and the same likelihoods.
@@ -798,7 +855,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     # --- decisions
 
     def decide(
-        self, X: Any, loss: Any = None, *, reject: float | None = None, coverage: float | None = None
+        self, X: TableLike, loss: Any = None, *, reject: float | None = None, coverage: float | None = None
     ) -> Decisions:
         """Return the decision with the least expected loss for each row.
 
@@ -844,7 +901,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return remember_library(scoring.decide_table(fitted, table, costs, coverage=coverage), X)
 
     def decide_batches(
-        self, X: Any, loss: Any = None, *, reject: float | None = None, output_format: FileKind | None = None
+        self, X: TableLike, loss: Any = None, *, reject: float | None = None, output_format: FileKind | None = None
     ) -> Iterator[pa.Table]:
         """Decide rows of any number, in batches.
 
@@ -869,7 +926,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def decide_to(
         self,
         path: str | os.PathLike[str],
-        X: Any,
+        X: TableLike,
         loss: Any = None,
         *,
         reject: float | None = None,
@@ -900,7 +957,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         return scoring.decide_to(self._get_fitted(), path, X, loss, reject=reject, table=table, if_exists=if_exists)
 
-    def risk(self, X: Any, loss: Any = None) -> Floats:
+    def risk(self, X: TableLike, loss: Any = None) -> Floats:
         """Return the expected loss of every decision.
 
         Parameters
@@ -920,7 +977,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         posterior = scoring.predict_posteriors(fitted, table)
         return compute_risks(posterior, scoring.loss_for(fitted, loss), scoring.column_of(table))
 
-    def coverage_curve(self, X: Any, y: Any, loss: Any = None) -> CoverageCurve:
+    def coverage_curve(self, X: TableLike, y: ColumnLike, loss: Any = None) -> CoverageCurve:
         """Return the share of decided rows and their cost, for every cost of rejecting a row.
 
         Parameters
@@ -977,7 +1034,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     # --- evaluation and diagnosis
 
-    def evaluate(self, X: Any, y: Any, sample_weight: Any = None, *, loss: Any = None) -> Evaluation:
+    def evaluate(
+        self, X: TableLike, y: ColumnLike, sample_weight: ColumnLike | None = None, *, loss: Any = None
+    ) -> Evaluation:
         """Return all metrics on held-out rows: accuracy, log-loss, ROC AUC, calibration, confusion matrix and costs.
 
         Parameters
@@ -1015,9 +1074,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def cross_validate(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: TableLike,
+        y: ColumnLike,
+        sample_weight: ColumnLike | None = None,
         *,
         folds: int = 5,
         loss: Any = None,
@@ -1071,7 +1130,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             found = evaluate.cross_validate(settings, rows, int(folds), loss, max_seconds=max_seconds)
         return remember_library(found, X)
 
-    def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:
+    def leave_one_out(
+        self, X: TableLike | None = None, y: ColumnLike | None = None, sample_weight: ColumnLike | None = None
+    ) -> LeaveOneOut:
         """Return the leave-one-out predictions of the training rows: exact, in one pass over them.
 
         Parameters
@@ -1094,7 +1155,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return evaluate.evaluate_left_out(fitted, rows)  # type: ignore[return-value]  # rows stay there
         return remember_library(evaluate.score_left_out(fitted, *evaluate.read_learned_rows(fitted, rows)), X, self)
 
-    def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:
+    def diagnose(
+        self, X: TableLike | None = None, y: ColumnLike | None = None, sample_weight: ColumnLike | None = None
+    ) -> Diagnosis:
         """Find violated assumptions of plain Bayes, their cost in leave-one-out bits per row, and remedies.
 
         Parameters
@@ -1115,7 +1178,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             evaluate.diagnose_rows(self._get_fitted(), self._examples(X, y, sample_weight)), X, self
         )
 
-    def importance(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Importance:
+    def importance(
+        self, X: TableLike | None = None, y: ColumnLike | None = None, sample_weight: ColumnLike | None = None
+    ) -> Importance:
         """Return the importance of each column: the mean size of its evidence, and its gain in bits.
 
         Parameters
@@ -1147,7 +1212,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return remember_library(found, X, self)
 
     def select_columns(
-        self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None
+        self,
+        k: int | None = None,
+        X: TableLike | None = None,
+        y: ColumnLike | None = None,
+        sample_weight: ColumnLike | None = None,
     ) -> list[str]:
         """Return the columns that together predict the class best, most informative first.
 
@@ -1178,7 +1247,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError(f"expected an integer from 0 to {width} (all columns)", parameter=Argument("k", k))
         return [self.schema_.column_name(column) for column in self._select_positions(k, X, y, sample_weight)]
 
-    def estimate_prior(self, X: Any, level: float = 0.95) -> EstimatedPrior:
+    def estimate_prior(self, X: TableLike, level: float = 0.95) -> EstimatedPrior:
         """Estimate the class shares of unlabeled rows, by expectation maximization (EM).
 
         The estimate needs calibrated posteriors; a warning is issued if they may be uncalibrated.
@@ -1239,9 +1308,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def report(
         self,
         path: str | os.PathLike[str] | None = None,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: TableLike | None = None,
+        y: ColumnLike | None = None,
+        sample_weight: ColumnLike | None = None,
         *,
         loss: Any = None,
         title: str | None = None,
@@ -1304,15 +1373,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     # --- model contents
 
     @overload
-    def evidence(self, X: Any) -> Evidence: ...
+    def evidence(self, X: TableLike) -> Evidence: ...
 
     @overload
-    def evidence(self, X: Any, by: Literal["block"]) -> Evidence: ...
+    def evidence(self, X: TableLike, by: Literal["block"]) -> Evidence: ...
 
     @overload
-    def evidence(self, X: Any, by: Literal["column"]) -> ColumnEvidence: ...
+    def evidence(self, X: TableLike, by: Literal["column"]) -> ColumnEvidence: ...
 
-    def evidence(self, X: Any, by: str = "block") -> Evidence | ColumnEvidence:
+    def evidence(self, X: TableLike, by: str = "block") -> Evidence | ColumnEvidence:
         """Return the evidence of each block, or of each column, for each class: the terms of the log joint.
 
         Parameters
@@ -1340,7 +1409,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         found = evidence if by == "block" else compute_column_evidence(fitted.model, table, evidence)
         return remember_library(found, X)
 
-    def log_joint(self, X: Any) -> Floats:
+    def log_joint(self, X: TableLike) -> Floats:
         """Return log P(row, class), the log posterior before normalization.
 
         Parameters
@@ -1354,7 +1423,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         return scoring.score_rows(self._get_fitted(), X, lambda joint, prior: joint, full=True)
 
-    def log_density(self, X: Any) -> Floats:
+    def log_density(self, X: TableLike) -> Floats:
         """Return log P(row) according to plain Bayes: very low for outliers.
 
         Parameters
@@ -1372,7 +1441,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             fitted, X, lambda joint, prior: log_normalize(joint, prior)[1], full=True, model=fitted.plain
         )
 
-    def predict_interval(self, X: Any, level: float = 0.95) -> scoring.Intervals:
+    def predict_interval(self, X: TableLike, level: float = 0.95) -> scoring.Intervals:
         """Return confidence intervals of the posteriors, given the number of training rows.
 
         They come from the delta method on the log-odds of each class against all others. A given prior has no error,

@@ -9,6 +9,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from deciban.estimators.classifier import BayesClassifier
+from deciban.sources.inputs import ColumnLike, TableLike
 from deciban.util.arrays import Flags
 
 
@@ -51,7 +52,7 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.k = k
         self.estimator = estimator
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ColumnLike, sample_weight: ColumnLike | None = None) -> Self:
         """Select the columns.
 
         Parameters

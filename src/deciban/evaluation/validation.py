@@ -329,6 +329,7 @@ def score_left_out(
 
     labels: indices of the true classes. copies: copies among all training rows; None if these are all training rows.
     """
+    fitted.counts.check_no_noise()
     used = fitted.model if model is None else model
     counts = fitted.counts.select_schema(used.schema)
     tuned = model is None and fitted.is_tuned

@@ -98,6 +98,8 @@ def retune(
     max_seconds: float | None = None,
 ) -> Fitted:
     """Relearn weights and corrections from these rows, for the same counts; `already_learned`: they are counted."""
+    if already_learned:
+        fitted.counts.check_no_noise()
     budget = Budget.of(max_seconds)
     examples = open_examples(fitted, X, y, sample_weight)
     with one_call(), examples.locate_errors():

@@ -45,6 +45,9 @@ class Counts:
         Number of rows skipped because their label is missing.
     declared : bool, default=False
         True if the classes were declared, so that any other label is an error.
+    epsilon : float, default=None
+        Differential privacy of released counts (`BayesClassifier.release`): the noise hides any single row up to a
+        factor of exp(epsilon). Infinity if exact counts were added to them; None for exact counts.
 
     See Also
     --------
@@ -74,6 +77,7 @@ class Counts:
     rows: int = 0
     unlabeled: int = 0
     declared: bool = False
+    epsilon: float | None = None
 
     def __repr__(self) -> str:
         amounts = map(integer_if_whole, self.class_weight.tolist())
@@ -81,7 +85,16 @@ class Counts:
         shown = dict(list(weights.items())[:MAX_CLASSES_SHOWN])
         more = f" and {len(weights) - len(shown)} more" if len(shown) < len(weights) else ""
         size = f"{count_noun(self.rows, 'row')}, {count_noun(self.schema.width, 'column')}"
-        return f"<Counts of {size}, class weights {shown}{more}>"
+        released = "" if self.epsilon is None else f", {self.describe_noise()}"
+        return f"<Counts of {size}, class weights {shown}{more}{released}>"
+
+    def describe_noise(self) -> str:
+        """Return the guarantee of released counts in words; empty for exact counts."""
+        if self.epsilon is None:
+            return ""
+        if self.epsilon == np.inf:
+            return "partly released with noise, partly exact"
+        return f"released with epsilon={self.epsilon:g}"
 
     @classmethod
     def empty(cls, schema: Schema, declared: LabelArray | None = None) -> "Counts":
@@ -102,6 +115,14 @@ class Counts:
         statistics = tuple(group.family.empty(classes.size, len(group.columns)) for group in schema.groups)
         return cls(schema, classes, np.zeros(classes.size), statistics, declared=declared is not None)
 
+    def check_no_noise(self) -> None:
+        """Raise a UsageError for released counts: rows cannot be left out of them."""
+        if self.epsilon is not None:
+            raise UsageError(
+                "rows cannot be left out of counts that were released with noise",
+                remedy="use rows that the model has not learned",
+            )
+
     def __add__(self, other: "Counts") -> "Counts":
         """Return the counts of the rows of both."""
         if not self.classes.size and not self.unlabeled and self.schema == other.schema:
@@ -116,7 +137,14 @@ class Counts:
             statistics=merged,
             rows=self.rows + other.rows,
             unlabeled=self.unlabeled + other.unlabeled,
+            epsilon=mine._add_epsilon(theirs),
         )
+
+    def _add_epsilon(self, other: "Counts") -> float | None:
+        """Return the privacy of both together: of each row that of its own release, so that the largest holds."""
+        known = [counts.epsilon for counts in (self, other) if counts.class_weight.any()]
+        given = [epsilon for epsilon in known if epsilon is not None]
+        return None if not given else np.inf if len(given) < len(known) else max(given)
 
     def leaves_unchanged(self, other: "Counts") -> bool:
         """Return True if adding these counts leaves `other` unchanged.
@@ -156,6 +184,11 @@ class Counts:
         -------
         Counts
         """
+        if self.epsilon is not None or other.epsilon is not None:
+            raise ForgetError(
+                "cannot forget rows of counts that were released with noise",
+                remedy="forget them in the exact counts, and release those again",
+            )
         mine, theirs = self._align(other)
         new_class = tolerance is None and mine.classes.size > self.classes.size
         if mine.schema.width > self.schema.width or new_class:

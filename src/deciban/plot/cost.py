@@ -23,6 +23,7 @@ from deciban.plot.display import (
     style_axes,
 )
 from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
+from deciban.sources.inputs import ColumnLike, TableLike
 from deciban.util.arrays import Floats
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import format_probability, format_three
@@ -103,9 +104,9 @@ class CostDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: TableLike | None = None,
+        y: ColumnLike | None = None,
+        sample_weight: ColumnLike | None = None,
         *,
         leave_one_out: bool = False,
         loss: Any = None,

@@ -7,6 +7,7 @@ from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.plot.display import Axes, Display, add_legend, make_axes, style_axes
 from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
+from deciban.sources.inputs import ColumnLike, TableLike
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import format_three
 from deciban.web.palette import CLASS_COLORS
@@ -56,9 +57,9 @@ class CoverageDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: TableLike | None = None,
+        y: ColumnLike | None = None,
+        sample_weight: ColumnLike | None = None,
         *,
         leave_one_out: bool = False,
         loss: Any = None,

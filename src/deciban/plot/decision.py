@@ -32,6 +32,7 @@ from deciban.plot.display import (
     style_axes,
 )
 from deciban.scoring.predict import loss_for
+from deciban.sources.inputs import ColumnLike, TableLike
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import count_noun, format_three
@@ -218,8 +219,8 @@ class DecisionDisplay(Display):
         loss: Any = None,
         boundaries: Sequence[float] | None = None,
         decisions: Sequence[Any] | None = None,
-        X: Any = None,
-        y: Any = None,
+        X: TableLike | None = None,
+        y: ColumnLike | None = None,
         y_axis: YAxis = "joint",
         ax: Axes | None = None,
     ) -> "DecisionDisplay | DecisionMapDisplay":
@@ -535,8 +536,8 @@ class DecisionMapDisplay(Display):
         *,
         prior: Any = None,
         loss: Any = None,
-        X: Any = None,
-        y: Any = None,
+        X: TableLike | None = None,
+        y: ColumnLike | None = None,
         ax: Axes | None = None,
     ) -> Self:
         """Draw the decisions of a fitted classifier over two columns, with all other columns missing.

@@ -19,6 +19,7 @@ from deciban.plot.display import (
     make_axes,
     style_axes,
 )
+from deciban.sources.inputs import ColumnLike, TableLike
 from deciban.util.arrays import Floats
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import count_noun
@@ -84,9 +85,9 @@ class DependenceDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: TableLike | None = None,
+        y: ColumnLike | None = None,
+        sample_weight: ColumnLike | None = None,
         *,
         kind: Literal["matrix", "bars"] = "matrix",
         ax: Axes | None = None,

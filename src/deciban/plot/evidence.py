@@ -23,6 +23,7 @@ from deciban.plot.display import (
     style_axes,
 )
 from deciban.scoring.predict import align_rows
+from deciban.sources.inputs import TableLike
 from deciban.util.arrays import Floats
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_probability, shorten
@@ -115,7 +116,7 @@ class EvidenceDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
+        X: TableLike,
         row: int = 0,
         *,
         label: Any = None,

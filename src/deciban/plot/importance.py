@@ -16,6 +16,7 @@ from deciban.plot.display import (
     make_axes,
     style_axes,
 )
+from deciban.sources.inputs import ColumnLike, TableLike
 from deciban.util.arrays import Integers
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import count_noun, format_three
@@ -81,9 +82,9 @@ class ImportanceDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: TableLike | None = None,
+        y: ColumnLike | None = None,
+        sample_weight: ColumnLike | None = None,
         *,
         measure: Measure = "decibans",
         max_display: int = MAX_COLUMNS_DRAWN,

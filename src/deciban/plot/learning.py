@@ -23,6 +23,7 @@ from deciban.plot.display import (
     make_panels,
     style_axes,
 )
+from deciban.sources.inputs import ColumnLike, TableLike
 from deciban.tables.examples import LabeledTable
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import remember_library
@@ -111,9 +112,9 @@ class LearningDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: TableLike,
+        y: ColumnLike,
+        sample_weight: ColumnLike | None = None,
         *,
         X_test: Any = None,
         y_test: Any = None,

@@ -18,6 +18,7 @@ from deciban.plot.display import (
     style_axes,
 )
 from deciban.plot.scored_rows import check_posteriors, score_rows
+from deciban.sources.inputs import ColumnLike, TableLike
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import format_three
 
@@ -75,9 +76,9 @@ class ReliabilityDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: TableLike | None = None,
+        y: ColumnLike | None = None,
+        sample_weight: ColumnLike | None = None,
         *,
         leave_one_out: bool = False,
         ax: Axes | None = None,

@@ -75,6 +75,7 @@ def check_counts(counts: Counts) -> None:
     require(counts.class_weight.any() or not counts.rows, "no row has a weight")
     require(counts.declared or (counts.class_weight > 0.0).all(), "a class has no rows")
     require(counts.rows >= 0 and counts.unlabeled >= 0, "a number of rows is negative")
+    require(counts.epsilon is None or counts.epsilon > 0.0, "the epsilon of released counts is not positive")
     require(
         len(counts.statistics) == len(counts.schema.groups), "the column groups and their statistics differ in number"
     )

@@ -108,11 +108,12 @@ def _fold(least: Sequence[int], width: int) -> Iterator[list[int]]:
 
 
 def _wrap_cell(text: str, width: int, right: bool) -> list[str]:
-    """Return the lines of a cell, broken after a word, else after "(", else anywhere; left-aligned are indented."""
+    """Return the lines of a cell, broken after a word, "(" or "+", else anywhere; left-aligned are indented."""
     lines = []
     while text_width(text) > width:
         start = shorten(text, width + 1)[:-1] or text[:1]
-        after = (text.rfind(" ", 0, len(start) + 1) + 1, text.rfind("(", 0, len(start)) + 1, len(start))
+        signs = (text.rfind(sign, 0, len(start)) + 1 for sign in "(+")
+        after = (text.rfind(" ", 0, len(start) + 1) + 1, *signs, len(start))
         cut = next(place for place in after if text[:place].strip(" +"))
         lines.append(text[:cut].rstrip())
         text = ("" if right else "  ") + text[cut:].lstrip()
