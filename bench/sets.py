@@ -30,7 +30,18 @@ import tables
 from deciban import BayesClassifier
 
 # Development tables that pip packages hold, of 800 to 7,000 rows.
-NAMES = "attrition chile churn contraceptive credit german phoneme satimage titanic vehicle".split()
+NAMES = (
+    "attrition",
+    "chile",
+    "churn",
+    "contraceptive",
+    "credit",
+    "german",
+    "phoneme",
+    "satimage",
+    "titanic",
+    "vehicle",
+)
 MAX_ROWS = 5_000
 MEASURED, CALIBRATED = 0.3, 0.2
 COVERAGES = (0.8, 0.9, 0.95)
@@ -121,8 +132,8 @@ def report(results: dict[str, tuple[int, int, list[dict[str, Any]]]], splits: in
         "# Prediction sets",
         "",
         f"`bench/sets.py --splits {splits} --write`: `predict_set` of `BayesClassifier()` against split-conformal sets",
-        f"of MAPIE {version('mapie')} and crepes {version('crepes')} with the same model, on ten real tables, means over",
-        f"{splits} random splits. deciban learns all rows to fit; the peers keep 20% of them for calibration.",
+        f"of MAPIE {version('mapie')} and crepes {version('crepes')} with the same model, on ten real tables, means",
+        f"over {splits} random splits. deciban learns all rows to fit; the peers keep 20% of them for calibration.",
     ]
     for coverage in COVERAGES:
         lines += [
@@ -139,7 +150,9 @@ def report(results: dict[str, tuple[int, int, list[dict[str, Any]]]], splits: in
             each = np.array([[line[who, coverage] for who in people] for line in found])
             mean, spread = each.mean(axis=0), each.std(axis=0)
             sums.append(mean)
-            cells = "".join(f" {100 * m[0]:.1f} ({100 * s[0]:.1f}) | {m[1]:.3f} |" for m, s in zip(mean, spread))
+            cells = "".join(
+                f" {100 * m[0]:.1f} ({100 * s[0]:.1f}) | {m[1]:.3f} |" for m, s in zip(mean, spread, strict=True)
+            )
             lines.append(f"| {name} | {rows:,} | {classes} |{cells}")
         total = np.mean(sums, axis=0)
         lines.append("| **mean** | | |" + "".join(f" {100 * m[0]:.1f} | {m[1]:.3f} |" for m in total))

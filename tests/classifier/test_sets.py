@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deciban import BayesClassifier, DecibanWarning, Loss, ModelFileError, UsageError, load, merge
+from deciban import BayesClassifier, Loss, load, merge
 from deciban.datasets import weather
 from deciban.decisions.sets import decide_by_sets
+from deciban.errors import DecibanWarning, ModelFileError, UsageError
 from deciban.model.conformity import HALF, Conformity, bin_posteriors, lowest_posterior
 from deciban.store import model_file
 from tests.store.make_golden import GOLDEN
@@ -178,4 +179,4 @@ def test_a_row_is_decided_if_one_decision_is_best_for_its_set() -> None:
 def test_costs_that_vary_by_row_are_rejected_with_sets() -> None:
     clf, (X, _) = BayesClassifier(tune=None).fit(*draw(300, 0)), draw(5, 1)
     with pytest.raises(UsageError, match="coverage"):
-        clf.decide(X, [[0, "x", 1], [1, 0, 0]], coverage=0.9)
+        clf.decide(X, [[0, "x", 1], [1, 0, 1], [1, 1, 0]], coverage=0.9)

@@ -357,9 +357,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> from sklearn.datasets import load_iris
         >>> from deciban import BayesClassifier
         >>> X, y = load_iris(return_X_y=True)
-        >>> sets = BayesClassifier().fit(X[::2], y[::2]).predict_set(X[[101, 133]], 0.99)
+        >>> sets = BayesClassifier().fit(X[::2], y[::2]).predict_set(X[[1, 83]], 0.98)
         >>> sets[0], sets[1], sets.sizes.tolist()
-        ([2], [1, 2], [1, 2])
+        ([0], [1, 2], [1, 2])
         """
         fitted = self._with_scores(X, coverage)
         return remember_library(scoring.predict_sets(fitted, X, coverage, per_class, allow_empty), X)

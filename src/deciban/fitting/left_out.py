@@ -113,7 +113,7 @@ def learn_conformity(tuning: Tuning, counts: Counts, prior: Any, rows: Rows, lea
 
     learned: True if the rows are among those counted. Rows that cannot be left out give no scores.
     """
-    if counts.classes.size < 2:
+    if counts.classes.size < 2 or (learned and counts.epsilon is not None):
         return tuning
     width = max(len(tuning.schema.block_names), 1) * counts.classes.size
     rows = rows.some(min(max(MAX_CONFORMITY_EVIDENCE // width, MIN_CONFORMITY_ROWS), MAX_CONFORMITY_ROWS))

@@ -128,6 +128,7 @@ def conformalize(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, a
         rows = replace(rows.among(fitted.classes, fitted.counts), threads=fitted.settings.threads)
         tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
         if already_learned:
+            fitted.counts.check_no_noise()
             tuning = learn_conformity(tuning, fitted.counts, fitted.settings.prior, rows)
         else:
             posterior = posteriors(fitted.model.log_joint(rows.table), fitted.log_prior)

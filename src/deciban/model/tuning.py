@@ -106,7 +106,7 @@ class Tuning(Result):
     copies: int = 0
     partial: PartialRows | None = None
     correction_rows: int = 0
-    conformity: Conformity | None = field(default=None, metadata={"optional": True})  # not in files of version 1.0
+    conformity: Conformity | None = field(default=None, metadata={"optional": True})  # not in files of version 0.1
 
     @property
     def weight_groups(self) -> Integers:
