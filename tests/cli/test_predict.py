@@ -119,6 +119,9 @@ def test_an_empty_object_is_a_row_of_missing_cells(deciban: Deciban, model: str,
 
 
 def test_sets_are_those_of_the_library(deciban: Deciban, model: str) -> None:
+    assert "conformity scores" in deciban("predict", model, "base.csv", "--coverage", "90%").err  # it is plain Bayes
+    model = "tuned.dcb"
+    assert deciban("fit", "base.csv", "--target", "kind", "-o", model).code == 0
     sets = load(model).predict_set("base.csv", 0.9)
     texts = ["{" + ", ".join(labels) + "}" for labels in sets]
     assert [row["set"] for row in records(deciban("predict", model, "base.csv", "--coverage", "90%").out)] == texts

@@ -136,19 +136,19 @@ def learn_conformity(tuning: Tuning, counts: Counts, prior: Any, rows: Rows, lea
     except DataError:
         return tuning
     total, priors, more = (np.concatenate(part) for part in zip(*parts, strict=True))
-    if corrections is not None and tuning.log_loss is not None:
-        total = total + _find_share(total, more, rows, tuning.log_loss) * more
+    if tuning.fold_gain is not None:
+        total = total + _find_share(total, more, rows, tuning.fold_gain) * more
     posterior = log_normalize(total + priors, priors)[0]
     return replace(tuning, conformity=Conformity.of(posterior, rows.labels, rows.weights))
 
 
-def _find_share(total: Floats, more: Floats, rows: Rows, log_loss: float) -> float:
-    """Return the share of `more` to add to the total evidence, so that the rows have this log-loss.
+def _find_share(total: Floats, more: Floats, rows: Rows, gain: float) -> float:
+    """Return the share of `more` to add to the total evidence, so that the log-loss of the rows falls by this gain.
 
     Tables grown without one fold are less accurate than the mean of those of all folds, by which new rows are scored.
     The tuning has measured how much; without this share, sets would be too large.
     """
-    low, high = 0.0, 1.0
+    low, high, log_loss = 0.0, 1.0, compute_metrics(total + rows.log_prior, rows)[1] - gain
     for _ in range(SHARE_STEPS):
         share = 0.5 * (low + high)
         if compute_metrics(total + share * more + rows.log_prior, rows)[1] > log_loss:

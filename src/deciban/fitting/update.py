@@ -109,7 +109,9 @@ def retune(
         )
         tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
         table = fitted.counts.schema.table_as_learned(rows.table)
-        tuning = replace(tuning, corrections=None, correction_rows=0, cap=np.inf, limit=np.inf, partial=None)
+        tuning = replace(
+            tuning, corrections=None, correction_rows=0, fold_gain=None, cap=np.inf, limit=np.inf, partial=None
+        )
         tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, already_learned, budget)
         used = replace(used, budget=budget)
         tuning = complete_tuning(tuning, fitted.counts, used, everything, fitted.settings, already_learned)

@@ -87,6 +87,8 @@ class Tuning(Result):
         Parameters for rows with missing cells. None if they were not learned: the bias is then split evenly.
     correction_rows : int
         Number of rows that corrections were learned from.
+    fold_gain : float or None
+        Log-loss by which the mean of the correction tables of all folds is better than those of one fold.
     conformity : Conformity or None
         Conformity scores of left-out rows, for prediction sets.
     """
@@ -106,7 +108,9 @@ class Tuning(Result):
     copies: int = 0
     partial: PartialRows | None = None
     correction_rows: int = 0
-    conformity: Conformity | None = field(default=None, metadata={"optional": True})  # not in files of version 0.1
+    # not in files of version 0.1:
+    fold_gain: float | None = field(default=None, metadata={"optional": True})
+    conformity: Conformity | None = field(default=None, metadata={"optional": True})
 
     @property
     def weight_groups(self) -> Integers:

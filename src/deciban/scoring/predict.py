@@ -208,7 +208,7 @@ def predict_batches(
         posterior, best = _score_as_learned(fitted, table, first_row)
         added: dict[str, Any] = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
         if coverage is not None:
-            added["set"] = list(map(format_set, choose_sets(fitted, posterior, coverage)))
+            added["set"] = np.array(list(map(format_set, choose_sets(fitted, posterior, coverage))), dtype=object)
         if probabilities:
             added |= {f"P({format_class(label)})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
         return with_columns(shown, added)
